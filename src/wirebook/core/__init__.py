@@ -1,0 +1,1 @@
+"""Layer `core`: xRegistry semantics. Pure: no HTTP, SQL, clock, environment or logging."""
