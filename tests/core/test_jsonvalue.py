@@ -1,0 +1,82 @@
+"""Strict reading of one JSON value."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wirebook.core.jsonvalue import JsonError, parse_json
+
+VECTORS = json.loads((Path(__file__).parent.parent / "vectors/core/json-values.json").read_text())
+
+
+def data_of(vector: dict[str, Any]) -> bytes:
+    if "input_hex" in vector:
+        return bytes.fromhex(vector["input_hex"])
+    if "input_repeat" in vector:
+        before, unit, times, after = vector["input_repeat"]
+        tail = "]" * times if after.startswith("]*") else after
+        return (before + unit * times + tail).encode()
+    return bytes(vector["input"].encode())
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=lambda v: v["description"])
+def test_vectors(vector: dict[str, Any]) -> None:
+    expected = vector["expected"]
+    if "code" not in expected:
+        value = parse_json(data_of(vector))
+        assert "depth" in expected or value == expected["value"]
+        return
+    with pytest.raises(JsonError) as caught:
+        parse_json(data_of(vector))
+    assert caught.value.code == expected["code"], caught.value.message
+    assert caught.value.offset == expected.get("offset", caught.value.offset)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=20,
+)
+
+
+@given(json_values)
+def test_values_survive(value: Any) -> None:
+    try:
+        text = json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return
+    assert parse_json(text) == value
+
+
+def outcome(parse: Callable[[bytes], Any], data: bytes) -> str:
+    try:
+        parse(data)
+    except (JsonError, orjson.JSONDecodeError) as error:
+        return "out of range" if "infinity" in str(error) or "range" in str(error) else "refused"
+    return "accepted"
+
+
+@given(st.binary(max_size=60) | st.text(alphabet='[]{}",:0123456789eE+-.truefalsn\\ud8').map(str.encode))
+def test_agrees_with_orjson_on_what_is_json(data: bytes) -> None:
+    if not data.startswith(b"\xef\xbb\xbf") and outcome(orjson.loads, data) != "out of range":
+        assert outcome(parse_json, data) == outcome(orjson.loads, data)
+
+
+HOSTILE = [b'"' + b'\\"' * 1_000_000 + b"[" * 300, b"[" * 2_000_000, b"1" * 4_000_000, b'["' * 500_000]
+
+
+@pytest.mark.parametrize("data", HOSTILE, ids=["quotes", "depth", "digits", "open"])
+def test_hostile_input_is_linear(data: bytes) -> None:
+    start = time.perf_counter()
+    with pytest.raises(JsonError):
+        parse_json(data)
+    assert time.perf_counter() - start < 2
