@@ -77,6 +77,9 @@ _TABLE: tuple[tuple[str, Severity, str], ...] = (
     ("constant-override", ERROR, "the definition fixes this value"),
     ("illegal-character", ERROR, "the value has a character that its place in the message forbids"),
     ("not-buildable", ERROR, "the definition cannot be used as a template"),
+    # -- running the pipeline: the session -------------------------------------------------------------------------
+    ("no-java", ERROR, "Spark needs a Java that is not there"),
+    ("internal-error", ERROR, "a fault of Wirebook's own"),
 )
 
 CODES: dict[str, Code] = {name: Code(name, severity, title) for name, severity, title in _TABLE}

@@ -1,0 +1,1 @@
+"""The main job on Spark: sources, matching, decoding, landing, dead letters."""

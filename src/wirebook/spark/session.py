@@ -1,0 +1,89 @@
+"""The Spark session of the command line: the one that is there, else a quiet local one on a Java that Spark can run on."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wirebook.spark.java import Java, find_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["Java", "find_java", "session"]
+
+LOGGING = Path(__file__).parent / "log4j2.properties"
+GIVEN = ("PYSPARK_GATEWAY_PORT", "SPARK_REMOTE")
+"""Variables that say: this program was started by spark-submit, or for a server of Spark Connect."""
+
+JAVA_OPTIONS = ("-XX:+UseParallelGC", f"-Dlog4j2.configurationFile={LOGGING.as_uri()}")
+# Not -XX:TieredStopAtLevel=1: it saves half a second at the start, and JVM work then takes six times as long.
+
+
+def session(app_name: str = "wirebook", *, cores: int | None = None) -> SparkSession:
+    """The active session, the one spark-submit prepared, or a new local one on `cores` cores (all, by default).
+
+    Cost: 3-6 seconds for a new one.
+    Raises: no-java
+    """
+    from pyspark.sql import SparkSession  # noqa: PLC0415 (half a second)
+
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
+    builder = SparkSession.builder.appName(app_name)
+    if any(name in os.environ for name in GIVEN):
+        return builder.getOrCreate()
+    with _environment(_local_environment(find_java())):
+        return builder.config(map=local_settings(cores)).getOrCreate()
+
+
+def local_settings(cores: int | None = None) -> dict[str, str]:
+    """The settings of a local session; on a cluster they are the business of who runs it."""
+    return {
+        "spark.master": f"local[{cores or '*'}]",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.memory": f"{_driver_memory_mib()}m",
+        "spark.driver.extraJavaOptions": " ".join(JAVA_OPTIONS),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": str(cores or os.cpu_count() or 2),
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.python.unix.domain.socket.enabled": "true",
+    }
+
+
+def _local_environment(java: Java) -> dict[str, str]:
+    """What Spark's scripts read: this Python, this PySpark (not another Spark of the machine's), this Java."""
+    import pyspark  # noqa: PLC0415
+
+    return java.environment | {
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "SPARK_HOME": str(Path(pyspark.__file__).parent),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+
+
+def _driver_memory_mib() -> int:
+    """A quarter of the machine's memory, between 1 and 4 GiB: Python workers and Arrow need the rest."""
+    memory_mib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
+    return min(max(memory_mib // 4, 1024), 4096)
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Variables for what is started inside; as they were afterwards."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
