@@ -1,4 +1,4 @@
-"""The Spark session of the command line: the one that is there, else a quiet local one on a Java that Spark can run on."""
+"""The Spark session of the command line: the one that is there, else a quiet local one."""
 
 from __future__ import annotations
 

@@ -1,0 +1,135 @@
+"""The command line as a whole: the table of commands, and what becomes of errors.
+
+Exit codes: 0 done, 1 findings at or above the threshold, 2 cannot run, 130 stopped by Ctrl-C. A command is a function
+with Typer's annotations; the number it returns, if any, is the exit code.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import Annotated, Any, NamedTuple
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
+
+from wirebook.cli.output import print_note, print_problems, printable
+from wirebook.problems import Problem, WirebookError
+
+
+class Command(NamedTuple):
+    """Where a command's function is, and its line in the list of commands."""
+
+    module: str
+    function: str
+    help: str
+
+
+COMMANDS: dict[str, Command] = {
+    "demo": Command("wirebook.cli.demo", "demo", "Land 200,000 synthesised messages of a shipped catalogue."),
+    "match": Command("wirebook.cli.match", "match", "Say which definition each captured message is, and why not."),
+    "land": Command("wirebook.cli.land", "land", "Land captured messages: a typed table per definition, dead letters."),
+    "show": Command("wirebook.cli.land", "show", "Show the tables of a target folder and their first rows."),
+    "lint": Command("wirebook.cli.documents", "lint", "Check catalogue documents and say what is wrong with them."),
+    "upgrade": Command("wirebook.cli.documents", "upgrade", "Write a catalogue document as xRegistry 1.0-rc4."),
+}
+
+OK, CANNOT_RUN, INTERRUPTED = 0, 2, 130
+_DEBUG = "WIREBOOK_DEBUG"
+_MARKUP: Any = "markdown" if sys.stdout.isatty() else None
+
+
+class LazyGroup(TyperGroup):
+    """A group that lists its commands from the table and imports one only when it is called."""
+
+    def __init__(self, **settings: Any) -> None:
+        present = {name: command for name, command in COMMANDS.items() if find_spec(command.module)}
+        stubs = {name: TyperCommand(name=name, help=command.help) for name, command in present.items()}
+        super().__init__(**settings | {"commands": stubs})
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        name, stub, rest = super().resolve_command(ctx, args)
+        return name, load_command(name) if name else stub, rest
+
+
+def load_command(name: str) -> Any:
+    """The command itself, with its options."""
+    command = COMMANDS[name]
+    function = getattr(import_module(command.module), command.function)
+    single = typer.Typer(add_completion=False, rich_markup_mode=_MARKUP)
+    single.command(name)(function)
+    return get_command(single)
+
+
+app = typer.Typer(cls=LazyGroup, rich_markup_mode=_MARKUP, no_args_is_help=True)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"wirebook {version('wirebook')}")
+        raise typer.Exit
+
+
+@app.callback()
+def wirebook(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """A message catalogue that runs: describe messages once, recognise them, land them as typed tables."""
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run one command line and exit: the entry point of `wirebook`."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    sys.exit(run(args))
+
+
+def run(args: Sequence[str] | None = None) -> int:
+    """Run one command line; the exit code."""
+    try:
+        result = get_command(app).main(args, prog_name="wirebook", standalone_mode=False)
+    except typer.TyperException as error:  # the command line itself is wrong
+        return _refuse(error)
+    except WirebookError as error:
+        _print_traceback()
+        print_problems(error.problems)
+        return CANNOT_RUN
+    except (KeyboardInterrupt, typer.Abort):
+        print_note("stopped")
+        return INTERRUPTED
+    except Exception as error:
+        _print_traceback()
+        print_problems([_fault(error)])
+        return CANNOT_RUN
+    return result if isinstance(result, int) else OK
+
+
+def _refuse(error: Any) -> int:
+    """A command line that cannot be understood: what is wrong, and where help is; no arguments at all: the help."""
+    context = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError":
+        print_note(error.format_message())
+        return CANNOT_RUN
+    name = context.command_path if context else "wirebook"
+    print_note(printable(f"{name}: {error.format_message()}"))
+    print_note(f"Try '{name} --help' for help.")
+    return CANNOT_RUN
+
+
+def _fault(error: Exception) -> Problem:
+    lines = str(error).strip().splitlines()
+    what = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+    return Problem(code="internal-error", message=what, hint=f"{_DEBUG}=1 shows where")
+
+
+def _print_traceback() -> None:
+    if os.environ.get(_DEBUG):
+        traceback.print_exc()
