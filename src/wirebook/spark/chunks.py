@@ -1,0 +1,74 @@
+"""What goes into the engine and what comes out: a chunk of records, and the rows they became.
+
+The reader knows files and lines and no message; the engine knows messages and no file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from wirebook.problems import Problem
+
+__all__ = ["PROBLEM_OUTCOMES", "Chunk", "Engine", "EngineFactory", "Landed", "Numbers"]
+
+Numbers = npt.NDArray[np.int64]
+
+PROBLEM_OUTCOMES = {"truncated-file": "malformed", "unreadable-file": "malformed", "too-large": "oversized"}
+"""The outcome of the one dead letter that a chunk with a problem becomes, by the problem's code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Records of one file.
+
+    Shape: `kind` is ``capture``, ``events`` or ``parquet``. `lines` are raw bytes without their line ends, blank lines
+    left out (for Parquet None, and `batch` has the rows); `numbers` are their line (or row) numbers, from 1. With a
+    `problem` the chunk stands for one dead letter, whose raw record is the only line, or nothing if there is none, and
+    whose line is the problem's.
+    """
+
+    file: str
+    kind: str
+    lines: pa.LargeBinaryArray | None = None
+    numbers: Numbers | None = None
+    batch: pa.RecordBatch | None = None
+    problem: Problem | None = None
+
+    def __len__(self) -> int:
+        """How many records it holds; a problem counts as one."""
+        if self.problem is not None:
+            return 1
+        return len(self.numbers) if self.numbers is not None else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """What a chunk became.
+
+    Shape: `tables` has the rows of each table, `definitions` the XID behind each, `reasons` counts problem codes.
+    Rule: read = rows of all tables + dead letters; read + empty is at least the number of records.
+    """
+
+    tables: dict[str, pa.Table]
+    dead_letters: pa.Table
+    read: int
+    empty: int = 0
+    outcomes: dict[str, int] = field(default_factory=dict)
+    reasons: dict[str, int] = field(default_factory=dict)
+    definitions: dict[str, str] = field(default_factory=dict)
+
+
+class Engine(Protocol):
+    """Matches, validates and decodes the messages of a chunk, each into the row of a table or a dead letter."""
+
+    def land(self, chunk: Chunk) -> Landed: ...
+
+
+EngineFactory = Callable[[bytes, Mapping[str, Any]], Engine]
+"""Catalogue (JSON) and options (``endpoint``, ``catalogue``: its fingerprint) to an engine; cached per process."""

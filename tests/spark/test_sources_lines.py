@@ -1,0 +1,87 @@
+"""Lines: numbering, line ends, blank lines, marks and limits, against a plain reading of the same bytes."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wirebook.spark.lines import BLANKS, BOM, LineReader, Lines, LongLine, Sizes
+
+TINY = Sizes(chunk=8, line=64, kept=4)
+
+
+class Stream:
+    """Bytes in pieces of a given size, as a file on a slow disk would give them."""
+
+    def __init__(self, data: bytes, piece: int = 1 << 20) -> None:
+        self._data, self._piece = io.BytesIO(data), piece
+
+    def readinto(self, buffer: memoryview, /) -> int:
+        return self._data.readinto(buffer[: self._piece])
+
+
+def read(data: bytes, after: int = 0, sizes: Sizes = TINY, piece: int = 1 << 20) -> tuple[list[object], object]:
+    """What a reader gives: (number, line) pairs and long lines, then (line of the tail, tail)."""
+    reader = LineReader(Stream(data, piece), after=after, sizes=sizes)
+    found: list[object] = []
+    for part in reader:
+        if isinstance(part, Lines):
+            found += zip(part.numbers.tolist(), part.values.to_pylist(), strict=True)
+        else:
+            found.append(part)
+    return found, (reader.line, reader.tail)
+
+
+def expect(data: bytes, after: int = 0) -> tuple[list[object], object]:
+    *lines, tail = data.removeprefix(BOM).split(b"\n")
+    numbered = [(n, line.removesuffix(b"\r")) for n, line in enumerate(lines, 1)]
+    return [(n, line) for n, line in numbered if line.strip(BLANKS) and n > after], (len(lines) + 1, tail)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"", b"\n", b"a", b"a\n", b"a\r\nb\r\n", b"a\rb\n", b"\r\n\r\n \t \na\n", BOM + b"a\nb", BOM, BOM + b"\n",
+        b"a\n" + BOM + b"b\n", b"\r", b"abcdefg\n", b"abcdefgh\n", b"abcdefghi\nj", b"a\n\xff\x00\n", b"  a \nb ",
+    ],
+)  # fmt: skip
+def test_lines(data: bytes) -> None:
+    assert read(data) == expect(data)
+
+
+@pytest.mark.parametrize("rest", [b"x" * 100 + b"\na\nbb\nccc", b"a\n" + b"b" * 20, b"\n" * 30])
+def test_lines_behind_a_mark_and_behind_a_long_line(rest: bytes) -> None:
+    data = BOM + b"a\n" + rest
+    found, end = read(data, sizes=Sizes(chunk=8, line=64, kept=0))
+    lines = data.removeprefix(BOM).split(b"\n")
+    expected = [LongLine(n, b"", 100) if len(x) == 100 else (n, x) for n, x in enumerate(lines[:-1], 1) if x]
+    assert (found, end) == (expected, (len(lines), lines[-1]))
+
+
+@given(st.text("ab\r\n \t\x00", max_size=60).map(str.encode), st.integers(0, 6), st.integers(1, 9), st.integers(4, 12))
+def test_lines_however_they_arrive(data: bytes, after: int, piece: int, chunk: int) -> None:
+    assert read(data, after, Sizes(chunk=chunk, line=64, kept=4), piece) == expect(data, after)
+
+
+def test_a_long_line_is_cut_and_the_rest_goes_on() -> None:
+    data = b"a\n" + b"x" * 1000 + b"\nb\n"
+    assert read(data) == ([(1, b"a"), LongLine(2, b"xxxx", 1000), (3, b"b")], (4, b""))
+
+
+def test_a_line_at_the_limit_is_whole() -> None:
+    line = b"x" * 63
+    assert read(line + b"\nb\n") == ([(1, line), (2, b"b")], (3, b""))
+
+
+def test_a_long_line_at_the_end() -> None:
+    found, (line, tail) = read(b"a\n" + b"x" * 1000)  # type: ignore[misc]
+    assert (found, line, tail) == ([(1, b"a")], 2, LongLine(2, b"xxxx", 1000))
+
+
+def test_a_buffer_that_grew_is_let_go() -> None:
+    reader = LineReader(Stream(b"x" * 60 + b"\n" + b"ab\n" * 10), sizes=TINY)
+    assert [len(part.values) for part in reader if isinstance(part, Lines)]
+    assert len(reader._buffer) == TINY.chunk
