@@ -16,3 +16,10 @@ def shared() -> Path:
     if not folder.is_dir():
         pytest.skip(f"needs the folder '{folder.name}' beside the project: real catalogues, texts and events")
     return folder
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep tests that start Spark in one of xdist's processes: two Sparks on two cores only hinder each other."""
+    for item in items:
+        if item.get_closest_marker("spark"):
+            item.add_marker(pytest.mark.xdist_group("spark"))

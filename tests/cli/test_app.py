@@ -1,0 +1,106 @@
+"""The frame of the command line: what is listed, what becomes of errors, what is imported."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import types
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Annotated, Any
+
+import pytest
+import typer
+
+from wirebook.cli import app
+from wirebook.problems import Problem, WirebookError
+
+PROBLEM = Problem(code="syntax-error", message="expected ',' and found '}'", file="a.json", line=2, column=9)
+
+
+@pytest.fixture
+def command(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[..., Any]], None]:
+    """Puts a function in the place of every command, as `try`."""
+
+    def install(function: Callable[..., Any]) -> None:
+        module = types.ModuleType("wirebook.cli.trial")
+        module.__spec__ = types.SimpleNamespace(name="wirebook.cli.trial")  # type: ignore[assignment]
+        module.__dict__["trial"] = function
+        monkeypatch.setitem(sys.modules, "wirebook.cli.trial", module)
+        monkeypatch.setattr(app, "COMMANDS", {"trial": app.Command("wirebook.cli.trial", "trial", "Try it.")})
+
+    return install
+
+
+def raising(error: BaseException) -> Callable[[], None]:
+    def trial() -> None:
+        raise error
+
+    return trial
+
+
+@pytest.mark.parametrize(("result", "code"), [(None, 0), (0, 0), (1, 1), (2, 2)])
+def test_what_a_command_returns_is_the_exit_code(command: Any, result: int | None, code: int) -> None:
+    command(lambda: result)
+    assert app.run(["trial"]) == code
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (WirebookError(PROBLEM), 2, "a.json:2:9: error: expected ',' and found '}' [syntax-error]\n"),
+        (KeyboardInterrupt(), 130, ""),
+        (typer.Exit(1), 1, ""),
+        (
+            ValueError("one\ntwo"),
+            2,
+            "error: ValueError: one [internal-error]; WIREBOOK_DEBUG=1 shows where\n",
+        ),
+    ],
+)
+def test_what_becomes_of_an_error(
+    command: Any, capsys: pytest.CaptureFixture[str], error: BaseException, code: int, said: str
+) -> None:
+    command(raising(error))
+    assert app.run(["trial"]) == code
+    assert capsys.readouterr().err.removeprefix("stopped\n") == said
+
+
+def test_the_traceback_on_request(
+    command: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WIREBOOK_DEBUG", "1")
+    command(raising(ValueError("one")))
+    assert app.run(["trial"]) == 2
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_wrong_command_line(command: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    def trial(to: Annotated[str, typer.Option()]) -> None:
+        print(to)
+
+    command(trial)
+    assert [app.run(line) for line in (["trial"], ["trial", "--tO", "x"], ["tril"], [])] == [2, 2, 2, 2]
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "wirebook trial: Missing option '--to'" in said.err
+    assert "No such command 'tril'. Did you mean 'trial'?" in said.err
+
+
+def test_only_commands_that_exist_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.run(["--help"]) == 0
+    listing = capsys.readouterr().out
+    for name, command in app.COMMANDS.items():
+        assert (f"\n  {name} " in listing) == (find_spec(command.module) is not None)
+
+
+@pytest.mark.parametrize("name", [name for name, command in app.COMMANDS.items() if find_spec(command.module)])
+def test_every_command_loads_and_explains_itself(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert app.run([name, "--help"]) == 0
+    assert capsys.readouterr().out.startswith(f"Usage: wirebook {name}")
+
+
+def test_help_imports_nothing_heavy() -> None:
+    program = "import sys; from wirebook.cli.app import run; run(['--help']); print(*sys.modules, file=sys.stderr)"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stderr.split()
+    assert not {"pyspark", "pyarrow", "polars", "pandas", "numpy", "httpx", "rich.table"} & set(loaded)

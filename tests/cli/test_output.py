@@ -1,0 +1,45 @@
+"""What tables and problems look like."""
+
+from __future__ import annotations
+
+import pytest
+
+from wirebook.cli.output import nearest, print_table, render_problem, suggestion
+from wirebook.problems import Problem
+
+
+@pytest.mark.parametrize(
+    ("problem", "line"),
+    [
+        (
+            Problem(code="unreadable-file", message="cannot read", file="x.json", hint="is it there?"),
+            "x.json: error: cannot read [unreadable-file]; is it there?",
+        ),
+        (
+            Problem(code="byte-order-mark", xid="/messagegroups/g", pointer="/a"),
+            "/messagegroups/g /a: info: the text begins with a byte order mark [byte-order-mark]",
+        ),
+        (
+            Problem(code="mismatch", message="'a\nb\x1b[31m'", slot="envelopemetadata.type"),
+            "envelopemetadata.type: error: 'a\\nb\\x1b[31m' [mismatch]",
+        ),
+    ],
+)
+def test_a_problem_is_one_line(problem: Problem, line: str) -> None:
+    assert render_problem(problem) == line
+
+
+def test_a_table_that_is_not_for_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(("table", "rows"), [("orders", 12), ("a\tb", 7), (None, 0)], title="tables")
+    assert capsys.readouterr().out == "tables\ntable   rows\norders    12\na\\tb       7\n           0\n"
+
+
+def test_an_empty_table(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(("table", "rows"), [])
+    assert capsys.readouterr().out == "table  rows\n"
+
+
+def test_the_nearest_name() -> None:
+    assert nearest("dead_leters", ["orders", "dead_letters"]) == "dead_letters"
+    assert nearest("x", ["orders"]) is None
+    assert suggestion("ordrs", ["orders"]) == "did you mean 'orders'?"

@@ -1,0 +1,36 @@
+"""The local session: quiet, in UTC, on this Python, and the same one when asked again."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import os
+import pyarrow as pa
+from wirebook.spark.session import session
+
+def batches(stream):
+    import sys
+    for batch in stream:
+        yield pa.RecordBatch.from_pydict({"python": [sys.executable], "rows": [batch.num_rows]})
+
+before = dict(os.environ)
+spark = session("test", cores=1)
+assert session() is spark
+changed = {name for name in before.keys() | os.environ.keys() if before.get(name) != os.environ.get(name)}
+assert not {"JAVA_HOME", "WIREBOOK_JAVA", "SPARK_HOME", "PYSPARK_PYTHON"} & changed, changed
+(row,) = spark.range(7).coalesce(1).mapInArrow(batches, "python string, rows long").collect()
+print(row.python, row.rows, spark.conf.get("spark.sql.session.timeZone"), spark.sparkContext.master)
+"""
+
+
+@pytest.mark.spark
+def test_a_local_session_is_quiet_and_runs_this_python() -> None:
+    environment = os.environ | {"SPARK_HOME": "/elsewhere", "PYSPARK_PYTHON": "/elsewhere/python"}
+    done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert done.stdout == f"{sys.executable} 7 UTC local[1]\n"
