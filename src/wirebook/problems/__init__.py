@@ -6,7 +6,7 @@ means the same wherever it appears; `wirebook.problems.codes` is the only list o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 from wirebook.problems.codes import CODES, Code, Severity
@@ -14,7 +14,7 @@ from wirebook.problems.codes import CODES, Code, Severity
 __all__ = ["CODES", "Code", "Problem", "Severity", "WirebookError"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Problem:
     """One thing that is wrong, where it is, what is there and what is allowed.
 
@@ -24,6 +24,7 @@ class Problem:
 
     code: str
     message: str = ""
+    _: KW_ONLY
     slot: str | None = None
     pointer: str | None = None
     xid: str | None = None

@@ -1,0 +1,160 @@
+"""The catalogue: definitions that are used.
+
+    catalog = Catalog.load("orders.xreg.json")
+    outcome = catalog.match(record)          # a capture record: bytes, str, dict, or a wire message
+
+Spec: message/spec.md, endpoint/spec.md; contracts (selection, outcomes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from os import PathLike
+from typing import Any
+
+import orjson
+
+from wirebook.bindings import Received, WireMessage, parse_record, read_message
+from wirebook.catalog.load import load_registry
+from wirebook.catalog.registry import Registry
+from wirebook.endpoint import scope_of
+from wirebook.message.definition import Definition, compile_definition
+from wirebook.message.matcher import DEFAULT_OPTIONS, MatchOptions
+from wirebook.message.selection import Outcome, Scope, Selector
+from wirebook.problems import Problem, WirebookError
+from wirebook.schema import CompiledSchema, Payload, Reading, SchemaIndex, Unsupported
+
+Source = str | PathLike[str] | Mapping[str, Any]
+Message = WireMessage | Received | Mapping[str, Any] | bytes | str
+
+
+class Catalog:
+    """A loaded registry with its definitions compiled.
+
+    Shape: `registry` is the normalised whole with its diagnostics; `definitions` by XID, in document order. Nothing
+    changes after loading, so one catalogue may be shared by threads.
+    """
+
+    def __init__(self, registry: Registry, options: MatchOptions = DEFAULT_OPTIONS) -> None:
+        self.registry = registry
+        self.options = options
+        self.schemas = SchemaIndex(registry.document)
+        self._compiled: dict[str, CompiledSchema | Unsupported | None] = {}
+
+    @classmethod
+    def load(cls, *sources: Source, options: MatchOptions = DEFAULT_OPTIONS) -> Catalog:
+        """A catalogue from files (JSON, YAML), folders, documents as dicts, or xRegistry URLs, stacked in this order.
+
+        Raises: WirebookError when a source cannot be read at all (``unreadable-file``, ``syntax-error`` ...). Whatever
+        rules a document breaks, it is loaded: see `registry.diagnostics`.
+        """
+        return cls(load_registry(*sources), options)
+
+    @property
+    def diagnostics(self) -> tuple[Problem, ...]:
+        return self.registry.diagnostics
+
+    @property
+    def fingerprint(self) -> str:
+        return self.registry.fingerprint
+
+    @cached_property
+    def definitions(self) -> dict[str, Definition]:
+        return {
+            xid: compile_definition(xid, message.container, message.attributes, incomplete=message.incomplete)
+            for xid, message in self.registry.messages.items()
+            if not message.problems
+        }
+
+    @cached_property
+    def scopes(self) -> dict[str, Scope]:
+        """What each endpoint allows."""
+        return {xid: scope_of(endpoint) for xid, endpoint in self.registry.endpoints.items()}
+
+    @cached_property
+    def selector(self) -> Selector:
+        return Selector(self.definitions.values(), self.scopes, self.read_payload, self.options)
+
+    # -- match ------------------------------------------------------------------------------------------------------
+
+    def match(self, message: Message, endpoint: str | None = None) -> Outcome:
+        """What one message is. A record that is a batch of events has several: use `match_each`.
+
+        Raises: WirebookError (``unknown-endpoint``; ``malformed-batch`` for a batch of other than one message).
+        """
+        outcomes = self.match_each(message, endpoint)
+        if len(outcomes) != 1:
+            text = f"the record holds {len(outcomes)} messages; match_each() gives an outcome for each"
+            raise WirebookError(Problem(code="malformed-batch", message=text, actual=len(outcomes)))
+        return outcomes[0]
+
+    def match_each(self, message: Message, endpoint: str | None = None) -> tuple[Outcome, ...]:
+        """The outcome of every message in a record, in order; none for an empty batch."""
+        if endpoint is not None:
+            self.check_endpoint(endpoint)
+        return tuple(self.selector.select(received, endpoint) for received in received_of(message))
+
+    def check_endpoint(self, xid: str) -> None:
+        """Raises: WirebookError (``unknown-endpoint``) when the catalogue has no such endpoint."""
+        if xid not in self.scopes:
+            known = ", ".join(f"'{each}'" for each in sorted(self.scopes)[:10]) or "none"
+            text = f"the catalogue has no endpoint '{xid}'; it has: {known}"
+            raise WirebookError(Problem(code="unknown-endpoint", message=text, actual=xid))
+
+    # -- payloads ---------------------------------------------------------------------------------------------------
+
+    def schema_of(self, definition: Definition) -> CompiledSchema | Unsupported | None:
+        """The definition's payload schema, compiled once; None when it names none."""
+        if definition.xid not in self._compiled:
+            self._compiled[definition.xid] = self._find_schema(definition)
+        return self._compiled[definition.xid]
+
+    def _find_schema(self, definition: Definition) -> CompiledSchema | Unsupported | None:
+        if not definition.has_schema:
+            return None
+        names = ("dataschema", "dataschemauri", "dataschemaxid")
+        references = {name: definition.attributes[name] for name in names if definition.attributes.get(name)}
+        return self.schemas.find(definition.schema_format, **references)
+
+    def read_payload(self, definition: Definition, received: Received) -> Reading | None:
+        """The payload read by the definition's schema: value, columns and problems. None: the definition has none."""
+        schema = self.schema_of(definition)
+        if schema is None:
+            return None
+        if isinstance(schema, Unsupported):
+            return Reading(None, None, schema.problems, "unsupported")
+        if received.payload is None:
+            return _without_data(definition, received)
+        return schema.read(received.payload)
+
+
+def _without_data(definition: Definition, received: Received) -> Reading:
+    """A Kafka tombstone is a message; otherwise data that a schema describes must be there."""
+    if received.protocol == "KAFKA":
+        return Reading(None, None, (), None)
+    message = f"{definition.xid} has a schema and the message has no data"
+    problem = Problem(code="missing-data", slot="payload", expected=definition.schema_format, message=message)
+    return Reading(None, None, (problem,), "invalid-payload")
+
+
+def received_of(message: Message) -> tuple[Received, ...]:
+    """The messages in a record, however it is given; a record that cannot be read is one malformed message."""
+    if isinstance(message, Received):
+        return (message,)
+    if isinstance(message, Mapping):
+        message = orjson.dumps(message)
+    if isinstance(message, str):
+        message = message.encode("utf-8", "surrogatepass")
+    wire = parse_record(message) if isinstance(message, bytes) else message
+    if isinstance(wire, tuple):
+        return (unreadable_record(wire),)
+    return read_message(wire)
+
+
+def unreadable_record(problems: tuple[Problem, ...]) -> Received:
+    """A record that is none, as the malformed message that it counts as."""
+    return Received(protocol="", wire=None, kind="malformed", problems=problems)
+
+
+__all__ = ["Catalog", "Message", "Payload", "Source", "received_of", "unreadable_record"]

@@ -1,0 +1,229 @@
+"""The index over definitions: prunes, never decides (D49).
+
+Definitions are grouped by mask: which slots, and which segments of a template, are literal. A mask has one hash
+table from the literal parts to its definitions. A message probes each mask of its protocol once, so the cost grows
+with the number of naming patterns, not of definitions. Definitions without any literal are candidates of every message.
+
+The same literals, one by one, and the neighbours of a value in sorted order find the nearest definitions of a message
+that fits none, with a bounded number of look-ups.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import NamedTuple
+
+from wirebook.message.definition import Constraint, Definition
+from wirebook.message.slots import BARE, ENVELOPE, Slot
+from wirebook.message.uritemplate import Template
+from wirebook.message.view import View
+
+INDEXED = {
+    (ENVELOPE, "type"): ".",
+    (ENVELOPE, "subject"): "/",
+    (ENVELOPE, "source"): "/",
+    (BARE, "topic_name"): "/",
+    (BARE, "topic"): "/",
+    (BARE, "subject"): ".",
+    (BARE, "path"): "/",
+    (BARE, "key"): "/",
+    ("properties", "subject"): "/",
+}
+MAX_MASKS = 48
+MAX_VOTERS = 8
+NEIGHBOURS = 2
+
+
+class Part(NamedTuple):
+    """One slot's share of a mask: the whole value, or the literal segments of a template with `count` of them."""
+
+    section: str
+    name: str
+    separator: str = ""
+    count: int = 0
+    positions: tuple[int, ...] = ()
+
+
+class Feature(NamedTuple):
+    """What a definition says literally about a slot: the key that a message must have there."""
+
+    part: Part
+    key: str | tuple[str, ...]
+
+
+Mask = tuple[Part, ...]
+
+
+@dataclass(slots=True)
+class Values:
+    """A message's texts at the indexed slots, each read and cut once."""
+
+    view: View
+    texts: dict[tuple[str, str], str | None] = field(default_factory=dict)
+    cuts: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
+
+    def text(self, section: str, name: str) -> str | None:
+        slot = (section, name)
+        if slot not in self.texts:
+            value = self.view.value(Slot(section, name, ""))
+            self.texts[slot] = value if isinstance(value, str) else None
+        return self.texts[slot]
+
+    def cut(self, section: str, name: str, separator: str) -> list[str]:
+        place = (section, name, separator)
+        if place not in self.cuts:
+            text = self.text(section, name)
+            self.cuts[place] = text.split(separator) if text else []
+        return self.cuts[place]
+
+    def key(self, part: Part) -> str | tuple[str, ...] | None:
+        """The message's key for a part, or None when it cannot have one."""
+        if not part.separator:
+            return self.text(part.section, part.name)
+        segments = self.cut(part.section, part.name, part.separator)
+        if part.count and len(segments) != part.count or len(segments) <= max(part.positions):
+            return None
+        return tuple(segments[position] for position in part.positions)
+
+
+class Index:
+    """Candidates of a message among `definitions`, in their order.
+
+    `protocol_slots`: may protocol constraints prune? Not for plain event files, where they cannot be observed.
+    """
+
+    def __init__(self, definitions: Sequence[Definition], *, protocol_slots: bool = True) -> None:
+        self.definitions = definitions
+        self.tables: dict[str | None, dict[Mask, dict[tuple[object, ...], list[int]]]] = {}
+        self.nearby = Nearby()
+        features = [list(features_of(definition, protocol_slots)) for definition in definitions]
+        masks = Counter((d.protocol, _mask(f)) for d, f in zip(definitions, features, strict=True))
+        kept = {mask for mask, _ in masks.most_common(MAX_MASKS)}
+        for number, (definition, found) in enumerate(zip(definitions, features, strict=True)):
+            self.nearby.add(number, definition, found)
+            chosen = found if (definition.protocol, _mask(found)) in kept else _coarse(found)
+            table = self.tables.setdefault(definition.protocol, {}).setdefault(_mask(chosen), {})
+            table.setdefault(tuple(feature.key for feature in chosen), []).append(number)
+
+    def candidates(self, view: View) -> list[Definition]:
+        """Every definition that could fit `view` (and some that do not). Cost: one probe for each mask."""
+        values, found = Values(view), []
+        for protocol in self._protocols(view):
+            for mask, table in self.tables.get(protocol, {}).items():
+                keys = tuple(values.key(part) for part in mask)
+                found += table.get(keys, ())
+        return [self.definitions[number] for number in sorted(found)]
+
+    def near(self, view: View, scope: frozenset[str] | None) -> list[Definition]:
+        """The few definitions that share most with `view`, best first. Cost: bounded whatever the catalogue's size."""
+        protocols = self._protocols(view)
+        votes = self.nearby.votes(Values(view))
+        ranked = sorted(votes, key=lambda number: (self.definitions[number].protocol not in protocols, -votes[number]))
+        chosen = (self.definitions[number] for number in ranked)
+        return [each for each in chosen if scope is None or each.xid in scope]
+
+    def _protocols(self, view: View) -> tuple[str | None, ...]:
+        return (view.protocol, None) if view.shows_protocol else tuple(self.tables)
+
+
+@dataclass(slots=True)
+class Nearby:
+    """Single literals and sorted values: who shares anything with a message."""
+
+    sharing: defaultdict[tuple[object, ...], list[int]] = field(default_factory=lambda: defaultdict(list))
+    sorted_values: dict[tuple[str, str], list[tuple[str, int]]] = field(default_factory=dict)
+    is_sorted: bool = False
+
+    def add(self, number: int, definition: Definition, features: Iterable[Feature]) -> None:
+        for feature in features:
+            for sharer in _single_keys(feature):
+                voters = self.sharing[sharer]
+                if len(voters) < MAX_VOTERS:
+                    voters.append(number)
+        for constraint in definition.constraints:
+            if isinstance(constraint.declared, str) and (constraint.slot.section, constraint.slot.name) in INDEXED:
+                place = (constraint.slot.section, constraint.slot.name)
+                self.sorted_values.setdefault(place, []).append((constraint.declared, number))
+
+    def votes(self, values: Values) -> dict[int, float]:
+        """Definition number to votes: two for a shared whole value, one for a segment, half for a neighbour."""
+        votes: defaultdict[int, float] = defaultdict(float)
+        for place, separator in INDEXED.items():
+            text = values.text(*place)
+            if text is None:
+                continue
+            for number in self.sharing.get((*place, text), ()):
+                votes[number] += 2
+            for position, segment in enumerate(islice(values.cut(*place, separator), 16)):
+                for number in self.sharing.get((*place, position, segment), ()):
+                    votes[number] += 1
+            for number in self._neighbours(place, text):
+                votes[number] += 0.5
+        return votes
+
+    def _neighbours(self, place: tuple[str, str], text: str) -> Iterator[int]:
+        if not self.is_sorted:
+            for values in self.sorted_values.values():
+                values.sort()
+            self.is_sorted = True
+        values = self.sorted_values.get(place, [])
+        middle = bisect_left(values, (text, -1))
+        for _, number in values[max(0, middle - NEIGHBOURS) : middle + NEIGHBOURS]:
+            yield number
+
+
+def features_of(definition: Definition, protocol_slots: bool = True) -> Iterator[Feature]:
+    """The literal parts of a definition's constraints on the indexed slots, in slot order."""
+    for constraint in definition.constraints:
+        place = (constraint.slot.section, constraint.slot.name)
+        if place in INDEXED and (protocol_slots or place[0] == ENVELOPE):
+            feature = _feature(constraint)
+            if feature:
+                yield feature
+
+
+def _feature(constraint: Constraint) -> Feature | None:
+    section, name = constraint.slot.section, constraint.slot.name
+    if constraint.literal is not None and constraint.literal.kind == "text":
+        return Feature(Part(section, name), constraint.literal.value)
+    if constraint.template is None or constraint.template.spanning:
+        return None
+    return _template_feature(section, name, constraint.template)
+
+
+def _template_feature(section: str, name: str, template: Template) -> Feature | None:
+    literal = [(position, piece.literals[0]) for position, piece in enumerate(template.pieces) if not piece.names]
+    if not literal:
+        return None
+    positions, segments = zip(*literal, strict=True)
+    return Feature(Part(section, name, template.place.separator, len(template.pieces), positions), segments)
+
+
+def _mask(features: Iterable[Feature]) -> Mask:
+    return tuple(feature.part for feature in features)
+
+
+def _coarse(features: Sequence[Feature]) -> list[Feature]:
+    """The first literal alone, for a definition whose mask is rare: few such masks exist."""
+    for part, key in features[:1]:
+        if not part.separator:
+            return [Feature(part, key)]
+        return [Feature(part._replace(count=0, positions=part.positions[:1]), (key[0],))]
+    return []
+
+
+def _single_keys(feature: Feature) -> Iterator[tuple[object, ...]]:
+    """The keys under which a feature is found by whoever shares one literal of it."""
+    part, key = feature
+    if isinstance(key, str):
+        yield (part.section, part.name, key)
+        separator = INDEXED[part.section, part.name]
+        for position, segment in enumerate(key.split(separator)):
+            yield (part.section, part.name, position, segment)
+    else:
+        for position, segment in zip(part.positions, key, strict=True):
+            yield (part.section, part.name, position, segment)

@@ -1,0 +1,408 @@
+"""Does a message fit a definition? The reference answer; every other engine is held to it.
+
+`match_metadata` looks at envelope and protocol, never at the payload: the order is metadata, rank, payload
+(`message.selection`).
+
+Spec: message/spec.md#message-definition-matching; message-semantics D1, D5, D14, D17-D20, D24-D34, D48.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from wirebook.message.definition import Constraint, Definition, Entries
+from wirebook.message.mediatype import parse_media_type
+from wirebook.message.uritemplate import Split, Template, solve, units_of
+from wirebook.message.values import CHECKS, NotOfType
+from wirebook.message.view import ABSENT, QueryText, View
+from wirebook.problems import Problem
+
+SHOWN_LENGTH = 200
+
+
+@dataclass(frozen=True, slots=True)
+class MatchOptions:
+    """What the texts leave open, one name for each decision.
+
+    `values_imply_presence` (D1); `closed` lists undeclared properties (D2); `placeholders` (D17); `match_transport`
+    also compares what changes from hop to hop (D28); `accept_native` matches a message that is no CloudEvent by the
+    protocol part alone (D26).
+    """
+
+    values_imply_presence: bool = True
+    closed: bool = False
+    placeholders: Literal["segment", "rfc6570"] = "segment"
+    match_transport: bool = False
+    accept_native: bool = False
+
+
+DEFAULT_OPTIONS = MatchOptions()
+
+
+class Rank(NamedTuple):
+    """How specific a match is; the greater wins (D48)."""
+
+    literals: int
+    template_characters: int
+    protocol: int
+    required: int
+    typed: int
+    soft: int
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A definition whose metadata fits. `synthesized`: its envelope was not in the message (D26)."""
+
+    definition: Definition
+    rank: Rank
+    bindings: dict[str, str]
+    ambiguous_bindings: bool = False
+    synthesized: bool = False
+
+
+@dataclass(slots=True)
+class Trial:
+    """One definition tried on one message: what is counted and found on the way."""
+
+    options: MatchOptions
+    explain: bool
+    problems: list[Problem] = field(default_factory=list)
+    splits: list[tuple[str, Template, str, Split]] = field(default_factory=list)
+    literals: int = 0
+    valued: int = 0
+    required: int = 0
+    typed: int = 0
+
+    @property
+    def over(self) -> bool:
+        """Is there nothing more to learn? One problem decides; an explanation wants them all."""
+        return bool(self.problems) and not self.explain
+
+    def add(self, code: str, constraint: Constraint, actual: Any, expected: Any = None) -> None:
+        self.problems.append(problem(code, constraint, actual, expected))
+
+    def count(self, constraint: Constraint, found: Found) -> None:
+        self.literals += constraint.valued
+        self.required += constraint.required
+        self.typed += constraint.typed
+        if constraint.template is not None and found.split is not None:
+            self.splits.append((constraint.label, constraint.template, found.text, found.split))
+
+
+class Found(NamedTuple):
+    """A value that fits its constraint; `split` when a template was read."""
+
+    text: str = ""
+    split: Split | None = None
+
+
+class Unfit(NamedTuple):
+    """A value that does not fit: the problem's code and what is allowed."""
+
+    code: str
+    expected: Any
+
+
+FITS = Found()
+
+
+def match_metadata(
+    definition: Definition,
+    view: View,
+    options: MatchOptions = DEFAULT_OPTIONS,
+    *,
+    mode: str | None = None,
+    endpoint_templates: Iterable[Constraint] = (),
+) -> Match | tuple[Problem, ...]:
+    """The match, or the problem that prevents it.
+
+    `mode` and `endpoint_templates` come from the endpoint in play (D19, D25). Cost: linear in the message.
+    """
+    trial = _try(definition, view, Trial(options, explain=False), mode, endpoint_templates)
+    return tuple(trial.problems) or _match(definition, view, trial)
+
+
+def explain_metadata(
+    definition: Definition,
+    view: View,
+    options: MatchOptions = DEFAULT_OPTIONS,
+    *,
+    mode: str | None = None,
+    endpoint_templates: Iterable[Constraint] = (),
+) -> tuple[Problem, ...]:
+    """Every problem that keeps the message from fitting, in slot order; none when it fits."""
+    trial = _try(definition, view, Trial(options, explain=True), mode, endpoint_templates)
+    if not trial.problems:
+        _match(definition, view, trial)
+    return tuple(trial.problems)
+
+
+def _match(definition: Definition, view: View, trial: Trial) -> Match | tuple[Problem, ...]:
+    bindings, ambiguous = _bindings(trial)
+    if trial.problems:
+        return tuple(trial.problems)
+    return Match(definition, _rank(definition, view, trial), bindings, ambiguous, _is_synthesized(definition, view))
+
+
+def _try(
+    definition: Definition, view: View, trial: Trial, mode: str | None, endpoint_templates: Iterable[Constraint]
+) -> Trial:
+    for problem_ in _selectors(definition, view, trial.options, mode):
+        trial.problems.append(problem_)
+        return trial
+    for constraint in _observed(definition.constraints, definition, view, trial.options):
+        if trial.over:
+            return trial
+        _try_constraint(constraint, view.value(constraint.slot), trial)
+    for group in definition.entries if view.shows_protocol else ():
+        if trial.over:
+            return trial
+        _try_entries(group, view.values(group.section, group.name), trial)
+    for constraint in endpoint_templates if view.shows_protocol else ():
+        if (value := view.value(constraint.slot)) is not ABSENT:
+            _try_value(constraint, value, trial)
+    _check_vacuity(definition, trial)
+    if trial.options.closed:
+        trial.problems += undeclared(definition, view)
+    return trial
+
+
+# -- selectors ------------------------------------------------------------------------------------------------------
+
+
+def _selectors(definition: Definition, view: View, options: MatchOptions, mode: str | None) -> Iterator[Problem]:
+    """Protocol, envelope and content mode: when one differs, nothing else is worth comparing."""
+    if definition.protocol and view.shows_protocol and definition.protocol != view.protocol:
+        yield _selector("wrong-protocol", "protocol", definition.protocol, view.protocol)
+    elif definition.is_cloudevent and not view.is_cloudevent:
+        if not (options.accept_native and definition.protocol and view.kind == "native"):
+            yield _selector("wrong-envelope", "envelope", definition.envelope, None)
+    elif definition.is_cloudevent and (wanted := definition.mode or mode) and view.mode not in (wanted, None):
+        if not (view.mode == "batch" and wanted == "structured"):
+            yield _selector("wrong-mode", "envelopeoptions.mode", wanted, view.mode)
+    elif not definition.is_cloudevent and not view.shows_protocol and definition.protocol:
+        yield _selector("wrong-protocol", "protocol", definition.protocol, view.protocol)
+
+
+def _selector(code: str, slot: str, expected: Any, actual: Any) -> Problem:
+    return Problem(code=code, slot=slot, expected=expected, actual=actual, message=f"{slot} is not '{expected}'")
+
+
+def _is_synthesized(definition: Definition, view: View) -> bool:
+    return definition.is_cloudevent and not view.is_cloudevent
+
+
+def _observed(
+    constraints: Iterable[Constraint], definition: Definition, view: View, options: MatchOptions
+) -> Iterator[Constraint]:
+    """The constraints that this message can be held to (D26, D28)."""
+    for constraint in constraints:
+        in_envelope = constraint.slot.section == "envelope"
+        if in_envelope and _is_synthesized(definition, view):
+            continue
+        if not in_envelope and not view.shows_protocol and constraint.slot.name != "datacontenttype":
+            continue
+        if constraint.kind.transport and not options.match_transport:
+            continue
+        yield constraint
+
+
+# -- one slot -------------------------------------------------------------------------------------------------------
+
+
+def _try_constraint(constraint: Constraint, value: Any, trial: Trial) -> None:
+    if value is not ABSENT:
+        _try_value(constraint, value, trial)
+    elif constraint.fixed and (trial.options.values_imply_presence or constraint.required):
+        trial.add("missing-value", constraint, None)
+    elif constraint.required:
+        trial.add("missing-required", constraint, None)
+    trial.valued += constraint.fixed
+
+
+def _try_value(constraint: Constraint, value: Any, trial: Trial) -> None:
+    found = fit(constraint, value, rfc6570=trial.options.placeholders == "rfc6570")
+    if isinstance(found, Unfit):
+        trial.add(found.code, constraint, value, found.expected)
+    else:
+        trial.count(constraint, found)
+
+
+def fit(constraint: Constraint, value: Any, *, rfc6570: bool = False) -> Found | Unfit:
+    """Does one value satisfy one constraint?"""
+    if constraint.media_type is not None:
+        return _fit_media_type(constraint, value)
+    try:
+        actual = CHECKS[constraint.type](value)
+    except NotOfType as wrong:
+        return Unfit("wrong-type", str(wrong))
+    if constraint.literal is not None:
+        return FITS if actual == constraint.literal else Unfit("mismatch", constraint.declared)
+    if constraint.template is not None:
+        text = _template_text(value)
+        split = constraint.template.match(text, rfc6570=rfc6570)
+        return Found(text, split) if split else Unfit("template-mismatch", constraint.declared)
+    return FITS
+
+
+def _template_text(value: Any) -> str:
+    """The text that a template is held against; a query value keeps escaped slashes apart."""
+    if isinstance(value, str):
+        return value.raw if isinstance(value, QueryText) else value
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _fit_media_type(constraint: Constraint, value: Any) -> Found | Unfit:
+    actual = parse_media_type(value) if isinstance(value, str) else None
+    if actual is None:
+        return Unfit("wrong-type", "a media type (RFC 9110 section 8.3.1)")
+    fits = constraint.media_type is not None and actual.satisfies(constraint.media_type)
+    return FITS if fits else Unfit("mismatch", constraint.declared)
+
+
+# -- repeated names -------------------------------------------------------------------------------------------------
+
+
+def _try_entries(group: Entries, values: list[Any], trial: Trial) -> None:
+    free = list(values)
+    for constraint in group.entries:
+        if trial.over:
+            return
+        if constraint.kind.transport and not trial.options.match_transport:
+            continue
+        _try_entry(constraint, group, free, trial)
+        trial.valued += constraint.fixed
+
+
+def _try_entry(constraint: Constraint, group: Entries, free: list[Any], trial: Trial) -> None:
+    """Give the entry the first free line that fits, else the first member of a comma-separated line (D30)."""
+    if not free:
+        _try_constraint(constraint, ABSENT, trial)
+        return
+    rfc6570 = trial.options.placeholders == "rfc6570"
+    candidates = [(value, index) for index, value in enumerate(free)]
+    if group.section == "headers" and group.name != "set-cookie":
+        candidates += [(member, index) for index, line in enumerate(free) for member in members(line)]
+    for value, index in candidates:
+        found = fit(constraint, value, rfc6570=rfc6570)
+        if isinstance(found, Found):
+            trial.count(constraint, found)
+            if group.each:
+                _take(free, index, value)
+            return
+    first = fit(constraint, free[0], rfc6570=rfc6570)
+    if isinstance(first, Unfit):
+        trial.add(first.code, constraint, free[0], first.expected)
+
+
+def _take(free: list[Any], index: int, value: Any) -> None:
+    """Use up a line, or one member of it."""
+    rest = list(members(free[index]))
+    if value in rest:
+        rest.remove(value)
+        free[index : index + 1] = rest
+    else:
+        del free[index]
+
+
+def members(line: Any) -> list[str]:
+    """The comma-separated members of a field line; a comma inside quotes separates nothing. One member is none."""
+    if not isinstance(line, str) or "," not in line:
+        return []
+    found, quoted, start = [], False, 0
+    for index, char in enumerate(line):
+        if char == '"' and (index == 0 or line[index - 1] != "\\"):
+            quoted = not quoted
+        elif char == "," and not quoted:
+            found.append(line[start:index].strip(" \t"))
+            start = index + 1
+    found.append(line[start:].strip(" \t"))
+    return [member for member in found if member] if len(found) > 1 else []
+
+
+# -- the whole ------------------------------------------------------------------------------------------------------
+
+
+def _bindings(trial: Trial) -> tuple[dict[str, str], bool]:
+    """Placeholder values that agree in every slot (D18-D20); a conflict is added to the trial."""
+    splits = trial.splits
+    if len(splits) == 1 and splits[0][3].unique and _distinct(splits[0][1]):
+        return {bound.name: bound.value for bound in splits[0][3].bound}, False
+    units = [unit for label, template, text, _ in splits for unit in units_of(label, template, text)]
+    solution = solve(units)
+    if conflict := solution.conflict:
+        message = f"'{conflict.name}' is '{conflict.first}' in {conflict.first_slot}, '{conflict.second}' here"
+        expected = {"placeholder": conflict.name, "slot": conflict.first_slot, "value": shown(conflict.first)}
+        trial.problems.append(
+            Problem(
+                code="placeholder-conflict",
+                slot=conflict.second_slot,
+                expected=expected,
+                actual=shown(conflict.second),
+                message=message,
+            )
+        )
+    return solution.bindings([label for label, *_ in splits]), solution.ambiguous
+
+
+def _distinct(template: Template) -> bool:
+    return len(set(template.names)) == len(template.names)
+
+
+def _rank(definition: Definition, view: View, trial: Trial) -> Rank:
+    protocol = 0 if definition.protocol is None else 1 if view.shows_protocol else -1
+    characters = sum(template.literal_length for _, template, _, _ in trial.splits)
+    return Rank(trial.literals, characters, protocol, trial.required, trial.typed, _softness(definition, view))
+
+
+def _softness(definition: Definition, view: View) -> int:
+    """How many inferred values the message bears out (D12, D13)."""
+    values = ((constraint, view.value(constraint.slot)) for constraint in definition.soft)
+    return sum(value is not ABSENT and isinstance(fit(constraint, value), Found) for constraint, value in values)
+
+
+def _check_vacuity(definition: Definition, trial: Trial) -> None:
+    """Under the relaxed reading of `value`, one of the definition's values must be there (D1)."""
+    if trial.options.values_imply_presence or trial.problems or not trial.valued:
+        return
+    if not trial.literals and not trial.splits:
+        message = "none of the values that the definition gives is present"
+        trial.problems.append(Problem(code="vacuous-match", slot=definition.xid, message=message))
+
+
+def undeclared(definition: Definition, view: View) -> Iterator[Problem]:
+    """What the message has and the definition does not declare (D2)."""
+    declared = {(c.slot.section, c.slot.name) for c in definition.all_constraints}
+    for section, name in view.extras():
+        if (section, name) not in declared:
+            label = f"{'envelopemetadata' if section == 'envelope' else 'protocoloptions.' + section}.{name}"
+            yield Problem(code="undeclared-property", slot=label, message=f"{label} is not declared")
+
+
+def problem(code: str, constraint: Constraint, actual: Any, expected: Any = None) -> Problem:
+    """What is wrong with one slot, in the words of the definition."""
+    allowed = constraint.declared if expected is None else expected
+    if code == "missing-required":
+        allowed = constraint.type
+    return Problem(
+        code=code,
+        slot=constraint.label,
+        expected=shown(allowed),
+        actual=shown(actual),
+        message=f"{constraint.label}: {code.replace('-', ' ')}, expected {shown(allowed)!r}, got {shown(actual)!r}",
+    )
+
+
+def shown(value: Any) -> Any:
+    """A value as reports show it: bytes as base64, long texts cut."""
+    if isinstance(value, (bytes, bytearray)):
+        return {"base64": shown(base64.b64encode(bytes(value[:SHOWN_LENGTH])).decode())}
+    if isinstance(value, str) and len(value) > SHOWN_LENGTH:
+        return value[: SHOWN_LENGTH - 1] + "…"
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    return value

@@ -1,0 +1,255 @@
+"""From a message to its outcome: candidates, metadata, rank, payload.
+
+Spec: message/spec.md#message-definition-matching (R33); message-semantics D25-D27, D40, D48-D50.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from wirebook.bindings import Received, as_structured
+from wirebook.message.definition import Constraint, Definition
+from wirebook.message.index import Index
+from wirebook.message.matcher import DEFAULT_OPTIONS, Match, MatchOptions, explain_metadata, match_metadata
+from wirebook.message.view import View
+from wirebook.problems import Problem
+from wirebook.schema import Reading
+
+MAX_NEAR = 3
+OVERSIZED_CODES = frozenset({"too-large", "too-deep", "payload-too-large", "payload-too-deep"})
+
+PayloadReader = Callable[[Definition, Received], Reading | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """A definition that came near, and what keeps the message from fitting."""
+
+    definition: str
+    problems: tuple[Problem, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"definition": self.definition, "problems": [problem.reason() for problem in self.problems]}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a message is.
+
+    Shape: `outcome` is a word of the table in contracts (``matched``, ``unexpected`` ...); `definition` the XID, None
+    unless exactly one was chosen; `bindings` placeholder to text; `reading` the decoded payload where there is a
+    schema; `near` at most three, best first.
+    """
+
+    outcome: str
+    received: Received
+    definition: str | None = None
+    bindings: Mapping[str, str] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+    near: tuple[Near, ...] = ()
+    reading: Reading | None = None
+    ambiguous_bindings: bool = False
+    synthesized: bool = False
+
+    @property
+    def matched(self) -> bool:
+        return self.outcome == "matched"
+
+    @property
+    def data(self) -> Any:
+        """The payload as decoded by its schema, else as it was received."""
+        if self.reading is not None:
+            return self.reading.value
+        payload = self.received.payload
+        return None if payload is None else payload.content
+
+    def to_dict(self) -> dict[str, Any]:
+        """The members that `match --json` prints for a message."""
+        return {
+            "outcome": self.outcome,
+            "definition": self.definition,
+            "bindings": dict(self.bindings),
+            "problems": [problem.reason() for problem in self.problems],
+            "near": [near.to_dict() for near in self.near],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The candidates that an endpoint allows, and what it adds to each (D19, D25, R29).
+
+    `members` None: every definition. `empty`: the endpoint names no definitions at all (D50).
+    """
+
+    members: frozenset[str] | None = None
+    protocol: str | None = None
+    mode: str | None = None
+    templates: tuple[Constraint, ...] = ()
+    empty: bool = False
+
+
+EVERYTHING = Scope()
+
+
+class Selector:
+    """Selects the definition of each message.
+
+    `scopes` by endpoint XID; `read_payload` reads a message's payload by a definition's schema (None: no schema).
+    Incomplete definitions are no candidates (D40).
+    """
+
+    def __init__(
+        self,
+        definitions: Iterable[Definition],
+        scopes: Mapping[str, Scope],
+        read_payload: PayloadReader,
+        options: MatchOptions = DEFAULT_OPTIONS,
+    ) -> None:
+        self.definitions = [each for each in definitions if not each.incomplete]
+        self.scopes = scopes
+        self.read_payload = read_payload
+        self.options = options
+        self._observed = Index(self.definitions)
+        self._unobserved: Index | None = None
+
+    def select(self, received: Received, endpoint: str | None = None) -> Outcome:
+        """The outcome of one message. `endpoint` wins over the record's own. Cost: the index, then the payload."""
+        if received.kind in ("malformed", "unsupported"):
+            return _unreadable(received)
+        xid = endpoint or received.endpoint
+        scope = self.scopes.get(xid) if xid else EVERYTHING
+        if scope is None:
+            return Outcome("malformed", received, problems=(_unknown_endpoint(xid, self.scopes),))
+        if scope.empty:
+            message = "the endpoint has neither messages nor message groups"
+            problem = Problem(code="no-candidates", slot="endpoint", actual=xid, message=message)
+            return Outcome("unconstrained", received, problems=(problem,))
+        return self._select(received, scope)
+
+    def _select(self, received: Received, scope: Scope) -> Outcome:
+        views = _views(received)
+        matches = [
+            (match, view)
+            for view in views
+            for definition in self._candidates(view, scope)
+            if isinstance(match := self._match(definition, view, scope), Match)
+        ]
+        if not matches:
+            return self._unexpected(views, scope)
+        best_rank = max(match.rank for match, _ in matches)
+        best = [(match, view.received) for match, view in matches if match.rank == best_rank]
+        return self._settle(*best[0]) if len(best) == 1 else self._settle_several(best)
+
+    def _match(self, definition: Definition, view: View, scope: Scope) -> Match | tuple[Problem, ...]:
+        return match_metadata(definition, view, self.options, mode=scope.mode, endpoint_templates=scope.templates)
+
+    # -- candidates -------------------------------------------------------------------------------------------------
+
+    def index(self, view: View) -> Index:
+        if view.shows_protocol:
+            return self._observed
+        if self._unobserved is None:
+            self._unobserved = Index(self.definitions, protocol_slots=False)
+        return self._unobserved
+
+    def _candidates(self, view: View, scope: Scope) -> Sequence[Definition]:
+        if scope.protocol and view.shows_protocol and scope.protocol != view.protocol:
+            return []
+        prunes = self.options.values_imply_presence and not self.options.accept_native
+        found = self.index(view).candidates(view) if prunes else self.definitions
+        if view.is_reinterpreted:
+            found = [each for each in found if each.is_cloudevent]
+        return found if scope.members is None else [each for each in found if each.xid in scope.members]
+
+    # -- payload ----------------------------------------------------------------------------------------------------
+
+    def _settle(self, match: Match, received: Received) -> Outcome:
+        """The outcome of the one best match: its payload decides between matched and the rest."""
+        reading = self.read_payload(match.definition, received)
+        outcome, problems = ("matched", ()) if reading is None else (reading.outcome or "matched", reading.problems)
+        return Outcome(
+            outcome,
+            received,
+            match.definition.xid,
+            match.bindings,
+            problems,
+            reading=reading,
+            ambiguous_bindings=match.ambiguous_bindings,
+            synthesized=match.synthesized,
+        )
+
+    def _settle_several(self, best: list[tuple[Match, Received]]) -> Outcome:
+        """Several equal best: the payload is held against each schema (R33, D48)."""
+        tried = [self._settle(match, received) for match, received in best]
+        valid = [outcome for outcome in tried if outcome.matched]
+        unread = [outcome for outcome in tried if outcome.outcome in ("unsupported", "oversized")]
+        if len(valid) == 1 and not unread:
+            return valid[0]
+        near = tuple(Near(outcome.definition or "", outcome.problems) for outcome in tried)[:MAX_NEAR]
+        if unread:
+            return Outcome(unread[0].outcome, best[0][1], problems=_each(unread), near=near)
+        if not valid:
+            return Outcome("invalid-payload", best[0][1], problems=_each(tried), near=near)
+        xids = [outcome.definition for outcome in valid]
+        message = f"{len(xids)} definitions fit equally well, payload included"
+        problem = Problem(code="ambiguous-match", slot="definition", actual=xids, message=message)
+        near = tuple(Near(xid or "", ()) for xid in xids)[:MAX_NEAR]
+        return Outcome("ambiguous", best[0][1], problems=(problem,), near=near)
+
+    # -- none -------------------------------------------------------------------------------------------------------
+
+    def _unexpected(self, views: Sequence[View], scope: Scope) -> Outcome:
+        view = views[0]
+        if scope.protocol and view.shows_protocol and scope.protocol != view.protocol:
+            message = f"the endpoint's protocol is '{scope.protocol}', the message came over '{view.protocol}'"
+            problem = Problem(
+                code="wrong-protocol", slot="protocol", expected=scope.protocol, actual=view.protocol, message=message
+            )
+            return Outcome("unexpected", view.received, problems=(problem,))
+        near = self.near(view, scope)
+        message = "no definition shares a literal value with the message"
+        nothing = Problem(code="no-definition", slot="definition", message=message)
+        return Outcome("unexpected", view.received, problems=near[0].problems if near else (nothing,), near=near)
+
+    def near(self, view: View, scope: Scope = EVERYTHING) -> tuple[Near, ...]:
+        """At most three definitions that came near, fewest problems first, each with every problem."""
+        nearest = self.index(view).near(view, scope.members)[:MAX_NEAR]
+        tried = (
+            Near(
+                definition.xid,
+                explain_metadata(definition, view, self.options, mode=scope.mode, endpoint_templates=scope.templates),
+            )
+            for definition in nearest
+        )
+        return tuple(sorted(tried, key=lambda near: len(near.problems)))
+
+
+def _views(received: Received) -> list[View]:
+    """The message as it came and, where only context can tell (MQTT 3.1.1), as a structured CloudEvent too."""
+    structured = as_structured(received)
+    views = [View(received)]
+    return views if structured is None else [*views, View(structured, is_reinterpreted=True)]
+
+
+def _unreadable(received: Received) -> Outcome:
+    codes = {problem.code for problem in received.problems}
+    if codes & OVERSIZED_CODES:
+        return Outcome("oversized", received, problems=received.problems)
+    return Outcome(received.kind, received, problems=received.problems)
+
+
+def _unknown_endpoint(xid: str | None, known: Iterable[str]) -> Problem:
+    return Problem(
+        code="unknown-endpoint",
+        slot="endpoint",
+        expected=sorted(known)[:10],
+        actual=xid,
+        message=f"the catalogue has no endpoint '{xid}'",
+    )
+
+
+def _each(outcomes: Iterable[Outcome]) -> tuple[Problem, ...]:
+    """The problems of several definitions, each naming its definition."""
+    return tuple(problem.at(xid=outcome.definition) for outcome in outcomes for problem in outcome.problems)

@@ -1,0 +1,327 @@
+"""Templates: values with placeholders, RFC 6570 level 1 (``/vehicles/{vin}/{sensor}``).
+
+As a filter a template splits a text into literals and bound placeholders; as a template it is filled in. Matching is
+a scan with `str.find`, never a regular expression: linear in the text whatever the text is.
+
+    template    = *( literal / placeholder )
+    placeholder = "{" 1*( ALPHA / DIGIT / "_" ) "}"        ; any other brace group is literal (D15)
+
+Spec: message/spec.md#value; message-semantics D15-D21.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote, unquote
+
+PLACEHOLDER = re.compile(r"\{([A-Za-z0-9_]+)\}")
+UNRESERVED_OR_ESCAPED = re.compile(r"(?:[A-Za-z0-9._~-]|%[0-9A-Fa-f]{2})+\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a template stands decides what a placeholder may match there (D17).
+
+    `separator` cuts text and template into segments; a placeholder never crosses one. `forbidden` characters are not
+    bound at all. `spans`: a placeholder that is the whole value matches any non-empty text, separators included.
+    `uri`: bound text is compared, and reported when embedded, after percent-decoding (D20).
+    """
+
+    name: str
+    separator: str = "/"
+    forbidden: str = ""
+    spans: bool = True
+    uri: bool = False
+
+
+TEXT = Place("text")
+URI = Place("uri", uri=True)
+PATH = Place("path", spans=False, uri=True, forbidden="?#")
+QUERY = Place("query", uri=True)
+MQTT_TOPIC = Place("mqtt-topic", forbidden="+#\0", spans=False)
+NATS_SUBJECT = Place("nats-subject", separator=".", forbidden="*> \t\r\n", spans=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One segment: literals around placeholder names; ``len(literals) == len(names) + 1``."""
+
+    literals: tuple[str, ...]
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A placeholder's text. `raw` as it stands in the slot, `value` as it is reported, `key` as it is compared."""
+
+    name: str
+    raw: str
+    value: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """One reading of a text: what each placeholder is, and whether it is the only reading."""
+
+    bound: tuple[Bound, ...]
+    unique: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A parsed template at a place.
+
+    Shape: `pieces` one for each segment; `whole` is set when the template is one placeholder and nothing else.
+    """
+
+    text: str
+    place: Place
+    pieces: tuple[Piece, ...]
+    names: tuple[str, ...]
+    whole: bool
+
+    @property
+    def literal_length(self) -> int:
+        return sum(len(literal) for piece in self.pieces for literal in piece.literals)
+
+    @property
+    def spanning(self) -> bool:
+        """Does the only placeholder match across separators?"""
+        return self.whole and self.place.spans
+
+    def segments(self, text: str) -> list[str] | None:
+        """`text` cut as the template is, or None when the number of segments differs."""
+        if self.spanning:
+            return [text]
+        cut = text.split(self.place.separator, len(self.pieces))
+        return cut if len(cut) == len(self.pieces) else None
+
+    def match(self, text: str, *, rfc6570: bool = False) -> Split | None:
+        """The leftmost-shortest reading of `text`, or None. Cost: linear in `text`."""
+        segments = self.segments(text)
+        if segments is None:
+            return None
+        bound: list[Bound] = []
+        unique = True
+        for piece, segment in zip(self.pieces, segments, strict=True):
+            captures = scan(piece, segment)
+            if captures is None or not all(self._allows(raw, rfc6570) for raw in captures):
+                return None
+            unique = unique and (len(captures) < 2 or captures == scan_from_right(piece, segment))
+            bound += map(self.bind, piece.names, captures)
+        return Split(tuple(bound), unique)
+
+    def bind(self, name: str, raw: str) -> Bound:
+        if not self.place.uri or "%" not in raw:
+            return Bound(name, raw, raw, raw)
+        decoded = percent_decode(raw)
+        return Bound(name, raw, raw if self.whole else decoded, decoded)
+
+    def _allows(self, raw: str, rfc6570: bool) -> bool:
+        if rfc6570 and not UNRESERVED_OR_ESCAPED.match(raw):
+            return False
+        return not any(char in raw for char in self.place.forbidden)
+
+    def expand(self, context: Mapping[str, str], *, encoding: str = "place") -> str:
+        """The template filled in (D21).
+
+        `encoding`: ``place`` percent-encodes placeholders embedded in a URI, ``raw`` never, ``rfc6570`` always.
+        Raises: KeyError for a name that `context` does not have.
+        """
+        encode = encoding == "rfc6570" or (encoding == "place" and self.place.uri and not self.whole)
+        return PLACEHOLDER.sub(lambda m: percent_encode(context[m[1]]) if encode else context[m[1]], self.text)
+
+
+def percent_encode(text: str) -> str:
+    """RFC 6570 level 1 expansion: everything but unreserved characters, as UTF-8, upper-case."""
+    return quote(text, safe="")
+
+
+def percent_decode(text: str) -> str:
+    """One round of decoding; escapes that are no UTF-8 leave the text as it is."""
+    try:
+        return unquote(text, errors="strict")
+    except UnicodeDecodeError:
+        return text
+
+
+def has_placeholder(text: str) -> bool:
+    return PLACEHOLDER.search(text) is not None
+
+
+def placeholders(text: str) -> list[str]:
+    """The names in `text`, in order, repeats kept."""
+    return PLACEHOLDER.findall(text)
+
+
+def parse_template(text: str, place: Place = TEXT) -> Template:
+    """`text` as a template at `place`; without placeholders it is one literal."""
+    names = tuple(placeholders(text))
+    whole = PLACEHOLDER.fullmatch(text) is not None
+    cut = [text] if whole and place.spans else _cut(text, place.separator)
+    return Template(text, place, tuple(map(_piece, cut)), names, whole)
+
+
+def _cut(text: str, separator: str) -> list[str]:
+    """Segments of a template. A placeholder has no separator in it, so the text may be cut as it stands."""
+    return text.split(separator)
+
+
+def _piece(segment: str) -> Piece:
+    parts = PLACEHOLDER.split(segment)
+    return Piece(tuple(parts[0::2]), tuple(parts[1::2]))
+
+
+def scan(piece: Piece, text: str) -> list[str] | None:
+    """The leftmost-shortest split of `text`, each placeholder at least one character; None when there is none."""
+    literals = piece.literals
+    if not piece.names:
+        return [] if text == literals[0] else None
+    if not _ends_fit(literals, text):
+        return None
+    start, stop = len(literals[0]), len(text) - len(literals[-1])
+    captures: list[str] = []
+    for literal in literals[1:-1]:
+        found = text.find(literal, start + 1, stop)
+        if found < 0:
+            return None
+        captures.append(text[start:found])
+        start = found + len(literal)
+    if start >= stop:
+        return None
+    captures.append(text[start:stop])
+    return captures
+
+
+def scan_from_right(piece: Piece, text: str) -> list[str] | None:
+    """The rightmost-shortest split: where it equals `scan`, no other split exists."""
+    literals = piece.literals
+    start, stop = len(literals[0]), len(text) - len(literals[-1])
+    captures: list[str] = []
+    for literal in reversed(literals[1:-1]):
+        found = text.rfind(literal, start, stop - 1)
+        if found < 0:
+            return None
+        captures.append(text[found + len(literal) : stop])
+        stop = found
+    captures.append(text[start:stop])
+    return captures[::-1]
+
+
+def _ends_fit(literals: Sequence[str], text: str) -> bool:
+    first, last = literals[0], literals[-1]
+    return len(text) > len(first) + len(last) and text.startswith(first) and text.endswith(last)
+
+
+# -- several templates that share names -----------------------------------------------------------------------------
+
+
+@dataclass(slots=True, eq=False)
+class Unit:
+    """One segment to be solved: the slot it belongs to, its piece and its text."""
+
+    slot: str
+    template: Template
+    piece: Piece
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """One name, two texts, each with the slot it came from."""
+
+    name: str
+    first_slot: str
+    first: str
+    second_slot: str
+    second: str
+
+
+@dataclass(slots=True)
+class Solution:
+    """What the placeholders are: `found` has (unit, bound) for every occurrence that gave a value."""
+
+    found: list[tuple[Unit, Bound]]
+    ambiguous: bool = False
+    conflict: Conflict | None = None
+
+    def bindings(self, slot_order: Sequence[str]) -> dict[str, str]:
+        """Name to reported text: the first slot that is no URI gives it, else the first slot (D20)."""
+        order = {slot: index for index, slot in enumerate(slot_order)}
+        ranked = sorted(self.found, key=lambda f: (f[0].template.place.uri, order.get(f[0].slot, len(order))))
+        return {bound.name: bound.value for _, bound in reversed(ranked)}
+
+
+def units_of(slot: str, template: Template, text: str) -> Iterator[Unit]:
+    """The segments of `text` that have something to bind; nothing when the template does not fit."""
+    segments = template.segments(text) or []
+    for piece, segment in zip(template.pieces, segments, strict=False):
+        if piece.names:
+            yield Unit(slot, template, piece, segment)
+
+
+def solve(units: Iterable[Unit]) -> Solution:
+    """Solve segments together (D18): what has one reading first, its values into the rest, until nothing changes.
+
+    What is free then is split leftmost-shortest, without backtracking, and the solution is `ambiguous`.
+    Cost: at most one pass over the units for each placeholder name.
+    """
+    solution, known = Solution([]), Known()
+    waiting = list(units)
+    while waiting and solution.conflict is None:
+        settled = [unit for unit in waiting if _is_determined(unit, known)]
+        if not settled:
+            solution.ambiguous = True
+            settled = waiting[:1]
+        for unit in settled:
+            _settle(unit, known, solution)
+        waiting = [unit for unit in waiting if unit not in settled]
+    return solution
+
+
+class Known(dict[str, tuple[Unit, Bound]]):
+    """Placeholder name to its first occurrence."""
+
+
+def _is_determined(unit: Unit, known: Known) -> bool:
+    piece = _substitute(unit, known)
+    captures = scan(piece, unit.text)
+    return captures is None or len(captures) < 2 or captures == scan_from_right(piece, unit.text)
+
+
+def _settle(unit: Unit, known: Known, solution: Solution) -> None:
+    """Bind the unit's names; a name that contradicts what is known is the solution's conflict."""
+    captures = scan(_substitute(unit, known), unit.text)
+    names: Sequence[str] = [name for name in unit.piece.names if name not in known]
+    if captures is None:  # fits alone, as every template was tried, but not with what is known
+        captures, names = scan(unit.piece, unit.text) or [], unit.piece.names
+    for name, raw in zip(names, captures, strict=False):
+        bound = unit.template.bind(name, raw)
+        first_unit, first = known.setdefault(name, (unit, bound))
+        if first.key != bound.key and solution.conflict is None:
+            solution.conflict = Conflict(name, first_unit.slot, first.value, unit.slot, bound.value)
+        solution.found.append((unit, bound))
+
+
+def _substitute(unit: Unit, known: Known) -> Piece:
+    """The unit's piece with known names turned into literals, spelled as the slot would spell them."""
+    if not any(name in known for name in unit.piece.names):
+        return unit.piece
+    literals, names = [unit.piece.literals[0]], []
+    for name, literal in zip(unit.piece.names, unit.piece.literals[1:], strict=True):
+        if name in known:
+            literals[-1] += _spelled(unit, known[name][1]) + literal
+        else:
+            names.append(name)
+            literals.append(literal)
+    return Piece(tuple(literals), tuple(names))
+
+
+def _spelled(unit: Unit, bound: Bound) -> str:
+    if not unit.template.place.uri:
+        return bound.key
+    encoded = percent_encode(bound.key)
+    return encoded if encoded in unit.text else bound.raw if bound.raw in unit.text else bound.key

@@ -1,0 +1,277 @@
+"""Property types: is a value of its type, and which values are equal.
+
+Every type has one canonical form (D5): integers compare as numbers, timestamps as instants, binary as bytes, all
+else by code points. A text on the wire must be the canonical string of its type; a native value (structured JSON,
+AMQP) must be the right kind or that canonical string.
+
+Spec: message/spec.md#property-definitions; cloudevents-spec.md#type-system; message-semantics D5-D11.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+INT32: Final = (-(2**31), 2**31 - 1)
+UINT32: Final = (0, 2**32 - 1)
+ULONG: Final = (0, 2**64 - 1)
+
+
+class NotOfType(ValueError):
+    """A value is not of a type; the text says what is allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Canonical:
+    """A value in the form that compares: `kind` keeps 1 and true, text and bytes apart."""
+
+    kind: str
+    value: Any
+
+
+# -- texts ----------------------------------------------------------------------------------------------------------
+
+# C0 and C1 controls, surrogates and noncharacters are no CloudEvents string.
+FORBIDDEN_TEXT = re.compile(
+    "[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef"
+    + "".join(f"{chr(plane * 0x10000 + 0xFFFE)}{chr(plane * 0x10000 + 0xFFFF)}" for plane in range(17))
+    + "]"
+)
+SYMBOL = re.compile(r"[A-Za-z0-9_]+\Z")
+INTEGER = re.compile(r"(?:0|-?[1-9][0-9]*)\Z")
+NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?\Z")
+UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\Z")
+# RFC 3339 appendix A, with the fraction of seconds that ISO 8601 has; no sign, weeks alone (D8).
+DURATION = re.compile(
+    r"P(?:[0-9]+W|(?=[0-9T])(?:[0-9]+Y)?(?:[0-9]+M)?(?:[0-9]+D)?"
+    r"(?:T(?=[0-9])(?:[0-9]+H)?(?:[0-9]+M)?(?:[0-9]+(?:[.,][0-9]+)?S)?)?)\Z"
+)
+# RFC 3986: the characters of a URI reference, with whole escapes.
+URI_REFERENCE = re.compile(r"(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*\Z")
+SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:.")
+MAX_INTEGER_DIGITS: Final = 40
+
+
+def text_of(value: Any) -> str:
+    if not isinstance(value, str):
+        raise NotOfType("a text")
+    if found := FORBIDDEN_TEXT.search(value):
+        raise NotOfType(f"a text without the control character or noncharacter U+{ord(found[0]):04X}")
+    return value
+
+
+def _text(value: Any) -> Canonical:
+    return Canonical("text", text_of(value))
+
+
+def _matching(pattern: re.Pattern[str], allowed: str) -> Callable[[Any], Canonical]:
+    def check(value: Any) -> Canonical:
+        if not pattern.match(text_of(value)):
+            raise NotOfType(allowed)
+        return Canonical("text", value)
+
+    return check
+
+
+def _ascii(value: Any) -> Canonical:
+    if not text_of(value).isascii():
+        raise NotOfType("a text of ASCII characters")
+    return Canonical("text", value)
+
+
+def _uri(value: Any) -> Canonical:
+    if not SCHEME.match(text_of(value)) or not URI_REFERENCE.match(value):
+        raise NotOfType("an absolute URI (RFC 3986)")
+    return Canonical("text", value)
+
+
+def _duration(value: Any) -> Canonical:
+    if not DURATION.match(text_of(value)) or value.endswith("T"):
+        raise NotOfType("a duration as in RFC 3339 appendix A, e.g. 'PT0.5S'")
+    return Canonical("duration", value.replace(",", "."))
+
+
+def _uuid(value: Any) -> Canonical:
+    if not UUID.match(text_of(value)):
+        raise NotOfType("a UUID")
+    return Canonical("uuid", value.lower())
+
+
+# -- numbers and booleans -------------------------------------------------------------------------------------------
+
+
+def integer_in(low: int, high: int) -> Callable[[Any], Canonical]:
+    """A check for an integer from `low` to `high`: a native one, or its canonical decimal text."""
+    allowed = f"an integer from {low} to {high}"
+
+    def check(value: Any) -> Canonical:
+        number = _integer_value(value, allowed)
+        if not low <= number <= high:
+            raise NotOfType(allowed)
+        return Canonical("number", number)
+
+    return check
+
+
+def _integer_value(value: Any, allowed: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        raise NotOfType(allowed)
+    if isinstance(value, int):
+        return value
+    if len(value) > MAX_INTEGER_DIGITS or not INTEGER.match(value):
+        raise NotOfType(f"{allowed}, as its canonical decimal text")
+    return int(value)
+
+
+def _number(value: Any) -> Canonical:
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise NotOfType("a number")
+    if isinstance(value, str) and (len(value) > 400 or not NUMBER.match(value)):
+        raise NotOfType("a number")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise NotOfType("a number of IEEE 754 double precision")
+    return Canonical("number", number)
+
+
+def _boolean(value: Any) -> Canonical:
+    if isinstance(value, bool):
+        return Canonical("boolean", value)
+    if value not in ("true", "false"):
+        raise NotOfType("'true' or 'false'")
+    return Canonical("boolean", value == "true")
+
+
+def _stringified_integer(value: Any) -> Canonical:
+    if not INTEGER.match(text_of(value)):
+        raise NotOfType("a text that is an integer")
+    return Canonical("text", value)
+
+
+def _binary(value: Any) -> Canonical:
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return Canonical("bytes", bytes(value))
+    try:
+        return Canonical("bytes", base64.b64decode(text_of(value), validate=True))
+    except (binascii.Error, ValueError) as error:
+        raise NotOfType("bytes, or their base64 text with padding (RFC 4648 section 4)") from error
+
+
+def _any(value: Any) -> Canonical:
+    """Anything, null included; equal is what is the same JSON value, or the same text."""
+    if isinstance(value, bool):
+        return Canonical("boolean", value)
+    if isinstance(value, (int, float)):
+        return Canonical("number", value)
+    if isinstance(value, (bytes, bytearray)):
+        return Canonical("bytes", bytes(value))
+    return Canonical("text" if isinstance(value, str) else "json", value)
+
+
+# -- timestamps -----------------------------------------------------------------------------------------------------
+
+RFC3339 = re.compile(r"(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?([Zz]|[+-]\d\d:\d\d)\Z", re.ASCII)
+SENTINEL = re.compile(r"0000-01-01[Tt]00:00:00(?:\.0+)?(?:[Zz]|[+-]00:00)\Z")
+LEGACY_SENTINEL = re.compile(r"(?:01-01-0000[Tt]00:00:00(?:\.0+)?(?:[Zz]|[+-]00:00)|0001-01-01T00:00:00\+00:00)\Z")
+MAX_FRACTION_DIGITS: Final = 100
+
+
+def is_current_time(value: Any) -> bool:
+    """Does `value` stand for the time of building (R11, D10)?"""
+    return isinstance(value, str) and bool(SENTINEL.match(value) or LEGACY_SENTINEL.match(value))
+
+
+def _timestamp(value: Any) -> Canonical:
+    return Canonical("instant", instant_of(text_of(value)))
+
+
+def instant_of(text: str) -> tuple[int, str]:
+    """An RFC 3339 time as (seconds since 1970, fraction digits without trailing zeros); ``:60`` is a leap second.
+
+    Raises: NotOfType.
+    """
+    found = RFC3339.match(text)
+    if not found:
+        raise NotOfType("a time as in RFC 3339, with an offset")
+    year, month, day, hour, minute, second = (int(part) for part in found.groups()[:6])
+    offset = _offset_seconds(found[8])
+    valid = 1 <= month <= 12 and 1 <= day <= _days_in(year, month) and hour <= 23 and minute <= 59 and second <= 60
+    if not valid or offset is None:
+        raise NotOfType("a time that exists, as in RFC 3339")
+    seconds = _days_since_1970(year, month, day) * 86400 + hour * 3600 + minute * 60 + second - offset
+    return seconds, (found[7] or "").rstrip("0")[:MAX_FRACTION_DIGITS]
+
+
+def _offset_seconds(text: str) -> int | None:
+    if text in "Zz":
+        return 0
+    hours, minutes = int(text[1:3]), int(text[4:6])
+    if hours > 23 or minutes > 59:
+        return None
+    return (1 if text[0] == "+" else -1) * (hours * 3600 + minutes * 60)
+
+
+def _days_in(year: int, month: int) -> int:
+    if month == 2:
+        return 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
+    return 30 if month in (4, 6, 9, 11) else 31
+
+
+def _days_since_1970(year: int, month: int, day: int) -> int:
+    """Days in the proleptic Gregorian calendar, year 0 included (which `datetime` does not have)."""
+    year -= month <= 2
+    era, year_of_era = divmod(year, 400)
+    day_of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
+    return era * 146097 + year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year - 719468
+
+
+# -- the table ------------------------------------------------------------------------------------------------------
+
+CHECKS: dict[str, Callable[[Any], Canonical]] = {
+    "any": _any,
+    "ascii": _ascii,
+    "binary": _binary,
+    "boolean": _boolean,
+    "duration": _duration,
+    "integer": integer_in(*INT32),
+    "number": _number,
+    "string": _text,
+    "stringified integer": _stringified_integer,
+    "symbol": _matching(SYMBOL, "letters, digits and underscores"),
+    "timestamp": _timestamp,
+    "uint32": integer_in(*UINT32),
+    "ulong": integer_in(*ULONG),
+    "uri": _uri,
+    "urireference": _matching(URI_REFERENCE, "a URI reference (RFC 3986)"),
+    "uritemplate": _text,
+    "uuid": _uuid,
+}
+ALIASES = {
+    "var": "any",
+    "datetime": "timestamp",
+    "date-time": "timestamp",
+    "float": "number",
+    "double": "number",
+    "uri-reference": "urireference",
+    "uri-template": "uritemplate",
+}
+DECLARABLE = frozenset(CHECKS) - {"ascii", "uint32"}
+
+
+def type_name(declared: Any) -> str | None:
+    """The type a definition means by `declared`, or None when it is not known (D9)."""
+    name = ALIASES.get(declared, declared) if isinstance(declared, str) else None
+    return name if name in DECLARABLE else None
+
+
+def canonical(type_: str, value: Any) -> Canonical:
+    """`value` in the form that compares equal. Raises: NotOfType, whose text says what `type_` allows."""
+    return CHECKS[type_](value)
