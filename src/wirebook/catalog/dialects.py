@@ -1,0 +1,97 @@
+"""Dialects of whole documents: which group types there are, and schema groups.
+
+    normalise_document(source.value, log)
+
+Spec: design/dialects.md; core/spec.md; schema/spec.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from wirebook.endpoint.dialects import normalise_endpoint
+from wirebook.message.dialects import (
+    Roots,
+    drop_server_attributes,
+    normalise_group,
+    normalise_identity,
+    normalise_meta,
+    normalise_origin,
+    normalise_text,
+)
+from wirebook.message.dialects_log import Entity, Log
+from wirebook.message.dialects_names import COLLECTIONS, canonical_format
+
+SPECVERSION: Final = "1.0-rc4"
+OLD_SPECVERSION: Final = re.compile(r"(?i)(?:0\.[0-9]+(?:-.*)?|1\.0-rc[1-3])\Z")
+BEFORE_1: Final = re.compile(r"0\.")
+
+
+def normalise_document(document: dict[str, Any], log: Log, roots: Roots = ()) -> dict[str, Any]:
+    """`document` as 1.0-rc4 writes it. What it was given is not changed."""
+    registry = Entity("", "", dict(document), log)
+    version = registry.values.get("specversion")
+    registry.old = isinstance(version, str) and BEFORE_1.match(version) is not None
+    _normalise_registry(registry)
+    for collection, normalise in GROUPS.items():
+        registry.rewrite_each(collection, lambda entity, key, rewrite=normalise: rewrite(entity, key, roots))  # type: ignore[misc]
+    return registry.values
+
+
+def _normalise_registry(registry: Entity) -> None:
+    for old, new in COLLECTIONS.items():
+        if new in GROUPS:
+            registry.rename(old, new, "old-collection-name")
+    if isinstance(given := registry.values.get("id"), str):
+        normalise_identity(registry, "registryid", given)
+    if registry.old:
+        registry.drop("epoch", "it is the server's to say", "server-attribute")
+    drop_server_attributes(registry)
+    version = registry.values.get("specversion")
+    if isinstance(version, str) and OLD_SPECVERSION.match(version):
+        message = f"read as {SPECVERSION}"
+        registry.report("old-specversion", "/specversion", message, expected=SPECVERSION, actual=version)
+        registry.values["specversion"] = SPECVERSION
+
+
+# -- schema groups --------------------------------------------------------------------------------------------------
+
+
+def normalise_schema_group(entity: Entity, key: str, roots: Roots) -> None:
+    """A schema group with all its schemas and their Versions."""
+    normalise_identity(entity, "schemagroupid", key)
+    normalise_origin(entity)
+    drop_server_attributes(entity)
+    normalise_text(entity, "format", canonical_format, "old-format-name")
+    entity.rewrite_each("schemas", lambda schema, name: _normalise_schema(schema, name, roots))
+
+
+def _normalise_schema(entity: Entity, key: str, roots: Roots) -> None:
+    normalise_identity(entity, "schemaid", key)
+    normalise_meta(entity, roots)
+    _normalise_schema_document(entity)
+    entity.rewrite_each("versions", _normalise_schema_version)
+
+
+def _normalise_schema_version(entity: Entity, key: str) -> None:
+    if entity.values.get("id") == entity.xid.split("/")[4]:
+        entity.rename("id", "schemaid", "old-id-name")
+    normalise_identity(entity, "versionid", key)
+    _normalise_schema_document(entity)
+
+
+def _normalise_schema_document(entity: Entity) -> None:
+    normalise_origin(entity)
+    entity.rename("ancestor", "ancestorid")
+    entity.rename("schemaobject", "schema")
+    entity.rename("schemaformat", "format")
+    normalise_text(entity, "format", canonical_format, "old-format-name")
+
+
+GROUPS: Final[dict[str, Callable[[Entity, str, Roots], None]]] = {
+    "messagegroups": normalise_group,
+    "endpoints": normalise_endpoint,
+    "schemagroups": normalise_schema_group,
+}

@@ -1,0 +1,163 @@
+"""Loading: files, folders, addresses and values become one registry.
+
+    load_registry("catalogue.json", "more/", "https://registry.example.com")
+
+A document that parses is loaded, however many rules it breaks; one that does not is a diagnostic and the rest is
+loaded. Only when there is nothing left at all does loading fail.
+
+Spec: design/dialects.md; message-semantics D43, D47.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from wirebook.catalog.dialects import normalise_document
+from wirebook.catalog.registry import Origin, Registry
+from wirebook.catalog.shape import as_registry
+from wirebook.catalog.stack import Stack
+from wirebook.core.json import read_json, too_large
+from wirebook.core.source import DEFAULT_LIMITS, Limits, Source
+from wirebook.core.yaml import read_yaml
+from wirebook.endpoint.resolution import resolve_endpoints
+from wirebook.message.dialects_log import Log
+from wirebook.message.resolution import resolve_messages
+from wirebook.problems import Problem, WirebookError
+
+SUFFIXES: Final = {".json": "json", ".yaml": "yaml", ".yml": "yaml"}
+Given = str | Path | Mapping[str, Any] | Source
+
+
+def load_registry(*sources: Given, limits: Limits = DEFAULT_LIMITS) -> Registry:
+    """Everything that `sources` hold, as one registry.
+
+    A source is a path of a file or folder, the URL of an xRegistry server or of one of its groups, or a document that
+    is already a value. Nothing else is fetched, whatever the documents refer to.
+
+    Raises: when nothing could be read: unreadable-file, syntax-error and the like, not-a-registry, no-documents.
+    """
+    problems: list[Problem] = []
+    found = [source for given in sources for source in _read(given, limits, problems)]
+    origins = [origin for source in found if (origin := _origin(source, problems)) is not None]
+    if not origins:
+        raise WirebookError(*(problems or [_no_documents(sources)]))
+    return build_registry(origins, problems)
+
+
+def build_registry(origins: list[Origin], problems: list[Problem]) -> Registry:
+    """Normalise, put together, resolve. `problems` are what reading found."""
+    stack = Stack([origin.source.name for origin in origins])
+    for index, origin in enumerate(origins):
+        document = normalise_document(origin.source.value, origin.log, roots=_roots(origin.source))
+        stack.add(index, document, origin.log)
+    log = Log()
+    registry = Registry(
+        document=stack.document,
+        messages=resolve_messages(stack.document, log),
+        endpoints=resolve_endpoints(stack.document, log),
+        origins=tuple(origins),
+        owners=stack.owners,
+    )
+    for xid, message in registry.messages.items():
+        if message.problems:
+            registry.messages[xid] = replace(message, problems=tuple(map(registry.trace, message.problems)))
+    read = [problem.at(file=origin.source.name) for origin in origins for problem in origin.log.problems]
+    registry.problems = (*problems, *read, *map(registry.trace, log.problems))
+    return registry
+
+
+def _origin(source: Source, problems: list[Problem]) -> Origin | None:
+    """`source` as a registry document; one that is none is a problem."""
+    problems += source.problems
+    log = Log()
+    document = as_registry(source.value, log)
+    if document is None:
+        message = "there are no message groups, endpoints or schema groups in it"
+        problems.append(Problem(code="not-a-registry", message=message, file=source.name, line=1, column=1))
+        return None
+    source.value = document
+    return Origin(source, log)
+
+
+def _roots(source: Source) -> tuple[str, ...]:
+    """The addresses that a reference into this document may begin with."""
+    own = source.value.get("self")
+    addresses = [own] if isinstance(own, str) and "://" in own else []
+    return tuple(dict.fromkeys(address.rstrip("/") for address in addresses))
+
+
+def _no_documents(sources: tuple[Given, ...]) -> Problem:
+    named = ", ".join(f"'{source}'" for source in sources if isinstance(source, (str, Path)))
+    message = f"no JSON or YAML document in {named}" if named else "nothing to load was given"
+    return Problem(code="no-documents", message=message)
+
+
+# -- reading --------------------------------------------------------------------------------------------------------
+
+
+def _read(given: Given, limits: Limits, problems: list[Problem]) -> Iterator[Source]:
+    """The documents of one source; what cannot be read becomes a problem."""
+    if isinstance(given, Source):
+        yield given
+    elif isinstance(given, Mapping):
+        yield Source("<value>", dict(given))
+    elif isinstance(given, str) and given.startswith(("http://", "https://")):
+        yield from _attempt(partial(fetch_source, given, limits), problems)
+    else:
+        yield from _read_path(Path(given), limits, problems)
+
+
+def _read_path(path: Path, limits: Limits, problems: list[Problem]) -> Iterator[Source]:
+    if not path.is_dir():
+        yield from _attempt(partial(read_file, path, limits), problems)
+        return
+    for file in documents_in(path):
+        yield from _attempt(partial(read_file, file, limits), problems)
+
+
+def documents_in(folder: Path) -> list[Path]:
+    """The JSON and YAML files of a folder and those below it, in the order of their paths; hidden ones are left."""
+    found = (path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
+    return sorted(path for path in found if not any(part.startswith(".") for part in path.relative_to(folder).parts))
+
+
+def _attempt(read: Callable[[], Source], problems: list[Problem]) -> Iterator[Source]:
+    try:
+        yield read()
+    except WirebookError as error:
+        problems += error.problems
+
+
+def read_file(path: Path, limits: Limits = DEFAULT_LIMITS) -> Source:
+    """The document in a file. Raises: unreadable-file, too-large, and what reading it finds."""
+    name = str(path)
+    try:
+        if path.exists() and not path.is_file():
+            raise WirebookError(_unreadable(name, "it is no regular file"))
+        size = path.stat().st_size
+        if size > limits.size:
+            raise WirebookError(too_large(name, size, limits))
+        data = path.read_bytes()
+    except (OSError, ValueError) as error:
+        raise WirebookError(_unreadable(name, getattr(error, "strerror", None) or str(error))) from None
+    return read_text(data, name, SUFFIXES.get(path.suffix.lower()), limits)
+
+
+def _unreadable(name: str, reason: str) -> Problem:
+    return Problem(code="unreadable-file", message=f"'{name}' cannot be read: {reason}", file=name)
+
+
+def read_text(data: bytes, name: str, kind: str | None = None, limits: Limits = DEFAULT_LIMITS) -> Source:
+    """A document of a known kind, or of the one it looks like: JSON begins with a brace or a bracket."""
+    if kind is None:
+        kind = "json" if data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[", b"") else "yaml"
+    return read_json(data, name, limits) if kind == "json" else read_yaml(data, name, limits)
+
+
+def fetch_source(url: str, limits: Limits) -> Source:
+    """The registry, or the part of it, at an address."""
+    raise WirebookError(_unreadable(url, "not yet"))

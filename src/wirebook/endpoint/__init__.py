@@ -1,0 +1,1 @@
+"""Endpoints: their options, and the definitions that messages at them may match."""

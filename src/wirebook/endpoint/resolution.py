@@ -1,0 +1,66 @@
+"""Which definitions an endpoint has: its own messages, and those of every message group it names.
+
+Spec: endpoint/spec.md#messagegroups; message-semantics R29, D43, D50.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from wirebook.core.pointers import escape
+from wirebook.message.dialects_log import Log
+from wirebook.message.dialects_names import shown
+
+
+@dataclass(frozen=True)
+class ResolvedEndpoint:
+    """One endpoint.
+
+    Shape: `messages` are XIDs, its own first; `groups` are those found, `dangling` the references that are not.
+    """
+
+    xid: str
+    attributes: dict[str, Any]
+    messages: tuple[str, ...]
+    dangling: tuple[str, ...]
+    groups: tuple[str, ...]
+
+
+def resolve_endpoints(document: dict[str, Any], log: Log) -> dict[str, ResolvedEndpoint]:
+    """Every endpoint of a normalised registry document, by XID."""
+    found = (_resolve(key, endpoint, document, log) for key, endpoint in document.get("endpoints", {}).items())
+    return {endpoint.xid: endpoint for endpoint in found}
+
+
+def _resolve(key: str, endpoint: dict[str, Any], document: dict[str, Any], log: Log) -> ResolvedEndpoint:
+    xid, groups = f"/endpoints/{key}", document.get("messagegroups", {})
+    references = list(dict.fromkeys(endpoint.get("messagegroups") or ()))
+    known = [reference for reference in references if _group_id(reference) in groups]
+    dangling = [reference for reference in references if reference not in known]
+    for reference in dangling:
+        _report(xid, key, (endpoint.get("messagegroups") or []).index(reference), reference, log)
+    messages = [f"{xid}/messages/{message}" for message in endpoint.get("messages") or ()]
+    messages += [message for reference in known for message in _messages_of(reference, groups)]
+    attributes = {name: value for name, value in endpoint.items() if name != "messages"}
+    return ResolvedEndpoint(xid, attributes, tuple(messages), tuple(dangling), tuple(known))
+
+
+def _group_id(reference: str) -> str:
+    """The id of a group of this registry; that of no group for a reference to elsewhere."""
+    prefix, found, group = reference.partition("/messagegroups/")
+    return group if found and not prefix else ""
+
+
+def _messages_of(reference: str, groups: dict[str, Any]) -> Iterator[str]:
+    for message in groups[_group_id(reference)].get("messages") or ():
+        yield f"{reference}/messages/{message}"
+
+
+def _report(xid: str, key: str, index: int, reference: str, log: Log) -> None:
+    external = not reference.startswith("/")
+    code = "external-group" if external else "dangling-group"
+    said = "is in another registry, which is not fetched" if external else "is not there"
+    pointer = f"/endpoints/{escape(key)}/messagegroups/{index}"
+    log.report(code, pointer, f"the message group '{shown(reference)}' {said}", xid, actual=reference)

@@ -1,0 +1,1 @@
+"""Layer `message`: what a definition means, as template and as filter."""
