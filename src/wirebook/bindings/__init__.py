@@ -1,0 +1,63 @@
+"""Bindings: wire records of five protocols, the capture format, and the CloudEvents rules between them.
+
+In: `parse_record` (a line of a capture file), `decode_records` (many lines), `read_parquet_batch`, `read_events` (plain
+files of CloudEvents). `read_message` takes a wire record to the messages it carries, `read_record` a line at once.
+Protocol slots: `slots`. Out: `write_event`, `write_native`, `with_slots`, and `to_line` for the capture file.
+
+Spec: bindings.md; *-protocol-binding.md; json-format.md
+"""
+
+from wirebook.bindings.capture import Parsed, decode_records, parse_record, record_of, to_line, to_record
+from wirebook.bindings.read import as_structured, read_message, read_record, received_of, slots
+from wirebook.bindings.received import CLOUDEVENTS, Received
+from wirebook.bindings.typed import Timestamp, Uuid
+from wirebook.bindings.wire import (
+    CLASSES,
+    PROTOCOLS,
+    AmqpMessage,
+    AnyMessage,
+    Base64,
+    HttpMessage,
+    KafkaRecord,
+    Mqtt3Publish,
+    Mqtt5Publish,
+    MqttProperties,
+    NatsMessage,
+    WireMessage,
+    bytes_of,
+    from_bytes,
+    text_of,
+)
+
+__all__ = [
+    "CLASSES",
+    "CLOUDEVENTS",
+    "PROTOCOLS",
+    "AmqpMessage",
+    "AnyMessage",
+    "Base64",
+    "HttpMessage",
+    "KafkaRecord",
+    "Mqtt3Publish",
+    "Mqtt5Publish",
+    "MqttProperties",
+    "NatsMessage",
+    "Parsed",
+    "Received",
+    "Timestamp",
+    "Uuid",
+    "WireMessage",
+    "as_structured",
+    "bytes_of",
+    "decode_records",
+    "from_bytes",
+    "parse_record",
+    "read_message",
+    "read_record",
+    "received_of",
+    "record_of",
+    "slots",
+    "text_of",
+    "to_line",
+    "to_record",
+]

@@ -1,0 +1,266 @@
+"""The capture format: one wire record per line of JSON (bindings.md section 3).
+
+It is a public format: a record that is wrong is answered with the member and what was expected there. A member that the
+format does not have is reported and otherwise left alone; a member that occurs twice makes the record malformed.
+
+`parse_record` is the reference. `decode_records` reads many lines quickly, and leaves every line that is not plain to
+`parse_record`: what it decodes, it decodes to the same record.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from msgspec.structs import fields
+
+from wirebook.bindings.amqp import SECTIONS
+from wirebook.bindings.duplicates import may_repeat, name_before, names_of, repeated_member
+from wirebook.bindings.typed import TYPES, native, type_of
+from wirebook.bindings.wire import (
+    CLASSES,
+    PROTOCOLS,
+    AmqpMessage,
+    AnyMessage,
+    Mqtt5Publish,
+    MqttProperties,
+    shown,
+)
+from wirebook.core.jsonvalue import JsonError, parse_json
+from wirebook.problems import Problem
+
+MAX_RECORD_BYTES: Final = 64 * 1024 * 1024
+MAX_UNKNOWN: Final = 10
+_MEMBERS: Final = {cls: {f.encode_name: f.name for f in fields(cls)} for cls in (*CLASSES.values(), MqttProperties)}
+_FIELD: Final = {cls: {name.encode(): field for name, field in names.items()} for cls, names in _MEMBERS.items()}
+_decode = msgspec.json.Decoder(AnyMessage).decode
+_encode = msgspec.json.Encoder().encode
+
+
+class Parsed(NamedTuple):
+    """A record, or None, and what is to be said about it; `value` is the JSON object, as far as there is one."""
+
+    wire: AnyMessage | None
+    problems: tuple[Problem, ...] = ()
+    value: dict[str, Any] | None = None
+
+
+# -- one line -------------------------------------------------------------------------------------------------------
+
+
+def parse_record(line: bytes) -> Parsed:
+    """The record in a line. Problems: malformed-record, unknown-protocol, too-large, too-deep, unknown-member."""
+    if len(line) > MAX_RECORD_BYTES:
+        return Parsed(None, (_too_large(line),))
+    try:
+        value = parse_json(line)
+    except JsonError as error:
+        return Parsed(None, (_unparsable(error),))
+    if not isinstance(value, dict):
+        return Parsed(None, (_wrong(None, "an object with the member 'protocol'", value),))
+    repeated = repeated_member(line) if may_repeat(line, value) else None
+    if repeated is not None:
+        return Parsed(None, (_wrong(shown(repeated), "each member once", "twice"),), value)
+    return record_of(value)
+
+
+def record_of(value: dict[str, Any]) -> Parsed:
+    """The record that a JSON object is."""
+    protocol = value.get("protocol")
+    cls = CLASSES.get(protocol.upper()) if isinstance(protocol, str) else None
+    if cls is None:
+        return Parsed(None, (_unknown_protocol(value),), value)
+    try:
+        wire = msgspec.convert({**value, "protocol": cls.protocol}, cls)
+    except msgspec.ValidationError as error:
+        return Parsed(None, (_explained(error, value),), value)
+    wrong = tuple(_wrong_amqp(wire)) if isinstance(wire, AmqpMessage) else ()
+    return Parsed(None, wrong, value) if wrong else Parsed(wire, tuple(_unknown(wire, value)), value)
+
+
+def to_record(wire: AnyMessage) -> dict[str, Any]:
+    """The JSON object of a record: `parse_record` of its text gives the record back."""
+    record: dict[str, Any] = msgspec.to_builtins(wire)
+    return record
+
+
+def to_line(wire: AnyMessage) -> bytes:
+    """The line of a record, without its newline."""
+    return _encode(wire)
+
+
+# -- what is wrong --------------------------------------------------------------------------------------------------
+
+_BYTES = 'a text, or {"base64": "..."}'
+_PAIRS = f"an array of [name, value], the value {_BYTES}"
+_TIME = "an RFC 3339 time"
+_SECTION = "an object"
+EXPECTED: Final = {
+    "received": _TIME,
+    "endpoint": "the XID of an endpoint",
+    "method": "a text",
+    "target": "a text: the request target with its query",
+    "status": "an integer from 100 to 999",
+    "headers": f"{_PAIRS} (or null, for Kafka)",
+    "body": f"{_BYTES} or null",
+    "topic": "a text",
+    "partition": "an integer, not negative",
+    "offset": "an integer, not negative",
+    "timestamp": _TIME,
+    "key": f"{_BYTES} or null",
+    "value": f"{_BYTES} or null",
+    "qos": "0, 1 or 2",
+    "retain": "true or false",
+    "payload": f"{_BYTES} or null",
+    "properties": _SECTION,
+    "properties.payload_format": "0 or 1",
+    "properties.message_expiry_interval": "an integer from 0 to 4294967295",
+    "properties.response_topic": "a text",
+    "properties.correlation_data": f"{_BYTES} or null",
+    "properties.content_type": "a text",
+    "user_properties": _PAIRS,
+    "header": _SECTION,
+    "delivery-annotations": _SECTION,
+    "message-annotations": _SECTION,
+    "application-properties": _SECTION,
+    "footer": _SECTION,
+    "body-section": "'data' or 'amqp-value'",
+    "subject": "a text",
+    "reply-to": "a text",
+    "data": f"{_BYTES} or null",
+}
+_PLACE: Final = re.compile(r" - at `\$\.?(.*)`\Z", re.DOTALL)
+_STEP: Final = re.compile(r"\[([0-9]+)\]|([^.\[]+)")
+
+
+def _wrong(slot: str | None, expected: str, actual: Any) -> Problem:
+    message = f"{slot or 'the record'} must be {expected}"
+    return Problem("malformed-record", message, slot=slot, expected=expected, actual=shown(actual))
+
+
+def _too_large(line: bytes) -> Problem:
+    return Problem("too-large", expected=f"at most {MAX_RECORD_BYTES} bytes", actual=len(line))
+
+
+def _unparsable(error: JsonError) -> Problem:
+    found = f"{error.message} (byte {error.offset})"
+    if error.code == "payload-too-deep":
+        return Problem("too-deep", found, expected="no deeper nesting", actual=error.message)
+    return Problem("malformed-record", found, expected="one JSON object", actual=found)
+
+
+def _unknown_protocol(value: dict[str, Any]) -> Problem:
+    if "protocol" not in value:
+        return _wrong("protocol", f"there: one of {', '.join(PROTOCOLS)}", None)
+    expected, actual = f"one of {', '.join(PROTOCOLS)}", shown(value["protocol"])
+    return Problem("unknown-protocol", f"{actual!r} is no protocol", slot="protocol", expected=expected, actual=actual)
+
+
+def _explained(error: msgspec.ValidationError, value: dict[str, Any]) -> Problem:
+    place = _PLACE.search(str(error))
+    path = place[1] if place else ""
+    member = ".".join(re.sub(r"\[[0-9]+\]", "", path).split(".")[:2])
+    expected = EXPECTED.get(member) or EXPECTED.get(member.partition(".")[0])
+    return _wrong(path or None, expected or str(error).partition(" - at ")[0], _value_at(value, path))
+
+
+def _value_at(value: Any, path: str) -> Any:
+    for index, name in _STEP.findall(path):
+        try:
+            value = value[int(index)] if index else value[name]
+        except (LookupError, TypeError):
+            return None
+    return value
+
+
+def _wrong_amqp(wire: AmqpMessage) -> Iterator[Problem]:
+    for section, field in SECTIONS.items():
+        for name, value in (getattr(wire, field) or {}).items():
+            try:
+                native(value)
+            except ValueError as error:
+                yield _wrong(f"{section}.{shown(name)}", f"{type_of(value)}: {error}", next(iter(value.values())))
+
+
+def _unknown(wire: AnyMessage, value: dict[str, Any]) -> Iterator[Problem]:
+    yield from _unknown_members("", value, ("protocol", *_MEMBERS[type(wire)]))
+    if isinstance(wire, Mqtt5Publish) and wire.properties is not None:
+        yield from _unknown_members("properties.", value["properties"], tuple(_MEMBERS[MqttProperties]))
+
+
+def _unknown_members(prefix: str, value: dict[str, Any], names: Sequence[str]) -> Iterator[Problem]:
+    unknown = (name for name in value if name not in names)
+    for name in itertools.islice(unknown, MAX_UNKNOWN):
+        expected = f"one of {', '.join(names)}"
+        yield Problem("unknown-member", slot=prefix + shown(name), expected=expected, actual=shown(value[name]))
+
+
+# -- many lines -----------------------------------------------------------------------------------------------------
+
+
+def decode_records(lines: Sequence[bytes]) -> list[AnyMessage | None]:
+    """The records of many lines; None for a line that `parse_record` must read.
+
+    Cost: about 3 µs for a line of 600 bytes.
+    """
+    records = [_decode_plain(line) for line in lines]
+    decoded = [index for index, record in enumerate(records) if record is not None]
+    if decoded:
+        kept = [record for record in records if record is not None]
+        for place in _unsettled([lines[index] for index in decoded], kept):
+            records[decoded[place]] = None
+    return records
+
+
+def _unsettled(lines: list[bytes], records: list[AnyMessage]) -> set[int]:
+    """The places of lines that may have a member twice, or one that is unknown.
+
+    Rule: a line has as many members that are not null as its record has; and each null is a member of its own, null in
+    the record too (so none was given twice).
+    """
+    told, kept = names_of(lines), names_of([_encode(record) for record in records])
+    agree = (told.counts - told.nulls == kept.counts - kept.nulls) & ~told.doubtful & ~kept.doubtful
+    unsettled = set((~agree).nonzero()[0].tolist())
+    seen: set[tuple[int, bytes]] = set()
+    for place, colon in zip(told.null_texts.tolist(), told.null_places.tolist(), strict=True):
+        name = name_before(lines[place], colon)
+        field = _FIELD[type(records[place])].get(name, "")
+        if (place, name) in seen or getattr(records[place], field, 0) is not None:
+            unsettled.add(place)
+        seen.add((place, name))
+    return unsettled
+
+
+def _decode_plain(line: bytes) -> AnyMessage | None:
+    try:
+        record: AnyMessage = _decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    if len(line) > MAX_RECORD_BYTES or (type(record) is AmqpMessage and not _is_plain_amqp(record)):
+        return None
+    return record
+
+
+_FIELDS: Final = tuple(SECTIONS.values())
+_NESTED: Final = frozenset({"list", "array", "map"})
+
+
+def _is_plain_amqp(record: AmqpMessage) -> bool:
+    """Are all values in the sections scalars, and the typed ones sound?"""
+    return all(_is_plain(value) for name in _FIELDS for value in (getattr(record, name) or {}).values())
+
+
+def _is_plain(value: Any) -> bool:
+    if type(value) is not dict:
+        return type(value) is not list
+    name = type_of(value)
+    if name is None or name in _NESTED:
+        return False
+    try:
+        TYPES[name](value[name])
+    except ValueError:
+        return False
+    return True

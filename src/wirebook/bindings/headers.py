@@ -1,0 +1,119 @@
+"""Header lines as HTTP and NATS have them: names ignore case, values are trimmed, order and repeats are kept.
+
+`replaced` and `check_lines` serve the writers of all bindings with lines.
+
+Spec: http-protocol-binding.md#313-metadata-headers; nats-protocol-binding.md#312-metadata-headers; D30, D34
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from wirebook.bindings.cloudevents import Parts, add_attribute, not_text
+from wirebook.bindings.jsonevent import attribute_slot, is_attribute_name, malformed, strange_name
+from wirebook.bindings.percent import decode_value, encode_value
+from wirebook.bindings.wire import Bytes, Pair, from_bytes, shown, text_of
+from wirebook.problems import Problem
+
+PREFIX: Final = "ce-"
+NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")  # RFC 9110 token
+CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_BLANK: Final = " \t"
+
+
+def read_headers(parts: Parts, headers: Sequence[Pair] | None) -> None:
+    """Take the content type and the ``ce-`` attributes."""
+    for name, value in headers or ():
+        lower = name.lower()
+        if lower[:3] == PREFIX:
+            _take_attribute(parts, lower[3:], text_of(value))
+        elif lower == "content-type":
+            take_content_type(parts, text_of(value))
+
+
+def take_content_type(parts: Parts, value: str | bytes | None) -> None:
+    """The first content type counts; another one that differs is reported."""
+    if not isinstance(value, str):
+        if value is not None:
+            parts.problems.append(not_text("datacontenttype", value))
+        return
+    value = value.strip(_BLANK)
+    if parts.content_type is None:
+        parts.content_type = value
+    elif parts.content_type != value:
+        expected, actual = shown(parts.content_type), shown(value)
+        parts.problems.append(Problem("repeated-attribute", slot="content-type", expected=expected, actual=actual))
+
+
+def _take_attribute(parts: Parts, name: str, value: str | bytes | None) -> None:
+    if not is_attribute_name(name):
+        parts.problems.append(strange_name(name))
+    add_attribute(parts.attributes, name, _decoded(name, value, parts.problems), parts.problems)
+
+
+def _decoded(name: str, value: str | bytes | None, problems: list[Problem]) -> Any:
+    """The decoded text; what cannot be decoded as it came, with a problem."""
+    if not isinstance(value, str):
+        problems.append(not_text(name, value))
+        return value
+    try:
+        text, as_written = decode_value(value)
+    except UnicodeDecodeError:
+        problems.append(malformed(name, "percent-encoded UTF-8", value))
+        return value
+    if not as_written:
+        expected = "printable ASCII, all else percent-encoded"
+        slot = attribute_slot(shown(name))
+        problems.append(Problem("unencoded-header", slot=slot, expected=expected, actual=shown(value)))
+    return text
+
+
+def lines(headers: Sequence[Pair] | None) -> list[tuple[str, str | bytes]]:
+    """The slots: lower-case names, trimmed values; a value that is not UTF-8 stays bytes."""
+    return [(name.lower(), _trimmed(text_of(value))) for name, value in headers or ()]
+
+
+def _trimmed(value: str | bytes | None) -> str | bytes:
+    return value.strip(_BLANK) if isinstance(value, str) else value or b""
+
+
+# -- writing --------------------------------------------------------------------------------------------------------
+
+
+def attribute_lines(attributes: dict[str, str]) -> list[Pair]:
+    """The ``ce-`` lines of canonical attribute texts."""
+    return [(PREFIX + name, encode_value(text)) for name, text in attributes.items()]
+
+
+def replaced(old: Iterable[tuple[str, Any]] | None, new: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """`old` with the lines of `new`: of a name in `new`, whatever its case, only those count."""
+    added = list(new)
+    names = {name.lower() for name, _ in added}
+    return [line for line in old or () if line[0].lower() not in names] + added
+
+
+def wire_lines(pairs: Iterable[tuple[str, str | bytes]]) -> list[tuple[str, Bytes | None]]:
+    return [(name, from_bytes(value) if isinstance(value, bytes) else value) for name, value in pairs]
+
+
+def check_lines(pairs: Iterable[tuple[str, str | bytes]], slot: str) -> Iterator[Problem]:
+    """Names are tokens, values have no control characters."""
+    for name, value in pairs:
+        place = f"{slot}[{shown(name)}]"
+        if not NAME.match(name):
+            expected = "a header name of letters, digits and !#$%&'*+.^_`|~-"
+            yield Problem("illegal-character", slot=place, expected=expected, actual=shown(name))
+        text = value if isinstance(value, str) else value.decode("latin-1")
+        yield from check_text(text, CONTROL, "no control character", place)
+
+
+def check_text(text: str, forbidden: re.Pattern[str], expected: str, slot: str) -> Iterator[Problem]:
+    """No character of `text` is one of `forbidden`, and it has no lone surrogate."""
+    if forbidden.search(text) or not _encodable(text):
+        yield Problem("illegal-character", slot=slot, expected=expected, actual=shown(text))
+
+
+def _encodable(text: str) -> bool:
+    return text.isascii() or not re.search("[\ud800-\udfff]", text)

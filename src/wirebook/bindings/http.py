@@ -1,0 +1,134 @@
+"""CloudEvents over HTTP 1.1, 2 and 3: requests and responses, binary, structured and batch.
+
+Rules: attribute `x` is the header ``ce-x``, percent-encoded; `datacontenttype` is ``Content-Type`` alone, and
+``ce-datacontenttype`` must not appear.
+
+Spec: http-protocol-binding.md; D30
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, Final
+from urllib.parse import quote, unquote_to_bytes
+
+import msgspec
+
+from wirebook.bindings import headers
+from wirebook.bindings.cloudevents import Binding, Contents, Parts, read_parts
+from wirebook.bindings.received import Received
+from wirebook.bindings.wire import HttpMessage, bytes_of, from_bytes, shown
+from wirebook.problems import Problem
+
+BINDING: Final = Binding("HTTP", batch=True)
+_UNRESERVED: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+_ESCAPE: Final = re.compile(r"%([0-9A-Fa-f]{2})")
+_NOT_IN_TARGET: Final = re.compile(r"[\x00-\x20\x7f#]")
+_NOT_IN_METHOD: Final = re.compile(r"[^!#$%&'*+.^_`|~0-9A-Za-z-]")
+
+
+def read(wire: HttpMessage) -> tuple[Received, ...]:
+    parts = Parts(BINDING, wire, bytes_of(wire.body) or None)
+    headers.read_headers(parts, wire.headers)
+    forbidden = parts.attributes.pop("datacontenttype", None)
+    if forbidden is not None:
+        problem = Problem("forbidden-header", slot="ce-datacontenttype", expected=None, actual=shown(forbidden))
+        parts.problems.append(problem)
+    if parts.attributes and parts.content_type is not None:
+        parts.attributes["datacontenttype"] = parts.content_type
+    return read_parts(parts)
+
+
+# -- slots ----------------------------------------------------------------------------------------------------------
+
+
+def slots(wire: HttpMessage) -> dict[str, Any]:
+    """`method` and `status` as sent, `path` without needless escapes, `query` decoded pairs, `headers` lines."""
+    path, query = split_target(wire.target)
+    return {
+        "method": wire.method,
+        "path": path if path is None else normal_path(path),
+        "query": query_pairs(query),
+        "status": wire.status,
+        "headers": headers.lines(wire.headers),
+    }
+
+
+def split_target(target: str | None) -> tuple[str | None, str]:
+    """The path and the query of a request target: origin form, or absolute form (``http://host/path``)."""
+    if target is None:
+        return None, ""
+    path, _, query = target.partition("?")
+    if not path.startswith("/") and "://" in path:
+        path = "/" + path.partition("://")[2].partition("/")[2]
+    return path, query
+
+
+def normal_path(path: str) -> str:
+    """The path with needless escapes undone and hex in upper case: what compares (D30)."""
+    return _ESCAPE.sub(_normal_escape, path) if "%" in path else path
+
+
+def _normal_escape(found: re.Match[str]) -> str:
+    character = chr(int(found[1], 16))
+    return character if character in _UNRESERVED else found[0].upper()
+
+
+def query_pairs(query: str) -> list[tuple[str, str | bytes]]:
+    """Names and values, decoded; ``+`` is a space; a value that is not UTF-8 stays bytes."""
+    if not query:
+        return []
+    pairs = (item.partition("=") for item in query.split("&") if item)
+    return [(_query_name(name), _query_text(value)) for name, _, value in pairs]
+
+
+def _query_text(text: str) -> str | bytes:
+    raw = unquote_to_bytes(text.replace("+", " "))
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw
+
+
+def _query_name(text: str) -> str:
+    name = _query_text(text)
+    return name if isinstance(name, str) else text
+
+
+# -- writing --------------------------------------------------------------------------------------------------------
+
+
+def fill(wire: HttpMessage, contents: Contents) -> HttpMessage:
+    """`wire` with these attributes, content type and data."""
+    lines = contents.content_type_line("content-type") + headers.attribute_lines(contents.texts)
+    return msgspec.structs.replace(wire, headers=headers.replaced(wire.headers, lines), body=from_bytes(contents.data))
+
+
+def with_slots(wire: HttpMessage, options: dict[str, Any]) -> tuple[HttpMessage, list[Problem]]:
+    """`wire` with protocol slots set: the same names as in `slots`; headers replace those of the same name."""
+    problems = list(_check(options))
+    changes: dict[str, Any] = {name: options[name] for name in ("method", "status") if name in options}
+    if isinstance(changes.get("method"), str):
+        changes["method"] = changes["method"].upper()
+    if "path" in options or "query" in options:
+        path, query = split_target(wire.target)
+        changes["target"] = _target(options.get("path", path), options.get("query"), query)
+    if "headers" in options:
+        changes["headers"] = headers.replaced(wire.headers, headers.wire_lines(options["headers"]))
+    return msgspec.structs.replace(wire, **changes), problems
+
+
+def _target(path: str | None, pairs: Iterable[tuple[str, str]] | None, query: str) -> str:
+    if pairs is not None:
+        query = "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in pairs)
+    return f"{path or '/'}?{query}" if query else path or "/"
+
+
+def _check(options: dict[str, Any]) -> Iterable[Problem]:
+    yield from headers.check_lines(options.get("headers", ()), "protocoloptions.headers")
+    if options.get("path"):
+        expected = "a path without blanks, control characters and '#'"
+        yield from headers.check_text(options["path"], _NOT_IN_TARGET, expected, "protocoloptions.path")
+    if options.get("method"):
+        yield from headers.check_text(options["method"], _NOT_IN_METHOD, "a method name", "protocoloptions.method")

@@ -1,0 +1,174 @@
+"""The JSON event format: one CloudEvent, or a batch, as JSON.
+
+Rules: `data` (any JSON under a JSON content type or none; a text under another) or `data_base64`, never both; a null
+attribute is an absent one; attributes are texts, booleans and integers; a member that occurs twice makes the event
+malformed. Without `datacontenttype`, `data` is application/json, and of `data_base64` nothing is assumed.
+
+Spec: json-format.md#22-type-system-mapping, #31-handling-of-data, #4-json-batch-format
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from typing import Any, Final, NamedTuple
+
+from wirebook.bindings.duplicates import may_repeat, top_level_repeats
+from wirebook.bindings.wire import shown
+from wirebook.core.jsonvalue import JsonError, parse_json
+from wirebook.problems import Problem
+from wirebook.schema.payload import Payload
+
+MEDIA_TYPE: Final = "application/cloudevents+json"
+BATCH_MEDIA_TYPE: Final = "application/cloudevents-batch+json"
+MANDATORY: Final = ("specversion", "id", "source", "type")
+WELL_KNOWN: Final = frozenset({*MANDATORY, "datacontenttype", "dataschema", "subject", "time"})
+MAX_EVENT_BYTES: Final = 64 * 1024 * 1024
+_NAME: Final = re.compile(r"[a-z0-9]+\Z")
+_DATA: Final = frozenset({"data", "data_base64"})
+_ATTRIBUTE_TYPES: Final = frozenset({str, bool, int})
+
+
+class Event(NamedTuple):
+    """A CloudEvent's parts, and what is wrong with them."""
+
+    attributes: dict[str, Any]
+    payload: Payload | None
+    problems: list[Problem]
+
+
+class NotAnEvent(ValueError):
+    """A text is not in the event format; `problem` says why."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.message)
+        self.problem = problem
+
+
+def attribute_slot(name: str) -> str:
+    return f"envelopemetadata.{name}"
+
+
+def malformed(name: str, expected: str, actual: Any) -> Problem:
+    """A broken attribute or data member of a CloudEvent."""
+    name = shown(name)
+    message = f"the CloudEvent's '{name}' must be {expected}"
+    return Problem("malformed-cloudevent", message, slot=attribute_slot(name), expected=expected, actual=shown(actual))
+
+
+# -- reading --------------------------------------------------------------------------------------------------------
+
+
+def parse_event(text: bytes | None, code: str = "malformed-cloudevent") -> Any:
+    """The JSON value of a structured event or batch. Raises: NotAnEvent with `code`, or payload-too-large/-too-deep."""
+    if text is not None and len(text) > MAX_EVENT_BYTES:
+        allowed = f"at most {MAX_EVENT_BYTES} bytes"
+        raise NotAnEvent(Problem("payload-too-large", slot="payload", expected=allowed, actual=len(text)))
+    try:
+        return parse_json(text or b"")
+    except JsonError as error:
+        raise NotAnEvent(_unparsable(error, code)) from None
+
+
+def _unparsable(error: JsonError, code: str) -> Problem:
+    found = f"{error.message} (byte {error.offset})"
+    if error.code == "payload-too-deep":
+        return Problem(error.code, found, slot="payload", expected="no deeper nesting", actual=error.message)
+    return Problem(code, f"not JSON: {found}", slot="payload", expected="the JSON event format", actual=found)
+
+
+def read_event(text: bytes | None) -> Event:
+    """The one event in `text`. Raises: NotAnEvent."""
+    value = parse_event(text)
+    repeated = top_level_repeats(text)[0] if text and may_repeat(text, value) else None
+    return event_of(value, repeated)
+
+
+def read_batch(text: bytes | None) -> list[Event]:
+    """The events of a batch, in order. Raises: NotAnEvent."""
+    value = parse_event(text, "malformed-batch")
+    if not isinstance(value, list):
+        found = type(value).__name__
+        raise NotAnEvent(Problem("malformed-batch", slot="payload", expected="an array of events", actual=found))
+    repeated = top_level_repeats(text) if text and may_repeat(text, value) else [None] * len(value)
+    return [event_of(item, name) for item, name in zip(value, repeated, strict=True)]
+
+
+def event_of(value: Any, repeated: str | None = None) -> Event:
+    """The event that a JSON value is; `repeated` names a member that its text has twice."""
+    if not isinstance(value, dict):
+        found = type(value).__name__
+        problem = Problem("malformed-cloudevent", slot="payload", expected="an object", actual=found)
+        return Event({}, None, [problem])
+    problems = [] if repeated is None else [malformed(repeated, "there once", "twice")]
+    attributes = _attributes(value, problems)
+    check_mandatory(attributes, problems)
+    return Event(attributes, _data(value, attributes.get("datacontenttype"), problems), problems)
+
+
+def _attributes(value: dict[str, Any], problems: list[Problem]) -> dict[str, Any]:
+    attributes = {}
+    for name, item in value.items():
+        if item is None or name in _DATA:
+            continue
+        attributes[name] = item
+        if type(item) not in _ATTRIBUTE_TYPES:
+            problems.append(malformed(name, "a text, a boolean or an integer", type(item).__name__))
+        if not is_attribute_name(name):
+            problems.append(strange_name(name))
+    return attributes
+
+
+def is_attribute_name(name: str) -> bool:
+    return name in WELL_KNOWN or (_NAME.match(name) is not None and name != "data")
+
+
+def strange_name(name: str) -> Problem:
+    name = shown(name)
+    return Problem("attribute-name", slot=attribute_slot(name), expected="lower-case letters and digits", actual=name)
+
+
+def check_mandatory(attributes: dict[str, Any], problems: list[Problem]) -> None:
+    """`specversion` is 1.0; `id`, `source` and `type` are texts, and not empty."""
+    if attributes.get("specversion") != "1.0":
+        problems.append(malformed("specversion", "'1.0'", attributes.get("specversion")))
+    for name in ("id", "source", "type"):
+        value = attributes.get(name)
+        if not isinstance(value, str) or not value:
+            problems.append(malformed(name, "a text that is not empty", value))
+
+
+def _data(value: dict[str, Any], content_type: Any, problems: list[Problem]) -> Payload | None:
+    encoded = value.get("data_base64")
+    if "data" in value:
+        if encoded is not None:
+            problems.append(malformed("data_base64", "absent beside 'data'", "both"))
+        return _json_or_text(value["data"], content_type, problems)
+    return None if encoded is None else _binary(encoded, content_type, problems)
+
+
+def _json_or_text(data: Any, content_type: Any, problems: list[Problem]) -> Payload:
+    if not isinstance(content_type, str):
+        return Payload(raw=None, value=data, content_type="application/json")
+    if not is_json(content_type) and isinstance(data, str):
+        return Payload(raw=data.encode(), content_type=content_type)
+    if not is_json(content_type):
+        expected = f"a text, as {shown(content_type)} is not JSON"
+        problems.append(Problem("data-not-text", slot="data", expected=expected, actual=type(data).__name__))
+    return Payload(raw=None, value=data, content_type=content_type)
+
+
+def _binary(encoded: Any, content_type: Any, problems: list[Problem]) -> Payload | None:
+    try:
+        raw = base64.b64decode(encoded, validate=True)
+    except (binascii.Error, ValueError, TypeError):
+        problems.append(malformed("data_base64", "a base64 text with padding", encoded))
+        return None
+    return Payload(raw=raw, content_type=content_type if isinstance(content_type, str) else None)
+
+
+def is_json(content_type: str) -> bool:
+    """Does the media type declare JSON: ``*/json`` or ``*/*+json``?"""
+    media_type = content_type.partition(";")[0].strip().lower()
+    return media_type.endswith(("/json", "+json"))

@@ -1,0 +1,91 @@
+"""CloudEvents over Kafka: attributes in headers, data in the value; a null value is no data (a tombstone).
+
+Rules: attribute `x` is the header ``ce_x``, its text in UTF-8 without percent-encoding; `datacontenttype` is the header
+``content-type``; both names ignore case (D33). A null header sets nothing. The key is the sender's business: it makes
+no attribute.
+
+Spec: kafka-protocol-binding.md; D33
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+
+from wirebook.bindings import headers
+from wirebook.bindings.cloudevents import (
+    Binding,
+    Contents,
+    Parts,
+    add_attribute,
+    map_content_type,
+    not_text,
+    read_parts,
+)
+from wirebook.bindings.jsonevent import is_attribute_name, strange_name
+from wirebook.bindings.received import Received
+from wirebook.bindings.wire import KafkaRecord, bytes_of, from_bytes, text_of
+from wirebook.problems import Problem
+
+BINDING: Final = Binding("KAFKA")
+PREFIX: Final = "ce_"
+_NOT_IN_TOPIC: Final = re.compile(r"[^A-Za-z0-9._-]|^\Z|^\.{1,2}\Z|^.{250}")
+
+
+def read(wire: KafkaRecord) -> tuple[Received, ...]:
+    parts = Parts(BINDING, wire, bytes_of(wire.value))
+    for name, value in wire.headers or ():
+        lower = name.lower()
+        if lower[:3] == PREFIX:
+            _take_attribute(parts, lower[3:], text_of(value))
+        elif lower == "content-type":
+            headers.take_content_type(parts, text_of(value))
+    map_content_type(parts)
+    return read_parts(parts)
+
+
+def _take_attribute(parts: Parts, name: str, value: str | bytes | None) -> None:
+    if value is None:
+        return
+    if not isinstance(value, str):
+        parts.problems.append(not_text(name, value))
+    if not is_attribute_name(name):
+        parts.problems.append(strange_name(name))
+    add_attribute(parts.attributes, name, value, parts.problems)
+
+
+def slots(wire: KafkaRecord) -> dict[str, Any]:
+    """`topic`, `partition`, `key` bytes, `headers` pairs with names as sent; a value not UTF-8 is bytes, or None."""
+    return {
+        "topic": wire.topic,
+        "partition": wire.partition,
+        "key": bytes_of(wire.key),
+        "headers": [(name, text_of(value)) for name, value in wire.headers or ()],
+    }
+
+
+def fill(wire: KafkaRecord, contents: Contents) -> KafkaRecord:
+    """`wire` with these attributes, content type and data; no data is a null value."""
+    lines = contents.content_type_line("content-type")
+    lines += [(PREFIX + name, text) for name, text in contents.texts.items()]
+    return msgspec.structs.replace(wire, headers=headers.replaced(wire.headers, lines), value=from_bytes(contents.data))
+
+
+def with_slots(wire: KafkaRecord, options: dict[str, Any]) -> tuple[KafkaRecord, list[Problem]]:
+    """`wire` with protocol slots set: the same names as in `slots`; `key` may be text or bytes."""
+    changes: dict[str, Any] = {name: options[name] for name in ("topic", "partition") if name in options}
+    if "key" in options:
+        key = options["key"]
+        changes["key"] = from_bytes(key) if isinstance(key, bytes) else key
+    if "headers" in options:
+        changes["headers"] = headers.replaced(wire.headers, headers.wire_lines(options["headers"]))
+    return msgspec.structs.replace(wire, **changes), list(_check(options))
+
+
+def _check(options: dict[str, Any]) -> Iterable[Problem]:
+    if options.get("topic") is not None:
+        expected = "at most 249 of the characters A-Z a-z 0-9 . _ -"
+        yield from headers.check_text(options["topic"], _NOT_IN_TOPIC, expected, "protocoloptions.topic")

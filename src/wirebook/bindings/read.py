@@ -1,0 +1,115 @@
+"""A wire record in, the messages that it carries out.
+
+Spec: bindings.md section 1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from wirebook.bindings import amqp, http, kafka, mqtt, nats
+from wirebook.bindings.capture import Parsed, parse_record
+from wirebook.bindings.cloudevents import event_kind
+from wirebook.bindings.jsonevent import MANDATORY, MEDIA_TYPE, NotAnEvent, read_event
+from wirebook.bindings.received import Received
+from wirebook.bindings.wire import (
+    CLASSES,
+    AmqpMessage,
+    HttpMessage,
+    KafkaRecord,
+    Mqtt3Publish,
+    Mqtt5Publish,
+    NatsMessage,
+    WireMessage,
+)
+
+_READERS: Final[dict[type[WireMessage], Callable[[Any], tuple[Received, ...]]]] = {
+    HttpMessage: http.read,
+    KafkaRecord: kafka.read,
+    Mqtt3Publish: mqtt.read_3,
+    Mqtt5Publish: mqtt.read_5,
+    AmqpMessage: amqp.read,
+    NatsMessage: nats.read,
+}
+_SLOTS: Final[dict[type[WireMessage], Callable[[Any], dict[str, Any]]]] = {
+    HttpMessage: http.slots,
+    KafkaRecord: kafka.slots,
+    Mqtt3Publish: mqtt.slots,
+    Mqtt5Publish: mqtt.slots,
+    AmqpMessage: amqp.slots,
+    NatsMessage: nats.slots,
+}
+
+
+def read_message(wire: WireMessage) -> tuple[Received, ...]:
+    """The messages in a wire record: one; of an HTTP batch one for each event, none when it is empty."""
+    return _READERS[type(wire)](wire)
+
+
+def read_record(line: bytes) -> tuple[Received, ...]:
+    """The messages in a line of a capture file; a line that is no record gives one malformed message."""
+    return received_of(parse_record(line))
+
+
+def received_of(parsed: Parsed) -> tuple[Received, ...]:
+    """The messages of a record that was parsed, with what was said about the record."""
+    if parsed.wire is None:
+        return (_unreadable(parsed),)
+    messages = read_message(parsed.wire)
+    if not parsed.problems:
+        return messages
+    return tuple(msgspec.structs.replace(message, problems=parsed.problems + message.problems) for message in messages)
+
+
+def _unreadable(parsed: Parsed) -> Received:
+    value = parsed.value or {}
+    texts = {name: value.get(name) for name in ("protocol", "received", "endpoint")}
+    protocol, received, endpoint = (text if isinstance(text, str) else None for text in texts.values())
+    known = protocol.upper() if protocol is not None and protocol.upper() in CLASSES else ""
+    return Received(known, None, "malformed", received=received, endpoint=endpoint, problems=parsed.problems)
+
+
+def slots(wire: WireMessage) -> dict[str, Any]:
+    """The protocol slots of a wire record, named as in `protocoloptions`.
+
+    Shape: texts are `str`; what is not UTF-8 is `bytes`; lists of (name, value) keep order and repeats. See `slots` of
+    each protocol's module.
+    """
+    return _SLOTS[type(wire)](wire)
+
+
+def as_structured(message: Received) -> Received | None:
+    """The CloudEvent in a native message, where only the context says that there is one; None when there is none.
+
+    Rule: the payload of MQTT 3.1.1, or of NATS without headers, is a JSON object with the four mandatory attributes.
+    """
+    if message.kind != "native" or message.payload is None or not _may_hide_an_event(message.wire):
+        return None
+    raw = message.payload.raw
+    if raw is None or not (b"\\u" in raw or all(name in raw for name in _NAMES)):
+        return None
+    try:
+        event = read_event(raw)
+    except NotAnEvent:
+        return None
+    if not all(name in event.attributes for name in MANDATORY):
+        return None
+    return msgspec.structs.replace(
+        message,
+        kind=event_kind(event.problems),
+        mode="structured",
+        attributes=event.attributes,
+        payload=event.payload,
+        content_type=message.content_type or MEDIA_TYPE,
+        problems=(*message.problems, *event.problems),
+    )
+
+
+_NAMES: Final = tuple(name.encode() for name in MANDATORY)
+
+
+def _may_hide_an_event(wire: WireMessage | None) -> bool:
+    return isinstance(wire, Mqtt3Publish) or (isinstance(wire, NatsMessage) and not wire.headers)

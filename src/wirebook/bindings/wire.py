@@ -1,0 +1,178 @@
+"""Wire records: one message of one protocol, with everything that was on the wire.
+
+The classes are the objects of the capture format (bindings.md section 3): one concept for a line of a capture file and
+for a message in Python. Headers keep order, repeats, bytes and null.
+
+Bytes: a `str` when they are valid UTF-8, otherwise a `Base64`; `None` where the protocol has a null. `bytes_of`,
+`text_of` and `from_bytes` go between the two.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Final, TypeAlias
+
+from msgspec import Meta, Struct, field
+
+# RFC 3339 with the days that exist, leap seconds, and the fractions that nanosecond clocks write.
+_DATE = (
+    r"\d{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
+    r"|(?:\d\d(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)-02-29"
+)
+TIME_PATTERN: Final = (
+    rf"^(?:{_DATE})[Tt](?:[01]\d|2[0-3]):[0-5]\d:(?:[0-5]\d|60)(?:\.\d+)?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)\Z"
+).replace(r"\d", "[0-9]")
+
+Time: TypeAlias = Annotated[str, Meta(pattern=TIME_PATTERN)]
+Natural: TypeAlias = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+
+
+class Base64(Struct, frozen=True, forbid_unknown_fields=True):
+    """Bytes that are not UTF-8, as the capture format writes them: ``{"base64": "..."}``."""
+
+    base64: bytes
+
+
+Bytes: TypeAlias = str | Base64
+Pair: TypeAlias = tuple[str, Bytes]
+NullablePair: TypeAlias = tuple[str, Bytes | None]
+
+
+class WireMessage(Struct, frozen=True, kw_only=True, gc=False, tag_field="protocol", omit_defaults=True):
+    """What every record has: when it was received, and the XID of the endpoint it came through, if known."""
+
+    protocol: ClassVar[str] = ""
+    received: Time | None = None
+    endpoint: str | None = None
+
+
+class HttpMessage(WireMessage, frozen=True, kw_only=True, tag="HTTP"):
+    """A request (`method`, `target` as on the wire, with its query) or a response (`status`)."""
+
+    protocol: ClassVar[str] = "HTTP"
+    method: str | None = None
+    target: str | None = None
+    status: Annotated[int, Meta(ge=100, le=999)] | None = None
+    headers: list[Pair] | None = None
+    body: Bytes | None = None
+
+
+class KafkaRecord(WireMessage, frozen=True, kw_only=True, tag="KAFKA"):
+    """A record: a null `value` is a tombstone, a header's value may be null."""
+
+    protocol: ClassVar[str] = "KAFKA"
+    topic: str | None = None
+    partition: Natural | None = None
+    offset: Natural | None = None
+    timestamp: Time | None = None
+    key: Bytes | None = None
+    headers: list[NullablePair] | None = None
+    value: Bytes | None = None
+
+
+class MqttProperties(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The properties of an MQTT 5.0 PUBLISH packet, named as in the message text's table."""
+
+    payload_format: Annotated[int, Meta(ge=0, le=1)] | None = None
+    message_expiry_interval: Annotated[int, Meta(ge=0, le=2**32 - 1)] | None = None
+    response_topic: str | None = None
+    correlation_data: Bytes | None = None
+    content_type: str | None = None
+
+
+class MqttPublish(WireMessage, frozen=True, kw_only=True):
+    """What the PUBLISH packets of both versions have."""
+
+    topic: str | None = None
+    qos: Annotated[int, Meta(ge=0, le=2)] | None = None
+    retain: bool | None = None
+    payload: Bytes | None = None
+
+
+class Mqtt3Publish(MqttPublish, frozen=True, kw_only=True, tag="MQTT/3.1.1"):
+    """A PUBLISH packet of MQTT 3.1.1: no properties."""
+
+    protocol: ClassVar[str] = "MQTT/3.1.1"
+
+
+class Mqtt5Publish(MqttPublish, frozen=True, kw_only=True, tag="MQTT/5.0"):
+    """A PUBLISH packet of MQTT 5.0; user properties are an ordered multimap."""
+
+    protocol: ClassVar[str] = "MQTT/5.0"
+    properties: MqttProperties | None = None
+    user_properties: list[Pair] | None = None
+
+
+class AmqpMessage(WireMessage, frozen=True, kw_only=True, tag="AMQP/1.0"):
+    """The sections of an AMQP 1.0 message.
+
+    Shape: a value that JSON cannot say is a one-member object named after its type, ``{"timestamp": "..."}``;
+    `wirebook.bindings.amqp.native` reads it. `body_section` is None for `data`, or "amqp-value".
+    """
+
+    protocol: ClassVar[str] = "AMQP/1.0"
+    header: dict[str, Any] | None = None
+    delivery_annotations: dict[str, Any] | None = field(default=None, name="delivery-annotations")
+    message_annotations: dict[str, Any] | None = field(default=None, name="message-annotations")
+    properties: dict[str, Any] | None = None
+    application_properties: dict[str, Any] | None = field(default=None, name="application-properties")
+    footer: dict[str, Any] | None = None
+    body_section: Annotated[str, Meta(pattern=r"^(?:data|amqp-value)\Z")] | None = field(
+        default=None, name="body-section"
+    )
+    body: Bytes | None = None
+
+
+class NatsMessage(WireMessage, frozen=True, kw_only=True, tag="NATS"):
+    """A published message; `headers` is None on servers before 2.2."""
+
+    protocol: ClassVar[str] = "NATS"
+    subject: str | None = None
+    reply_to: str | None = field(default=None, name="reply-to")
+    headers: list[Pair] | None = None
+    data: Bytes | None = None
+
+
+AnyMessage: TypeAlias = HttpMessage | KafkaRecord | Mqtt3Publish | Mqtt5Publish | AmqpMessage | NatsMessage
+CLASSES: Final[dict[str, type[AnyMessage]]] = {
+    cls.protocol: cls for cls in (HttpMessage, KafkaRecord, Mqtt3Publish, Mqtt5Publish, AmqpMessage, NatsMessage)
+}
+PROTOCOLS: Final = tuple(CLASSES)
+MAX_SHOWN: Final = 200
+
+
+def bytes_of(value: Bytes | None) -> bytes | None:
+    """The bytes on the wire."""
+    if type(value) is str:
+        return value.encode()
+    return value if value is None else value.base64  # type: ignore[union-attr]
+
+
+def text_of(value: Bytes | None) -> str | bytes | None:
+    """The text on the wire; the bytes themselves when they are not UTF-8."""
+    return _decoded(value.base64) if isinstance(value, Base64) else value
+
+
+def _decoded(raw: bytes) -> str | bytes:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw
+
+
+def from_bytes(raw: bytes | None) -> Bytes | None:
+    """Bytes in the form of the records."""
+    if raw is None:
+        return None
+    value = _decoded(raw)
+    return value if isinstance(value, str) else Base64(value)
+
+
+def shown(value: Any) -> Any:
+    """A value from a message, short enough for a report."""
+    if isinstance(value, str):
+        return value if len(value) <= MAX_SHOWN else f"{value[:MAX_SHOWN]}..."
+    if isinstance(value, (dict, list, tuple)):
+        return type(value).__name__
+    if isinstance(value, bytes):
+        return f"{len(value)} bytes"
+    return shown(str(value)) if type(value) is int and abs(value) >= 2**63 else value
