@@ -8,6 +8,8 @@ Spec: bindings.md; *-protocol-binding.md; json-format.md
 """
 
 from wirebook.bindings.capture import Parsed, decode_records, parse_record, record_of, to_line, to_record
+from wirebook.bindings.events import read_events
+from wirebook.bindings.parquet import read_parquet_batch
 from wirebook.bindings.read import as_structured, read_message, read_record, received_of, slots
 from wirebook.bindings.received import CLOUDEVENTS, Received
 from wirebook.bindings.typed import Timestamp, Uuid
@@ -28,10 +30,12 @@ from wirebook.bindings.wire import (
     from_bytes,
     text_of,
 )
+from wirebook.bindings.write import DEFAULT_MODE, Written, with_slots, write_event, write_native
 
 __all__ = [
     "CLASSES",
     "CLOUDEVENTS",
+    "DEFAULT_MODE",
     "PROTOCOLS",
     "AmqpMessage",
     "AnyMessage",
@@ -47,12 +51,15 @@ __all__ = [
     "Timestamp",
     "Uuid",
     "WireMessage",
+    "Written",
     "as_structured",
     "bytes_of",
     "decode_records",
     "from_bytes",
     "parse_record",
+    "read_events",
     "read_message",
+    "read_parquet_batch",
     "read_record",
     "received_of",
     "record_of",
@@ -60,4 +67,7 @@ __all__ = [
     "text_of",
     "to_line",
     "to_record",
+    "with_slots",
+    "write_event",
+    "write_native",
 ]

@@ -1,0 +1,39 @@
+"""Plain files of CloudEvents in the JSON format: no wire record around them, so no protocol slots (D28).
+
+Spec: contracts.md#messages-lines-files; json-format.md
+"""
+
+from __future__ import annotations
+
+from wirebook.bindings.cloudevents import event_kind
+from wirebook.bindings.jsonevent import Event, NotAnEvent, read_batch, read_event
+from wirebook.bindings.received import CLOUDEVENTS, Mode, Received
+
+_BLANK = b" \t\r\n"
+_BOM = b"\xef\xbb\xbf"
+
+
+def read_events(text: bytes) -> tuple[Received, ...]:
+    """The messages in one JSON value: an event gives one, an array those of the batch, blank text none."""
+    start = text.removeprefix(_BOM).lstrip(_BLANK)[:1]
+    if not start:
+        return ()
+    mode: Mode = "batch" if start == b"[" else "structured"
+    try:
+        events = read_batch(text) if mode == "batch" else [read_event(text)]
+    except NotAnEvent as error:
+        events = [Event({}, None, [error.problem])]
+    return tuple(_received(event, mode, index) for index, event in enumerate(events))
+
+
+def _received(event: Event, mode: Mode, index: int) -> Received:
+    return Received(
+        protocol=CLOUDEVENTS,
+        wire=None,
+        kind=event_kind(event.problems),
+        mode=mode,
+        attributes=event.attributes,
+        payload=event.payload,
+        problems=tuple(event.problems),
+        index=index,
+    )

@@ -1,0 +1,122 @@
+"""Captures in Parquet: the members of a record as columns (bindings.md section 3).
+
+Columns in: bytes as binary; times as UTC timestamps; pairs as ``list<struct<name, value>>``; objects as JSON text. A
+column may be absent, a null is an absent member; a column that is no member of the format belongs to its writer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import pyarrow as pa
+
+from wirebook.bindings.capture import EXPECTED, Parsed, record_of
+from wirebook.bindings.duplicates import may_repeat, repeated_member
+from wirebook.bindings.wire import from_bytes, shown
+from wirebook.core.jsonvalue import JsonError, parse_json
+from wirebook.problems import Problem
+
+_OBJECTS: Final = (
+    "properties",
+    "header",
+    "delivery-annotations",
+    "message-annotations",
+    "application-properties",
+    "footer",
+)
+_UNITS: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class _Wrong:
+    """A value of a column that cannot be the member's, and why."""
+
+    def __init__(self, member: str, expected: str, actual: Any) -> None:
+        message = f"{member} must be {expected}"
+        self.problem = Problem("malformed-record", message, slot=member, expected=expected, actual=shown(actual))
+
+
+def read_parquet_batch(batch: pa.RecordBatch) -> list[Parsed]:
+    """The records in the rows of a batch, each as `parse_record` would give it."""
+    members = ("protocol", *EXPECTED)
+    columns = {name: _values(name, batch.column(name)) for name in members if name in batch.schema.names}
+    rows = zip(*columns.values(), strict=True) if columns else ((),) * batch.num_rows
+    return [_record(dict(zip(columns, row, strict=True))) for row in rows]
+
+
+def _record(row: dict[str, Any]) -> Parsed:
+    value = {name: item for name, item in row.items() if item is not None}
+    wrong = tuple(item.problem for item in value.values() if isinstance(item, _Wrong))
+    return Parsed(None, wrong, _sound(value)) if wrong else record_of(value)
+
+
+def _sound(value: dict[str, Any]) -> dict[str, Any]:
+    return {name: item for name, item in value.items() if not isinstance(item, _Wrong)}
+
+
+def _values(name: str, column: pa.Array) -> Iterator[Any]:
+    """A column's values as the JSON of a record has them."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_timestamp(column.type):
+        return _times(name, column)
+    items = column.to_pylist()
+    if name in _OBJECTS:
+        return (None if item is None else _object(name, item) for item in items)
+    read = _READERS.get(name, _plain)
+    return (None if item is None else read(item) for item in items)
+
+
+def _plain(item: Any) -> Any:
+    return item.decode(errors="replace") if isinstance(item, bytes) else item
+
+
+def _bytes(item: Any) -> Any:
+    return from_bytes(item) if isinstance(item, bytes) else item
+
+
+def _pairs(item: Any) -> Any:
+    return [_pair(pair) for pair in item] if isinstance(item, list) else item
+
+
+def _pair(pair: Any) -> Any:
+    """A struct of a name and a value, or an entry of a map."""
+    if isinstance(pair, dict):
+        pair = pair.get("name"), pair.get("value")
+    return [_bytes(part) for part in pair] if isinstance(pair, tuple) else pair
+
+
+def _object(name: str, item: Any) -> Any:
+    text = item.encode() if isinstance(item, str) else item
+    if not isinstance(text, bytes):
+        return _Wrong(name, "the JSON text of an object", item)
+    try:
+        value = parse_json(text)
+    except JsonError as error:
+        return _Wrong(name, "the JSON text of an object", error.message)
+    repeated = repeated_member(text) if may_repeat(text, value) else None
+    return value if repeated is None else _Wrong(f"{name}.{shown(repeated)}", "there once", "twice")
+
+
+_READERS: Final[dict[str, Callable[[Any], Any]]] = {
+    **dict.fromkeys(("body", "key", "value", "payload", "data"), _bytes),
+    **dict.fromkeys(("headers", "user_properties"), _pairs),
+}
+
+
+def _times(name: str, column: pa.Array) -> Iterator[Any]:
+    scale = _UNITS[column.type.unit]
+    for item in column.cast(pa.int64()).to_pylist():
+        yield None if item is None else _time(name, item, scale)
+
+
+def _time(name: str, item: int, scale: int) -> Any:
+    seconds, fraction = divmod(item, scale)
+    try:
+        text = (_EPOCH + timedelta(seconds=seconds)).isoformat().removesuffix("+00:00")
+    except OverflowError:
+        return _Wrong(name, "a time from the year 1 to 9999", item)
+    digits = f"{fraction:0{len(str(scale)) - 1}d}".rstrip("0") if fraction else ""
+    return f"{text}.{digits}Z" if digits else f"{text}Z"
