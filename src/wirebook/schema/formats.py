@@ -1,0 +1,39 @@
+"""Names of payload formats: what people write, and what it means.
+
+Spec: xregistry-1.0-rc4/schema/spec.md#43-schema-formats (`JsonSchema`, `JsonStructure`, `Avro`, `XSD`, `Protobuf`);
+the aliases are those seen in practice. Names compare without regard to case.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+JSON_SCHEMA, JSON_STRUCTURE, AVRO, PROTOBUF, XSD = "JsonSchema", "JsonStructure", "Avro", "Protobuf", "XSD"
+FAMILIES = {
+    "jsonschema": JSON_SCHEMA,
+    "jsonstructure": JSON_STRUCTURE,
+    "avro": AVRO,
+    "apacheavro": AVRO,
+    "protobuf": PROTOBUF,
+    "proto": PROTOBUF,
+    "xsd": XSD,
+    "xmlschema": XSD,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaFormat:
+    """A family of formats and, where the name has one, the version: ``JsonSchema`` and ``draft-07``."""
+
+    family: str
+    version: str | None = None
+
+    def __str__(self) -> str:
+        return self.family if self.version is None else f"{self.family}/{self.version}"
+
+
+def parse_format(name: str) -> SchemaFormat:
+    """The format that `name` means; an unknown family keeps its own name."""
+    family, _, version = name.strip().partition("/")
+    known = FAMILIES.get(family.strip().lower().replace("-", "").replace(" ", ""), family.strip())
+    return SchemaFormat(known, version.strip().lower() or None)

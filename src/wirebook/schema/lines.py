@@ -1,0 +1,126 @@
+"""A whole column of JSON payloads, decoded in one call.
+
+The payloads are joined by newlines and decoded as one stream of values. A payload cannot shift its neighbours: each
+must begin and end with the brackets of an object or an array, no JSON text has ``}`` newline ``{`` inside (between
+members there is a comma, and a newline in a string is escaped), so every border between payloads is a border between
+values; and when there are as many values as payloads, each payload is one.
+
+Rows that do not decode are left out (unsettled). Cost: about 1 µs per 250 bytes; a row that fails adds the decoding of
+the rows before it in its run once more.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
+
+RUN = 512  # rows decoded in one call
+_DECODER = msgspec.json.Decoder()
+_ROW = re.compile(r"`\$\[([0-9]+)\]")
+_BYTE = re.compile(r"\(byte ([0-9]+)\)\Z")
+_OPEN, _CLOSE = np.frombuffer(b"{[", np.uint8), np.frombuffer(b"}]", np.uint8)
+
+
+def decode_column(payloads: pa.BinaryArray, depth: int, size: int) -> tuple[list[Any], Mask]:
+    """The value of each payload that is surely one JSON value (None for the others), and which those are."""
+    texts = pc.ascii_trim(payloads.cast(pa.string(), safe=False), " \t\r\n").cast(pa.binary())
+    good = _bracketed(texts) & _within(texts, depth, size)
+    rows = np.flatnonzero(good)
+    raw = (texts if len(rows) == len(texts) else texts.take(pa.array(rows))).to_pylist()
+    values: list[Any] = []
+    for start in range(0, len(raw), RUN):
+        values += _decode(raw[start : start + RUN])
+    return _spread(values, rows, len(payloads))
+
+
+def _bracketed(texts: pa.BinaryArray) -> Mask:
+    """Which payloads begin and end as an object or array does."""
+    offsets, data = _buffers(texts)
+    good = offsets[1:] > offsets[:-1]
+    if texts.null_count:
+        good &= np.asarray(texts.is_valid())
+    first, last = data[np.where(good, offsets[:-1], 0)], data[np.where(good, offsets[1:] - 1, 0)]
+    pairs = [(first == begin) & (last == end) for begin, end in zip(_OPEN, _CLOSE, strict=True)]
+    return good & (pairs[0] | pairs[1])
+
+
+def _within(texts: pa.BinaryArray, depth: int, size: int) -> Mask:
+    """Which payloads are surely within the limits: no more brackets than levels allowed."""
+    offsets, data = _buffers(texts)
+    opened = np.concatenate(([0], np.cumsum((data == _OPEN[0]) | (data == _OPEN[1]))))
+    lengths = offsets[1:] - offsets[:-1]
+    return (opened[offsets[1:]] - opened[offsets[:-1]] <= depth) & (lengths <= size)
+
+
+def _buffers(texts: pa.BinaryArray) -> tuple[Any, Any]:
+    """Offsets and bytes of a binary array as numpy sees them; never empty, so that indexing is safe."""
+    _, offsets, data = texts.buffers()
+    numbers = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    octets = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(1, np.uint8)
+    return numbers, octets
+
+
+def _decode(raw: list[bytes]) -> list[Any]:
+    """The values of a run; `msgspec.UNSET` where a payload does not decode."""
+    text, values = bytearray(b"\n".join(raw)), list[Any]()
+    ends = np.cumsum([len(each) + 1 for each in raw])
+    begin = 0
+    while begin < len(raw):
+        found, failed = _attempt(text, ends, begin, len(raw))
+        values += found
+        begin += len(found)
+        if failed:
+            values.append(msgspec.UNSET)
+            begin += 1
+    return values
+
+
+def _attempt(text: bytearray, ends: Any, begin: int, end: int) -> tuple[list[Any], bool]:
+    """The values from row `begin` on, as many as decode, and whether the row after them is known to fail."""
+    known = False
+    while begin < end:
+        start, stop = int(ends[begin - 1]) if begin else 0, int(ends[end - 1]) - 1
+        try:
+            values = _DECODER.decode_lines(memoryview(text)[start:stop])
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            row = _failing_row(str(error), ends, begin, end)
+            end, known = (begin + (end - begin) // 2, False) if row is None else (row, True)
+            continue
+        if len(values) == end - begin:
+            return values, known
+        end, known = begin + (end - begin) // 2, False
+    return [], True
+
+
+def _failing_row(message: str, ends: Any, begin: int, end: int) -> int | None:
+    """The row that the error names: if those before it decode, this one does not.
+
+    A payload that stops too early is noticed at the first byte of the next one: then the rows before still fail, with
+    the last of them as the one that is truncated.
+    """
+    named, byte = _ROW.search(message), _BYTE.search(message)
+    start = int(ends[begin - 1]) if begin else 0
+    if named:
+        return min(begin + int(named[1]), end - 1)
+    if byte:
+        return min(int(np.searchsorted(ends, start + int(byte[1]), side="right")), end - 1)
+    return end - 1 if "truncated" in message else None
+
+
+def _spread(values: list[Any], rows: Any, count: int) -> tuple[list[Any], Mask]:
+    settled = np.zeros(count, dtype=bool)
+    decoded = np.fromiter((value is not msgspec.UNSET for value in values), dtype=bool, count=len(values))
+    settled[rows[decoded]] = True
+    if len(values) == count and decoded.all():
+        return values, settled
+    whole = np.full(count, None, dtype=object)
+    for row, value in zip(rows, values, strict=True):
+        whole[row] = None if value is msgspec.UNSET else value
+    return whole.tolist(), settled

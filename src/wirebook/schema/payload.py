@@ -1,0 +1,19 @@
+"""One payload as it came: raw bytes, or the JSON value that a structured event carries as its `data`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+UNSET = msgspec.UNSET
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """Shape: `raw` bytes, or None and a JSON `value`; `content_type` as the message states it, None when it does not."""
+
+    raw: bytes | None
+    value: Any = UNSET
+    content_type: str | None = None

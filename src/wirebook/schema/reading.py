@@ -1,0 +1,100 @@
+"""What goes into a compiled schema and what comes out: one payload, or a whole column of them.
+
+`read` is the reference: it decodes and validates one payload and says what is wrong. `read_column` does the same for a
+whole Arrow column at once and leaves every row that it is not sure of to `read`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from wirebook.core.jsonvalue import MAX_DEPTH
+from wirebook.problems import Problem
+from wirebook.schema.payload import Payload
+from wirebook.schema.shapes import REST, Field
+
+Failure = Literal["undecodable", "invalid-payload", "unsupported", "oversized"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Beyond these a payload is `oversized`. Units: bytes, levels of nesting."""
+
+    size: int = 16 * 1024 * 1024
+    depth: int = MAX_DEPTH
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How schemas are compiled; part of what identifies a compiled schema.
+
+    Shape: `assert_formats` None means as the JSON Schema draft says (D52), True or False overrides.
+    """
+
+    assert_formats: bool | None = None
+    limits: Limits = Limits()
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one payload turned out to be.
+
+    Shape: `row` has a Python value for each field and for ``_rest``, ready for an Arrow array; None when `outcome` says
+    why there is none.
+    """
+
+    value: Any
+    row: dict[str, Any] | None
+    problems: tuple[Problem, ...] = ()
+    outcome: Failure | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnReading:
+    """What a column of payloads turned out to be.
+
+    Rows: as many as payloads. A settled row is valid, and its columns hold what `read` would give; any other row has
+    nulls here and is to be read again, by `read`.
+    """
+
+    columns: dict[str, pa.Array]
+    settled: np.ndarray[Any, np.dtype[np.bool_]]
+
+
+class CompiledSchema(Protocol):
+    """A schema ready to read payloads. Compiled once, used from any thread."""
+
+    @property
+    def format(self) -> str: ...
+
+    @property
+    def fields(self) -> tuple[Field, ...]: ...
+
+    def read(self, payload: Payload) -> Reading: ...
+
+    def read_column(self, payloads: pa.BinaryArray, content_type: str | None = None) -> ColumnReading: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Unsupported:
+    """In place of a compiled schema: why there is none. Every payload is `unsupported`, for these reasons."""
+
+    format: str
+    problems: tuple[Problem, ...]
+    fields: tuple[Field, ...] = ()
+
+    def read(self, payload: Payload) -> Reading:  # noqa: ARG002  (the payload does not matter)
+        return Reading(None, None, self.problems, "unsupported")
+
+    def read_column(self, payloads: pa.BinaryArray, content_type: str | None = None) -> ColumnReading:  # noqa: ARG002
+        return ColumnReading({}, np.zeros(len(payloads), dtype=bool))
+
+
+def unsettled(fields: tuple[Field, ...], count: int) -> ColumnReading:
+    """A column reading that leaves every row to `read`."""
+    columns = {field.name: pa.nulls(count, field.arrow_type) for field in fields}
+    return ColumnReading(columns | {REST: pa.nulls(count, pa.string())}, np.zeros(count, dtype=bool))

@@ -1,0 +1,217 @@
+"""Shapes: how the values of a schema lie in columns, and what a value leaves over.
+
+A shape is a tree of `Leaf`, `Struct`, `List` and `Map`. It decides layout only, never validity: a value that its column
+cannot hold exactly is null there and whole in the column ``_rest``, a JSON text that mirrors the payload with everything
+that has a column taken away. So nothing is lost whatever the schema allows, and merging ``_rest`` over the columns gives
+the payload back (docs/types.md).
+
+Every shape says four things: `arrow`, its type in tables; `wire`, the type that `pyarrow.array` makes of decoded values
+and that casts to `arrow` (in arrays.py); `fits`, a JSON Schema of the values that survive this exactly and leave
+nothing over; and `fit`, the same for one value in Python: the cell and what is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+REST = "_rest"
+VALUE = "value"  # the one column of a payload that is no object
+NOTHING = msgspec.UNSET  # what is left of a value that fits
+
+Cell = tuple[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One column of a payload.
+
+    Shape: `path` of the member it comes from, () for the whole payload; `nullable` as the schema has it (the column is
+    nullable in any case: a value may be in `_rest`); `doc` the schema's description.
+    """
+
+    name: str
+    path: tuple[str, ...]
+    arrow_type: pa.DataType
+    nullable: bool = True
+    doc: str | None = None
+
+
+class Shape:
+    """What every shape has; see the module."""
+
+    arrow: pa.DataType
+    wire: pa.DataType
+    native: bool  # pyarrow.array and casts are enough, no function of ours
+
+    def fits(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def fit(self, value: Any) -> Cell:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class Leaf(Shape):
+    """A column of one type. `cell` gives the cell and the rest of a value that is not null.
+
+    Shape: `casts` are the types between `wire` and `arrow`; `load` makes an array of decoded values where pyarrow
+    cannot.
+    """
+
+    name: str
+    arrow: pa.DataType
+    wire: pa.DataType
+    accepts: dict[str, Any]
+    cell: Callable[[Any], Cell]
+    casts: tuple[pa.DataType, ...] = ()
+    load: Callable[[list[Any]], pa.Array] | None = None
+
+    @property
+    def native(self) -> bool:  # type: ignore[override]
+        return self.load is None
+
+    def fits(self) -> dict[str, Any]:
+        return self.accepts
+
+    def fit(self, value: Any) -> Cell:
+        return (None, NOTHING) if value is None else self.cell(value)
+
+
+@dataclass(frozen=True, eq=False)
+class Struct(Shape):
+    """Named members, each with a shape; other members are left over. `docs` and `required` only describe."""
+
+    members: dict[str, Shape]
+    required: frozenset[str] = frozenset()
+    docs: dict[str, str] | None = None
+
+    @cached_property
+    def arrow(self) -> pa.DataType:  # type: ignore[override]
+        return pa.struct([(name, shape.arrow) for name, shape in self.members.items()])
+
+    @cached_property
+    def wire(self) -> pa.DataType:  # type: ignore[override]
+        return pa.struct([(name, shape.wire) for name, shape in self.members.items()])
+
+    @cached_property
+    def native(self) -> bool:  # type: ignore[override]
+        return all(shape.native for shape in self.members.values())
+
+    def fits(self) -> dict[str, Any]:
+        members = {name: shape.fits() for name, shape in self.members.items()}
+        return {"type": ["object", "null"], "properties": members, "additionalProperties": False}
+
+    def fit(self, value: Any) -> Cell:
+        if not isinstance(value, dict):
+            return None, NOTHING if value is None else value
+        cells: dict[str, Any] = {}
+        rest = {name: each for name, each in value.items() if name not in self.members}
+        for name, shape in self.members.items():
+            if name in value:
+                cells[name], left = shape.fit(value[name])
+                if left is not NOTHING:
+                    rest[name] = left
+        return cells, rest or NOTHING
+
+
+@dataclass(frozen=True, eq=False)
+class List(Shape):
+    """Items of one shape. What is left keeps its places: null stands for an item that fits."""
+
+    item: Shape
+
+    @cached_property
+    def arrow(self) -> pa.DataType:  # type: ignore[override]
+        return pa.list_(self.item.arrow)
+
+    @cached_property
+    def wire(self) -> pa.DataType:  # type: ignore[override]
+        return pa.list_(self.item.wire)
+
+    @property
+    def native(self) -> bool:  # type: ignore[override]
+        return self.item.native
+
+    def fits(self) -> dict[str, Any]:
+        return {"type": ["array", "null"], "items": self.item.fits()}
+
+    def fit(self, value: Any) -> Cell:
+        if not isinstance(value, list):
+            return None, NOTHING if value is None else value
+        pairs = [self.item.fit(each) for each in value]
+        left = [None if rest is NOTHING else rest for _, rest in pairs]
+        fits = all(rest is NOTHING for _, rest in pairs)
+        return [cell for cell, _ in pairs], NOTHING if fits else left
+
+
+@dataclass(frozen=True, eq=False)
+class Map(Shape):
+    """Any names, values of one shape."""
+
+    values: Shape
+
+    @cached_property
+    def arrow(self) -> pa.DataType:  # type: ignore[override]
+        return pa.map_(pa.string(), self.values.arrow)
+
+    @cached_property
+    def wire(self) -> pa.DataType:  # type: ignore[override]
+        return pa.map_(pa.string(), self.values.wire)
+
+    @property
+    def native(self) -> bool:  # type: ignore[override]
+        return self.values.native
+
+    def fits(self) -> dict[str, Any]:
+        return {"type": ["object", "null"], "additionalProperties": self.values.fits()}
+
+    def fit(self, value: Any) -> Cell:
+        if not isinstance(value, dict):
+            return None, NOTHING if value is None else value
+        pairs = {name: self.values.fit(each) for name, each in value.items()}
+        left = {name: rest for name, (_, rest) in pairs.items() if rest is not NOTHING}
+        return {name: cell for name, (cell, _) in pairs.items()}, left or NOTHING
+
+
+def columns_of(shape: Shape) -> Struct:
+    """The columns of a payload: the members of an object, or the one column ``value``.
+
+    A member called ``_rest`` has no column of its own: it is left over, like an undeclared one.
+    """
+    if not isinstance(shape, Struct):
+        return Struct({VALUE: shape})
+    if REST not in shape.members:
+        return shape
+    members = {name: each for name, each in shape.members.items() if name != REST}
+    return Struct(members, shape.required, shape.docs)
+
+
+def fields_of(shape: Shape) -> tuple[Field, ...]:
+    """The columns of a payload, described; ``_rest`` is not among them: it is always there."""
+    columns, docs = columns_of(shape), getattr(shape, "docs", None) or {}
+    whole = not isinstance(shape, Struct)
+    return tuple(
+        Field(name, () if whole else (name,), each.arrow, name not in columns.required, docs.get(name))
+        for name, each in columns.members.items()
+    )
+
+
+def row_of(shape: Shape, value: Any) -> dict[str, Any]:
+    """One payload as a row: every column and ``_rest``."""
+    columns = columns_of(shape)
+    cells, rest = columns.fit(value if isinstance(shape, Struct) else {VALUE: value})
+    if not isinstance(shape, Struct) and rest is not NOTHING:
+        rest = rest[VALUE]
+    row = dict.fromkeys(columns.members) | (cells or {})
+    return row | {REST: None if rest is NOTHING else json_text(rest)}
+
+
+def json_text(value: Any) -> str:
+    """Compact JSON of a decoded value; integers of any size stay integers, bytes are base64."""
+    return msgspec.json.encode(value).decode()
