@@ -15,10 +15,11 @@ from typing import Any
 
 import orjson
 
-from wirebook.bindings import Received, WireMessage, parse_record, read_message
+from wirebook.bindings import Received, WireMessage, read_message
+from wirebook.bindings.capture import Parsed, parse_record
 from wirebook.catalog.load import load_registry
 from wirebook.catalog.registry import Registry
-from wirebook.endpoint import scope_of
+from wirebook.endpoint.scope import scope_of
 from wirebook.message.definition import Definition, compile_definition
 from wirebook.message.matcher import DEFAULT_OPTIONS, MatchOptions
 from wirebook.message.selection import Outcome, Scope, Selector
@@ -142,19 +143,23 @@ def received_of(message: Message) -> tuple[Received, ...]:
     """The messages in a record, however it is given; a record that cannot be read is one malformed message."""
     if isinstance(message, Received):
         return (message,)
+    if isinstance(message, WireMessage):
+        return read_message(message)
+    return received_in(parse_record(_line(message)))
+
+
+def received_in(parsed: Parsed) -> tuple[Received, ...]:
+    """The messages in a parsed capture record."""
+    if parsed.wire is not None:
+        return read_message(parsed.wire)
+    value = parsed.value or {}
+    named = {name: value[name] for name in ("received", "endpoint") if isinstance(value.get(name), str)}
+    protocol = value.get("protocol")
+    protocol = protocol if isinstance(protocol, str) else ""
+    return (Received(protocol=protocol, wire=None, kind="malformed", problems=parsed.problems, **named),)
+
+
+def _line(message: Mapping[str, Any] | bytes | str) -> bytes:
     if isinstance(message, Mapping):
-        message = orjson.dumps(message)
-    if isinstance(message, str):
-        message = message.encode("utf-8", "surrogatepass")
-    wire = parse_record(message) if isinstance(message, bytes) else message
-    if isinstance(wire, tuple):
-        return (unreadable_record(wire),)
-    return read_message(wire)
-
-
-def unreadable_record(problems: tuple[Problem, ...]) -> Received:
-    """A record that is none, as the malformed message that it counts as."""
-    return Received(protocol="", wire=None, kind="malformed", problems=problems)
-
-
-__all__ = ["Catalog", "Message", "Payload", "Source", "received_of", "unreadable_record"]
+        return orjson.dumps(message)
+    return message if isinstance(message, bytes) else message.encode("utf-8", "surrogatepass")

@@ -63,7 +63,9 @@ class Outcome:
         if self.reading is not None:
             return self.reading.value
         payload = self.received.payload
-        return None if payload is None else payload.content
+        if payload is None:
+            return None
+        return payload.value if payload.raw is None else payload.raw
 
     def to_dict(self) -> dict[str, Any]:
         """The members that `match --json` prints for a message."""
@@ -111,7 +113,7 @@ class Selector:
         self.scopes = scopes
         self.read_payload = read_payload
         self.options = options
-        self._observed = Index(self.definitions)
+        self.observed = Index(self.definitions)
         self._unobserved: Index | None = None
 
     def select(self, received: Received, endpoint: str | None = None) -> Outcome:
@@ -149,7 +151,7 @@ class Selector:
 
     def index(self, view: View) -> Index:
         if view.shows_protocol:
-            return self._observed
+            return self.observed
         if self._unobserved is None:
             self._unobserved = Index(self.definitions, protocol_slots=False)
         return self._unobserved

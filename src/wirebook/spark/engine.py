@@ -1,0 +1,195 @@
+"""The engine: a chunk of records in, rows of typed tables and dead letters out.
+
+Two ways to one meaning. Columns settle what is plain: whole batches are taken apart, matched, validated and decoded at
+once, and no Python runs for a single message. Whatever a column check is not certain of goes to the reference
+(`catalog`, `spark.rows`), message by message.
+
+Spec: contracts (one meaning for both engines; `land`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+
+from wirebook.bindings import Received
+from wirebook.bindings.capture import decode_records, parse_record
+from wirebook.bindings.wire import AnyMessage
+from wirebook.catalog import Catalog
+from wirebook.catalog.catalog import received_in
+from wirebook.message.selection import EVERYTHING, Outcome, Scope
+from wirebook.problems import Problem
+from wirebook.spark.chunks import PROBLEM_OUTCOMES, Chunk, Landed
+from wirebook.spark.columnmatch import Matched, match_frame
+from wirebook.spark.columnrows import ColumnRows, by_content_type
+from wirebook.spark.events import frames_of
+from wirebook.spark.frames import Frame, Rows
+from wirebook.spark.layout import DEAD_LETTER_SCHEMA, Layout, layout_of
+from wirebook.spark.rows import Origin, dead_letter, table_row
+
+
+@dataclass(slots=True)
+class Tally:
+    """Rows on their way to a `Landed`: `rows` from the reference, `tables` from the columns."""
+
+    rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    tables: dict[str, list[pa.Table]] = field(default_factory=dict)
+    layouts: dict[str, Layout] = field(default_factory=dict)
+    dead: list[dict[str, Any]] = field(default_factory=list)
+    outcomes: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    read: int = 0
+    empty: int = 0
+
+    def add_table(self, layout: Layout, table: pa.Table) -> None:
+        self.layouts[layout.name] = layout
+        self.tables.setdefault(layout.name, []).append(table)
+        self.outcomes["matched"] += len(table)
+        self.read += len(table)
+
+    def landed(self) -> Landed:
+        for name, rows in self.rows.items():
+            table = pa.Table.from_pylist(rows, schema=self.layouts[name].schema)
+            self.tables.setdefault(name, []).append(table)
+        return Landed(
+            tables={name: pa.concat_tables(tables) for name, tables in self.tables.items()},
+            dead_letters=pa.Table.from_pylist(self.dead, schema=DEAD_LETTER_SCHEMA),
+            read=self.read,
+            empty=self.empty,
+            outcomes=dict(self.outcomes),
+            reasons=dict(self.reasons),
+            definitions={name: layout.definition for name, layout in self.layouts.items()},
+        )
+
+
+class CatalogueEngine:
+    """Lands chunks by one catalogue. `endpoint` wins over the records' own; `columns` False uses the reference alone."""
+
+    def __init__(self, catalog: Catalog, *, endpoint: str | None = None, columns: bool = True) -> None:
+        self.catalog = catalog
+        self.endpoint = endpoint
+        self.columns = columns
+        self._layouts: dict[str, Layout] = {}
+
+    @cached_property
+    def extensions(self) -> frozenset[str]:
+        """The attributes that some definition names."""
+        definitions = self.catalog.definitions.values()
+        return frozenset(c.slot.name for d in definitions for c in d.constraints if c.slot.section == "envelope")
+
+    def layout(self, xid: str) -> Layout:
+        if xid not in self._layouts:
+            definition = self.catalog.definitions[xid]
+            self._layouts[xid] = layout_of(definition, self.catalog.schema_of(definition))
+        return self._layouts[xid]
+
+    def land(self, chunk: Chunk) -> Landed:
+        """The rows and dead letters of a chunk."""
+        tally = Tally()
+        if chunk.problem is not None:
+            self._land_problem(chunk, chunk.problem, tally)
+        elif chunk.kind == "capture" and chunk.lines is not None:
+            self._land_capture(chunk, chunk.lines.to_pylist(), tally)
+        else:
+            for origin, messages in self._messages(chunk):
+                self._land_record(origin, messages, tally)
+        return tally.landed()
+
+    def _land_problem(self, chunk: Chunk, problem: Problem, tally: Tally) -> None:
+        """A chunk that stands for one dead letter."""
+        raw = chunk.lines[0].as_py() if chunk.lines is not None and len(chunk.lines) else b""
+        kind = PROBLEM_OUTCOMES.get(problem.code, "malformed")
+        received = Received(protocol="", wire=None, kind="malformed", problems=(problem,))
+        outcome = Outcome(kind, received, problems=(problem,))
+        self._add(outcome, self._origin(chunk.file, problem.line or 0, raw), tally)
+
+    # -- capture records --------------------------------------------------------------------------------------------
+
+    def _land_capture(self, chunk: Chunk, lines: list[bytes], tally: Tally) -> None:
+        assert chunk.numbers is not None
+        settled = np.zeros(len(lines), bool)
+        if self.columns:
+            records = decode_records(lines)
+            rows = ColumnRows(chunk.file, chunk.numbers, self.catalog.fingerprint, records)
+            for frame, matched in self._matches(records):
+                for places in self._land_columns(frame, matched, rows, tally):
+                    settled[places] = True
+        for place in np.flatnonzero(~settled).tolist():
+            origin = self._origin(chunk.file, int(chunk.numbers[place]), lines[place])
+            self._land_record(origin, received_in(parse_record(lines[place])), tally)
+
+    def _matches(self, records: Sequence[AnyMessage | None]) -> Iterator[tuple[Frame, Matched]]:
+        selector = self.catalog.selector
+        for scope, chosen in self._scopes(records):
+            for frame in frames_of(chosen, self.extensions):
+                for matched in match_frame(frame, selector.observed, scope):
+                    yield frame, matched
+
+    def _scopes(self, records: Sequence[AnyMessage | None]) -> Iterator[tuple[Scope, Sequence[AnyMessage | None]]]:
+        """The records of each endpoint, the others None in their place; an unknown endpoint is the reference's."""
+        if self.endpoint is not None:
+            yield self.catalog.scopes[self.endpoint], records
+            return
+        endpoints = [None if record is None else record.endpoint for record in records]
+        for endpoint in set(endpoints):
+            scope = EVERYTHING if endpoint is None else self.catalog.scopes.get(endpoint)
+            if scope is not None and endpoint is None and endpoints.count(None) == len(records):
+                yield scope, records
+            elif scope is not None:
+                yield scope, [r if e == endpoint else None for r, e in zip(records, endpoints, strict=True)]
+
+    def _land_columns(self, frame: Frame, matched: Matched, rows: ColumnRows, tally: Tally) -> Iterator[Rows]:
+        """Land what can be decoded as columns; yields the places in the chunk that did."""
+        layout = self.layout(matched.definition.xid)
+        schema = self.catalog.schema_of(matched.definition)
+        for content_type, part in by_content_type(frame, matched):
+            places, table = rows.table(frame, part, layout, schema, content_type)
+            if len(places):
+                tally.add_table(layout, table)
+                yield places
+
+    # -- one message ------------------------------------------------------------------------------------------------
+
+    def _land_record(self, origin: Origin, messages: Sequence[Received], tally: Tally) -> None:
+        if not messages:
+            tally.empty += 1
+        for received in messages:
+            self._add(self.catalog.selector.select(received, self.endpoint), origin, tally)
+
+    def _add(self, outcome: Outcome, origin: Origin, tally: Tally) -> None:
+        tally.read += 1
+        tally.outcomes[outcome.outcome] += 1
+        if outcome.matched and outcome.definition is not None:
+            layout = self.layout(outcome.definition)
+            tally.layouts[layout.name] = layout
+            tally.rows.setdefault(layout.name, []).append(table_row(layout, outcome, origin))
+            return
+        tally.dead.append(dead_letter(outcome, origin))
+        tally.reasons.update({problem.code for problem in outcome.problems})
+
+    def _origin(self, file: str, line: int, raw: bytes) -> Origin:
+        return Origin(file, line, raw, self.catalog.fingerprint)
+
+    def _messages(self, chunk: Chunk) -> Iterator[tuple[Origin, Sequence[Received]]]:
+        """The messages of event files and of Parquet captures, record by record."""
+        raise NotImplementedError
+
+
+@lru_cache(maxsize=2)
+def _cached_engine(catalogue: bytes, endpoint: str | None, columns: bool) -> CatalogueEngine:
+    return CatalogueEngine(Catalog.load(orjson.loads(catalogue)), endpoint=endpoint, columns=columns)
+
+
+def engine_for(catalogue: bytes, options: Mapping[str, Any]) -> CatalogueEngine:
+    """The engine of a catalogue (the normalised document as JSON), one for each worker process and catalogue.
+
+    `options`: ``endpoint`` (XID or None), ``columns`` (False: the reference alone).
+    """
+    return _cached_engine(catalogue, options.get("endpoint"), options.get("columns", True))

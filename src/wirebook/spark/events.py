@@ -1,0 +1,115 @@
+"""Structured events as columns: a batch of JSON texts, each one CloudEvent, decoded in one call.
+
+A body with a member that is not known here, or that occurs twice, or whose data is not JSON text, makes its row
+doubtful: the reference reads it.
+
+Spec: cloudevents json-format.md; bindings section 1 (structured mode).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from itertools import repeat
+from operator import attrgetter, is_
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from msgspec import UNSET, Raw
+
+from wirebook.bindings.duplicates import names_of
+from wirebook.bindings.jsonevent import MAX_EVENT_BYTES, WELL_KNOWN, is_json
+from wirebook.bindings.wire import AnyMessage
+from wirebook.core.jsonvalue import MAX_DEPTH
+from wirebook.schema.lines import decode_column
+from wirebook.spark.frames import Column, Frame, apart, mask_of, texts
+
+TEXT: Final = str | None | msgspec.UnsetType
+EXTENSION: Final = str | bool | int | None | msgspec.UnsetType
+DATA: Final = ("data", "data_base64")
+
+
+def frames_of(records: Sequence[AnyMessage | None], extensions: frozenset[str]) -> Iterator[Frame]:
+    """Frames of the records of a batch: native messages, events in binary mode, structured events."""
+    for frame in apart(records):
+        yield structured_frame(frame, extensions) if frame.mode == "structured" else frame
+
+
+def structured_frame(frame: Frame, extensions: frozenset[str]) -> Frame:
+    """The frame with attributes and data taken out of the bodies.
+
+    `extensions` are the extension attributes that the catalogue knows; an event with another one is doubtful.
+    """
+    names = (*sorted(WELL_KNOWN), *sorted(extensions - WELL_KNOWN))
+    kind = _event_type(names)
+    array = pa.array(frame.payload, pa.binary())
+    events, decoded = decode_column(array, MAX_DEPTH, MAX_EVENT_BYTES, msgspec.json.Decoder(kind))
+    events = list(map(or_blank, events, repeat(kind())))
+    bodies = array.fill_null(b"").to_pylist()
+    columns = {name: list(map(attrgetter(name), events)) for name in (*names, *DATA)}
+    doubtful = frame.doubtful | ~decoded | _unknown_members(bodies, columns)
+    attributes = {name: _attribute(columns[name]) for name in names}
+    for column in attributes.values():
+        doubtful |= column.doubtful
+    doubtful |= ~_sound(attributes) | _not_json(attributes["datacontenttype"])
+    declared = attributes["datacontenttype"].text
+    return replace(
+        frame,
+        mode="structured",
+        attributes=attributes,
+        data_content_type=Column(pc.fill_null(declared, "application/json"), doubtful),
+        payload=_data(columns["data"]),
+        doubtful=doubtful | _given(columns["data_base64"]),
+        json_values=True,
+    )
+
+
+def or_blank(event: Any, blank: Any) -> Any:
+    return blank if event is None else event
+
+
+@lru_cache(maxsize=64)
+def _event_type(names: tuple[str, ...]) -> type[msgspec.Struct]:
+    fields: list[tuple[str, Any, Any]] = [(name, TEXT if name in WELL_KNOWN else EXTENSION, UNSET) for name in names]
+    fields += [("data", Raw | msgspec.UnsetType, UNSET), ("data_base64", TEXT, UNSET)]
+    return msgspec.defstruct("Event", fields)
+
+
+def _unknown_members(bodies: Sequence[bytes], columns: dict[str, list[Any]]) -> Any:
+    """Where a body has more or fewer member names than were decoded, those inside its data apart."""
+    inside = [bytes(data) if data is not UNSET else b"" for data in columns["data"]]
+    whole, nested = names_of(list(bodies)), names_of(inside)
+    decoded = np.sum([_given(values) for values in columns.values()], axis=0)
+    return (whole.counts - nested.counts != decoded) | whole.doubtful | nested.doubtful
+
+
+def _given(values: Sequence[Any]) -> Any:
+    return ~np.fromiter(map(is_, values, repeat(UNSET)), bool, len(values))
+
+
+def _attribute(values: list[Any]) -> Column:
+    text, odd = texts(values)
+    missing = np.fromiter(map(is_, values, repeat(None)), bool, len(values)) | ~_given(values)
+    return Column(text, odd & ~missing)
+
+
+def _sound(attributes: dict[str, Column]) -> Any:
+    sound = mask_of(pc.equal(attributes["specversion"].text, "1.0"))
+    for name in ("id", "source", "type"):
+        sound &= mask_of(pc.not_equal(attributes[name].text, ""))
+    return sound
+
+
+def _not_json(content_type: Column) -> Any:
+    """Where the data's content type is not JSON: data is then a text to be unwrapped."""
+    encoded = content_type.text.dictionary_encode()
+    other = np.array([False, *(not is_json(text) for text in encoded.dictionary.to_pylist())])
+    return other[pc.fill_null(pc.add(encoded.indices, 1), 0).to_numpy(zero_copy_only=False)]
+
+
+def _data(values: list[Any]) -> list[bytes | None]:
+    return [None if value is UNSET else bytes(value) for value in values]
