@@ -71,6 +71,9 @@ _TABLE: tuple[tuple[str, Severity, str], ...] = (
     ("changed-meaning", WARNING, "a renamed option does not mean quite the same"),
     ("empty-value", WARNING, "an empty text is read as no value"),
     ("guessed-current-time", WARNING, "a time is read as the mark for the current time"),
+    ("added-specversion", INFO, "the document got its 'specversion'"),
+    ("mapped-type", WARNING, "a type that 1.0-rc4 does not have was replaced"),
+    ("guessed-ancestor", INFO, "a Version got its 'ancestorid'"),
     # -- documents: references -------------------------------------------------------------------------------------
     ("dangling-base", WARNING, "the base message is not there"),
     ("external-base", WARNING, "the base message is in another registry"),
@@ -136,6 +139,16 @@ _TABLE: tuple[tuple[str, Severity, str], ...] = (
     ("constant-override", ERROR, "the definition fixes this value"),
     ("illegal-character", ERROR, "the value has a character that its place in the message forbids"),
     ("not-buildable", ERROR, "the definition cannot be used as a template"),
+    # -- running the pipeline: sources and targets -----------------------------------------------------------------
+    ("source-changed", ERROR, "a file that landed is no longer the same"),
+    ("unfinished-line", INFO, "the last line of a file is not finished"),
+    ("columns-changed", ERROR, "a definition's columns differ from those of its table"),
+    ("target-locked", ERROR, "another run is landing into the folder"),
+    ("unwritable-target", ERROR, "the target folder cannot be written to"),
+    ("broken-target", ERROR, "a file of the target folder's own cannot be read"),
+    ("no-target", ERROR, "the folder has no tables"),
+    ("unknown-table", ERROR, "the target has no such table"),
+    ("not-conserved", ERROR, "messages read and rows written differ"),
     # -- running the pipeline: the session -------------------------------------------------------------------------
     ("no-java", ERROR, "Spark needs a Java that is not there"),
     ("internal-error", ERROR, "a fault of Wirebook's own"),

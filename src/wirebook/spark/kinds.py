@@ -1,6 +1,7 @@
 """Kinds: what a file is, told from its content, never from its name.
 
-A first value with `protocol` is a capture; one with `specversion`, or an array, is CloudEvents: one value, or one per line.
+A first value with `protocol` is a capture; one with `specversion`, or an array, is CloudEvents: one value, or
+one per line.
 
 Spec: contracts (Messages, lines, files); bindings section 3
 """
@@ -11,10 +12,11 @@ import os
 import re
 from typing import Final, NamedTuple
 
+from wirebook.core.jsonvalue import JsonError, parse_json
 from wirebook.spark.lines import BLANKS, BOM
 from wirebook.spark.streams import CODECS, open_stream
 
-__all__ = ["HEAD", "FirstValue", "Shape", "codec_of", "first_value", "kind_of", "read_head", "shape_of"]
+__all__ = ["HEAD", "FirstValue", "Shape", "codec_of", "first_value", "is_whole", "kind_of", "read_head", "shape_of"]
 
 HEAD = 1 << 20
 """How many bytes of content are looked at."""
@@ -68,18 +70,18 @@ def shape_of(path: bytes, start: int = 0) -> Shape | None:
         return Shape(codec, "parquet", "rows")
     text = read_head(path, codec, start)
     kind = kind_of(text)
-    return kind and Shape(codec, kind, form_of(text) if kind == "events" else "lines")
+    return Shape(codec, kind, form_of(text) if kind == "events" else "lines") if kind else None
 
 
 def kind_of(text: bytes) -> str | None:
     """``capture`` or ``events``; lines that are no object and no array are passed over, and decide nothing."""
-    text = text.removeprefix(BOM).lstrip(BLANKS)
+    is_long, text = len(text) == HEAD, text.removeprefix(BOM).lstrip(BLANKS)
     for line in re.finditer(rb"^[ \t\r]*[\[{]", text, re.MULTILINE):
         value = first_value(text[line.end() - 1 :])
         if value.opening == b"[":
             return "events"
         return "capture" if CAPTURE_MEMBER in value.members or EVENT_MEMBER not in value.members else "events"
-    return "capture" if text else None
+    return "capture" if text or is_long else None
 
 
 def form_of(text: bytes) -> str:
@@ -112,3 +114,13 @@ def first_value(text: bytes) -> FirstValue:
             if depth <= 0:
                 return FirstValue(text[:1], frozenset(members), token.end())
     return FirstValue(text[:1], frozenset(members), None)
+
+
+def is_whole(text: bytes) -> bool:
+    """Whether a text is one complete JSON value, however deep and however large its numbers."""
+    try:
+        parse_json(text)
+    except JsonError as error:
+        text = text.removeprefix(BOM).strip(BLANKS)
+        return error.code != "payload-syntax" and first_value(text).end == len(text)
+    return True

@@ -7,13 +7,13 @@ Spec: contracts (Messages, lines, files)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
 import msgspec
 
-__all__ = ["Decision", "Entry", "Ledger", "Seen", "decide"]
+__all__ = ["Decision", "Entry", "Ledger", "Seen", "Twins", "decide", "twins_of"]
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -22,8 +22,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     Shape: the first `size` bytes, with this `digest`, hold the first `lines` lines (for Parquet rows); they gave
     `messages`. `size` is the whole file when it is compressed or Parquet, else what has landed of it. `complete` is
     false while more of these very bytes is to come; `problem` says that the rest could not be read, and was said so in
-    the dead letters. `open_line` is the length of the last line when it landed without a line end. `content` is a digest
-    of the content that landed of a file with a problem. `same_as` names the file that landed in its place.
+    the dead letters. `open_line` is the length of the last line when it landed without a line end. `content` is a
+    digest of the content that landed of a file with a problem. `same_as` names the file that landed in its place.
     """
 
     file: str
@@ -43,10 +43,9 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Decision(StrEnum):
     """What to do with a file."""
 
-    NEW = "new"  # land all of it
+    NEW = "new"  # land all of it, unless its content landed under another name
     GROWN = "grown"  # land what follows the ledger's lines, if there is anything
     SKIP = "skip"  # nothing new
-    SAME = "same"  # its content landed under another name
     UNREADABLE = "unreadable"  # say so in the dead letters
     REPLACED = "replaced"  # other bytes, but maybe the whole of what was cut short: compare the content
     CHANGED = "changed"  # an error
@@ -58,7 +57,6 @@ class Seen(NamedTuple):
     size: int
     readable: bool = True
     same_start: bool = False
-    has_twin: bool = False
 
 
 def decide(known: Entry | None, seen: Seen) -> Decision:
@@ -73,7 +71,7 @@ def decide(known: Entry | None, seen: Seen) -> Decision:
     if known and seen.same_start and seen.size == known.size and _is_settled(known):
         return Decision.SKIP
     if not (known and known.lines):
-        return Decision.SAME if seen.has_twin else Decision.NEW
+        return Decision.NEW
     if seen.same_start and seen.size >= known.size:
         return Decision.GROWN
     return Decision.REPLACED if known.content else Decision.CHANGED
@@ -88,12 +86,10 @@ Ledger = dict[str, Entry]
 """File name to its entry."""
 
 
-def twins_of(entries: Iterable[Entry]) -> dict[tuple[int, str], str]:
-    """Content, as size and digest, to the name it landed under. Files of which nothing landed have no twin."""
-    return {(entry.size, entry.digest): entry.file for entry in entries if entry.lines}
+Twins = dict[tuple[int, str], str]
+"""Content, as size and digest, to the name it landed under."""
 
 
-def find_twin(twins: Mapping[tuple[int, str], str], size: int, digest: str, file: str) -> str | None:
-    """Another file with the same content."""
-    twin = twins.get((size, digest))
-    return twin if twin != file else None
+def twins_of(entries: Iterable[Entry]) -> Twins:
+    """What has landed under which name. Files of which nothing landed have no twin."""
+    return {(entry.size, entry.digest): entry.same_as or entry.file for entry in entries if entry.lines}

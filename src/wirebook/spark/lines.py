@@ -85,8 +85,8 @@ def _bounds(data: Bytes) -> tuple[Numbers, Numbers]:
 
 def _is_blank(data: Bytes, starts: Numbers, ends: Numbers) -> npt.NDArray[np.bool_]:
     """Which lines have nothing but white space; only those that begin with some are looked at."""
-    blank = starts == ends
-    suspects = np.flatnonzero(~blank & (data[np.minimum(starts, len(data) - 1)] <= SPACE))
+    blank: npt.NDArray[np.bool_] = np.equal(starts, ends)
+    suspects: Numbers = np.flatnonzero(~blank & (data[np.minimum(starts, len(data) - 1)] <= SPACE))
     for i in suspects:
         blank[i] = not data[starts[i] : ends[i]].tobytes().strip(BLANKS)
     return blank

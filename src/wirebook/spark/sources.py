@@ -23,10 +23,21 @@ import numpy as np
 from wirebook.problems import Problem, WirebookError
 from wirebook.spark.lines import LF
 
-__all__ = ["BLOCK", "Block", "Listing", "Scan", "SourceFile", "digest_of", "list_files", "scan_files"]
+__all__ = [
+    "BLOCK",
+    "Block",
+    "Listing",
+    "Scan",
+    "SourceFile",
+    "digest_of",
+    "identity_of",
+    "list_files",
+    "read_at",
+    "scan_files",
+]
 
 BLOCK = 4 << 20
-"""Bytes whose digest is taken at a time: blocks of one file are read by several threads, and a file can be cut there."""
+"""Bytes whose digest is taken at a time: several threads can read one file, and it can be cut there."""
 
 AHEAD = 64
 """How many blocks are scanned ahead of the one that is waited for."""
@@ -53,7 +64,7 @@ def list_files(source: str | os.PathLike[str], *, without: Path | None = None) -
 
     Raises: unreadable-file when there is no such source
     """
-    root = os.fsencode(source)
+    root = os.path.abspath(os.fsencode(source))
     try:
         mode = os.stat(root).st_mode
     except OSError as error:
@@ -129,7 +140,7 @@ class Scan:
         whole, rest = divmod(size, BLOCK)
         digests = [block.digest for block in self.blocks[:whole]]
         if rest:
-            digests.append(hashlib.sha256(_read_at(self.file.path, whole * BLOCK, rest)).digest())
+            digests.append(hashlib.sha256(read_at(self.file.path, whole * BLOCK, rest)).digest())
         return digest_of(digests)
 
     def newlines_before(self, offset: int) -> int:
@@ -137,7 +148,7 @@ class Scan:
         if offset == self.size:
             return sum(block.newlines for block in self.blocks)
         whole, rest = divmod(offset, BLOCK)
-        partly = _read_at(self.file.path, whole * BLOCK, rest).count(b"\n") if rest else 0
+        partly = read_at(self.file.path, whole * BLOCK, rest).count(b"\n") if rest else 0
         return sum(block.newlines for block in self.blocks[:whole]) + partly
 
 
@@ -192,14 +203,14 @@ def _finish(scan: Scan, futures: list[Future[Block]]) -> Scan:
 
 
 def _scan_block(path: bytes, size: int, start: int) -> Block:
-    data = _read_at(path, start, min(BLOCK, size - start))
+    data = read_at(path, start, min(BLOCK, size - start))
     digest = hashlib.sha256(data).digest()
     newlines = int(np.count_nonzero(np.frombuffer(data, np.uint8) == LF))
     first, last = (start + data.find(b"\n"), start + data.rfind(b"\n")) if newlines else (-1, -1)
     return Block(digest, newlines, first, last)
 
 
-def _read_at(path: bytes, start: int, size: int) -> bytes:
+def read_at(path: bytes, start: int, size: int) -> bytes:
     """Raises: OSError, also when the file is shorter"""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:

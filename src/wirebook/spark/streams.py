@@ -1,6 +1,6 @@
 """Byte streams: a range of a plain file, or what a gzip or zstd file holds, as far as it can be read.
 
-A compressed file that is cut short or damaged gives every byte before that place, and then `problem` says what is wrong.
+A compressed file that is cut short or damaged gives every byte before that place; then `problem` says what is wrong.
 """
 
 from __future__ import annotations
@@ -94,10 +94,10 @@ READ_SIZE = 1 << 20
 
 
 class Inflated:
-    """What a compressed file holds; several members or frames are read as one stream."""
+    """What the first `end` bytes of a compressed file hold; several members or frames are read as one stream."""
 
-    def __init__(self, path: bytes, codec: Codec) -> None:
-        self.position = 0
+    def __init__(self, path: bytes, codec: Codec, end: int) -> None:
+        self.position, self._end = 0, end
         self.problem: str | None = None
         self._codec = codec
         self._file = open(path, "rb", buffering=0)  # noqa: SIM115 (closed by close)
@@ -145,7 +145,7 @@ class Inflated:
         return False
 
     def _pieces(self) -> Iterator[bytes]:
-        while block := self._file.read(READ_SIZE):
+        while block := self._file.read(min(READ_SIZE, self._end - self.position)):
             for start in range(0, len(block), self._codec.piece):
                 piece = block[start : start + self._codec.piece]
                 self.position += len(piece)
@@ -153,8 +153,8 @@ class Inflated:
 
 
 def open_stream(path: bytes, codec: str, start: int, end: int) -> AbstractContextManager[Stream]:
-    """The bytes from `start` to `end` of a plain file, or all that a compressed one holds.
+    """The bytes from `start` to `end` of a plain file, or what the first `end` bytes of a compressed one hold.
 
     Raises: OSError
     """
-    return closing(FileRange(path, start, end) if codec == "plain" else Inflated(path, CODECS[codec]))
+    return closing(FileRange(path, start, end) if codec == "plain" else Inflated(path, CODECS[codec], end))

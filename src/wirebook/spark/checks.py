@@ -1,0 +1,131 @@
+"""Checks and sums over what tasks hand back, before a batch may be committed. All pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+import msgspec
+import pyarrow as pa
+
+from wirebook.problems import Problem, WirebookError
+from wirebook.spark.ledger import Entry, Ledger
+from wirebook.spark.plan import unfinished
+from wirebook.spark.target import TableEntry
+from wirebook.spark.task import DEAD_LETTERS, TaskResult, UnitResult
+from wirebook.spark.units import Unit
+
+Tasks = list[list[Unit]]
+Tables = Mapping[str, tuple[str, pa.Schema]]
+"""Table name to the XID of its definition and its columns."""
+
+
+def check_columns(existing: Mapping[str, TableEntry], tables: Tables) -> None:
+    """A definition keeps the columns of its table. Raises: columns-changed, one for each column that differs"""
+    problems = [
+        problem
+        for name, (xid, schema) in tables.items()
+        if name in existing
+        for problem in _compare_columns(name, xid, existing[name].columns, columns_of(schema))
+    ]
+    if problems:
+        raise WirebookError(*problems)
+
+
+def columns_of(schema: pa.Schema) -> dict[str, str]:
+    return {column.name: str(column.type) for column in schema}
+
+
+def _compare_columns(table: str, xid: str, old: Mapping[str, str], new: Mapping[str, str]) -> Iterable[Problem]:
+    for name in [*old, *(name for name in new if name not in old)]:
+        before, now = old.get(name), new.get(name)
+        if before != now:
+            message = f"table '{table}': column '{name}' is {_say(before)}, and the definition now makes it {_say(now)}"
+            hint = "land into another folder, or with the catalogue of before"
+            yield Problem(code="columns-changed", xid=xid, message=message, expected=before, actual=now, hint=hint)
+
+
+def _say(type_: str | None) -> str:
+    return f"'{type_}'" if type_ else "absent"
+
+
+def only(tasks: Tasks, wanted: Callable[[Unit], bool]) -> Tasks:
+    """The tasks without some units; a task without units is none."""
+    return [kept for task in tasks if (kept := [unit for unit in task if wanted(unit)])]
+
+
+def _units(results: Iterable[TaskResult]) -> Iterator[UnitResult]:
+    return (unit for result in results for unit in result.units)
+
+
+def changed_units(results: Iterable[TaskResult]) -> dict[str, str]:
+    """Files that turned out not to be as planned, and why."""
+    return {each.unit.file: each.changed for each in _units(results) if each.changed}
+
+
+def without_lost(tasks: Tasks, results: Iterable[TaskResult]) -> Tasks:
+    """The tasks without units that lie behind damage in the same file: they land when the file is whole."""
+    damaged = {each.unit.file: each.unit.start for each in _units(results) if each.progress.problem}
+    return only(tasks, lambda unit: unit.start <= damaged.get(unit.file, unit.start))
+
+
+def unfinished_units(results: Iterable[TaskResult]) -> list[Problem]:
+    found = (each for each in _units(results) if each.progress.unfinished)
+    return [unfinished(each.unit.file, each.progress.lines + 1) for each in found]
+
+
+def settle(entries: Iterable[Entry], results: Iterable[TaskResult], ledger: Ledger) -> Iterator[Entry]:
+    """The entries of files of which units were read, with what only reading told. Pure."""
+    read: dict[str, list[UnitResult]] = {}
+    for each in sorted(_units(results), key=lambda each: each.unit.start):
+        read.setdefault(each.unit.file, []).append(each)
+    for entry in entries:
+        units = read.get(entry.file)
+        if units:
+            messages = sum(each.messages for each in units)
+            messages += ledger[entry.file].messages if entry.file in ledger else 0
+            yield _settled(msgspec.structs.replace(entry, messages=messages), units[-1])
+
+
+def _settled(entry: Entry, last: UnitResult) -> Entry:
+    progress = last.progress
+    if last.unit.is_lines:
+        return entry
+    if progress.problem:
+        entry = msgspec.structs.replace(entry, problem=progress.problem, content=progress.content, complete=False)
+    if last.unit.problem:
+        return entry
+    return msgspec.structs.replace(entry, lines=progress.lines, open_line=progress.open_line)
+
+
+def check_conservation(results: Iterable[TaskResult], written: Mapping[str, int]) -> None:
+    """What the engine read is what the files hold, table by table. Raises: not-conserved"""
+    results = list(results)
+    counted = sum_of(result.rows for result in results)
+    read, rows = sum(result.read for result in results), sum(written.values())
+    wrong = {name: (counted[name], written.get(name, 0)) for name in counted.keys() | written.keys()}
+    wrong = {name: counts for name, counts in wrong.items() if counts[0] != counts[1]}
+    if wrong or read != rows:
+        message = f"{read} messages were read and {rows} rows were written; they differ in: {wrong or 'the sum'}"
+        raise WirebookError(Problem(code="not-conserved", message=message, expected=read, actual=rows))
+
+
+def sum_of(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for each in counts:
+        total.update(each)
+    return total
+
+
+def table_entries(results: Iterable[TaskResult]) -> Iterator[TableEntry]:
+    """The tables that the files of `results` belong to. Raises: not-conserved when two tasks disagree on columns"""
+    entries: dict[str, TableEntry] = {}
+    for result in results:
+        for table in {file.table for file in result.files}:
+            xid = None if table == DEAD_LETTERS else result.definitions[table]
+            entry = TableEntry(table=table, xid=xid, columns=result.columns[table])
+            if entries.setdefault(table, entry) != entry:
+                raise WirebookError(
+                    Problem(code="not-conserved", message=f"table '{table}' has two shapes in one batch")
+                )
+    return iter(entries.values())

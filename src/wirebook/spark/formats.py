@@ -1,0 +1,176 @@
+"""Table formats behind one small interface: tasks stage files of rows, the driver commits them, table by table.
+
+A commit is idempotent per table and batch: doing it again, wholly or in part, adds nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final, Protocol
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+__all__ = ["FORMATS", "ParquetFormat", "Spool", "StagedFile", "TableFormat", "TableWriter", "sync_folder"]
+
+
+class StagedFile(msgspec.Struct, frozen=True):
+    """Rows of one table in a file that no reader sees yet; `path` is relative to the batch's staging folder."""
+
+    table: str
+    path: str
+    rows: int
+
+
+class TableWriter(Protocol):
+    """One open file of one table."""
+
+    def write(self, rows: pa.Table) -> None: ...
+    def close(self) -> None: ...
+
+
+class TableFormat(Protocol):
+    """How rows become files, and files part of a table."""
+
+    name: str
+    suffix: str
+
+    def open(self, path: Path, schema: pa.Schema) -> TableWriter:
+        """Starts a staged file, in a task."""
+
+    def count(self, path: Path) -> int:
+        """The rows of a staged file as the file itself says it, in the driver."""
+
+    def commit(self, folder: Path, batch: int, files: Sequence[Path]) -> None:
+        """Makes the staged files of one batch part of the table in `folder`, in the driver. Idempotent."""
+
+
+class ParquetFormat:
+    """A folder of Parquet files. A staged file becomes part of the table by a rename."""
+
+    name = "parquet"
+    suffix = ".parquet"
+
+    def open(self, path: Path, schema: pa.Schema) -> TableWriter:
+        return _ParquetWriter(path, schema)
+
+    def count(self, path: Path) -> int:
+        return int(pq.read_metadata(path).num_rows)
+
+    def commit(self, folder: Path, batch: int, files: Sequence[Path]) -> None:  # noqa: ARG002 (names are unique)
+        folder.mkdir(exist_ok=True)
+        for file in files:
+            try:
+                os.rename(file, folder / file.name)
+            except FileNotFoundError:  # moved by an earlier attempt, or else lost
+                os.stat(folder / file.name)
+        sync_folder(folder)
+
+
+class _ParquetWriter:
+    """A Parquet file that is on disk when it is closed."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self._file = path.open("wb")
+        self._writer = pq.ParquetWriter(self._file, schema, compression="snappy")
+
+    def write(self, rows: pa.Table) -> None:
+        self._writer.write_table(rows)
+
+    def close(self) -> None:
+        self._writer.close()
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+
+
+FORMATS: Final[dict[str, TableFormat]] = {"parquet": ParquetFormat()}
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes renames in a folder survive a loss of power."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+class Spool:
+    """The rows of a task, table by table, on their way to files: one file a table, unless there are too many to keep
+    open at once.
+
+    Units: bytes. A table with `flush` of rows is written to its file; over `budget` in all, the largest are. At most
+    `max_open` files are open.
+    """
+
+    def __init__(
+        self, form: TableFormat, folder: Path, prefix: str, *, flush: int = 32 << 20, budget: int = 192 << 20
+    ) -> None:
+        self.files: list[StagedFile] = []
+        self.max_open = 64
+        self._form, self._folder, self._prefix = form, folder, prefix
+        self._flush, self._budget = flush, budget
+        self._rows: dict[str, list[pa.Table]] = {}
+        self._sizes: dict[str, int] = {}
+        self._size = 0
+        self._open: dict[str, tuple[TableWriter, Path, int]] = {}
+
+    def add(self, table: str, rows: pa.Table) -> None:
+        if not rows.num_rows:
+            return
+        self._rows.setdefault(table, []).append(rows)
+        size = rows.nbytes
+        self._sizes[table] = self._sizes.get(table, 0) + size
+        self._size += size
+        if self._sizes[table] >= self._flush:
+            self._write(table)
+        elif self._size > self._budget:
+            self._write_largest()
+
+    def finish(self) -> list[StagedFile]:
+        """Writes and closes everything. The files of the task."""
+        for table in list(self._rows):
+            self._write(table)
+            self._close(table)
+        for table in list(self._open):
+            self._close(table)
+        return self.files
+
+    def _write_largest(self) -> None:
+        """Writes the largest tables until half of the budget is free."""
+        for table in sorted(self._sizes, key=self._sizes.__getitem__, reverse=True):
+            if self._size < self._budget // 2:
+                return
+            self._write(table)
+
+    def _write(self, table: str) -> None:
+        rows = pa.concat_tables(self._rows.pop(table)).combine_chunks()
+        self._size -= self._sizes.pop(table)
+        writer, path, count = self._open.pop(table) if table in self._open else self._create(table, rows.schema)
+        writer.write(rows)
+        self._open[table] = (writer, path, count + rows.num_rows)  # now the last one in the order of use
+
+    def _create(self, table: str, schema: pa.Schema) -> tuple[TableWriter, Path, int]:
+        if len(self._open) >= self.max_open:
+            self._close(next(iter(self._open)))
+        folder = self._folder / table
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{self._prefix}-{len(self.files) + len(self._open)}{self._form.suffix}"
+        return self._form.open(path, schema), path, 0
+
+    def _close(self, table: str) -> None:
+        writer, path, rows = self._open.pop(table)
+        writer.close()
+        self.files.append(StagedFile(table, f"{self._folder.name}/{table}/{path.name}", rows))
+
+
+def by_table(files: Sequence[StagedFile]) -> Iterator[tuple[str, list[StagedFile]]]:
+    """The files of each table."""
+    grouped: dict[str, list[StagedFile]] = {}
+    for file in files:
+        grouped.setdefault(file.table, []).append(file)
+    return iter(sorted(grouped.items()))

@@ -1,0 +1,222 @@
+"""A task: reads its units, gives the chunks to the engine, stages the rows, and hands back one small summary.
+
+It runs in a Python worker of Spark and knows nothing of Spark. A task may run twice or be killed: what it staged is in
+a folder of its own, and counts only if the driver commits it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from wirebook.problems import Problem
+from wirebook.spark.chunks import Chunk, EngineFactory, Landed
+from wirebook.spark.formats import FORMATS, Spool, StagedFile
+from wirebook.spark.lines import DEFAULT_SIZES, Sizes
+from wirebook.spark.reading import Progress, read_unit
+from wirebook.spark.streams import SourceChanged
+from wirebook.spark.units import Unit
+
+__all__ = ["DEAD_LETTERS", "Job", "TaskResult", "UnitResult", "run_task"]
+
+DEAD_LETTERS = "dead_letters"
+PROGRESS_SECONDS = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What all tasks of a batch share. `staging` is None for a dry run; `marks` is where they say how far they are."""
+
+    factory: EngineFactory
+    catalogue: bytes
+    options: Mapping[str, Any]
+    batch: int = 0
+    staging: str | None = None
+    marks: str | None = None
+    format: str = "parquet"
+    sizes: Sizes = DEFAULT_SIZES
+
+    @staticmethod
+    def pack(catalogue: bytes) -> bytes:
+        return zlib.compress(catalogue, 3)
+
+    def unpack(self) -> bytes:
+        return zlib.decompress(self.catalogue)
+
+
+class UnitResult(msgspec.Struct, kw_only=True):
+    """A unit and how far it was read; `changed` says why nothing of its file may land."""
+
+    unit: Unit
+    progress: Progress
+    messages: int = 0
+    changed: str | None = None
+
+
+class TaskResult(msgspec.Struct, kw_only=True):
+    """What a task did. `read` is the engine's count of messages, `files` have the rows as they were written.
+
+    `fault` is the problem that stopped the task, as a message.
+    """
+
+    files: list[StagedFile] = []
+    units: list[UnitResult] = []
+    definitions: dict[str, str] = {}
+    columns: dict[str, dict[str, str]] = {}
+    rows: dict[str, int] = {}
+    read: int = 0
+    empty: int = 0
+    outcomes: dict[str, int] = {}
+    reasons: dict[str, int] = {}
+    fault: tuple[str, str] | None = None
+
+
+class Fault(Exception):
+    """A task cannot go on: code and message of the problem."""
+
+
+@dataclass(slots=True)
+class _Tally:
+    """Running counts of a task."""
+
+    read: int = 0
+    empty: int = 0
+    rows: Counter[str] = field(default_factory=Counter)
+    outcomes: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    definitions: dict[str, str] = field(default_factory=dict)
+    columns: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def add(self, landed: Landed) -> None:
+        self.read += landed.read
+        self.empty += landed.empty
+        self.rows.update({name: rows.num_rows for name, rows in landed.tables.items()})
+        self.rows[DEAD_LETTERS] += landed.dead_letters.num_rows
+        self.outcomes.update(landed.outcomes)
+        self.reasons.update(landed.reasons)
+        self.definitions.update(landed.definitions)
+        for name, rows in (*landed.tables.items(), (DEAD_LETTERS, landed.dead_letters)):
+            if name not in self.columns:
+                self.columns[name] = {column.name: str(column.type) for column in rows.schema}
+
+    def totals(self) -> dict[str, Any]:
+        """The counts as members of a `TaskResult`."""
+        counts = {name: getattr(self, name) for name in self.__slots__}
+        return {name: dict(value) if isinstance(value, dict) else value for name, value in counts.items()}
+
+
+def run_task(job: Job, units: list[Unit]) -> TaskResult:
+    """Lands `units`. Stops at the first one whose file is not as planned: the driver then plans without it."""
+    task = _Task(job)
+    results: list[UnitResult] = []
+    try:
+        for unit in units:
+            results.append(task.land(unit))
+            if results[-1].changed:
+                break
+        return task.finish(results)
+    except Fault as fault:
+        return TaskResult(fault=fault.args)
+    except OSError as error:
+        return TaskResult(fault=("unwritable-target", f"cannot write to '{job.staging}': {error}"))
+
+
+class _Task:
+    """One task on its way: the engine, the rows not yet staged, the counts."""
+
+    def __init__(self, job: Job) -> None:
+        name = uuid.uuid4().hex
+        self._engine = job.factory(job.unpack(), job.options)
+        self._sizes, self._tally, self._mark = job.sizes, _Tally(), Mark(job.marks, name)
+        self._spool: Spool | None = None
+        if job.staging:
+            self._spool = Spool(FORMATS[job.format], Path(job.staging, name), f"{job.batch:06d}-{name[:12]}")
+
+    def land(self, unit: Unit) -> UnitResult:
+        result = UnitResult(unit=unit, progress=Progress(lines=max(unit.line - 1, unit.after)))
+        chunks = read_unit(unit, result.progress, self._sizes)
+        while (chunk := _next(chunks, result)) is not None:
+            landed = self._engine.land(chunk)
+            _check(chunk, landed)
+            self._tally.add(landed)
+            self._stage(landed)
+            result.messages += 0 if _is_notice(chunk) else landed.read
+            self._mark.add(result.progress.position, landed.read)
+        self._mark.end(unit.weight)
+        return result
+
+    def _stage(self, landed: Landed) -> None:
+        if self._spool:
+            for name, rows in landed.tables.items():
+                self._spool.add(name, rows)
+            self._spool.add(DEAD_LETTERS, landed.dead_letters)
+
+    def finish(self, units: list[UnitResult]) -> TaskResult:
+        files = self._spool.finish() if self._spool else []
+        self._mark.flush()
+        return TaskResult(files=files, units=units, **self._tally.totals())
+
+
+def _next(chunks: Iterator[Chunk], result: UnitResult) -> Chunk | None:
+    """The next chunk; None at the end, and where the file turns out not to be the one that was planned."""
+    try:
+        return next(chunks, None)
+    except (SourceChanged, OSError) as error:
+        result.changed = str(error)
+        return None
+
+
+def _is_notice(chunk: Chunk) -> bool:
+    """Whether a dead letter stands for what could not be read, not for a message."""
+    return chunk.problem is not None and chunk.problem.code != "too-large"
+
+
+def _check(chunk: Chunk, landed: Landed) -> None:
+    """Conservation, chunk by chunk: no record and no message may get lost in the engine."""
+    rows = sum(rows.num_rows for rows in landed.tables.values())
+    dead = landed.dead_letters.num_rows
+    if landed.read == rows + dead and landed.read + landed.empty >= len(chunk):
+        return
+    place = f"'{chunk.file}' from line {chunk.numbers[0] if chunk.numbers is not None else '?'}"
+    counts = (
+        f"{len(chunk)} records, {landed.read} messages read, {landed.empty} empty, {rows} landed, {dead} dead letters"
+    )
+    raise Fault("not-conserved", f"{place}: {counts}")
+
+
+class Mark:
+    """How far a task is, in a small file that the driver looks at; nothing depends on it."""
+
+    def __init__(self, folder: str | None, name: str) -> None:
+        self._path = os.path.join(folder, name) if folder else None
+        self._done = self._position = self._messages = 0
+        self._next = 0.0
+
+    def add(self, position: int, messages: int) -> None:
+        self._position, self._messages = position, self._messages + messages
+        if self._path and time.monotonic() >= self._next:
+            self.flush()
+
+    def end(self, weight: int) -> None:
+        self._done, self._position = self._done + weight, 0
+
+    def flush(self) -> None:
+        self._next = time.monotonic() + PROGRESS_SECONDS
+        if self._path:
+            with suppress(OSError), open(self._path, "w") as file:
+                file.write(f"{self._done + self._position} {self._messages}\n")
+
+
+def problem_of(fault: tuple[str, str]) -> Problem:
+    """The problem that stopped a task."""
+    return Problem(code=fault[0], message=fault[1])
