@@ -1,6 +1,6 @@
-"""The target folder: batches are begun, committed and finished, by one run at a time, whoever dies.
-
 """The target folder: batches are begun, committed and finished, one run at a time, whatever dies in between.
+
+A batch goes through: *begun* (its record says what will be read with which catalogue; nothing is read before), its files
 are *staged*, *committed* (its manifest is there: the one moment that decides), its files are moved into their tables,
 *finished* (its begin record is gone). The ledger is the sum of all manifests.
 
