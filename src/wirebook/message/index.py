@@ -34,6 +34,7 @@ INDEXED = {
     ("properties", "subject"): "/",
 }
 MAX_MASKS = 48
+SMALL_BUCKET = 4
 MAX_VOTERS = 8
 NEIGHBOURS = 2
 
@@ -85,7 +86,7 @@ class Values:
         if not part.separator:
             return self.text(part.section, part.name)
         segments = self.cut(part.section, part.name, part.separator)
-        if part.count and len(segments) != part.count or len(segments) <= max(part.positions):
+        if (part.count and len(segments) != part.count) or len(segments) <= max(part.positions):
             return None
         return tuple(segments[position] for position in part.positions)
 
@@ -100,14 +101,15 @@ class Index:
         self.definitions = definitions
         self.tables: dict[str | None, dict[Mask, dict[tuple[object, ...], list[int]]]] = {}
         self.nearby = Nearby()
-        features = [list(features_of(definition, protocol_slots)) for definition in definitions]
-        masks = Counter((d.protocol, _mask(f)) for d, f in zip(definitions, features, strict=True))
+        features = [tuple(features_of(definition, protocol_slots)) for definition in definitions]
+        chosen = _sufficient(definitions, features)
+        masks = Counter((d.protocol, _mask(f)) for d, f in zip(definitions, chosen, strict=True))
         kept = {mask for mask, _ in masks.most_common(MAX_MASKS)}
-        for number, (definition, found) in enumerate(zip(definitions, features, strict=True)):
-            self.nearby.add(number, definition, found)
-            chosen = found if (definition.protocol, _mask(found)) in kept else _coarse(found)
-            table = self.tables.setdefault(definition.protocol, {}).setdefault(_mask(chosen), {})
-            table.setdefault(tuple(feature.key for feature in chosen), []).append(number)
+        for number, (definition, found) in enumerate(zip(definitions, chosen, strict=True)):
+            self.nearby.add(number, definition, features[number])
+            used = found if (definition.protocol, _mask(found)) in kept else _coarse(found)
+            table = self.tables.setdefault(definition.protocol, {}).setdefault(_mask(used), {})
+            table.setdefault(tuple(feature.key for feature in used), []).append(number)
 
     def candidates(self, view: View) -> list[Definition]:
         """Every definition that could fit `view` (and some that do not). Cost: one probe for each mask."""
@@ -174,6 +176,24 @@ class Nearby:
         middle = bisect_left(values, (text, -1))
         for _, number in values[max(0, middle - NEIGHBOURS) : middle + NEIGHBOURS]:
             yield number
+
+
+def _sufficient(
+    definitions: Sequence[Definition], features: Sequence[tuple[Feature, ...]]
+) -> list[tuple[Feature, ...]]:
+    """Of each definition's features the first few that leave at most `SMALL_BUCKET` definitions together.
+
+    Fewer features make fewer masks, and every mask costs every message a look-up.
+    """
+    sizes: Counter[tuple[str | None, tuple[Feature, ...]]] = Counter()
+    for definition, found in zip(definitions, features, strict=True):
+        sizes.update((definition.protocol, found[:length]) for length in range(1, len(found) + 1))
+    chosen = []
+    for definition, found in zip(definitions, features, strict=True):
+        lengths = range(1, len(found) + 1)
+        small = (length for length in lengths if sizes[definition.protocol, found[:length]] <= SMALL_BUCKET)
+        chosen.append(found[: next(small, len(found))])
+    return chosen
 
 
 def features_of(definition: Definition, protocol_slots: bool = True) -> Iterator[Feature]:

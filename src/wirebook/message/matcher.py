@@ -9,13 +9,13 @@ Spec: message/spec.md#message-definition-matching; message-semantics D1, D5, D14
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from wirebook.message.definition import Constraint, Definition, Entries
 from wirebook.message.mediatype import parse_media_type
-from wirebook.message.uritemplate import Split, Template, solve, units_of
+from wirebook.message.uritemplate import Bound, Split, Template, solve, units_of
 from wirebook.message.values import CHECKS, NotOfType
 from wirebook.message.view import ABSENT, QueryText, View
 from wirebook.problems import Problem
@@ -330,8 +330,9 @@ def members(line: Any) -> list[str]:
 def _bindings(trial: Trial) -> tuple[dict[str, str], bool]:
     """Placeholder values that agree in every slot (D18-D20); a conflict is added to the trial."""
     splits = trial.splits
-    if len(splits) == 1 and splits[0][3].unique and _distinct(splits[0][1]):
-        return {bound.name: bound.value for bound in splits[0][3].bound}, False
+    agreed = _agreed(splits)
+    if agreed is not None:
+        return agreed, False
     units = [unit for label, template, text, _ in splits for unit in units_of(label, template, text)]
     solution = solve(units)
     if conflict := solution.conflict:
@@ -349,8 +350,20 @@ def _bindings(trial: Trial) -> tuple[dict[str, str], bool]:
     return solution.bindings([label for label, *_ in splits]), solution.ambiguous
 
 
-def _distinct(template: Template) -> bool:
-    return len(set(template.names)) == len(template.names)
+def _agreed(splits: Sequence[tuple[str, Template, str, Split]]) -> dict[str, str] | None:
+    """The bindings when every text has one reading and all agree: the plain case, without solving anything."""
+    found: dict[str, tuple[bool, Bound]] = {}
+    for _, template, _, split in splits:
+        if not split.unique:
+            return None
+        uri = template.place.uri
+        for bound in split.bound:
+            first = found.setdefault(bound.name, (uri, bound))
+            if first[1].key != bound.key:
+                return None
+            if first[0] and not uri:  # the first slot that is no URI gives the text (D20)
+                found[bound.name] = (uri, bound)
+    return {name: bound.value for name, (_, bound) in found.items()}
 
 
 def _rank(definition: Definition, view: View, trial: Trial) -> Rank:

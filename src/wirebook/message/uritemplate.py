@@ -74,7 +74,8 @@ class Split:
 class Template:
     """A parsed template at a place.
 
-    Shape: `pieces` one for each segment; `whole` is set when the template is one placeholder and nothing else.
+    Shape: `pieces` one for each segment; `whole` is set when the template is one placeholder and nothing else;
+    `literal_length` counts the characters outside of placeholders, separators apart.
     """
 
     text: str
@@ -82,10 +83,7 @@ class Template:
     pieces: tuple[Piece, ...]
     names: tuple[str, ...]
     whole: bool
-
-    @property
-    def literal_length(self) -> int:
-        return sum(len(literal) for piece in self.pieces for literal in piece.literals)
+    literal_length: int
 
     @property
     def spanning(self) -> bool:
@@ -106,9 +104,14 @@ class Template:
             return None
         bound: list[Bound] = []
         unique = True
+        guarded = rfc6570 or bool(self.place.forbidden)
         for piece, segment in zip(self.pieces, segments, strict=True):
+            if not piece.names:
+                if segment != piece.literals[0]:
+                    return None
+                continue
             captures = scan(piece, segment)
-            if captures is None or not all(self._allows(raw, rfc6570) for raw in captures):
+            if captures is None or (guarded and not all(self._allows(raw, rfc6570) for raw in captures)):
                 return None
             unique = unique and (len(captures) < 2 or captures == scan_from_right(piece, segment))
             bound += map(self.bind, piece.names, captures)
@@ -162,7 +165,9 @@ def parse_template(text: str, place: Place = TEXT) -> Template:
     names = tuple(placeholders(text))
     whole = PLACEHOLDER.fullmatch(text) is not None
     cut = [text] if whole and place.spans else _cut(text, place.separator)
-    return Template(text, place, tuple(map(_piece, cut)), names, whole)
+    pieces = tuple(map(_piece, cut))
+    literal_length = sum(len(literal) for piece in pieces for literal in piece.literals)
+    return Template(text, place, pieces, names, whole, literal_length)
 
 
 def _cut(text: str, separator: str) -> list[str]:
