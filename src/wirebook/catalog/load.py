@@ -20,13 +20,14 @@ from wirebook.catalog.dialects import normalise_document
 from wirebook.catalog.registry import Origin, Registry
 from wirebook.catalog.shape import as_registry
 from wirebook.catalog.stack import Stack
+from wirebook.client.registry import fetch_registry
 from wirebook.core.json import read_json, too_large
 from wirebook.core.source import DEFAULT_LIMITS, Limits, Source
 from wirebook.core.yaml import read_yaml
 from wirebook.endpoint.resolution import resolve_endpoints
 from wirebook.message.dialects_log import Log
 from wirebook.message.resolution import resolve_messages
-from wirebook.problems import Problem, WirebookError
+from wirebook.problems import Problem, Severity, WirebookError
 
 SUFFIXES: Final = {".json": "json", ".yaml": "yaml", ".yml": "yaml"}
 Given = str | Path | Mapping[str, Any] | Source
@@ -41,10 +42,10 @@ def load_registry(*sources: Given, limits: Limits = DEFAULT_LIMITS) -> Registry:
     Raises: when nothing could be read: unreadable-file, syntax-error and the like, not-a-registry, no-documents.
     """
     problems: list[Problem] = []
-    found = [source for given in sources for source in _read(given, limits, problems)]
-    origins = [origin for source in found if (origin := _origin(source, problems)) is not None]
+    origins = [origin for given in sources for origin in _origins(given, limits, problems)]
     if not origins:
-        raise WirebookError(*(problems or [_no_documents(sources)]))
+        unread = [problem for problem in problems if problem.severity is Severity.ERROR]
+        raise WirebookError(*(unread or [_no_documents(sources)]))
     return build_registry(origins, problems)
 
 
@@ -52,7 +53,7 @@ def build_registry(origins: list[Origin], problems: list[Problem]) -> Registry:
     """Normalise, put together, resolve. `problems` are what reading found."""
     stack = Stack([origin.source.name for origin in origins])
     for index, origin in enumerate(origins):
-        document = normalise_document(origin.source.value, origin.log, roots=_roots(origin.source))
+        document = normalise_document(origin.source.value, origin.log, origin.roots)
         stack.add(index, document, origin.log)
     log = Log()
     registry = Registry(
@@ -70,24 +71,31 @@ def build_registry(origins: list[Origin], problems: list[Problem]) -> Registry:
     return registry
 
 
-def _origin(source: Source, problems: list[Problem]) -> Origin | None:
-    """`source` as a registry document; one that is none is a problem."""
-    problems += source.problems
-    log = Log()
-    document = as_registry(source.value, log)
-    if document is None:
+def _origins(given: Given, limits: Limits, problems: list[Problem]) -> Iterator[Origin]:
+    """The registry documents of one source. In a folder anything may lie; a file that is named is a catalogue."""
+    folder = isinstance(given, (str, Path)) and not _is_address(given) and Path(given).is_dir()
+    for source in _read(given, limits, problems):
+        problems += source.problems
+        log = Log()
+        document = as_registry(source.value, log)
+        if document is not None:
+            yield Origin(replace(source, value=document), log, roots_of(source.value))
+            continue
+        code = "skipped-file" if folder else "not-a-registry"
         message = "there are no message groups, endpoints or schema groups in it"
-        problems.append(Problem(code="not-a-registry", message=message, file=source.name, line=1, column=1))
-        return None
-    source.value = document
-    return Origin(source, log)
+        problems.append(Problem(code=code, message=message, file=source.name, line=1, column=1))
 
 
-def _roots(source: Source) -> tuple[str, ...]:
-    """The addresses that a reference into this document may begin with."""
-    own = source.value.get("self")
-    addresses = [own] if isinstance(own, str) and "://" in own else []
-    return tuple(dict.fromkeys(address.rstrip("/") for address in addresses))
+def _is_address(given: str | Path) -> bool:
+    return isinstance(given, str) and given.startswith(("http://", "https://"))
+
+
+def roots_of(value: Any) -> tuple[str, ...]:
+    """The addresses that a reference into this document may begin with: that of its registry."""
+    address, xid = (value.get("self"), value.get("xid")) if isinstance(value, dict) else (None, None)
+    if not isinstance(address, str) or "://" not in address:
+        return ()
+    return (address.removesuffix(xid if isinstance(xid, str) else "").rstrip("/"),)
 
 
 def _no_documents(sources: tuple[Given, ...]) -> Problem:
@@ -105,8 +113,8 @@ def _read(given: Given, limits: Limits, problems: list[Problem]) -> Iterator[Sou
         yield given
     elif isinstance(given, Mapping):
         yield Source("<value>", dict(given))
-    elif isinstance(given, str) and given.startswith(("http://", "https://")):
-        yield from _attempt(partial(fetch_source, given, limits), problems)
+    elif isinstance(given, str) and _is_address(given):
+        yield from _attempt(partial(fetch_registry, given, limits), problems)
     else:
         yield from _read_path(Path(given), limits, problems)
 
@@ -156,8 +164,3 @@ def read_text(data: bytes, name: str, kind: str | None = None, limits: Limits = 
     if kind is None:
         kind = "json" if data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[", b"") else "yaml"
     return read_json(data, name, limits) if kind == "json" else read_yaml(data, name, limits)
-
-
-def fetch_source(url: str, limits: Limits) -> Source:
-    """The registry, or the part of it, at an address."""
-    raise WirebookError(_unreadable(url, "not yet"))

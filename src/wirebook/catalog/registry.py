@@ -20,10 +20,11 @@ from wirebook.problems import Problem
 
 @dataclass(frozen=True)
 class Origin:
-    """A document and what its normalisation noted: where a canonical pointer stood in it."""
+    """A document, what its normalisation noted (where a canonical pointer stood in it), and its registry's address."""
 
     source: Source
     log: Log
+    roots: tuple[str, ...] = ()
 
     def trace(self, problem: Problem) -> Problem:
         """`problem`, found at a canonical pointer, as it concerns the document that was written."""

@@ -39,7 +39,8 @@ class ResolvedMessage:
     """One definition as the matcher and the builder see it.
 
     Shape: `attributes` are effective and canonical; `container` is the XID of its group or endpoint; `incomplete` is
-    the reference that leads nowhere, if one does (D40, D41); `problems` are what makes it no candidate.
+    the reference that leads nowhere, if one does (D40, D41); `problems` are what makes it no candidate; `taken` are
+    the selectors it has from its container alone (D42).
     """
 
     xid: str
@@ -47,6 +48,7 @@ class ResolvedMessage:
     attributes: dict[str, Any]
     incomplete: str | None = None
     problems: tuple[Problem, ...] = ()
+    taken: frozenset[str] = frozenset()
 
     @property
     def invalid(self) -> bool:
@@ -59,7 +61,10 @@ class ResolvedMessage:
 
 @dataclass(slots=True)
 class Definition:
-    """A message as its document has it: the attributes of its default Version."""
+    """A message as its document has it: the attributes of its default Version.
+
+    Shape: `pointer` is where those attributes stand, `resource` the message with its `meta` and Versions.
+    """
 
     xid: str
     pointer: str
@@ -102,20 +107,14 @@ def definitions_in(document: dict[str, Any], log: Log) -> Iterator[Definition]:
 
 
 def _definition(xid: str, container: str, group: dict[str, Any], resource: dict[str, Any], log: Log) -> Definition:
-    pointer = xid.replace("~", "~0")
-    attributes = default_attributes(resource, pointer, xid, log)
-    xref = (resource.get("meta") or {}).get("xref")
-    return Definition(xid, pointer, container, group, attributes, None if xref is None else str(xref), resource)
-
-
-def default_attributes(resource: dict[str, Any], pointer: str, xid: str, log: Log) -> dict[str, Any]:
     """A resource's attributes are its default Version's (D46)."""
-    versions = resource.get("versions")
-    if not versions:
-        return resource
-    default = default_version(resource, versions, pointer, xid, log)
-    own = {name: value for name, value in resource.items() if name not in RESOURCE_ONLY}
-    return {**own, **versions[default]}
+    pointer, attributes, versions = xid.replace("~", "~0"), resource, resource.get("versions")
+    xref = (resource.get("meta") or {}).get("xref")
+    if versions and xref is None:
+        default = default_version(resource, versions, pointer, xid, log)
+        own = {name: value for name, value in resource.items() if name not in RESOURCE_ONLY}
+        pointer, attributes = child(f"{pointer}/versions", default), own | dict(versions[default])
+    return Definition(xid, pointer, container, group, attributes, None if xref is None else str(xref), resource)
 
 
 def default_version(resource: dict[str, Any], versions: dict[str, Any], pointer: str, xid: str, log: Log) -> str:
@@ -131,14 +130,14 @@ def default_version(resource: dict[str, Any], versions: dict[str, Any], pointer:
         return marked[0]
     if resource.get("versionid") in versions:
         return str(resource["versionid"])
-    newest = max(versions, key=_age)
+    newest = max(versions, key=by_age)
     if len(versions) > 1:
         message = f"no Version is named as the default; '{shown(newest)}', the newest by its id, is used"
         log.report("guessed-default-version", pointer, message, xid, actual=list(versions)[:10])
     return newest
 
 
-def _age(version_id: str) -> tuple[tuple[int, str], ...]:
+def by_age(version_id: str) -> tuple[tuple[int, str], ...]:
     """Version ids in the order of their numbers: ``v9`` before ``v10``."""
     return tuple((len(part), part) if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", version_id))
 
@@ -161,7 +160,8 @@ class _Resolver:
         found = tuple(contradictions(attributes, definition))
         self.log.problems += found
         problems = (*effective.problems, *found)
-        return ResolvedMessage(xid, definition.container, attributes, effective.incomplete, problems)
+        taken = frozenset(name for name in SELECTORS if name in attributes) - effective.explicit
+        return ResolvedMessage(xid, definition.container, attributes, effective.incomplete, problems, taken)
 
     def _effective(self, xid: str) -> Effective:
         chain: dict[str, Definition] = {}

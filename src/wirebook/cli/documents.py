@@ -1,0 +1,122 @@
+"""The commands that read catalogue documents: `lint` says what is wrong with them, `upgrade` writes them anew."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from enum import StrEnum
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from wirebook.catalog.dialects import SPECVERSION
+from wirebook.catalog.lint import lint as lint_registry
+from wirebook.catalog.load import load_registry
+from wirebook.catalog.upgrade import render_document
+from wirebook.catalog.upgrade import upgrade as upgrade_registry
+from wirebook.cli.output import print_json, print_note, printable, suggestion
+from wirebook.cli.sarif import sarif_log
+from wirebook.problems import CODES, Problem, Severity, WirebookError
+
+
+class Format(StrEnum):
+    TEXT = "text"
+    JSON = "json"
+    SARIF = "sarif"
+
+
+class Threshold(StrEnum):
+    ERROR = "error"
+    WARNING = "warning"
+
+
+CLEAN, FINDINGS = 0, 1
+COUNTING: Final = {Threshold.ERROR: (Severity.ERROR,), Threshold.WARNING: (Severity.ERROR, Severity.WARNING)}
+NOUNS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+
+
+def lint(
+    sources: Annotated[
+        list[str], typer.Argument(metavar="FILE|FOLDER|URL...", help="What to check, as one catalogue.")
+    ],
+    format: Annotated[Format, typer.Option(help="How the findings are written.")] = Format.TEXT,
+    fail_on: Annotated[
+        Threshold, typer.Option(help="The least grave finding that makes the exit code 1.")
+    ] = Threshold.ERROR,
+) -> int:
+    """Check catalogue documents: what loading repairs, and every rule of the message and endpoint texts.
+
+    Exit codes: 0 no finding at or above --fail-on, 1 there is one, 2 nothing could be read.
+    """
+    registry = load_registry(*sources)
+    problems = lint_registry(registry)
+    _print_findings(problems, format)
+    if format is Format.TEXT:
+        print_note(_summary(problems, len(registry.sources)))
+    return FINDINGS if any(problem.severity in COUNTING[fail_on] for problem in problems) else CLEAN
+
+
+def _print_findings(problems: Sequence[Problem], format_: Format) -> None:
+    if format_ is Format.JSON:
+        print_json([problem.to_dict() for problem in problems])
+    elif format_ is Format.SARIF:
+        print_json(sarif_log(problems, version("wirebook")))
+    else:
+        for problem in problems:
+            print(render_finding(problem))
+
+
+def render_finding(problem: Problem) -> str:
+    """``FILE:LINE:COLUMN: SEVERITY CODE: MESSAGE (XID POINTER)`` on one line."""
+    spot = ":".join(str(part) for part in (problem.file, problem.line, problem.column) if part is not None)
+    named = " ".join(part for part in (problem.xid, problem.pointer) if part)
+    text = f"{spot or '-'}: {problem.severity} {problem.code}: {problem.message or CODES[problem.code].title}"
+    return printable(f"{text} ({named})" if named else text)
+
+
+def _summary(problems: Sequence[Problem], documents: int) -> str:
+    counts = Counter(problem.severity for problem in problems)
+    found = ", ".join(_count(counts[severity], noun) for severity, noun in NOUNS.items())
+    return f"{found} in {_count(documents, 'document')}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def upgrade(
+    source: Annotated[str, typer.Argument(metavar="DOC", help="The document: a file, a folder or a URL.")],
+    to: Annotated[str, typer.Option(help="The version of the text to write.")] = SPECVERSION,
+    output: Annotated[Path | None, typer.Option(help="Where to write it; standard output if not given.")] = None,
+) -> int:
+    """Write a catalogue document as xRegistry 1.0-rc4; renames, drops and guesses go to standard error."""
+    if to.casefold() != SPECVERSION:
+        hint = suggestion(to, [SPECVERSION])
+        message = f"'{to}' cannot be written; {SPECVERSION} can"
+        raise WirebookError(Problem(code="unknown-specversion", message=message, expected=SPECVERSION, hint=hint))
+    document, problems = upgrade_registry(load_registry(source))
+    _write(render_document(document), output)
+    for problem in problems:
+        print_note(render_finding(problem))
+    print_note(_summary(problems, 1))
+    return CLEAN
+
+
+def _write(text: str, output: Path | None) -> None:
+    """The whole text or nothing: a file that is there is replaced in one step."""
+    if output is None:
+        print(text, end="")
+        return
+    try:
+        handle, name = tempfile.mkstemp(dir=output.parent, prefix=f".{output.name}.")
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        Path(name).chmod(0o644)
+        Path(name).replace(output)
+    except OSError as error:
+        message = f"'{output}' cannot be written: {error.strerror}"
+        raise WirebookError(Problem(code="unwritable-file", message=message, file=str(output))) from None

@@ -1,0 +1,67 @@
+"""SARIF 2.1.0: findings for tools that show them beside the text.
+
+Spec: https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from wirebook.problems import CODES, Problem, Severity
+
+SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+
+
+def sarif_log(problems: Sequence[Problem], version: str) -> dict[str, Any]:
+    """One run with the rules that were broken and every finding."""
+    codes = sorted({problem.code for problem in problems})
+    driver = {"name": "wirebook", "version": version, "rules": [_rule(code) for code in codes]}
+    results = [_result(problem, codes.index(problem.code)) for problem in problems]
+    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _rule(code: str) -> dict[str, Any]:
+    return {
+        "id": code,
+        "shortDescription": {"text": CODES[code].title},
+        "defaultConfiguration": {"level": LEVELS[CODES[code].severity]},
+    }
+
+
+def _result(problem: Problem, index: int) -> dict[str, Any]:
+    result: dict[str, Any] = {
+        "ruleId": problem.code,
+        "ruleIndex": index,
+        "level": LEVELS[problem.severity],
+        "message": {"text": problem.message or CODES[problem.code].title},
+    }
+    if location := _location(problem):
+        result["locations"] = [location]
+    if problem.pointer is not None:
+        result["properties"] = {"pointer": problem.pointer}
+    return result
+
+
+def _location(problem: Problem) -> dict[str, Any]:
+    location: dict[str, Any] = {}
+    if problem.file is not None:
+        physical: dict[str, Any] = {"artifactLocation": {"uri": _uri(problem.file)}}
+        if problem.line is not None:
+            physical["region"] = {"startLine": problem.line, "startColumn": problem.column or 1}
+        location["physicalLocation"] = physical
+    if problem.xid:
+        location["logicalLocations"] = [{"fullyQualifiedName": problem.xid}]
+    return location
+
+
+def _uri(file: str) -> str:
+    """A path as a URI reference: relative paths stay relative, so that they fit the repository they are in."""
+    if "://" in file:
+        return file
+    path = Path(file)
+    return path.as_uri() if path.is_absolute() else quote(path.as_posix())

@@ -1,0 +1,1 @@
+"""Layer `client`: reading an xRegistry server over HTTP."""

@@ -1,0 +1,171 @@
+"""Reading a registry from its server: the root or a group, with every collection below it, page by page.
+
+What a server leaves out of an answer it names with ``<COLLECTION>url``; each is asked for, on the same origin, and put
+where it belongs, so that the result reads like an export.
+
+Spec: core/spec.md#collections-in-api-view; core/http.md; pagination/spec.md.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import Any, Final
+
+import httpx
+
+from wirebook.client.fetch import DEFAULT_FETCH_LIMITS, Answer, Fetcher, FetchLimits
+from wirebook.core.json import read_json
+from wirebook.core.names import GROUP_TYPES
+from wirebook.core.source import DEFAULT_LIMITS, Limits, Source
+from wirebook.core.xid import parse_xid
+from wirebook.core.yaml import read_yaml
+from wirebook.problems import Problem, WirebookError
+
+YAML_TYPES: Final = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml", "text/vnd.yaml")
+DETAILS: Final = "$details"
+DOCUMENT: Final = ("schema", "schemabase64", "schemaurl")
+# Of a schema, what is its default Version's and not its own.
+RESOURCE_ONLY: Final = ("meta", "metaurl", "versions", "versionsurl", "versionscount", "self", "xid")
+
+
+def fetch_registry(
+    url: str, limits: Limits = DEFAULT_LIMITS, fetch_limits: FetchLimits = DEFAULT_FETCH_LIMITS
+) -> Source:
+    """The document at `url`, with everything its server keeps at other addresses of the same origin.
+
+    Raises: fetch-failed, fetch-limit, and what reading an answer finds.
+    """
+    with Fetcher(url, fetch_limits) as fetcher:
+        return _Reader(fetcher, limits).read(url)
+
+
+class _Reader:
+    """Reads entities and collections of one server. Nothing is asked twice, so links in a circle come to an end."""
+
+    def __init__(self, fetcher: Fetcher, limits: Limits) -> None:
+        self.fetcher, self.limits = fetcher, limits
+        self.asked: set[str] = set()
+        self.problems: list[Problem] = []
+
+    def read(self, url: str) -> Source:
+        source, following = self._page(url)
+        value = source.value
+        if isinstance(value, dict):
+            value = self._pages(dict(value), following)
+            self._complete(value, _collections_of(value))
+            source = Source(url, value, tuple(self.problems), source.find_places)
+        return source
+
+    # -- answers ------------------------------------------------------------------------------------------------
+
+    def _page(self, url: str) -> tuple[Source, str | None]:
+        self.asked.add(url)
+        answer = self.fetcher.get(url)
+        return self._parse(answer), answer.next
+
+    def _parse(self, answer: Answer) -> Source:
+        path = httpx.URL(answer.url).path
+        if answer.media_type in YAML_TYPES or path.endswith((".yaml", ".yml")):
+            return read_yaml(answer.body, answer.url, self.limits)
+        return read_json(answer.body, answer.url, self.limits)
+
+    def _pages(self, members: dict[str, Any], following: str | None) -> dict[str, Any]:
+        """`members` and those of the pages after it."""
+        while following is not None and following not in self.asked:
+            source, following = self._page(following)
+            if isinstance(source.value, dict):
+                members |= source.value
+        return members
+
+    def _collection(self, url: str) -> dict[str, Any]:
+        source, following = self._page(url)
+        if not isinstance(source.value, dict):
+            message = f"'{url}' is no collection: an object was expected"
+            raise WirebookError(Problem(code="fetch-failed", message=message, file=url))
+        return self._pages(dict(source.value), following)
+
+    # -- what an entity holds -----------------------------------------------------------------------------------
+
+    def _complete(self, entity: dict[str, Any], collections: tuple[str, ...]) -> None:
+        """Put every collection of `entity` into it, and the same below."""
+        for collection in collections:
+            self._inline(entity, collection)
+            members = entity.get(collection)
+            if not isinstance(members, dict):
+                continue
+            entity[collection] = {key: dict(member) if isinstance(member, dict) else member
+                                  for key, member in members.items()}  # fmt: skip
+            for member in entity[collection].values():
+                if isinstance(member, dict):
+                    self._complete_member(member, collection)
+
+    def _complete_member(self, member: dict[str, Any], collection: str) -> None:
+        if collection in GROUP_TYPES:
+            self._complete(member, (GROUP_TYPES[collection][1],))
+        elif collection in ("schemas", "versions"):
+            self._complete_schema(member)
+
+    def _inline(self, entity: dict[str, Any], collection: str) -> None:
+        """Replace ``<collection>url`` by the collection itself, unless it is there."""
+        url = entity.get(f"{collection}url")
+        if not isinstance(url, str) or url.startswith("#"):
+            return
+        if collection not in entity and entity.get(f"{collection}count") != 0:
+            url = str(httpx.URL(self.fetcher.url).join(url))
+            if not self.fetcher.same_origin(url):
+                self._refuse(url)
+                return
+            entity[collection] = (
+                self._documents(url) if collection in ("schemas", "versions") else self._collection(url)
+            )
+        entity.setdefault(collection, {})
+        del entity[f"{collection}url"]
+        entity.pop(f"{collection}count", None)
+
+    def _refuse(self, url: str) -> None:
+        message = f"'{url}' is not on the origin of '{self.fetcher.url}' and was not followed"
+        self.problems.append(Problem(code="foreign-origin", message=message, file=self.fetcher.url, actual=url))
+
+    # -- schemas, which have documents --------------------------------------------------------------------------
+
+    def _documents(self, url: str) -> dict[str, Any]:
+        """A collection of schemas or Versions with their documents inline, where the server can."""
+        try:
+            return self._collection(str(httpx.URL(url).copy_merge_params({"inline": "schema"})))
+        except WirebookError as error:
+            if [problem.actual for problem in error.problems] != [400]:
+                raise
+        return self._collection(url)
+
+    def _complete_schema(self, schema: dict[str, Any]) -> None:
+        """The document of a schema or of a Version, and the Versions where there is more than the default."""
+        if not any(name in schema for name in DOCUMENT):
+            self._read_document(schema)
+        if schema.get("versionscount") != 1:
+            self._complete(schema, ("versions",))
+        if "versions" not in schema and isinstance(schema.get("versionid"), str) and "versionsurl" in schema:
+            default = {name: value for name, value in schema.items() if name not in RESOURCE_ONLY}
+            schema["versions"] = {schema["versionid"]: default}
+
+    def _read_document(self, schema: dict[str, Any]) -> None:
+        """The document from where the schema is, when no answer carried it."""
+        address = schema.get("self")
+        if not isinstance(address, str) or "://" not in address:
+            return
+        if not self.fetcher.same_origin(address):
+            self._refuse(address)
+            return
+        answer = self.fetcher.get(address.removesuffix(DETAILS))
+        try:
+            if answer.media_type.endswith("json"):
+                schema["schema"] = read_json(answer.body, answer.url, self.limits).value
+            else:
+                schema["schema"] = answer.body.decode("utf-8")
+        except (WirebookError, UnicodeDecodeError):
+            schema["schemabase64"] = base64.b64encode(answer.body).decode("ascii")
+
+
+def _collections_of(value: dict[str, Any]) -> tuple[str, ...]:
+    """The collections below a document: a registry's groups, or a group's resources."""
+    xid = parse_xid(value.get("xid"))
+    return tuple(GROUP_TYPES) if xid is None else (GROUP_TYPES[xid.groups][1],)

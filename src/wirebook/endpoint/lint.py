@@ -1,0 +1,341 @@
+"""Rules for endpoints: every MUST of the text that a document can break.
+
+Spec: endpoint/spec.md; message-semantics R29-R32; dialects.md rows 8-20.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from wirebook.core.names import is_identifier
+from wirebook.core.pointers import child
+from wirebook.core.xid import is_message, parse_xid
+from wirebook.endpoint.option_checks import OPTION_CHECKS
+from wirebook.endpoint.resolution import ResolvedEndpoint
+from wirebook.message.dialects_names import PROTOCOLS, is_cloudevents, shown
+from wirebook.message.lint import NAME, envelope_option_findings
+from wirebook.message.lint_properties import Finding
+from wirebook.message.resolution import ResolvedMessage
+
+USAGES: Final = ("subscriber", "consumer", "producer")
+# Where one connection both subscribes and receives.
+BOTH_RECEIVERS: Final = ("MQTT/3.1.1", "MQTT/5.0", "AMQP/1.0", "NATS")
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One endpoint under the rules, and the messages of its registry."""
+
+    endpoint: ResolvedEndpoint
+    messages: dict[str, ResolvedMessage]
+
+    @property
+    def values(self) -> dict[str, Any]:
+        return self.endpoint.attributes
+
+    @property
+    def protocol(self) -> str:
+        return str(self.values.get("protocol", ""))
+
+    @property
+    def usage(self) -> list[Any]:
+        usage = self.values.get("usage")
+        return usage if isinstance(usage, list) else []
+
+    @property
+    def options(self) -> dict[str, Any]:
+        options = self.values.get("protocoloptions")
+        return options if isinstance(options, dict) else {}
+
+    def at(self, *tokens: object) -> str:
+        pointer = self.endpoint.xid.replace("~", "~0")
+        for token in tokens:
+            pointer = child(pointer, token)
+        return pointer
+
+    def option(self, *tokens: object) -> str:
+        return self.at("protocoloptions", *tokens)
+
+
+def check_endpoint(endpoint: ResolvedEndpoint, messages: dict[str, ResolvedMessage]) -> Iterator[Finding]:
+    """Everything wrong with one endpoint."""
+    subject = Subject(endpoint, messages)
+    for rule in RULES:
+        yield from rule(subject)
+
+
+# -- attributes -----------------------------------------------------------------------------------------------------
+
+
+def check_identifier(subject: Subject) -> Iterator[Finding]:
+    identifier = subject.endpoint.xid.removeprefix("/endpoints/")
+    if not is_identifier(identifier):
+        message = f"'{shown(identifier)}' is no identifier"
+        yield Finding("bad-identifier", subject.at(), message, "1 to 128 of A-Z a-z 0-9 . _ ~ : @ -")
+
+
+def check_usage(subject: Subject) -> Iterator[Finding]:
+    """`usage` is required; 1.0-rc4 allows one value, or subscriber and consumer where one connection is both."""
+    given = subject.values.get("usage")
+    if given is None:
+        yield Finding("missing-usage", subject.at(), "'usage' is required", list(USAGES))
+    elif not isinstance(given, list) or not given or any(value not in USAGES for value in given):
+        message = f"'usage' has at least one of {', '.join(USAGES)}, and nothing else"
+        yield Finding("bad-usage", subject.at("usage"), message, list(USAGES), given)
+    elif len(set(given)) > 1 and not _may_combine(set(given), subject.protocol):
+        message = f"{' and '.join(map(repr, given))} are endpoints of their own for {subject.protocol or 'a protocol'}"
+        yield Finding("usage-combination", subject.at("usage"), message, "one value", given)
+
+
+def _may_combine(usage: set[str], protocol: str) -> bool:
+    return usage == {"subscriber", "consumer"} and protocol in BOTH_RECEIVERS
+
+
+def check_texts(subject: Subject) -> Iterator[Finding]:
+    """`channel`, `envelope`, `protocol` are texts of a form."""
+    channel = subject.values.get("channel")
+    if channel is not None and (not isinstance(channel, str) or not channel):
+        yield Finding("bad-channel", subject.at("channel"), "'channel' is a text that is not empty", "a text", channel)
+    for name in ("envelope", "protocol"):
+        value = subject.values.get(name)
+        if isinstance(value, str) and not NAME.match(value):
+            message = f"'{shown(value)}' is no name of a{'n' if name == 'envelope' else ''} {name}"
+            yield Finding(f"bad-{name}", subject.at(name), message, "<NAME>[/<VERSION>]", value)
+
+
+def check_envelope_options(subject: Subject) -> Iterator[Finding]:
+    if is_cloudevents(subject.values.get("envelope")):
+        yield from envelope_option_findings(subject.values.get("envelopeoptions"), subject.at("envelopeoptions"))
+
+
+def check_group_references(subject: Subject) -> Iterator[Finding]:
+    """What begins with a slash is the XID of a message group."""
+    for index, reference in enumerate(subject.values.get("messagegroups") or ()):
+        xid = parse_xid(reference)
+        local = isinstance(reference, str) and reference.startswith("/")
+        if local and reference in subject.endpoint.dangling and (xid is None or xid.groups != "messagegroups"):
+            message = f"'{shown(reference)}' is not the XID of a message group"
+            yield Finding("bad-group", subject.at("messagegroups", index), message, "/messagegroups/<ID>", reference)
+
+
+# -- candidates -----------------------------------------------------------------------------------------------------
+
+
+def check_candidates(subject: Subject) -> Iterator[Finding]:
+    """Message ids that are there twice (D51), and definitions of another protocol."""
+    first: dict[str, str] = {}
+    for xid in subject.endpoint.messages:
+        name = xid.rpartition("/")[2]
+        other = first.setdefault(name, xid)
+        if other != xid:
+            message = f"'{shown(name)}' is the id of '{other}' and of '{xid}'"
+            yield Finding("duplicate-messageid", subject.at(), message, other, xid)
+    for xid in subject.endpoint.messages:
+        yield from _check_candidate(subject, xid)
+
+
+def _check_candidate(subject: Subject, xid: str) -> Iterator[Finding]:
+    protocol = subject.messages[xid].attributes.get("protocol")
+    embedded = xid.startswith(f"{subject.endpoint.xid}/")
+    if not embedded and protocol is not None and subject.protocol and protocol != subject.protocol:
+        message = f"'{xid}' has the protocol '{shown(protocol)}' and is never a candidate here"
+        yield Finding("unreachable-message", subject.at("messagegroups"), message, subject.protocol, protocol)
+
+
+# -- protocol options -----------------------------------------------------------------------------------------------
+
+
+def check_options(subject: Subject) -> Iterator[Finding]:
+    """The type of each option of a known protocol."""
+    options = subject.values.get("protocoloptions")
+    if options is not None and not isinstance(options, dict):
+        yield Finding("bad-option", subject.option(), "'protocoloptions' is an object", "an object", options)
+    for name, value in subject.options.items():
+        check = OPTION_CHECKS.get((subject.protocol, name)) or OPTION_CHECKS.get(("", name))
+        if check is not None and value is not None and not check.accepts(value):
+            message = f"'{name}' is {check.allowed}; found '{shown(value)}'"
+            yield Finding("bad-option", subject.option(name), message, check.allowed, value)
+
+
+SCHEMES: Final[dict[str, tuple[str, ...]]] = {
+    "HTTP": ("http", "https"),
+    "AMQP/1.0": ("amqp", "amqps"),
+    "MQTT/3.1.1": ("mqtt", "mqtts", "tcp", "ssl", "wss"),
+    "MQTT/5.0": ("mqtt", "mqtts", "tcp", "ssl", "wss"),
+    "NATS": ("nats", "tls", "ws"),
+}
+PATHLESS: Final = ("tcp", "ssl", "wss")
+URI: Final = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<host>[^/?#\s]+)(?P<path>/[^?#\s]*)?(?:[?#]\S*)?\Z")
+
+
+def check_addresses(subject: Subject) -> Iterator[Finding]:
+    """Each entry of `endpoints` has the address where its protocol wants it."""
+    entries = subject.options.get("endpoints")
+    for index, entry in enumerate(entries if isinstance(entries, list) else ()):
+        if not isinstance(entry, dict):
+            yield Finding("bad-address", subject.option("endpoints", index), "an address is an object", actual=entry)
+        elif subject.protocol == "KAFKA":
+            yield from _check_servers(subject, index, entry)
+        elif subject.protocol in PROTOCOLS:
+            yield from _check_uri(subject, index, entry.get("uri"))
+
+
+def _check_servers(subject: Subject, index: int, entry: dict[str, Any]) -> Iterator[Finding]:
+    servers = entry.get("bootstrap.servers")
+    if (
+        not isinstance(servers, list)
+        or not servers
+        or not all(isinstance(server, str) and server for server in servers)
+    ):
+        message = "an address of Kafka has 'bootstrap.servers', a list of 'host:port'"
+        yield Finding("bad-address", subject.option("endpoints", index), message, ["host:port"], servers)
+
+
+def _check_uri(subject: Subject, index: int, uri: Any) -> Iterator[Finding]:
+    pointer = subject.option("endpoints", index, "uri")
+    if not isinstance(uri, str) or not uri:
+        message = f"an address of {subject.protocol} has a 'uri'"
+        yield Finding("bad-address", subject.option("endpoints", index), message, "an absolute URI", uri)
+        return
+    if uri.startswith("{"):
+        return
+    found, schemes = URI.match(uri), SCHEMES[subject.protocol]
+    if found is None:
+        yield Finding("bad-address", pointer, f"'{shown(uri)}' is no absolute URI", "an absolute URI", uri)
+    elif found["scheme"].lower() not in schemes:
+        message = f"an address of {subject.protocol} begins with one of {', '.join(schemes)}; found '{shown(uri)}'"
+        yield Finding("bad-address", pointer, message, list(schemes), uri)
+    elif subject.protocol.startswith("MQTT") and found["scheme"].lower() in PATHLESS and (found["path"] or "/") != "/":
+        message = f"an address with '{found['scheme']}' has no path; found '{shown(uri)}'"
+        yield Finding("bad-address", pointer, message, None, uri)
+    elif subject.protocol == "NATS" and not re.search(r":(?:\d+|\{\w+\})\Z", found["host"]):
+        yield Finding("bad-address", pointer, f"an address of NATS has a port; found '{shown(uri)}'", ":<PORT>", uri)
+
+
+CREDENTIALS: Final = re.compile(r"(?i)(?:.*(?:password|secret|passphrase|privatekey)|apikey|token|accesskey)\Z")
+
+
+def check_authorization(subject: Subject) -> Iterator[Finding]:
+    """An array of objects that say how to be let in, and never hold what lets one in."""
+    entries = subject.options.get("authorization")
+    if entries is not None and not isinstance(entries, list):
+        message = "'authorization' is an array of objects"
+        yield Finding("bad-authorization", subject.option("authorization"), message, "an array", entries)
+    for index, entry in enumerate(entries if isinstance(entries, list) else ()):
+        pointer = subject.option("authorization", index)
+        if not isinstance(entry, dict):
+            yield Finding("bad-authorization", pointer, "an entry of 'authorization' is an object", actual=entry)
+        else:
+            yield from _check_authorization_entry(entry, pointer)
+
+
+def _check_authorization_entry(entry: dict[str, Any], pointer: str) -> Iterator[Finding]:
+    for name in ("type", "mechanism", "resourceuri", "authorityuri"):
+        value = entry.get(name)
+        if value is not None and (not isinstance(value, str) or not value):
+            message = f"'{name}' is a text that is not empty"
+            yield Finding("bad-authorization", child(pointer, name), message, "a text", value)
+    if entry.get("mechanism") is not None and str(entry.get("type")).casefold() != "sasl":
+        message = "'mechanism' is for the type SASL only"
+        yield Finding("bad-authorization", child(pointer, "mechanism"), message, "SASL", entry.get("type"))
+    for name, value in entry.items():
+        if CREDENTIALS.match(name.replace("-", "").replace("_", "")) and isinstance(value, str) and value:
+            message = f"'{shown(name)}' looks like a credential, which no document may hold"
+            yield Finding("credential", child(pointer, name), message)
+
+
+# -- rules of one protocol ------------------------------------------------------------------------------------------
+
+
+def check_addressing(subject: Subject) -> Iterator[Finding]:
+    """What MQTT and NATS say about topics, subjects and filters."""
+    rule = ADDRESSING.get(subject.protocol)
+    if rule is None:
+        return
+    name, filter_name, group, wildcards, separator = rule
+    address = subject.options.get(name)
+    if isinstance(address, str) and wildcards(address, separator):
+        message = f"'{name}' is where messages are published; '{shown(address)}' has a wildcard"
+        yield Finding("wildcard-in-address", subject.option(name), message, None, address)
+    if name in subject.options and filter_name in subject.options:
+        message = f"'{name}' and '{filter_name}' exclude each other"
+        yield Finding("topic-and-filter", subject.option(filter_name), message)
+    if group in subject.options and filter_name not in subject.options:
+        yield Finding("group-without-filter", subject.option(group), f"'{group}' needs a '{filter_name}'", filter_name)
+    value = subject.options.get(group)
+    if group == "sharedsubscriptiongroup" and isinstance(value, str) and "/" in value:
+        message = f"'{group}' is the bare name of the group; '{shown(value)}' has a slash"
+        yield Finding("bad-option", subject.option(group), message, None, value)
+
+
+def _has_mqtt_wildcard(topic: str, _: str) -> bool:
+    return "+" in topic or "#" in topic
+
+
+def _has_token_wildcard(subject: str, separator: str) -> bool:
+    return not {"*", ">"}.isdisjoint(subject.split(separator))
+
+
+_MQTT: Final = ("topic", "topicfilter", "sharedsubscriptiongroup", _has_mqtt_wildcard, "/")
+ADDRESSING: Final[dict[str, tuple[str, str, str, Callable[[str, str], bool], str]]] = {
+    "MQTT/3.1.1": _MQTT,
+    "MQTT/5.0": _MQTT,
+    "NATS": ("subject", "subjectfilter", "queuegroup", _has_token_wildcard, "."),
+}
+
+
+def check_kafka_roles(subject: Subject) -> Iterator[Finding]:
+    """A consumer joins a group, a subscriber makes one, a producer has nothing to do with it."""
+    if subject.protocol != "KAFKA":
+        return
+    group = subject.options.get("consumergroup")
+    if "consumer" in subject.usage and not group:
+        message = "a consumer of Kafka has a 'consumergroup'"
+        yield Finding("missing-consumergroup", subject.option() if subject.options else subject.at(), message)
+    if "subscriber" in subject.usage and "consumergroup" in subject.options:
+        message = "a subscriber of Kafka makes its group and must not name one"
+        yield Finding("consumergroup-of-subscriber", subject.option("consumergroup"), message, None, group)
+    if {"producer", "subscriber"} & set(map(str, subject.usage)):
+        for name in ("autooffsetreset", "enableautocommit"):
+            if name in subject.options:
+                message = f"'{name}' is for consumers only"
+                yield Finding("option-of-consumer", subject.option(name), message, "consumer", subject.usage)
+
+
+def check_will(subject: Subject) -> Iterator[Finding]:
+    """`willmessage` names a message of a message group, with the CloudEvents envelope or an MQTT protocol."""
+    reference = subject.options.get("willmessage")
+    if not subject.protocol.startswith("MQTT") or reference is None:
+        return
+    pointer, xid = subject.option("willmessage"), parse_xid(reference)
+    if xid is None or not is_message(xid) or xid.groups != "messagegroups":
+        message = f"'{shown(reference)}' is not the XID of a message in a message group"
+        yield Finding("bad-willmessage", pointer, message, "/messagegroups/<ID>/messages/<ID>", reference)
+    elif (will := subject.messages.get(xid.entity)) is None:
+        yield Finding("dangling-willmessage", pointer, f"'{shown(reference)}' is not there", actual=reference)
+    elif not is_cloudevents(will.attributes.get("envelope")) and not _is_mqtt(will):
+        message = f"'{shown(reference)}' has neither the CloudEvents envelope nor an MQTT protocol"
+        yield Finding("bad-willmessage", pointer, message, "CloudEvents/1.0 or MQTT", reference)
+
+
+def _is_mqtt(message: ResolvedMessage) -> bool:
+    return str(message.attributes.get("protocol", "")).startswith("MQTT/")
+
+
+RULES: Final[tuple[Callable[[Subject], Iterator[Finding]], ...]] = (
+    check_identifier,
+    check_usage,
+    check_texts,
+    check_envelope_options,
+    check_group_references,
+    check_candidates,
+    check_options,
+    check_addresses,
+    check_authorization,
+    check_addressing,
+    check_kafka_roles,
+    check_will,
+)

@@ -1,0 +1,125 @@
+"""What the value of each endpoint option may be: one row for each option of each protocol.
+
+Spec: endpoint/spec.md#protocol-options (the tables).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from wirebook.message.uritemplate import has_placeholder
+
+TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What an option is, in words, and the test for it."""
+
+    allowed: str
+    test: Callable[[Any], bool]
+
+    def accepts(self, value: Any) -> bool:
+        return self.test(value) or (isinstance(value, str) and has_placeholder(value))
+
+
+def is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def is_integer(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def integer_in(low: int, high: int) -> Check:
+    return Check(f"an integer from {low} to {high}", lambda value: is_integer(value) and low <= value <= high)
+
+
+def one_of(*values: str | int) -> Check:
+    listed = ", ".join(f"'{value}'" for value in values)
+    return Check(f"one of {listed}", lambda value: not isinstance(value, bool) and value in values)
+
+
+def _is_header_list(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(item, dict) and is_text(item.get("name")) and is_text(item.get("value")) for item in value
+    )
+
+
+def _is_text_map(value: Any) -> bool:
+    return isinstance(value, dict) and all(map(is_text, value)) and all(map(is_text, value.values()))
+
+
+TEXT: Final = Check("a text that is not empty", is_text)
+BOOLEAN: Final = Check("true or false", lambda value: isinstance(value, bool))
+INTEGER: Final = Check("an integer", is_integer)
+UINTEGER: Final = Check("an integer that is not negative", lambda value: is_integer(value) and value >= 0)
+TEXTS: Final = Check("an array of texts", lambda value: isinstance(value, list) and all(map(is_text, value)))
+MAP: Final = Check("a map", lambda value: isinstance(value, dict))
+TEXT_MAP: Final = Check("a map of texts that are not empty", _is_text_map)
+HEADERS: Final = Check("an array of objects with 'name' and 'value'", _is_header_list)
+METHOD: Final = Check("an HTTP method", lambda value: isinstance(value, str) and TOKEN.match(value) is not None)
+
+_MQTT: Final = {
+    "topic": TEXT,
+    "topicfilter": TEXT,
+    "qos": one_of(0, 1, 2),
+    "retain": BOOLEAN,
+    "willtopic": TEXT,
+}
+_TABLE: Final[dict[str, dict[str, Check]]] = {
+    "": {"endpoints": Check("an array", lambda value: isinstance(value, list)), "deployed": BOOLEAN},
+    "HTTP": {
+        "method": METHOD,
+        "headers": HEADERS,
+        "query": TEXT_MAP,
+        "apikeyname": TEXT,
+        "apikeyin": one_of("header", "query"),
+        "plainscheme": one_of("basic", "form", "query"),
+        "plainusernamefield": TEXT,
+        "plainpasswordfield": TEXT,
+    },
+    "AMQP/1.0": {
+        "node": TEXT,
+        "durable": BOOLEAN,
+        "link-properties": TEXT_MAP,
+        "connection-properties": TEXT_MAP,
+        "distribution-mode": one_of("move", "copy"),
+        "connection-capabilities": TEXTS,
+        "node-capabilities": TEXTS,
+        "source-filters": MAP,
+        "dynamic": BOOLEAN,
+        "terminus-durability": one_of("none", "configuration", "unsettled-state"),
+        "expiry-policy": one_of("link-detach", "session-end", "connection-close", "never"),
+        "timeout": UINTEGER,
+        "sender-settle-mode": one_of("unsettled", "settled", "mixed"),
+        "receiver-settle-mode": one_of("first", "second"),
+    },
+    "MQTT/3.1.1": _MQTT | {"cleansession": BOOLEAN},
+    "MQTT/5.0": _MQTT
+    | {
+        "cleanstart": BOOLEAN,
+        "sessionexpiryinterval": integer_in(0, 2**32 - 1),
+        "sharedsubscriptiongroup": TEXT,
+        "nolocal": BOOLEAN,
+        "retainaspublished": BOOLEAN,
+        "retainhandling": one_of(0, 1, 2),
+    },
+    "KAFKA": {
+        "topic": TEXT,
+        "acks": integer_in(-1, 1),
+        "key": TEXT,
+        "partition": INTEGER,
+        "consumergroup": TEXT,
+        "headers": TEXT_MAP,
+        "keyserializer": TEXT,
+        "valueserializer": TEXT,
+        "autooffsetreset": one_of("earliest", "latest", "none"),
+        "enableautocommit": BOOLEAN,
+    },
+    "NATS": {"subject": TEXT, "subjectfilter": TEXT, "queuegroup": TEXT},
+}
+OPTION_CHECKS: Final = {(protocol, name): check for protocol, row in _TABLE.items() for name, check in row.items()}

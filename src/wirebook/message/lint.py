@@ -1,0 +1,415 @@
+"""Rules for message definitions: every MUST of the text that a document can break, and what is worth a warning.
+
+One function for one part of the text; each yields what it finds. Rules about what a definition says itself look at
+its own attributes, rules about what it comes to at the effective ones.
+
+Spec: message/spec.md; design/dialects.md (lint rules); message-semantics R1-R27.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from wirebook.core.names import is_identifier
+from wirebook.core.pointers import child
+from wirebook.message import slots
+from wirebook.message.dialects_names import PROTOCOLS, is_cloudevents, shown
+from wirebook.message.dialects_options import MQTT_5_ONLY, SHAPES
+from wirebook.message.lint_properties import Finding, Property, check_property, properties_of
+from wirebook.message.mediatype import MediaType, parse_media_type
+from wirebook.message.resolution import Definition, ResolvedMessage, fits_selector
+from wirebook.message.uritemplate import has_placeholder
+from wirebook.message.values import is_current_time
+
+NAME_AND_VERSION: Final = re.compile(r"[^/\s]+/\S+\Z")
+NAME: Final = re.compile(r"[^/\s]+(?:/\S+)?\Z")
+ATTRIBUTE_NAME: Final = re.compile(r"[a-z0-9]+\Z")
+TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
+STATUS: Final = re.compile(r"[1-5][0-9][0-9]\Z")
+SYMBOL: Final = re.compile(r"[A-Za-z0-9_]+\Z")
+SCHEMA_NAMES: Final = ("dataschema", "dataschemauri", "dataschemaxid")
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One message under the rules: as it is written, and as it comes out."""
+
+    definition: Definition
+    resolved: ResolvedMessage
+    properties: tuple[Property, ...]
+
+    @property
+    def own(self) -> dict[str, Any]:
+        return self.definition.attributes
+
+    @property
+    def effective(self) -> dict[str, Any]:
+        return self.resolved.attributes
+
+    def at(self, *tokens: object) -> str:
+        pointer = self.definition.pointer
+        for token in tokens:
+            pointer = child(pointer, token)
+        return pointer
+
+
+def check_message(definition: Definition, resolved: ResolvedMessage) -> Iterator[Finding]:
+    """Everything wrong with one message. An alias says nothing itself, so there is nothing to check."""
+    if definition.xref is not None:
+        return
+    protocol = resolved.attributes.get("protocol")
+    properties = tuple(properties_of(definition.attributes, protocol, definition.pointer))
+    subject = Subject(definition, resolved, properties)
+    for rule in RULES:
+        yield from rule(subject)
+
+
+# -- identity, selectors --------------------------------------------------------------------------------------------
+
+
+def check_identifier(subject: Subject) -> Iterator[Finding]:
+    if not is_identifier(subject.resolved.messageid):
+        message = f"'{shown(subject.resolved.messageid)}' is no identifier"
+        yield Finding("bad-identifier", subject.at(), message, "1 to 128 of A-Z a-z 0-9 . _ ~ : @ -")
+    if len(subject.definition.resource.get("versions") or ()) > 1:
+        message = "the message has several Versions; only the default one is used"
+        yield Finding("several-versions", f"{subject.resolved.xid.replace('~', '~0')}/versions", message)
+
+
+def check_selectors(subject: Subject) -> Iterator[Finding]:
+    """The form of `envelope` and `protocol`, what they require, and what the group says (R2-R4)."""
+    forms = {"envelope": (NAME_AND_VERSION, "<NAME>/<VERSION>"), "protocol": (NAME, "<NAME> or <NAME>/<VERSION>")}
+    for name, (form, allowed) in forms.items():
+        value = subject.own.get(name)
+        if isinstance(value, str) and not form.match(value):
+            yield Finding(f"bad-{name}", subject.at(name), f"'{shown(value)}' is no name of a {name}", allowed, value)
+    if subject.definition.container.startswith("/messagegroups/"):
+        yield from _check_group(subject)
+    yield from _check_endpoint(subject)
+    if subject.resolved.incomplete is None:
+        yield from _check_companions(subject)
+
+
+def _check_group(subject: Subject) -> Iterator[Finding]:
+    for name in ("envelope", "protocol"):
+        group, own = subject.definition.group.get(name), subject.effective.get(name)
+        if group is None:
+            continue
+        if own is not None and not fits_selector(group, own):
+            message = f"the message has the {name} '{shown(own)}' and its group '{shown(group)}'"
+            yield Finding(f"{name}-mismatch", subject.at(name), message, group, own)
+        elif name in subject.resolved.taken:
+            message = f"the group has the {name} '{shown(group)}', which the message must repeat; it was taken over"
+            yield Finding(f"missing-{name}", subject.at(), message, group)
+
+
+def _check_endpoint(subject: Subject) -> Iterator[Finding]:
+    """What is embedded in an endpoint uses its protocol, and an envelope at least as precise."""
+    if not subject.definition.container.startswith("/endpoints/"):
+        return
+    for name in ("envelope", "protocol"):
+        endpoint, own = subject.definition.group.get(name), subject.effective.get(name)
+        if endpoint is not None and own is not None and not fits_selector(endpoint, own):
+            message = f"the message has the {name} '{shown(own)}' and its endpoint '{shown(endpoint)}'"
+            yield Finding(f"{name}-mismatch", subject.at(name), message, endpoint, own)
+
+
+def _check_companions(subject: Subject) -> Iterator[Finding]:
+    """`envelopemetadata` is required with an envelope, `protocoloptions` with a protocol (R3)."""
+    for name, companion in (("envelope", "envelopemetadata"), ("protocol", "protocoloptions")):
+        if subject.own.get(name) is not None and companion not in subject.effective:
+            message = f"'{companion}' is required where '{name}' is given"
+            yield Finding(f"missing-{companion}", subject.at(name), message, companion)
+
+
+# -- the CloudEvents envelope ---------------------------------------------------------------------------------------
+
+
+def check_envelope(subject: Subject) -> Iterator[Finding]:
+    """The rules of the attributes of CloudEvents/1.0 (R12-R15)."""
+    if not is_cloudevents(subject.effective.get("envelope")):
+        return
+    for declared in subject.properties:
+        if declared.section == slots.ENVELOPE:
+            yield from _check_attribute_name(declared)
+            if rule := ATTRIBUTE_RULES.get(declared.name):
+                yield from rule(declared)
+    yield from _check_message_id(subject)
+
+
+def _check_attribute_name(declared: Property) -> Iterator[Finding]:
+    if not ATTRIBUTE_NAME.match(declared.name):
+        message = f"'{shown(declared.name)}' is no attribute of a CloudEvent: lower-case letters and digits only"
+        yield Finding("bad-attribute-name", declared.pointer, message, "a-z 0-9", declared.name)
+
+
+def _check_specversion(declared: Property) -> Iterator[Finding]:
+    type_, value = declared.fields.get("type"), declared.fields.get("value")
+    if type_ not in (None, "string") or value != "1.0":
+        message = "'specversion' is of the type string and has the value '1.0' where it is declared"
+        yield Finding("bad-specversion", declared.pointer, message, "1.0", value)
+
+
+def _check_implied(declared: Property) -> Iterator[Finding]:
+    if declared.fields.get("required") is False:
+        message = f"'{declared.name}' is always required and must not be declared otherwise"
+        yield Finding("not-required", declared.at("required"), message, True, False)
+
+
+def _check_id(declared: Property) -> Iterator[Finding]:
+    yield from _check_implied(declared)
+    value = declared.fields.get("value")
+    if value is not None and not (isinstance(value, str) and has_placeholder(value)):
+        message = "a fixed 'id' makes every event the same event"
+        yield Finding("fixed-id", declared.at("value"), message, None, value)
+
+
+def _check_time(declared: Property) -> Iterator[Finding]:
+    value = declared.fields.get("value")
+    if value is not None and not is_current_time(value):
+        message = f"'time' should have no value but the mark for the current time; it has '{shown(value)}'"
+        yield Finding("fixed-time", declared.at("value"), message, "0000-01-01T00:00:00Z", value)
+
+
+ATTRIBUTE_RULES: Final[dict[str, Callable[[Property], Iterator[Finding]]]] = {
+    "specversion": _check_specversion,
+    "id": _check_id,
+    "type": _check_implied,
+    "source": _check_implied,
+    "time": _check_time,
+}
+
+
+def _check_message_id(subject: Subject) -> Iterator[Finding]:
+    type_ = _value_of(subject.effective, "type")
+    if isinstance(type_, str) and not has_placeholder(type_) and type_ != subject.resolved.messageid:
+        message = (
+            f"the message's id is '{shown(subject.resolved.messageid)}' and the type of its events '{shown(type_)}'"
+        )
+        yield Finding("id-is-not-type", subject.at(), message, type_, subject.resolved.messageid)
+
+
+def check_envelope_options(subject: Subject) -> Iterator[Finding]:
+    """`mode` and `format` (R31), and metadata that strayed in (D44)."""
+    yield from envelope_option_findings(subject.own.get("envelopeoptions"), subject.at("envelopeoptions"))
+
+
+def envelope_option_findings(options: Any, pointer: str) -> Iterator[Finding]:
+    """The same for a message and for an endpoint."""
+    if not isinstance(options, dict):
+        return
+    mode = options.get("mode")
+    if mode is not None and mode not in ("binary", "structured"):
+        message = f"'{shown(mode)}' is no content mode"
+        yield Finding("bad-mode", f"{pointer}/mode", message, ["binary", "structured"], mode)
+    if mode == "binary" and options.get("format") is not None:
+        message = "'format' says how a structured event is written; the mode is 'binary'"
+        yield Finding("format-with-binary", f"{pointer}/format", message, None, options["format"])
+    for name, value in options.items():
+        if isinstance(value, dict) and {"type", "value", "required"} & value.keys():
+            message = f"'{shown(name)}' looks like an attribute of the envelope; those belong in 'envelopemetadata'"
+            yield Finding("metadata-in-options", child(pointer, name), message, "envelopemetadata", value)
+
+
+# -- the payload ----------------------------------------------------------------------------------------------------
+
+
+def check_payload(subject: Subject) -> Iterator[Finding]:
+    """`dataschemaformat` and the three ways to give a schema."""
+    own, effective = subject.own, subject.effective
+    format_ = own.get("dataschemaformat")
+    if isinstance(format_, str) and not NAME_AND_VERSION.match(format_):
+        message = f"'{shown(format_)}' is no name of a schema format"
+        yield Finding("bad-schema-format", subject.at("dataschemaformat"), message, "<NAME>/<VERSION>", format_)
+    given = [name for name in SCHEMA_NAMES if own.get(name) is not None]
+    if {"dataschema", "dataschemauri"} <= set(given):
+        message = "'dataschema' and 'dataschemauri' exclude each other"
+        yield Finding("two-schemas", subject.at("dataschemauri"), message)
+    if given and effective.get("dataschemaformat") is None:
+        yield Finding("schema-without-format", subject.at(given[0]), f"'{given[0]}' needs a 'dataschemaformat'")
+    yield from _check_data_schema_attribute(subject)
+
+
+def _check_data_schema_attribute(subject: Subject) -> Iterator[Finding]:
+    """A declared `dataschema` of the envelope is the message's `dataschemauri` (R15)."""
+    declared, uri = _value_of(subject.own, "dataschema"), subject.effective.get("dataschemauri")
+    if isinstance(declared, str) and isinstance(uri, str) and declared not in (uri, f"#{uri}"):
+        message = f"the envelope's 'dataschema' is '{shown(declared)}' and 'dataschemauri' is '{shown(uri)}'"
+        pointer = subject.at("envelopemetadata", "dataschema", "value")
+        yield Finding("dataschema-mismatch", pointer, message, uri, declared)
+
+
+def check_content_type(subject: Subject) -> Iterator[Finding]:
+    """Wherever a definition states the content type it says the same (R16, R17)."""
+    stated = [place for place in _content_types(subject) if not has_placeholder(place[1])]
+    parsed: list[tuple[str, str, MediaType]] = []
+    for pointer, text in stated:
+        media_type = parse_media_type(text)
+        if media_type is None:
+            yield Finding("bad-media-type", pointer, f"'{shown(text)}' is no media type", "type/subtype", text)
+        else:
+            parsed.append((pointer, text, media_type))
+    for pointer, text, media_type in parsed[1:]:
+        if media_type != parsed[0][2]:
+            message = (
+                f"the content type is '{shown(text)}' here and '{shown(parsed[0][1])}' elsewhere in the definition"
+            )
+            yield Finding("content-type-mismatch", pointer, message, parsed[0][1], text)
+
+
+def _content_types(subject: Subject) -> Iterator[tuple[str, str]]:
+    """(pointer, text) of every place; in structured mode the envelope's attribute speaks of something else."""
+    options = subject.effective.get("envelopeoptions")
+    options = options if isinstance(options, dict) else {}
+    structured = options.get("mode") == "structured"
+    if isinstance(subject.own.get("datacontenttype"), str):
+        yield subject.at("datacontenttype"), subject.own["datacontenttype"]
+    if structured and isinstance(options.get("format"), str):
+        yield subject.at("envelopeoptions", "format"), options["format"]
+    for declared in subject.properties:
+        value = declared.fields.get("value")
+        inside = declared.section == slots.ENVELOPE
+        if declared.kind.media_type and isinstance(value, str) and not (structured and inside):
+            yield declared.at("value"), value
+
+
+# -- protocols ------------------------------------------------------------------------------------------------------
+
+
+def check_options(subject: Subject) -> Iterator[Finding]:
+    """What a protocol's options may be called and hold (R21-R25)."""
+    protocol = subject.effective.get("protocol")
+    options = subject.own.get("protocoloptions")
+    if protocol not in PROTOCOLS or not isinstance(options, dict):
+        return
+    pointer = subject.at("protocoloptions")
+    for name in options:
+        if name not in SHAPES[protocol].names:
+            message = f"'{shown(name)}' is no option of {protocol}"
+            yield Finding("unknown-option", child(pointer, name), message, list(SHAPES[protocol].names), name)
+        elif protocol == "MQTT/3.1.1" and name in MQTT_5_ONLY:
+            message = f"'{name}' is not known to MQTT 3.1.1 and is ignored"
+            yield Finding("mqtt-5-option", child(pointer, name), message, "MQTT/5.0", name)
+    for declared in subject.properties:
+        yield from _check_names(declared, protocol)
+        if rule := OPTION_RULES.get((protocol, declared.section, declared.name)):
+            yield from rule(declared)
+    yield from _check_header_keys(options, protocol, pointer)
+
+
+def _check_names(declared: Property, protocol: str) -> Iterator[Finding]:
+    if protocol == "HTTP" and declared.section == "headers" and not TOKEN.match(declared.name):
+        message = f"'{shown(declared.name)}' is no name of a header"
+        yield Finding("bad-header-name", child(declared.pointer, "name"), message, "a token (RFC 9110)", declared.name)
+    free = protocol == "AMQP/1.0" and declared.section in slots.AMQP_SECTIONS
+    if free and declared.section not in ("properties", "header") and not SYMBOL.match(declared.name):
+        message = f"'{shown(declared.name)}' is no symbol of letters, digits and underscores; it is used as it is"
+        yield Finding("name-is-no-symbol", declared.pointer, message, "A-Z a-z 0-9 _", declared.name)
+    fixed = protocol == "AMQP/1.0" and declared.section in ("properties", "header")
+    if fixed and declared.name not in slots.AMQP_SECTIONS[declared.section]:
+        message = f"'{shown(declared.name)}' is no property of the section '{declared.section}'"
+        yield Finding("unknown-option", declared.pointer, message, list(slots.AMQP_SECTIONS[declared.section]))
+
+
+def _check_header_keys(options: dict[str, Any], protocol: str, pointer: str) -> Iterator[Finding]:
+    headers = options.get("headers")
+    if protocol != "KAFKA" or not isinstance(headers, dict):
+        return
+    for key, header in headers.items():
+        if isinstance(header, dict) and header.get("name", key) != key:
+            message = f"the header's 'name' is '{shown(header['name'])}' and its key '{shown(key)}'; the name counts"
+            yield Finding("header-name-differs", child(f"{pointer}/headers", key), message, key, header["name"])
+
+
+def _check_method(declared: Property) -> Iterator[Finding]:
+    yield from _check_pattern(declared, TOKEN, "bad-method", "is no HTTP method")
+
+
+def _check_status(declared: Property) -> Iterator[Finding]:
+    yield from _check_pattern(declared, STATUS, "bad-status", "is no HTTP status code")
+
+
+def _check_pattern(declared: Property, pattern: re.Pattern[str], code: str, said: str) -> Iterator[Finding]:
+    value = declared.fields.get("value")
+    if isinstance(value, str) and not has_placeholder(value) and not pattern.match(value):
+        yield Finding(code, declared.at("value"), f"'{shown(value)}' {said}", None, value)
+
+
+def _check_qos(declared: Property) -> Iterator[Finding]:
+    value = declared.fields.get("value")
+    if isinstance(value, int) and value not in (0, 1, 2):
+        yield Finding("bad-qos", declared.at("value"), f"'{value}' is no quality of service", [0, 1, 2], value)
+
+
+def _check_topic(declared: Property) -> Iterator[Finding]:
+    value = declared.fields.get("value")
+    if isinstance(value, str) and ("+" in value or "#" in value):
+        message = f"'{shown(value)}' has a wildcard, which no published topic has"
+        yield Finding("wildcard-in-topic", declared.at("value"), message, None, value)
+
+
+def _check_subject(declared: Property) -> Iterator[Finding]:
+    value = declared.fields.get("value")
+    if isinstance(value, str) and {"*", ">"} & set(value.split(".")):
+        message = f"'{shown(value)}' has a wildcard, which no published subject has"
+        yield Finding("wildcard-in-topic", declared.at("value"), message, None, value)
+
+
+def _check_amqp_id(declared: Property) -> Iterator[Finding]:
+    value = declared.fields.get("value")
+    if value is not None and not (isinstance(value, str) and has_placeholder(value)):
+        message = "a fixed 'message-id' makes every message the same message"
+        yield Finding("fixed-id", declared.at("value"), message, None, value)
+
+
+OPTION_RULES: Final[dict[tuple[str, str, str], Callable[[Property], Iterator[Finding]]]] = {
+    ("HTTP", slots.BARE, "method"): _check_method,
+    ("HTTP", slots.BARE, "status"): _check_status,
+    ("MQTT/3.1.1", slots.BARE, "qos"): _check_qos,
+    ("MQTT/5.0", slots.BARE, "qos"): _check_qos,
+    ("MQTT/3.1.1", slots.BARE, "topic_name"): _check_topic,
+    ("MQTT/5.0", slots.BARE, "topic_name"): _check_topic,
+    ("NATS", slots.BARE, "subject"): _check_subject,
+    ("AMQP/1.0", "properties", "message-id"): _check_amqp_id,
+}
+
+
+# -- every declaration, and the definition as a whole ---------------------------------------------------------------
+
+
+def check_properties(subject: Subject) -> Iterator[Finding]:
+    for declared in subject.properties:
+        yield from check_property(declared)
+
+
+def check_extent(subject: Subject) -> Iterator[Finding]:
+    """A definition without any constraint takes whatever comes."""
+    if subject.resolved.incomplete is not None or any(subject.effective.get(name) for name in SCHEMA_NAMES):
+        return
+    protocol = subject.effective.get("protocol")
+    properties = properties_of(subject.effective, protocol, subject.at())
+    constrained = any(p.fields.get("value") is not None or p.fields.get("required") is True for p in properties)
+    if not constrained and subject.effective.get("datacontenttype") is None:
+        yield Finding("matches-everything", subject.at(), "the definition constrains nothing: any message fits it")
+
+
+def _value_of(attributes: dict[str, Any], name: str) -> Any:
+    metadata = attributes.get("envelopemetadata")
+    declared = metadata.get(name) if isinstance(metadata, dict) else None
+    return declared.get("value") if isinstance(declared, dict) else None
+
+
+RULES: Final[tuple[Callable[[Subject], Iterator[Finding]], ...]] = (
+    check_identifier,
+    check_selectors,
+    check_envelope,
+    check_envelope_options,
+    check_payload,
+    check_content_type,
+    check_options,
+    check_properties,
+    check_extent,
+)

@@ -1,0 +1,177 @@
+"""Rules for property definitions: their types, their values, the placeholders in these.
+
+Spec: message/spec.md#property-definitions; message-semantics R5-R8, D3, D9, D11, D15, V16, V29, V33.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from wirebook.core.pointers import child
+from wirebook.message import slots
+from wirebook.message.definition import TEMPLATE_TYPES
+from wirebook.message.dialects_names import shown
+from wirebook.message.slots import SlotKind
+from wirebook.message.uritemplate import PLACEHOLDER, has_placeholder
+from wirebook.message.values import NotOfType, canonical, is_current_time, type_name
+
+OPERATOR: Final = re.compile(r"\{[+#./;?&=,!@|][^{}]*\}")
+ADJACENT: Final = re.compile(r"\{[A-Za-z0-9_]+\}\{[A-Za-z0-9_]+\}")
+
+
+class Finding(NamedTuple):
+    """A rule that is broken, and the canonical pointer of where."""
+
+    code: str
+    pointer: str
+    message: str
+    expected: Any = None
+    actual: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """One declaration of a definition: what it is called, where it stands, what kind of slot it is for.
+
+    Shape: `fields` has ``type``, ``value``, ``required``; of a bare slot just the ``value``, and then `bare` is set.
+    """
+
+    section: str
+    name: str
+    pointer: str
+    kind: SlotKind
+    fields: Mapping[str, Any]
+    bare: bool = False
+
+    def at(self, name: str) -> str:
+        return self.pointer if self.bare else child(self.pointer, name)
+
+
+def properties_of(attributes: Mapping[str, Any], protocol: str | None, pointer: str) -> Iterator[Property]:
+    """Every declaration in a message's own attributes; `protocol` is the one that counts for it."""
+    metadata = attributes.get("envelopemetadata")
+    for name, fields in (metadata if isinstance(metadata, dict) else {}).items():
+        at = child(f"{pointer}/envelopemetadata", name)
+        yield from _property(slots.ENVELOPE, name, at, slots.attribute_kind(name), fields)
+    options = attributes.get("protocoloptions")
+    if protocol is not None and isinstance(options, dict):
+        yield from _options(slots.family(protocol), options, f"{pointer}/protocoloptions")
+
+
+def _options(family: str, options: Mapping[str, Any], pointer: str) -> Iterator[Property]:
+    for name, value in options.items():
+        at = child(pointer, name)
+        if name in slots.BARE_SLOTS.get(family, {}) and value is not None:
+            yield from _bare(name, at, slots.BARE_SLOTS[family][name], value)
+        elif family == "AMQP" and name in slots.AMQP_SECTIONS and isinstance(value, dict):
+            for key, fields in value.items():
+                kind = slots.amqp_kind(name, key)
+                bare = name == "header" and not isinstance(fields, dict)
+                yield from (_bare if bare else _section_property(name))(key, child(at, key), kind, fields)
+        elif name in slots.ENTRY_SECTIONS.get(family, ()) and isinstance(value, (list, dict)):
+            yield from _entries(family, name, at, value)
+
+
+def _bare(name: str, pointer: str, kind: SlotKind, value: Any) -> Iterator[Property]:
+    if isinstance(value, dict):
+        yield Property(slots.BARE, name, pointer, kind, value)
+    else:
+        yield Property(slots.BARE, name, pointer, kind, {"value": value}, bare=True)
+
+
+def _section_property(section: str) -> Any:
+    return lambda name, pointer, kind, fields: _property(section, name, pointer, kind, fields)
+
+
+def _property(section: str, name: str, pointer: str, kind: SlotKind, fields: Any) -> Iterator[Property]:
+    if isinstance(fields, dict):
+        yield Property(section, name, pointer, kind, fields)
+
+
+def _entries(family: str, section: str, pointer: str, value: Any) -> Iterator[Property]:
+    for key, fields in value.items() if isinstance(value, dict) else enumerate(value):
+        if isinstance(fields, dict):
+            name = slots.entry_name(family, section, str(fields.get("name", key)))
+            yield Property(section, name, child(pointer, key), slots.entry_kind(family, section, name), fields)
+
+
+# -- rules ----------------------------------------------------------------------------------------------------------
+
+
+def check_property(declared: Property) -> Iterator[Finding]:
+    """Everything that one declaration can break by itself."""
+    yield from _check_description(declared)
+    yield from _check_required(declared)
+    if _has_known_type(declared):
+        yield from _check_value(declared)
+    else:
+        given = declared.fields.get("type")
+        message = f"'{shown(given)}' is no type of a property; it is read as 'any'"
+        yield Finding("unknown-type", declared.at("type"), message, "a type of message/spec.md#type", given)
+    value = declared.fields.get("value")
+    if isinstance(value, str) and len(value) > 0:
+        yield from _check_placeholders(declared, value)
+
+
+def _has_known_type(declared: Property) -> bool:
+    given = declared.fields.get("type")
+    return given is None or type_name(given) is not None
+
+
+def effective_type(declared: Property) -> str:
+    """The type that counts: the declared one, else the slot's."""
+    given = declared.fields.get("type")
+    type_ = declared.kind.type if given is None else type_name(given) or "any"
+    if type_ == "symbol" and declared.kind.type == "ascii":
+        return "ascii"
+    return declared.kind.integer if type_ == "integer" else type_
+
+
+def _check_description(declared: Property) -> Iterator[Finding]:
+    text = declared.fields.get("description")
+    if text is not None and (not isinstance(text, str) or not text):
+        message = "a description is a text that is not empty"
+        yield Finding("bad-description", declared.at("description"), message, "a text", text)
+
+
+def _check_required(declared: Property) -> Iterator[Finding]:
+    required = declared.fields.get("required")
+    if required is not None and not isinstance(required, bool):
+        yield Finding("bad-required", declared.at("required"), "'required' is true or false", [True, False], required)
+
+
+def _check_value(declared: Property) -> Iterator[Finding]:
+    value, type_ = declared.fields.get("value"), effective_type(declared)
+    if value is None or (type_ == "timestamp" and is_current_time(value)):
+        return
+    if isinstance(value, str) and type_ != "binary" and has_placeholder(value) and type_ in TEMPLATE_TYPES:
+        if type_ == "timestamp":
+            message = f"the placeholder in '{shown(value)}' makes a template of a timestamp"
+            yield Finding("template-in-timestamp", declared.at("value"), message, "a timestamp", value)
+        return
+    try:
+        canonical(type_, value)
+    except NotOfType as error:
+        message = f"'{shown(value)}' is no value of the type '{_spoken(declared)}': {error} is"
+        yield Finding("value-not-of-type", declared.at("value"), message, str(error), value)
+
+
+def _spoken(declared: Property) -> str:
+    return str(declared.fields.get("type") or declared.kind.type)
+
+
+def _check_placeholders(declared: Property, value: str) -> Iterator[Finding]:
+    if effective_type(declared) == "uritemplate":
+        left = PLACEHOLDER.sub("", value)
+        if found := OPERATOR.search(left):
+            message = f"'{found[0]}' has an operator; placeholders are those of RFC 6570 level 1; it is read literally"
+            yield Finding("malformed-placeholder", declared.at("value"), message, "{name}", value)
+        elif "{" in left or "}" in left:
+            message = f"'{shown(value)}' has braces that are no placeholder; they are read literally"
+            yield Finding("malformed-placeholder", declared.at("value"), message, "{name}", value)
+    if ADJACENT.search(value):
+        message = f"nothing separates two placeholders in '{shown(value)}'; how to split them is a guess"
+        yield Finding("adjacent-placeholders", declared.at("value"), message, None, value)
