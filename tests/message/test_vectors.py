@@ -1,0 +1,142 @@
+"""The conformance vectors of `tests/vectors/matching`: every case, by name.
+
+Cases named in `known-failures.json` are expected to fail until they are mended, and reported when they no longer do.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import pytest
+
+from wirebook.catalog import Catalog
+from wirebook.message.matcher import MatchOptions
+from wirebook.problems import CODES
+
+FOLDER = Path(__file__).resolve().parents[1] / "vectors" / "matching"
+Case = dict[str, Any]
+
+CASE_MEMBERS = {"vector", "name", "description", "catalogue", "options", "endpoint", "record", "within_ms", "expect"}
+EXPECT_MEMBERS = {"outcome", "definition", "bindings", "codes", "slots", "problems", "near", "ambiguous_bindings"}
+OPTIONS = {"values_imply_presence", "closed", "placeholders", "match_transport", "accept_native"}
+OUTCOMES = {"matched", "unconstrained", "unexpected", "ambiguous", "malformed"}
+OUTCOMES |= {"undecodable", "invalid-payload", "unsupported", "oversized"}
+BUILD_MEMBERS = {"vector", "name", "description", "definition", "catalogue", "context", "data", "attributes"}
+BUILD_MEMBERS |= {"now", "mode", "protocol", "options", "expect"}
+
+
+def read(name: str) -> Any:
+    return json.loads((FOLDER / name).read_text("utf-8"))
+
+
+def cases_of(path: Path) -> list[Case]:
+    """The cases of one file, with the catalogues that they share put in."""
+    content = read(path.name)
+    shared = content.get("catalogues", {})
+    return [case | {"catalogue": catalogue_of(case, shared)} for case in content["vectors"]]
+
+
+def catalogue_of(case: Case, shared: dict[str, Any]) -> Any:
+    named = case["catalogue"]
+    return shared[named] if isinstance(named, str) else named
+
+
+FILES = sorted(path for path in FOLDER.glob("*.json") if path.name not in {"build.json", "known-failures.json"})
+CASES = [case for path in FILES for case in cases_of(path)]
+KNOWN_FAILURES: dict[str, str] = read("known-failures.json")
+
+
+def marks(name: str) -> list[pytest.MarkDecorator]:
+    if name not in KNOWN_FAILURES:
+        return []
+    return [pytest.mark.xfail(strict=True, reason=KNOWN_FAILURES[name])]
+
+
+@cache
+def catalog_of(document: str, options: str) -> Catalog:
+    return Catalog.load(json.loads(document), options=MatchOptions(**json.loads(options)))
+
+
+def run(case: Case) -> list[Any]:
+    catalog = catalog_of(json.dumps(case["catalogue"]), json.dumps(case.get("options", {})))
+    return list(catalog.match_each(case["record"], case.get("endpoint")))
+
+
+def reported(outcome: Any) -> tuple[Any, ...]:
+    """The problems that a case speaks of: for `unexpected` those of the nearest definition."""
+    if outcome.outcome == "unexpected" and outcome.near:
+        return tuple(outcome.near[0].problems)
+    return tuple(outcome.problems)
+
+
+def observed(outcome: Any, expected: dict[str, Any]) -> dict[str, Any]:
+    """The members of the expectation, as this implementation has them."""
+    problems = reported(outcome)
+    wanted = expected.get("problems", ())
+    found = {
+        "outcome": str(outcome.outcome),
+        "definition": outcome.definition,
+        "bindings": dict(outcome.bindings),
+        "codes": [problem.code for problem in problems],
+        "slots": [problem.slot for problem in problems],
+        "problems": [
+            {name: problem.reason()[name] for name in (wanted[i] if i < len(wanted) else ("code", "slot"))}
+            for i, problem in enumerate(problems)
+        ],
+        "near": [near.definition for near in outcome.near],
+        "ambiguous_bindings": outcome.ambiguous_bindings,
+    }
+    return {member: found[member] for member in expected}
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case["name"], marks=marks(case["name"])) for case in CASES])
+def test_vector(case: Case) -> None:
+    outcomes = run(case)
+    assert [observed(outcome, e) for outcome, e in zip(outcomes, case["expect"], strict=False)] == case["expect"]
+    assert len(outcomes) == len(case["expect"])
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case["name"]) for case in CASES if "within_ms" in case])
+def test_linear_time(case: Case) -> None:
+    """The best of three runs counts: the machine may be busy with other things."""
+    run(case)
+    spent = []
+    for _ in range(3):
+        start = perf_counter()
+        run(case)
+        spent.append((perf_counter() - start) * 1000)
+    assert min(spent) < case["within_ms"]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_form(path: Path) -> None:
+    """Every case has the form that the README describes."""
+    for case in cases_of(path):
+        assert set(case) <= CASE_MEMBERS, case["name"]
+        assert isinstance(case["catalogue"], dict), case["name"]
+        assert set(case.get("options", {})) <= OPTIONS, case["name"]
+        assert case["name"].startswith(f"{case['vector']}-"), case["name"]
+        for expected in case["expect"]:
+            assert set(expected) <= EXPECT_MEMBERS, case["name"]
+            assert expected["outcome"] in OUTCOMES, case["name"]
+            assert set(expected.get("codes", ())) <= set(CODES), case["name"]
+
+
+def test_build_form() -> None:
+    """The cases for building have their form too, and known codes."""
+    for case in read("build.json")["vectors"]:
+        assert set(case) <= BUILD_MEMBERS, case["name"]
+        assert set(case["expect"].get("codes", ())) <= set(CODES), case["name"]
+
+
+def test_names_are_unique() -> None:
+    names = [case["name"] for case in CASES] + [case["name"] for case in read("build.json")["vectors"]]
+    assert len(names) == len(set(names))
+
+
+def test_known_failures_are_cases() -> None:
+    assert set(KNOWN_FAILURES) <= {case["name"] for case in CASES}
