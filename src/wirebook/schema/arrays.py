@@ -75,7 +75,9 @@ def _assemble(shape: Shape, values: list[Any]) -> pa.Array:
         return shape.load(values)
     if isinstance(shape, Struct):
         return _struct(shape, values)
-    offsets = pa.array(np.concatenate(([0], np.cumsum(np.fromiter(map(len, values), np.int32, len(values))))), pa.int32())
+    offsets = pa.array(
+        np.concatenate(([0], np.cumsum(np.fromiter(map(len, values), np.int32, len(values))))), pa.int32()
+    )
     if isinstance(shape, Map):
         keys = pa.array(list(chain.from_iterable(values)), pa.string())
         cells = array_of(shape.values, list(chain.from_iterable(map(dict.values, values))))

@@ -7,7 +7,7 @@ call, and a row is settled when no error names it and every value in it fits its
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
@@ -23,10 +23,11 @@ from wirebook.problems import Problem
 from wirebook.schema.arrays import array_of
 from wirebook.schema.lines import decode_column
 from wirebook.schema.payload import Payload
-from wirebook.schema.reading import ColumnReading, Failure, Limits, Reading, unsettled
+from wirebook.schema.reading import ColumnReading, Failure, Limits, Reading, joined, unsettled
 from wirebook.schema.shapes import REST, Field, Shape, Struct, columns_of, fields_of, json_text, row_of
 
 MAX_PROBLEMS = 20
+BATCH = 1024  # rows whose values are alive at a time: few enough to stay in the processor's cache
 MAX_SHOWN = 200  # characters of a value that a problem shows
 LINEAR = jsonschema_rs.RegexOptions()
 
@@ -95,7 +96,12 @@ class JsonReader:
     # -- a column of payloads ---------------------------------------------------------------------------------------
 
     def read_column(self, payloads: pa.BinaryArray, content_type: str | None = None) -> ColumnReading:  # noqa: ARG002
-        """What a column of payloads is. Cost: 2 to 3 µs per 250 bytes, whatever the schema's keywords."""
+        """What a column of payloads is. Cost: 2 to 3 µs per 300 bytes, whatever the schema's keywords."""
+        if len(payloads) <= BATCH:
+            return self._read_batch(payloads)
+        return joined([self._read_batch(payloads[start : start + BATCH]) for start in range(0, len(payloads), BATCH)])
+
+    def _read_batch(self, payloads: pa.BinaryArray) -> ColumnReading:
         values, settled = decode_column(payloads, self.limits.depth, self.limits.size)
         settled &= ~_rows_with_errors(self.column_validator, values, settled)
         settled &= ~_rows_with_errors(self.fit_validator, values, settled)
@@ -105,7 +111,7 @@ class JsonReader:
             return self._settle_by_halves(payloads)
 
     def _columns(self, values: list[Any], settled: np.ndarray[Any, Any]) -> dict[str, pa.Array]:
-        kept = values if settled.all() else np.where(settled, np.fromiter(values, object, len(values)), None).tolist()
+        kept = values if settled.all() else list(map(_keep, values, settled.tolist()))
         if isinstance(self.shape, Struct):
             array = array_of(columns_of(self.shape), kept)
             columns = dict(zip(array.type.names, array.flatten(), strict=True)) if len(array.type) else {}
@@ -117,9 +123,7 @@ class JsonReader:
         if len(payloads) <= 1:
             return unsettled(self.fields, len(payloads))
         half = len(payloads) // 2
-        parts = self.read_column(payloads[:half]), self.read_column(payloads[half:])
-        columns = {name: pa.concat_arrays([part.columns[name] for part in parts]) for name in parts[0].columns}
-        return ColumnReading(columns, np.concatenate([part.settled for part in parts]))
+        return joined([self._read_batch(payloads[:half]), self._read_batch(payloads[half:])])
 
 
 def _rows_with_errors(
@@ -129,13 +133,13 @@ def _rows_with_errors(
     wrong = np.zeros(len(values), dtype=bool)
     if settled.all() and validator.is_valid(values):
         return wrong
-    for row in _failing(validator, values):
-        wrong[row] = True
+    for error in validator.iter_errors(values):
+        wrong[int(error.instance_path[0])] = True
     return wrong
 
 
-def _failing(validator: jsonschema_rs.Validator, values: list[Any]) -> Iterator[int]:
-    return (error.instance_path[0] for error in validator.iter_errors(values) if error.instance_path)
+def _keep(value: Any, settled: bool) -> Any:
+    return value if settled else None
 
 
 # -- what every format's `read` begins and ends with ------------------------------------------------------------------
@@ -172,4 +176,3 @@ def shown(value: Any) -> Any:
     """A value as a problem shows it: itself, or the beginning of its JSON text."""
     text = value if isinstance(value, str) else json_text(value)
     return value if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"
-

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import quote
 
 import jsonschema_rs as js
 
+from wirebook.core.pointers import resolve as resolve_pointer
 from wirebook.problems import Problem
 from wirebook.schema.formats import SchemaFormat
 from wirebook.schema.jsonreader import LINEAR, JsonReader, shown
@@ -57,7 +59,7 @@ def compile_json_schema(
     label, (number, validator_class) = f"{FORMAT}/{draft}", DRAFTS[draft]
     base = _base_of(document, base_uri)
     retriever = _retriever(resolve)
-    root = {"$ref": f"{base}#{fragment or ''}" if fragment else base}
+    root = {"$ref": f"{base}#{quote(pointer_in(document, fragment), safe='/~')}" if fragment else base}
 
     def build(schema: dict[str, Any]) -> Any:
         return validator_class(
@@ -92,6 +94,13 @@ def _base_of(document: Any, base_uri: str) -> str:
     declared = (document.get("$id") or document.get("id")) if isinstance(document, dict) else None
     absolute = isinstance(declared, str) and ":" in declared.split("/", 1)[0]
     return str(declared).rstrip("#") if absolute else base_uri
+
+
+def pointer_in(document: Any, part: str) -> str:
+    """The fragment that names a part of a document: a JSON Pointer, with or without its first slash, the name of a
+    definition, or an anchor."""
+    pointers = [part] if part.startswith("/") else [f"/{part}", f"/definitions/{part}", f"/$defs/{part}"]
+    return next((each for each in pointers if resolve_pointer(document, each) is not None), part)
 
 
 def _retriever(resolve: Resolve) -> Callable[[str], Any]:

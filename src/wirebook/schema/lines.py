@@ -12,6 +12,8 @@ the rows before it in its run once more.
 from __future__ import annotations
 
 import re
+from itertools import compress
+from operator import methodcaller
 from typing import Any
 
 import msgspec
@@ -31,9 +33,11 @@ _OPEN, _CLOSE = np.frombuffer(b"{[", np.uint8), np.frombuffer(b"}]", np.uint8)
 def decode_column(payloads: pa.BinaryArray, depth: int, size: int) -> tuple[list[Any], Mask]:
     """The value of each payload that is surely one JSON value (None for the others), and which those are."""
     texts = pc.ascii_trim(payloads.cast(pa.string(), safe=False), " \t\r\n").cast(pa.binary())
-    good = _bracketed(texts) & _within(texts, depth, size)
-    rows = np.flatnonzero(good)
+    rows = np.flatnonzero(_bracketed(texts) & _short(texts, size))
     raw = (texts if len(rows) == len(texts) else texts.take(pa.array(rows))).to_pylist()
+    shallow = _shallow(raw, depth)
+    if not shallow.all():
+        rows, raw = rows[shallow], list(compress(raw, shallow))
     values: list[Any] = []
     for start in range(0, len(raw), RUN):
         values += _decode(raw[start : start + RUN])
@@ -48,15 +52,18 @@ def _bracketed(texts: pa.BinaryArray) -> Mask:
         good &= np.asarray(texts.is_valid())
     first, last = data[np.where(good, offsets[:-1], 0)], data[np.where(good, offsets[1:] - 1, 0)]
     pairs = [(first == begin) & (last == end) for begin, end in zip(_OPEN, _CLOSE, strict=True)]
-    return good & (pairs[0] | pairs[1])
+    return np.asarray(good & (pairs[0] | pairs[1]))
 
 
-def _within(texts: pa.BinaryArray, depth: int, size: int) -> Mask:
-    """Which payloads are surely within the limits: no more brackets than levels allowed."""
-    offsets, data = _buffers(texts)
-    opened = np.concatenate(([0], np.cumsum((data == _OPEN[0]) | (data == _OPEN[1]))))
-    lengths = offsets[1:] - offsets[:-1]
-    return (opened[offsets[1:]] - opened[offsets[:-1]] <= depth) & (lengths <= size)
+def _short(texts: pa.BinaryArray, size: int) -> Mask:
+    offsets, _ = _buffers(texts)
+    return np.asarray(offsets[1:] - offsets[:-1] <= size)
+
+
+def _shallow(raw: list[bytes], depth: int) -> Mask:
+    """Which payloads are surely within the limit on depth: they have no more brackets than that."""
+    opened = [np.fromiter(map(methodcaller("count", each), raw), np.int64, len(raw)) for each in (b"{", b"[")]
+    return np.asarray(opened[0] + opened[1] <= depth)
 
 
 def _buffers(texts: pa.BinaryArray) -> tuple[Any, Any]:

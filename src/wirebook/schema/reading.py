@@ -6,6 +6,7 @@ whole Arrow column at once and leaves every row that it is not sure of to `read`
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -98,3 +99,9 @@ def unsettled(fields: tuple[Field, ...], count: int) -> ColumnReading:
     """A column reading that leaves every row to `read`."""
     columns = {field.name: pa.nulls(count, field.arrow_type) for field in fields}
     return ColumnReading(columns | {REST: pa.nulls(count, pa.string())}, np.zeros(count, dtype=bool))
+
+
+def joined(parts: Sequence[ColumnReading]) -> ColumnReading:
+    """The readings of the pieces of a column as one."""
+    columns = {name: pa.concat_arrays([part.columns[name] for part in parts]) for name in parts[0].columns}
+    return ColumnReading(columns, np.concatenate([part.settled for part in parts]))

@@ -1,9 +1,9 @@
 """Shapes: how the values of a schema lie in columns, and what a value leaves over.
 
-A shape is a tree of `Leaf`, `Struct`, `List` and `Map`. It decides layout only, never validity: a value that its column
-cannot hold exactly is null there and whole in the column ``_rest``, a JSON text that mirrors the payload with everything
-that has a column taken away. So nothing is lost whatever the schema allows, and merging ``_rest`` over the columns gives
-the payload back (docs/types.md).
+A shape is a tree of `Leaf`, `Struct`, `List` and `Map`. It decides layout only, never validity: a value that its
+column cannot hold exactly is null there and whole in the column ``_rest``, a JSON text that mirrors the payload with
+everything that has a column taken away. So nothing is lost whatever the schema allows, and merging ``_rest`` over the
+columns gives the payload back (docs/types.md).
 
 Every shape says four things: `arrow`, its type in tables; `wire`, the type that `pyarrow.array` makes of decoded values
 and that casts to `arrow` (in arrays.py); `fits`, a JSON Schema of the values that survive this exactly and leave
@@ -92,11 +92,11 @@ class Struct(Shape):
     docs: dict[str, str] | None = None
 
     @cached_property
-    def arrow(self) -> pa.DataType:  # type: ignore[override]
+    def arrow(self) -> pa.DataType:
         return pa.struct([(name, shape.arrow) for name, shape in self.members.items()])
 
     @cached_property
-    def wire(self) -> pa.DataType:  # type: ignore[override]
+    def wire(self) -> pa.DataType:
         return pa.struct([(name, shape.wire) for name, shape in self.members.items()])
 
     @cached_property
@@ -127,11 +127,11 @@ class List(Shape):
     item: Shape
 
     @cached_property
-    def arrow(self) -> pa.DataType:  # type: ignore[override]
+    def arrow(self) -> pa.DataType:
         return pa.list_(self.item.arrow)
 
     @cached_property
-    def wire(self) -> pa.DataType:  # type: ignore[override]
+    def wire(self) -> pa.DataType:
         return pa.list_(self.item.wire)
 
     @property
@@ -157,11 +157,11 @@ class Map(Shape):
     values: Shape
 
     @cached_property
-    def arrow(self) -> pa.DataType:  # type: ignore[override]
+    def arrow(self) -> pa.DataType:
         return pa.map_(pa.string(), self.values.arrow)
 
     @cached_property
-    def wire(self) -> pa.DataType:  # type: ignore[override]
+    def wire(self) -> pa.DataType:
         return pa.map_(pa.string(), self.values.wire)
 
     @property

@@ -1,0 +1,58 @@
+"""One schema document to a reader of payloads: which module does it depends on the format's family."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from wirebook.core.jsonvalue import JsonError, parse_json
+from wirebook.problems import Problem
+from wirebook.schema.formats import JSON_SCHEMA, SchemaFormat, parse_format
+from wirebook.schema.jsonschema import compile_json_schema
+from wirebook.schema.reading import CompiledSchema, Options, Unsupported
+
+Resolve = Callable[[str], Any | None]
+Compiler = Callable[[SchemaFormat, Any, str | None, str, Resolve, Options], CompiledSchema | Unsupported]
+
+COMPILERS: dict[str, Compiler] = {
+    JSON_SCHEMA: compile_json_schema,
+}
+DEFAULT = Options()
+ANONYMOUS = "wirebook:/inline"
+
+
+def _nowhere(uri: str) -> None:  # noqa: ARG001
+    return None
+
+
+def compile_schema(
+    format: str,
+    document: Any,
+    fragment: str | None = None,
+    *,
+    base_uri: str = ANONYMOUS,
+    resolve: Resolve = _nowhere,
+    options: Options = DEFAULT,
+) -> CompiledSchema | Unsupported:
+    """A reader for payloads of `document`, or of the part of it that `fragment` names.
+
+    `document` is JSON, or its text. `resolve` gives the document behind an absolute URI (or the full name of an Avro
+    type) that the schema refers to, or None; nothing is fetched.
+    """
+    name = parse_format(format)
+    compiler = COMPILERS.get(name.family)
+    if compiler is None:
+        message = f"'{format}' is not supported; supported are {', '.join(COMPILERS)}"
+        problem = Problem("unsupported-format", message, slot="payload", expected=list(COMPILERS), actual=format)
+        return Unsupported(str(name), (problem,))
+    try:
+        parsed = parse_json(document.encode()) if _is_text(document) else document
+    except JsonError as error:
+        problem = Problem("schema-not-compilable", f"the schema is not JSON: {error}", slot="payload")
+        return Unsupported(str(name), (problem,))
+    return compiler(name, parsed, fragment, base_uri, resolve, options)
+
+
+def _is_text(document: Any) -> bool:
+    """Is `document` the text of a schema? A bare word is one itself: the Avro schema ``string``."""
+    return isinstance(document, str) and document.lstrip("\ufeff \t\r\n")[:1] in ("{", "[", '"')

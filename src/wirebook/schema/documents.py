@@ -1,0 +1,145 @@
+"""The schema documents of a catalogue, and the references that lead to them.
+
+Spec: schema/spec.md#42-schema-resources; D45 (suffixes), D46 (the default Version).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote
+
+LOCAL = "wirebook:"  # the address of a document that has none: LOCAL + XID
+ADDRESSES = ("self", "shortself", "schemauri", "schemaurl")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A schema Version: the XID it is found by, its format and its content (None: not in the catalogue)."""
+
+    xid: str
+    format: str | None
+    content: Any
+    addresses: tuple[str, ...]
+
+    @property
+    def base_uri(self) -> str:
+        return self.addresses[0] if self.addresses else f"{LOCAL}{self.xid}"
+
+
+class Documents:
+    """All schema documents of a registry, by XID and by absolute URI.
+
+    Shape: `registry` is the canonical form: ``schemagroups`` -> ``schemas`` -> ``versions``.
+    """
+
+    def __init__(self, registry: Mapping[str, Any]) -> None:
+        self.by_xid: dict[str, Document] = {}
+        self.by_uri: dict[str, Document] = {}
+        for document in _documents(registry):
+            self.by_xid[document.xid] = document
+            for address in document.addresses:
+                self.by_uri.setdefault(address, document)
+
+    def follow(self, reference: str) -> tuple[Document, str | None] | None:
+        """The document that a reference leads to, and the part of it that is meant; None when it leads nowhere.
+
+        Rule: `reference` is an XID, ``#/schemagroups/...``, or an absolute URI known as some document's address or
+        `$id`; behind it may stand a fragment, more path, or a suffix after a colon.
+        """
+        address, _, fragment = reference.removeprefix("#").removeprefix(LOCAL).partition("#")
+        if address.startswith("/"):
+            return self._follow_path(unquote(address), unquote(fragment))
+        return self._follow_uri(address, unquote(fragment))
+
+    def _follow_uri(self, address: str, fragment: str) -> tuple[Document, str | None] | None:
+        for head, suffix in _splits(address):
+            if head in self.by_uri:
+                return self.by_uri[head], suffix or fragment or None
+        return None
+
+    def _follow_path(self, path: str, fragment: str) -> tuple[Document, str | None] | None:
+        """Longest path first; at its end the suffix after a colon, again the longest id first (D45)."""
+        parts = path.split("/")
+        for count in (7, 5):
+            head, tail = "/".join(parts[:count]), "/".join(parts[count:])
+            for xid, suffix in _splits(head) if len(parts) >= count else ():
+                if xid in self.by_xid:
+                    return self.by_xid[xid], _part(suffix, tail, fragment)
+        return None
+
+
+def _part(suffix: str, tail: str, fragment: str) -> str | None:
+    """What of a document is meant: a suffix (which may go on with path), a fragment, or more path (a JSON Pointer)."""
+    if suffix:
+        return f"{suffix}/{tail}" if tail else suffix
+    return fragment or (f"/{tail}" if tail else None)
+
+
+def _splits(text: str) -> Iterator[tuple[str, str]]:
+    """`text` whole, then cut at each of its colons from the right."""
+    yield text, ""
+    cut = text.rfind(":")
+    while cut > 0:
+        yield text[:cut], text[cut + 1 :]
+        cut = text.rfind(":", 0, cut)
+
+
+# -- from the registry ------------------------------------------------------------------------------------------------
+
+
+def _documents(registry: Mapping[str, Any]) -> Iterator[Document]:
+    for group_id, group in _entities(registry, "schemagroups"):
+        for schema_id, schema in _entities(group, "schemas"):
+            xid = f"/schemagroups/{group_id}/schemas/{schema_id}"
+            versions = dict(_entities(schema, "versions"))
+            for version_id, version in versions.items():
+                yield _document(f"{xid}/versions/{version_id}", _inherited(schema, group) | version)
+            default = versions.get(_default_version(schema, versions) or "", {})
+            yield _document(xid, _inherited({}, group) | schema | default)
+
+
+def _entities(parent: Any, collection: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    found = parent.get(collection) if isinstance(parent, Mapping) else None
+    if isinstance(found, Mapping):
+        yield from ((str(key), value) for key, value in found.items() if isinstance(value, dict))
+
+
+def _inherited(schema: dict[str, Any], group: dict[str, Any]) -> dict[str, Any]:
+    """What a Version has from its Resource or Group where it says nothing itself."""
+    formats = [each.get("format") for each in (schema, group)]
+    return {"format": next((each for each in formats if each), None)}
+
+
+def _default_version(schema: dict[str, Any], versions: dict[str, dict[str, Any]]) -> str | None:
+    """The default Version (D46): `meta.defaultversionid`, `isdefault`, the only one; else the one that sorts last."""
+    meta = schema.get("meta")
+    named = meta.get("defaultversionid") if isinstance(meta, dict) else None
+    flagged = [key for key, version in versions.items() if version.get("isdefault") is True]
+    candidates = [named, schema.get("defaultversionid"), *flagged, schema.get("versionid")]
+    known = (str(each) for each in candidates if each is not None and str(each) in versions)
+    return next(known, None) or max(versions, key=lambda key: key.rjust(128), default=None)
+
+
+def _document(xid: str, attributes: dict[str, Any]) -> Document:
+    content, declared = _content(attributes), attributes.get("format")
+    named = [attributes.get(name) for name in ADDRESSES]
+    if isinstance(content, dict):
+        named += [content.get("$id"), content.get("id")]
+    addresses = tuple(each.rstrip("#") for each in named if isinstance(each, str) and ":" in each.split("/", 1)[0])
+    return Document(xid, declared if isinstance(declared, str) else None, content, addresses)
+
+
+def _content(attributes: dict[str, Any]) -> Any:
+    """The schema itself: `schema` (any JSON value, or a text) or `schemabase64`; one that is elsewhere is None (D43)."""
+    for name in ("schema", "schemaobject", "schemastring"):
+        if attributes.get(name) is not None:
+            return attributes[name]
+    encoded = attributes.get("schemabase64")
+    try:
+        return base64.b64decode(encoded, validate=True).decode() if isinstance(encoded, str) else None
+    except (binascii.Error, UnicodeDecodeError):
+        return None
