@@ -65,6 +65,12 @@ def split_target(target: str | None) -> tuple[str | None, str]:
     return path, query
 
 
+class Escaped(str):
+    """A query value that is percent-encoded already."""
+
+    __slots__ = ()
+
+
 def normal_path(path: str) -> str:
     """The path with needless escapes undone and hex in upper case: what compares (D30)."""
     return _ESCAPE.sub(_normal_escape, path) if "%" in path else path
@@ -121,8 +127,12 @@ def with_slots(wire: HttpMessage, options: dict[str, Any]) -> tuple[HttpMessage,
 
 def _target(path: str | None, pairs: Iterable[tuple[str, str]] | None, query: str) -> str:
     if pairs is not None:
-        query = "&".join(f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in pairs)
+        query = "&".join(f"{quote(name, safe='')}={_encoded(value)}" for name, value in pairs)
     return f"{path or '/'}?{query}" if query else path or "/"
+
+
+def _encoded(value: str) -> str:
+    return value if isinstance(value, Escaped) else quote(value, safe="")
 
 
 def _check(options: dict[str, Any]) -> Iterable[Problem]:

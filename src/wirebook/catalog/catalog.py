@@ -15,11 +15,12 @@ from typing import Any
 
 import orjson
 
-from wirebook.bindings import Received, WireMessage, read_message
-from wirebook.bindings.capture import Parsed, parse_record
+from wirebook.bindings import AnyMessage, Received, WireMessage, read_message, read_record
+from wirebook.bindings.write import WriteMode
 from wirebook.catalog.load import load_registry
 from wirebook.catalog.registry import Registry
 from wirebook.endpoint.scope import scope_of
+from wirebook.message.builder import Request, build, payload_of
 from wirebook.message.definition import Definition, compile_definition
 from wirebook.message.matcher import DEFAULT_OPTIONS, MatchOptions
 from wirebook.message.selection import Outcome, Scope, Selector
@@ -94,7 +95,7 @@ class Catalog:
         """The outcome of every message in a record, in order; none for an empty batch."""
         if endpoint is not None:
             self.check_endpoint(endpoint)
-        return tuple(self.selector.select(received, endpoint) for received in received_of(message))
+        return tuple(self.selector.select(received, endpoint) for received in received_in(message))
 
     def check_endpoint(self, xid: str) -> None:
         """Raises: WirebookError (``unknown-endpoint``) when the catalogue has no such endpoint."""
@@ -102,6 +103,43 @@ class Catalog:
             known = ", ".join(f"'{each}'" for each in sorted(self.scopes)[:10]) or "none"
             text = f"the catalogue has no endpoint '{xid}'; it has: {known}"
             raise WirebookError(Problem(code="unknown-endpoint", message=text, actual=xid))
+
+    # -- build ------------------------------------------------------------------------------------------------------
+
+    def build(
+        self,
+        definition: str,
+        context: Mapping[str, str] | None = None,
+        data: Any = None,
+        *,
+        attributes: Mapping[str, Any] | None = None,
+        properties: Mapping[str, Any] | None = None,
+        protocol: str | None = None,
+        mode: WriteMode | None = None,
+    ) -> AnyMessage:
+        """A message by the definition with this XID, ready to be sent: the template half of a definition.
+
+        `context` fills the placeholders, `data` is bytes or a JSON value, `attributes` and `properties` what the
+        definition leaves open. `protocol` is needed when the definition binds none.
+
+        Raises: WirebookError with every problem at once (``missing-context``, ``constant-override``,
+        ``illegal-character``, ``payload-invalid``, ``not-buildable`` ...).
+        """
+        compiled = self.definitions.get(definition)
+        if compiled is None:
+            text = f"the catalogue has no usable definition '{definition}'"
+            raise WirebookError(Problem("not-buildable", text, xid=definition))
+        payload = payload_of(data, compiled.schema_format)
+        request = Request(context or {}, payload, attributes or {}, properties or {}, protocol, mode)
+        built = build(compiled, request)
+        problems = (*built.errors, *self._payload_problems(compiled, payload))
+        if problems or built.wire is None:
+            raise WirebookError(*problems)
+        return built.wire
+
+    def _payload_problems(self, definition: Definition, payload: Payload | None) -> tuple[Problem, ...]:
+        schema = self.schema_of(definition)
+        return () if schema is None or payload is None else schema.read(payload).problems
 
     # -- payloads ---------------------------------------------------------------------------------------------------
 
@@ -139,24 +177,13 @@ def _without_data(definition: Definition, received: Received) -> Reading:
     return Reading(None, None, (problem,), "invalid-payload")
 
 
-def received_of(message: Message) -> tuple[Received, ...]:
+def received_in(message: Message) -> tuple[Received, ...]:
     """The messages in a record, however it is given; a record that cannot be read is one malformed message."""
     if isinstance(message, Received):
         return (message,)
     if isinstance(message, WireMessage):
         return read_message(message)
-    return received_in(parse_record(_line(message)))
-
-
-def received_in(parsed: Parsed) -> tuple[Received, ...]:
-    """The messages in a parsed capture record."""
-    if parsed.wire is not None:
-        return read_message(parsed.wire)
-    value = parsed.value or {}
-    named = {name: value[name] for name in ("received", "endpoint") if isinstance(value.get(name), str)}
-    protocol = value.get("protocol")
-    protocol = protocol if isinstance(protocol, str) else ""
-    return (Received(protocol=protocol, wire=None, kind="malformed", problems=parsed.problems, **named),)
+    return read_record(_line(message))
 
 
 def _line(message: Mapping[str, Any] | bytes | str) -> bytes:

@@ -26,7 +26,8 @@ class Place:
 
     `separator` cuts text and template into segments; a placeholder never crosses one. `forbidden` characters are not
     bound at all. `spans`: a placeholder that is the whole value matches any non-empty text, separators included.
-    `uri`: bound text is compared, and reported when embedded, after percent-decoding (D20).
+    `uri`: bound text is compared, and reported when embedded, after percent-decoding (D20); where the slot is
+    `encoded` through and through, as a query is, a whole value is decoded too.
     """
 
     name: str
@@ -34,12 +35,13 @@ class Place:
     forbidden: str = ""
     spans: bool = True
     uri: bool = False
+    encoded: bool = False
 
 
 TEXT = Place("text")
 URI = Place("uri", uri=True)
 PATH = Place("path", spans=False, uri=True, forbidden="?#")
-QUERY = Place("query", uri=True)
+QUERY = Place("query", uri=True, encoded=True)
 MQTT_TOPIC = Place("mqtt-topic", forbidden="+#\0", spans=False)
 NATS_SUBJECT = Place("nats-subject", separator=".", forbidden="*> \t\r\n", spans=False)
 
@@ -121,7 +123,7 @@ class Template:
         if not self.place.uri or "%" not in raw:
             return Bound(name, raw, raw, raw)
         decoded = percent_decode(raw)
-        return Bound(name, raw, raw if self.whole else decoded, decoded)
+        return Bound(name, raw, raw if self.whole and not self.place.encoded else decoded, decoded)
 
     def _allows(self, raw: str, rfc6570: bool) -> bool:
         if rfc6570 and not UNRESERVED_OR_ESCAPED.match(raw):
@@ -134,7 +136,8 @@ class Template:
         `encoding`: ``place`` percent-encodes placeholders embedded in a URI, ``raw`` never, ``rfc6570`` always.
         Raises: KeyError for a name that `context` does not have.
         """
-        encode = encoding == "rfc6570" or (encoding == "place" and self.place.uri and not self.whole)
+        by_place = encoding == "place" and self.place.uri and (self.place.encoded or not self.whole)
+        encode = encoding == "rfc6570" or by_place
         return PLACEHOLDER.sub(lambda m: percent_encode(context[m[1]]) if encode else context[m[1]], self.text)
 
 

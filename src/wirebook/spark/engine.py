@@ -19,11 +19,18 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from wirebook.bindings import Received
-from wirebook.bindings.capture import decode_records, parse_record
+from wirebook.bindings import (
+    Received,
+    decode_records,
+    read_events,
+    read_parquet_batch,
+    read_record,
+    received_of,
+    to_line,
+)
+from wirebook.bindings.capture import Parsed
 from wirebook.bindings.wire import AnyMessage
 from wirebook.catalog import Catalog
-from wirebook.catalog.catalog import received_in
 from wirebook.message.selection import EVERYTHING, Outcome, Scope
 from wirebook.problems import Problem
 from wirebook.spark.chunks import PROBLEM_OUTCOMES, Chunk, Landed
@@ -32,7 +39,7 @@ from wirebook.spark.columnrows import ColumnRows, by_content_type
 from wirebook.spark.events import frames_of
 from wirebook.spark.frames import Frame, Rows
 from wirebook.spark.layout import DEAD_LETTER_SCHEMA, Layout, layout_of
-from wirebook.spark.rows import Origin, dead_letter, table_row
+from wirebook.spark.rows import Origin, dead_letter, json_text, table_row
 
 
 @dataclass(slots=True)
@@ -95,11 +102,12 @@ class CatalogueEngine:
         tally = Tally()
         if chunk.problem is not None:
             self._land_problem(chunk, chunk.problem, tally)
-        elif chunk.kind == "capture" and chunk.lines is not None:
-            self._land_capture(chunk, chunk.lines.to_pylist(), tally)
+        elif chunk.kind == "events":
+            self._land_events(chunk, tally)
+        elif chunk.batch is not None:
+            self._land_parquet(chunk, chunk.batch, tally)
         else:
-            for origin, messages in self._messages(chunk):
-                self._land_record(origin, messages, tally)
+            self._land_lines(chunk, tally)
         return tally.landed()
 
     def _land_problem(self, chunk: Chunk, problem: Problem, tally: Tally) -> None:
@@ -108,22 +116,35 @@ class CatalogueEngine:
         kind = PROBLEM_OUTCOMES.get(problem.code, "malformed")
         received = Received(protocol="", wire=None, kind="malformed", problems=(problem,))
         outcome = Outcome(kind, received, problems=(problem,))
-        self._add(outcome, self._origin(chunk.file, problem.line or 0, raw), tally)
+        self._add(outcome, Origin(chunk.file, problem.line or 0, raw, self.catalog.fingerprint), tally)
 
     # -- capture records --------------------------------------------------------------------------------------------
 
-    def _land_capture(self, chunk: Chunk, lines: list[bytes], tally: Tally) -> None:
-        assert chunk.numbers is not None
-        settled = np.zeros(len(lines), bool)
-        if self.columns:
-            records = decode_records(lines)
+    def _land_lines(self, chunk: Chunk, tally: Tally) -> None:
+        lines = [] if chunk.lines is None else chunk.lines.to_pylist()
+        records = decode_records(lines) if self.columns else [None] * len(lines)
+        for place in self._settle(chunk, records, tally):
+            self._land_record(self._origin(chunk, place, lines[place]), read_record(lines[place]), tally)
+
+    def _land_parquet(self, chunk: Chunk, batch: pa.RecordBatch, tally: Tally) -> None:
+        parsed = read_parquet_batch(batch)
+        records = [each.wire if self.columns else None for each in parsed]
+        for place in self._settle(chunk, records, tally):
+            self._land_record(self._origin(chunk, place, _raw(parsed[place])), received_of(parsed[place]), tally)
+
+    def _land_events(self, chunk: Chunk, tally: Tally) -> None:
+        for place, text in enumerate([] if chunk.lines is None else chunk.lines.to_pylist()):
+            self._land_record(self._origin(chunk, place, text), read_events(text), tally)
+
+    def _settle(self, chunk: Chunk, records: Sequence[AnyMessage | None], tally: Tally) -> list[int]:
+        """Land by columns what they are certain of; the places of the rest."""
+        settled = np.zeros(len(records), bool)
+        if self.columns and chunk.numbers is not None:
             rows = ColumnRows(chunk.file, chunk.numbers, self.catalog.fingerprint, records)
             for frame, matched in self._matches(records):
                 for places in self._land_columns(frame, matched, rows, tally):
                     settled[places] = True
-        for place in np.flatnonzero(~settled).tolist():
-            origin = self._origin(chunk.file, int(chunk.numbers[place]), lines[place])
-            self._land_record(origin, received_in(parse_record(lines[place])), tally)
+        return np.flatnonzero(~settled).tolist()
 
     def _matches(self, records: Sequence[AnyMessage | None]) -> Iterator[tuple[Frame, Matched]]:
         selector = self.catalog.selector
@@ -174,12 +195,14 @@ class CatalogueEngine:
         tally.dead.append(dead_letter(outcome, origin))
         tally.reasons.update({problem.code for problem in outcome.problems})
 
-    def _origin(self, file: str, line: int, raw: bytes) -> Origin:
-        return Origin(file, line, raw, self.catalog.fingerprint)
+    def _origin(self, chunk: Chunk, place: int, raw: bytes) -> Origin:
+        assert chunk.numbers is not None
+        return Origin(chunk.file, int(chunk.numbers[place]), raw, self.catalog.fingerprint)
 
-    def _messages(self, chunk: Chunk) -> Iterator[tuple[Origin, Sequence[Received]]]:
-        """The messages of event files and of Parquet captures, record by record."""
-        raise NotImplementedError
+
+def _raw(parsed: Parsed) -> bytes:
+    """A record of a Parquet capture as a line of JSON, which replay reads."""
+    return to_line(parsed.wire) if parsed.wire is not None else json_text(parsed.value).encode()
 
 
 @lru_cache(maxsize=2)

@@ -459,8 +459,9 @@ def _native(protocol: str, parts: Parts, rows: Rows, chosen: Rows) -> Frame:
     """Messages that are no events; where only the context could tell (MQTT 3.1.1, bare NATS), one is doubtful."""
     frame = _frame(protocol, parts, rows, chosen, parts.content_type.doubtful, is_cloudevent=False)
     if protocol in ("MQTT/3.1.1", "NATS"):
-        hidden = pc.match_substring(pa.array(frame.payload, pa.binary()), b"specversion")
-        frame.doubtful |= mask_of(hidden)
+        payloads = pa.array(frame.payload, pa.binary())
+        for trace in (b"specversion", b"\\u"):
+            frame.doubtful |= mask_of(pc.match_substring(payloads, trace))
     return frame
 
 
