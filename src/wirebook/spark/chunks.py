@@ -6,7 +6,7 @@ The reader knows files and lines and no message; the engine knows messages and n
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -45,6 +45,15 @@ class Chunk:
         if self.problem is not None:
             return 1
         return len(self.numbers) if self.numbers is not None else 0
+
+    def only(self, chosen: npt.NDArray[np.bool_]) -> Chunk:
+        """These of the records alone."""
+        if self.problem is not None or self.numbers is None or chosen.all():
+            return self
+        kept = pa.array(np.flatnonzero(chosen), pa.int64())
+        lines = None if self.lines is None else self.lines.take(kept)
+        batch = None if self.batch is None else self.batch.take(kept)
+        return replace(self, lines=lines, batch=batch, numbers=self.numbers[chosen])
 
 
 @dataclass(frozen=True, slots=True)

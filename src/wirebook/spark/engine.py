@@ -37,7 +37,7 @@ from wirebook.spark.chunks import PROBLEM_OUTCOMES, Chunk, Landed
 from wirebook.spark.columnmatch import Matched, match_frame
 from wirebook.spark.columnrows import ColumnRows, by_content_type
 from wirebook.spark.events import frames_of
-from wirebook.spark.frames import Frame, Rows
+from wirebook.spark.frames import Frame, Mask, Rows
 from wirebook.spark.layout import DEAD_LETTER_SCHEMA, Layout, layout_of
 from wirebook.spark.rows import Origin, dead_letter, json_text, table_row
 
@@ -77,7 +77,10 @@ class Tally:
 
 
 class CatalogueEngine:
-    """Lands chunks by one catalogue. `endpoint` wins over the records' own; `columns` False uses the reference alone."""
+    """Lands chunks by one catalogue.
+
+    `endpoint` wins over the records' own; with `columns` False the reference does everything.
+    """
 
     def __init__(self, catalog: Catalog, *, endpoint: str | None = None, columns: bool = True) -> None:
         self.catalog = catalog
@@ -97,54 +100,46 @@ class CatalogueEngine:
             self._layouts[xid] = layout_of(definition, self.catalog.schema_of(definition))
         return self._layouts[xid]
 
+    def outcomes(self, chunk: Chunk) -> Iterator[tuple[Origin, Outcome | None]]:
+        """What each message of a chunk is, by the reference, in order; None for a record that holds no message."""
+        if chunk.problem is not None:
+            yield self._problem_outcome(chunk, chunk.problem)
+            return
+        for place, raw, messages in _messages(chunk):
+            origin = self._origin(chunk, place, raw)
+            if not messages:
+                yield origin, None
+            for received in messages:
+                yield origin, self.catalog.selector.select(received, self.endpoint)
+
     def land(self, chunk: Chunk) -> Landed:
         """The rows and dead letters of a chunk."""
         tally = Tally()
-        if chunk.problem is not None:
-            self._land_problem(chunk, chunk.problem, tally)
-        elif chunk.kind == "events":
-            self._land_events(chunk, tally)
-        elif chunk.batch is not None:
-            self._land_parquet(chunk, chunk.batch, tally)
-        else:
-            self._land_lines(chunk, tally)
+        settled = np.zeros(len(chunk), bool)
+        if self.columns and chunk.problem is None:
+            self._settle(chunk, tally, settled)
+        for origin, outcome in self.outcomes(chunk.only(~settled)):
+            self._add(outcome, origin, tally)
         return tally.landed()
 
-    def _land_problem(self, chunk: Chunk, problem: Problem, tally: Tally) -> None:
+    def _problem_outcome(self, chunk: Chunk, problem: Problem) -> tuple[Origin, Outcome]:
         """A chunk that stands for one dead letter."""
         raw = chunk.lines[0].as_py() if chunk.lines is not None and len(chunk.lines) else b""
         kind = PROBLEM_OUTCOMES.get(problem.code, "malformed")
         received = Received(protocol="", wire=None, kind="malformed", problems=(problem,))
-        outcome = Outcome(kind, received, problems=(problem,))
-        self._add(outcome, Origin(chunk.file, problem.line or 0, raw, self.catalog.fingerprint), tally)
+        origin = Origin(chunk.file, problem.line or 0, raw, self.catalog.fingerprint)
+        return origin, Outcome(kind, received, problems=(problem,))
 
-    # -- capture records --------------------------------------------------------------------------------------------
+    # -- columns ----------------------------------------------------------------------------------------------------
 
-    def _land_lines(self, chunk: Chunk, tally: Tally) -> None:
-        lines = [] if chunk.lines is None else chunk.lines.to_pylist()
-        records = decode_records(lines) if self.columns else [None] * len(lines)
-        for place in self._settle(chunk, records, tally):
-            self._land_record(self._origin(chunk, place, lines[place]), read_record(lines[place]), tally)
-
-    def _land_parquet(self, chunk: Chunk, batch: pa.RecordBatch, tally: Tally) -> None:
-        parsed = read_parquet_batch(batch)
-        records = [each.wire if self.columns else None for each in parsed]
-        for place in self._settle(chunk, records, tally):
-            self._land_record(self._origin(chunk, place, _raw(parsed[place])), received_of(parsed[place]), tally)
-
-    def _land_events(self, chunk: Chunk, tally: Tally) -> None:
-        for place, text in enumerate([] if chunk.lines is None else chunk.lines.to_pylist()):
-            self._land_record(self._origin(chunk, place, text), read_events(text), tally)
-
-    def _settle(self, chunk: Chunk, records: Sequence[AnyMessage | None], tally: Tally) -> list[int]:
-        """Land by columns what they are certain of; the places of the rest."""
-        settled = np.zeros(len(records), bool)
-        if self.columns and chunk.numbers is not None:
-            rows = ColumnRows(chunk.file, chunk.numbers, self.catalog.fingerprint, records)
-            for frame, matched in self._matches(records):
-                for places in self._land_columns(frame, matched, rows, tally):
-                    settled[places] = True
-        return np.flatnonzero(~settled).tolist()
+    def _settle(self, chunk: Chunk, tally: Tally, settled: Mask) -> None:
+        """Land by columns what they are certain of, and mark it in `settled`."""
+        assert chunk.numbers is not None
+        records = _records(chunk)
+        rows = ColumnRows(chunk.file, chunk.numbers, self.catalog.fingerprint, records)
+        for frame, matched in self._matches(records):
+            for places in self._land_columns(frame, matched, rows, tally):
+                settled[places] = True
 
     def _matches(self, records: Sequence[AnyMessage | None]) -> Iterator[tuple[Frame, Matched]]:
         selector = self.catalog.selector
@@ -178,13 +173,10 @@ class CatalogueEngine:
 
     # -- one message ------------------------------------------------------------------------------------------------
 
-    def _land_record(self, origin: Origin, messages: Sequence[Received], tally: Tally) -> None:
-        if not messages:
+    def _add(self, outcome: Outcome | None, origin: Origin, tally: Tally) -> None:
+        if outcome is None:
             tally.empty += 1
-        for received in messages:
-            self._add(self.catalog.selector.select(received, self.endpoint), origin, tally)
-
-    def _add(self, outcome: Outcome, origin: Origin, tally: Tally) -> None:
+            return
         tally.read += 1
         tally.outcomes[outcome.outcome] += 1
         if outcome.matched and outcome.definition is not None:
@@ -198,6 +190,26 @@ class CatalogueEngine:
     def _origin(self, chunk: Chunk, place: int, raw: bytes) -> Origin:
         assert chunk.numbers is not None
         return Origin(chunk.file, int(chunk.numbers[place]), raw, self.catalog.fingerprint)
+
+
+def _records(chunk: Chunk) -> list[AnyMessage | None]:
+    """The wire records of a chunk, None for what is left to the reference."""
+    if chunk.batch is not None:
+        return [parsed.wire if not parsed.problems else None for parsed in read_parquet_batch(chunk.batch)]
+    if chunk.kind == "events" or chunk.lines is None:
+        return [None] * len(chunk)
+    return decode_records(chunk.lines.to_pylist())
+
+
+def _messages(chunk: Chunk) -> Iterator[tuple[int, bytes, tuple[Received, ...]]]:
+    """Each record's place in the chunk, its raw bytes, and the messages in it."""
+    if chunk.batch is not None:
+        for place, parsed in enumerate(read_parquet_batch(chunk.batch)):
+            yield place, _raw(parsed), received_of(parsed)
+        return
+    read = read_events if chunk.kind == "events" else read_record
+    for place, line in enumerate(chunk.lines.to_pylist() if chunk.lines is not None else ()):
+        yield place, line, read(line)
 
 
 def _raw(parsed: Parsed) -> bytes:
