@@ -33,7 +33,7 @@ from wirebook.core.jsonvalue import JsonError, parse_json
 from wirebook.problems import Problem
 
 MAX_RECORD_BYTES: Final = 64 * 1024 * 1024
-MAX_UNKNOWN: Final = 10
+MAX_REPORTED: Final = 10
 _MEMBERS: Final = {cls: {f.encode_name: f.name for f in fields(cls)} for cls in (*CLASSES.values(), MqttProperties)}
 _FIELD: Final = {cls: {name.encode(): field for name, field in names.items()} for cls, names in _MEMBERS.items()}
 _decode = msgspec.json.Decoder(AnyMessage).decode
@@ -77,7 +77,7 @@ def record_of(value: dict[str, Any]) -> Parsed:
         wire = msgspec.convert({**value, "protocol": cls.protocol}, cls)
     except msgspec.ValidationError as error:
         return Parsed(None, (_explained(error, value),), value)
-    wrong = tuple(_wrong_amqp(wire)) if isinstance(wire, AmqpMessage) else ()
+    wrong = tuple(itertools.islice(_wrong_amqp(wire), MAX_REPORTED)) if isinstance(wire, AmqpMessage) else ()
     return Parsed(None, wrong, value) if wrong else Parsed(wire, tuple(_unknown(wire, value)), value)
 
 
@@ -193,7 +193,7 @@ def _unknown(wire: AnyMessage, value: dict[str, Any]) -> Iterator[Problem]:
 
 def _unknown_members(prefix: str, value: dict[str, Any], names: Sequence[str]) -> Iterator[Problem]:
     unknown = (name for name in value if name not in names)
-    for name in itertools.islice(unknown, MAX_UNKNOWN):
+    for name in itertools.islice(unknown, MAX_REPORTED):
         expected = f"one of {', '.join(names)}"
         yield Problem("unknown-member", slot=prefix + shown(name), expected=expected, actual=shown(value[name]))
 

@@ -71,7 +71,7 @@ class Parts:
             content_type=self.content_type,
             received=self.wire.received,
             endpoint=self.wire.endpoint,
-            problems=_bounded(event.problems),
+            problems=bounded(event.problems),
             index=index,
         )
 
@@ -197,7 +197,7 @@ def event_kind(problems: list[Problem]) -> Kind:
     return "malformed" if problems and any(p.severity is Severity.ERROR for p in problems) else "cloudevent"
 
 
-def _bounded(problems: list[Problem]) -> tuple[Problem, ...]:
+def bounded(problems: list[Problem]) -> tuple[Problem, ...]:
     """Not more than a report can use, the errors first then."""
     if len(problems) > MAX_PROBLEMS:
         problems = sorted(problems, key=lambda problem: problem.severity is not Severity.ERROR)[:MAX_PROBLEMS]

@@ -5,7 +5,7 @@ Spec: contracts.md#messages-lines-files; json-format.md
 
 from __future__ import annotations
 
-from wirebook.bindings.cloudevents import event_kind
+from wirebook.bindings.cloudevents import bounded, event_kind
 from wirebook.bindings.jsonevent import Event, NotAnEvent, read_batch, read_event
 from wirebook.bindings.received import CLOUDEVENTS, Mode, Received
 
@@ -34,6 +34,6 @@ def _received(event: Event, mode: Mode, index: int) -> Received:
         mode=mode,
         attributes=event.attributes,
         payload=event.payload,
-        problems=tuple(event.problems),
+        problems=bounded(event.problems),
         index=index,
     )

@@ -12,7 +12,7 @@ import msgspec
 
 from wirebook.bindings import amqp, http, kafka, mqtt, nats
 from wirebook.bindings.capture import Parsed, parse_record
-from wirebook.bindings.cloudevents import event_kind
+from wirebook.bindings.cloudevents import bounded, event_kind
 from wirebook.bindings.jsonevent import MANDATORY, MEDIA_TYPE, NotAnEvent, read_event
 from wirebook.bindings.received import Received
 from wirebook.bindings.wire import (
@@ -104,7 +104,7 @@ def as_structured(message: Received) -> Received | None:
         attributes=event.attributes,
         payload=event.payload,
         content_type=message.content_type or MEDIA_TYPE,
-        problems=(*message.problems, *event.problems),
+        problems=bounded([*message.problems, *event.problems]),
     )
 
 

@@ -1,0 +1,130 @@
+"""Input made to hurt: an answer, no traceback, and time that grows with the input and not faster."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import Callable
+
+import pytest
+
+from wirebook.bindings import (
+    capture,
+    decode_records,
+    jsonevent,
+    parse_record,
+    read_events,
+    read_message,
+    read_record,
+    slots,
+)
+from wirebook.bindings.http import normal_path, query_pairs
+from wirebook.bindings.percent import decode_value
+
+FOUR = {"specversion": "1.0", "id": "1", "source": "/s", "type": "a.b"}
+SECONDS = 3.0  # for inputs of about a megabyte: far above what they take, far below what a quadratic walk would
+
+
+def line(protocol: str, **members: object) -> bytes:
+    return json.dumps({"protocol": protocol, **members}, ensure_ascii=False).encode()
+
+
+def headers(prefix: str, **more: str) -> list[list[str]]:
+    return [[prefix + name, value] for name, value in {**FOUR, **more}.items()]
+
+
+MILLION = 10**6
+MANY = 10**5
+LINES: dict[str, Callable[[], bytes]] = {
+    "a header of a megabyte": lambda: line("HTTP", headers=headers("ce-", subject="x" * MILLION)),
+    "a megabyte of escapes": lambda: line("HTTP", headers=headers("ce-", subject="%41" * MILLION)),
+    "a megabyte of stray percents": lambda: line("HTTP", headers=headers("ce-", subject="%" * MILLION)),
+    "a quote that never closes": lambda: line("HTTP", headers=headers("ce-", subject='"' + "\\" * MILLION)),
+    "backslashes in quotes": lambda: line("HTTP", headers=headers("ce-", subject='"' + "\\a" * MILLION + '"')),
+    "many quotes": lambda: line("HTTP", headers=headers("ce-", subject='"' * MILLION)),
+    "a hundred thousand headers": lambda: line("HTTP", headers=headers("ce-") + [["X", "y"]] * MANY),
+    "a hundred thousand attributes": lambda: line("HTTP", headers=[[f"ce-{n}", "y"] for n in range(MANY)]),
+    "a hundred thousand bad names": lambda: line("HTTP", headers=headers("ce-") + [["ce-\u00e9", "y"]] * MANY),
+    "a hundred thousand repeats": lambda: line(
+        "KAFKA", headers=headers("ce_") + [["ce_id", str(n)] for n in range(MANY)]
+    ),
+    "a name of a megabyte": lambda: line("KAFKA", headers=headers("ce_", **{"x" * MILLION: "1"})),
+    "a content type of a megabyte": lambda: line("HTTP", headers=[["content-type", "application/cloudevents" * MANY]]),
+    "user properties": lambda: line("MQTT/5.0", user_properties=headers("") + [[f"p{n}", "1"] for n in range(MANY)]),
+    "application properties": lambda: line("AMQP/1.0", **{"application-properties": {f"p{n}": n for n in range(MANY)}}),
+    "typed values": lambda: line("AMQP/1.0", header={f"p{n}": {"timestamp": "x"} for n in range(MANY)}),
+    "unknown members": lambda: line("NATS", **{f"m{n}": n for n in range(MANY)}),
+    "a deep unknown member": lambda: b'{"protocol":"NATS","x":' + b"[" * MANY + b"]" * MANY + b"}",
+    "a deep section": lambda: b'{"protocol":"AMQP/1.0","header":' + b'{"a":' * MANY + b"1" + b"}" * MANY + b"}",
+    "brackets that never close": lambda: b'{"protocol":"NATS","x":' + b"[" * MILLION,
+    "nulls": lambda: b'{"protocol":"NATS"' + b',"data":null' * MANY + b"}",
+    "one member often": lambda: b'{"protocol":"NATS"' + b',"data":"a"' * MANY + b"}",
+    "blanks": lambda: b'{"protocol":"NATS","data"' + b" " * MILLION + b":1}",
+    "a long number": lambda: b'{"protocol":"KAFKA","offset":' + b"9" * MILLION + b"}",
+    "binary": lambda: bytes(range(256)) * 4000,
+    "broken base64": lambda: line("KAFKA", value={"base64": "A" * MILLION + "*"}),
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_lines(name: str) -> None:
+    text = LINES[name]()
+    start = time.perf_counter()
+    parsed = parse_record(text)
+    for message in read_record(text):
+        assert len(message.problems) <= 30
+        assert all(len(str(problem.to_dict())) < 5000 for problem in message.problems)
+    if parsed.wire is not None:
+        slots(parsed.wire)
+    assert decode_records([text, text])[0] in (None, parsed.wire)
+    assert time.perf_counter() - start < SECONDS
+
+
+BODIES: dict[str, Callable[[], bytes]] = {
+    "deep data": lambda: json.dumps(FOUR).encode()[:-1] + b',"data":' + b"[" * MANY + b"]" * MANY + b"}",
+    "many attributes": lambda: json.dumps(FOUR | {f"x{n}": {} for n in range(MANY)}).encode(),
+    "many repeats": lambda: json.dumps(FOUR).encode()[:-1] + b',"id":"2"' * MANY + b"}",
+    "broken base64": lambda: json.dumps(FOUR | {"data_base64": "A" * MILLION + "*"}).encode(),
+    "a long text": lambda: json.dumps(FOUR | {"data": "\u00e9" * MILLION}).encode(),
+    "lone surrogates": lambda: json.dumps(FOUR | {"data": "\ud800" * MANY}).encode(),
+    "a big number": lambda: json.dumps(FOUR).encode()[:-1] + b',"data":' + b"1" * MILLION + b"}",
+    "a batch": lambda: b"[" + b",".join([json.dumps(FOUR).encode()] * 20_000) + b"]",
+    "a batch of nothing": lambda: b"[" + b"0," * MANY + b"0]",
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize("media_type", ["application/cloudevents+json", "application/cloudevents-batch+json"])
+def test_bodies(name: str, media_type: str) -> None:
+    body = BODIES[name]()
+    record = line("HTTP", headers=[["content-type", media_type]], body={"base64": base64.b64encode(body).decode()})
+    start = time.perf_counter()
+    wire = parse_record(record).wire
+    assert wire is not None
+    for message in (*read_message(wire), *read_events(body)):
+        assert message.kind in ("cloudevent", "malformed")
+        assert len(message.problems) <= 20
+    assert time.perf_counter() - start < SECONDS
+
+
+def test_a_limit_on_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(capture, "MAX_RECORD_BYTES", 100)
+    text = line("NATS", data="x" * 100)
+    assert [problem.code for problem in parse_record(text).problems] == ["too-large"]
+    assert decode_records([text]) == [None]
+
+
+def test_a_limit_on_size_of_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jsonevent, "MAX_EVENT_BYTES", 50)
+    (message,) = read_events(json.dumps(FOUR).encode())
+    assert message.kind == "malformed"
+    assert [problem.code for problem in message.problems] == ["payload-too-large"]
+
+
+@pytest.mark.parametrize("walk", [decode_value, normal_path, query_pairs], ids=lambda walk: walk.__name__)
+def test_texts(walk: Callable[[str], object]) -> None:
+    start = time.perf_counter()
+    for text in ("%41" * MILLION, "%4" * MILLION, "&=" * MILLION, '"\\' * MILLION, "\u00e9" * MILLION, "%" * MILLION):
+        walk(text)
+    assert time.perf_counter() - start < 3 * SECONDS
