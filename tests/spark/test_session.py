@@ -24,6 +24,7 @@ assert session() is spark
 changed = {name for name in before.keys() | os.environ.keys() if before.get(name) != os.environ.get(name)}
 assert not {"JAVA_HOME", "WIREBOOK_JAVA", "SPARK_HOME", "PYSPARK_PYTHON"} & changed, changed
 (row,) = spark.range(7).coalesce(1).mapInArrow(batches, "python string, rows long").collect()
+print(spark.range(100_000).mapInArrow(lambda stream: stream, "id long").limit(1).count())  # ends its worker early
 print(row.python, row.rows, spark.conf.get("spark.sql.session.timeZone"), spark.sparkContext.master)
 """
 
@@ -33,4 +34,4 @@ def test_a_local_session_is_quiet_and_runs_this_python() -> None:
     environment = os.environ | {"SPARK_HOME": "/elsewhere", "PYSPARK_PYTHON": "/elsewhere/python"}
     done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=False)
     assert done.stderr == ""
-    assert done.stdout == f"{sys.executable} 7 UTC local[1]\n"
+    assert done.stdout == f"1\n{sys.executable} 7 UTC local[1]\n"

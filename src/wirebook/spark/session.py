@@ -39,7 +39,7 @@ def session(app_name: str = "wirebook", *, cores: int | None = None) -> SparkSes
     if any(name in os.environ for name in GIVEN):
         return builder.getOrCreate()
     with _environment(_local_environment(find_java())):
-        return builder.config(map=local_settings(cores)).getOrCreate()
+        return builder.config(map={**local_settings(cores)}).getOrCreate()
 
 
 def local_settings(cores: int | None = None) -> dict[str, str]:
@@ -55,6 +55,7 @@ def local_settings(cores: int | None = None) -> dict[str, str]:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(cores or os.cpu_count() or 2),
         "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.python.daemon.module": "wirebook.spark.daemon",
         "spark.python.unix.domain.socket.enabled": "true",
     }
 
