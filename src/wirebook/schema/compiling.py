@@ -7,15 +7,17 @@ from typing import Any
 
 from wirebook.core.jsonvalue import JsonError, parse_json
 from wirebook.problems import Problem
-from wirebook.schema.formats import JSON_SCHEMA, SchemaFormat, parse_format
+from wirebook.schema.formats import JSON_SCHEMA, JSON_STRUCTURE, parse_format
 from wirebook.schema.jsonschema import compile_json_schema
+from wirebook.schema.jsonstructure import compile_json_structure
 from wirebook.schema.reading import CompiledSchema, Options, Unsupported
+from wirebook.schema.source import Resolve, Source
 
-Resolve = Callable[[str], Any | None]
-Compiler = Callable[[SchemaFormat, Any, str | None, str, Resolve, Options], CompiledSchema | Unsupported]
+Compiler = Callable[[Source], CompiledSchema | Unsupported]
 
 COMPILERS: dict[str, Compiler] = {
     JSON_SCHEMA: compile_json_schema,
+    JSON_STRUCTURE: compile_json_structure,
 }
 DEFAULT = Options()
 ANONYMOUS = "wirebook:/inline"
@@ -50,7 +52,7 @@ def compile_schema(
     except JsonError as error:
         problem = Problem("schema-not-compilable", f"the schema is not JSON: {error}", slot="payload")
         return Unsupported(str(name), (problem,))
-    return compiler(name, parsed, fragment, base_uri, resolve, options)
+    return compiler(Source(name, parsed, fragment, base_uri, resolve, options))
 
 
 def _is_text(document: Any) -> bool:

@@ -134,7 +134,7 @@ def _document(xid: str, attributes: dict[str, Any]) -> Document:
 
 
 def _content(attributes: dict[str, Any]) -> Any:
-    """The schema itself: `schema` (any JSON value, or a text) or `schemabase64`; one that is elsewhere is None (D43)."""
+    """The schema itself: `schema` (any JSON value, or a text) or `schemabase64`; None if it is elsewhere (D43)."""
     for name in ("schema", "schemaobject", "schemastring"):
         if attributes.get(name) is not None:
             return attributes[name]

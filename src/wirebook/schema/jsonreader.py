@@ -48,7 +48,7 @@ class JsonReader:
     root: dict[str, Any]
     build: Build
     expected: Expected
-    limits: Limits = Limits()
+    limits: Limits
     fields: tuple[Field, ...] = field(init=False)
 
     def __post_init__(self) -> None:

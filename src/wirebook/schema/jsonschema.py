@@ -15,12 +15,10 @@ import jsonschema_rs as js
 
 from wirebook.core.pointers import resolve as resolve_pointer
 from wirebook.problems import Problem
-from wirebook.schema.formats import SchemaFormat
 from wirebook.schema.jsonreader import LINEAR, JsonReader, shown
 from wirebook.schema.jsonschema_columns import infer
-from wirebook.schema.reading import CompiledSchema, Options, Unsupported
-
-Resolve = Callable[[str], Any | None]
+from wirebook.schema.reading import CompiledSchema, Unsupported
+from wirebook.schema.source import Resolve, Source
 
 DRAFTS: dict[str, tuple[int, Any]] = {
     "draft-04": (js.Draft4, js.Draft4Validator),
@@ -51,21 +49,20 @@ def _draft_in(text: str) -> str | None:
     return _BY_DIGITS.get(words.replace("draft", "").strip("-/ ").replace("-", ""))
 
 
-def compile_json_schema(
-    name: SchemaFormat, document: Any, fragment: str | None, base_uri: str, resolve: Resolve, options: Options
-) -> CompiledSchema | Unsupported:
-    """A reader for `document`, or for the part of it that `fragment` (a JSON Pointer or an anchor) names."""
-    draft = draft_of(document, name.version)
+def compile_json_schema(source: Source) -> CompiledSchema | Unsupported:
+    """A reader for the document, or for the part of it that the fragment (a JSON Pointer or an anchor) names."""
+    document, fragment = source.document, source.fragment
+    draft = draft_of(document, source.format.version)
     label, (number, validator_class) = f"{FORMAT}/{draft}", DRAFTS[draft]
-    base = _base_of(document, base_uri)
-    retriever = _retriever(resolve)
+    base = _base_of(document, source.base_uri)
+    retriever = _retriever(source.resolve)
     root = {"$ref": f"{base}#{quote(pointer_in(document, fragment), safe='/~')}" if fragment else base}
 
     def build(schema: dict[str, Any]) -> Any:
         return validator_class(
             schema,
             registry=js.Registry([(base, document)], draft=number, retriever=retriever),
-            validate_formats=options.assert_formats,
+            validate_formats=source.options.assert_formats,
             pattern_options=LINEAR,
             offline=True,
         )
@@ -74,7 +71,7 @@ def compile_json_schema(
         registry = js.Registry([(base, document)], draft=number, retriever=retriever)
         _check_against_meta_schema(document, draft)
         resolver = registry.resolver(base)
-        reader = JsonReader(label, infer(root, resolver), root, build, expected, options.limits)
+        reader = JsonReader(label, infer(root, resolver), root, build, expected, source.options.limits)
         _ = reader.validator
     except (js.ValidationError, js.ReferencingError, ValueError, RecursionError, OverflowError) as error:
         return not_compilable(label, error)
@@ -124,7 +121,7 @@ def expected(error: js.ValidationError) -> dict[str, Any]:
     kind = error.kind
     described = kind.as_dict()
     values = list(described.values())
-    if kind.name == "additionalProperties" or kind.name == "falseSchema":
+    if kind.name in ("additionalProperties", "falseSchema"):
         return {kind.name: False}
     if kind.name in ("anyOf", "oneOf"):
         return {kind.name: f"{len(described['context'])} alternatives"}

@@ -14,8 +14,9 @@ from typing import Any
 
 import jsonschema_rs as js
 
+from wirebook.schema.combine import join, meet
 from wirebook.schema.leaves import BOOLEAN, DATE, INT64, JSON, NUMBER, TEXT, TIMESTAMP, WIDE_INTEGER
-from wirebook.schema.shapes import Leaf, List, Map, Shape, Struct
+from wirebook.schema.shapes import List, Map, Shape, Struct
 
 MAX_LEVELS = 32
 MAX_COLUMNS = 4000  # nodes in all; beyond, JSON text
@@ -152,45 +153,3 @@ def _excludes_null(schema: Any) -> bool:
 
 def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
-
-
-# -- combining --------------------------------------------------------------------------------------------------------
-
-
-def meet(one: Shape, other: Shape) -> Shape:
-    """The shape of values that lie as both say; JSON text says nothing."""
-    if one is JSON or other is JSON:
-        return other if one is JSON else one
-    if isinstance(one, Struct) and isinstance(other, Struct):
-        return _merge(one, other, meet, one.required | other.required)
-    if isinstance(one, List) and isinstance(other, List):
-        return List(meet(one.item, other.item))
-    return one if isinstance(one, type(other)) and not isinstance(one, Leaf) else _narrower(one, other)
-
-
-def _narrower(one: Shape, other: Shape) -> Shape:
-    """Of two scalars the one that says more: a timestamp is a string, an integer a number."""
-    wide = (TEXT, NUMBER)
-    return other if one in wide else one
-
-
-def join(one: Shape, other: Shape) -> Shape:
-    """The shape of values that lie as either says; JSON text where they have nothing in common."""
-    if one is other:
-        return one
-    if {id(one), id(other)} == {id(INT64), id(NUMBER)}:
-        return NUMBER
-    if isinstance(one, Struct) and isinstance(other, Struct):
-        return _merge(one, other, join, one.required & other.required)
-    if isinstance(one, List) and isinstance(other, List):
-        return List(join(one.item, other.item))
-    if isinstance(one, Map) and isinstance(other, Map):
-        return Map(join(one.values, other.values))
-    return JSON
-
-
-def _merge(one: Struct, other: Struct, combine: Any, required: frozenset[str]) -> Struct:
-    members = dict(one.members)
-    for name, shape in other.members.items():
-        members[name] = combine(members[name], shape) if name in members else shape
-    return Struct(members, required, {**(other.docs or {}), **(one.docs or {})})

@@ -9,7 +9,7 @@ from __future__ import annotations
 import binascii
 import re
 from datetime import UTC, date, datetime, timedelta, timezone
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any
 
 import msgspec
@@ -18,6 +18,7 @@ import pyarrow as pa
 from wirebook.schema.digits import integers_between
 from wirebook.schema.shapes import NOTHING, Cell, Leaf, json_text
 
+_CONTEXT = Context(prec=60)
 EXACT = 2**53  # every integer up to here is a 64-bit float
 INSTANT = pa.timestamp("us", tz="UTC")
 _INT_TEXT = re.compile(r"-?(?:0|[1-9][0-9]*)\Z")
@@ -92,6 +93,9 @@ WIDE_INTEGER = Leaf(
 
 def integer_text(low: int, high: int, arrow: pa.DataType) -> Leaf:
     """Integers written as JSON strings, from `low` to `high`; decimal types hold what 64 bits do not."""
+    if pa.types.is_decimal(arrow):
+        most = 10**arrow.precision - 1
+        low, high = max(low, -most), min(high, most)
 
     def cell(value: Any) -> Cell:
         if not isinstance(value, str) or len(value) > 40 or not _INT_TEXT.match(value):
@@ -121,9 +125,6 @@ def decimal_text(precision: int, scale: int) -> Leaf:
     fraction = f"(\\.[0-9]{{1,{scale}}})?" if scale else ""
     fits = {"type": ["string", "null"], "pattern": f"^-?{digits}{fraction}$"}
     return Leaf("decimal text", pa.decimal128(precision, scale), pa.string(), fits, cell)
-
-
-_CONTEXT = __import__("decimal").Context(prec=60)
 
 
 def _instant(value: Any) -> Cell:

@@ -12,7 +12,7 @@ UNSET = msgspec.UNSET
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """Shape: `raw` bytes, or None and a JSON `value`; `content_type` as the message states it, None when it has none."""
+    """Shape: `raw` bytes, or None and a JSON `value`; `content_type` as stated, None when it is not."""
 
     raw: bytes | None
     value: Any = UNSET

@@ -1,0 +1,94 @@
+"""JSON Structure: one document to a reader of payloads.
+
+The document is translated into JSON Schema, type by type, and read like one (jsonreader.py): the validator is native
+code and knows whole columns. The primitive types keep their names as URNs, so that errors speak of `int64`.
+
+Spec: draft-vasters-json-structure-core, -validation, -conditional-composition.
+Reading: the json-structure package decides where the texts leave room. Validation and composition keywords count when
+`$uses` names their extension or `$schema` is the extended or validation meta-schema; in a union of types only the types
+count, not the keywords beside them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jsonschema_rs as js
+
+from wirebook.core.pointers import resolve as resolve_pointer
+from wirebook.schema.jsonreader import LINEAR, JsonReader
+from wirebook.schema.jsonschema import expected as expected_by_json_schema
+from wirebook.schema.jsonschema import not_compilable
+from wirebook.schema.jsonstructure_columns import infer
+from wirebook.schema.jsonstructure_schema import DOCUMENT, UNION, StructureError, Translation
+from wirebook.schema.jsonstructure_types import URN
+from wirebook.schema.reading import CompiledSchema, Unsupported
+from wirebook.schema.source import Source
+
+LATEST = "draft-02"
+
+
+def compile_json_structure(source: Source) -> CompiledSchema | Unsupported:
+    """A reader for the document's root type, or for the type that the fragment (a JSON Pointer) names."""
+    label = f"JsonStructure/{source.format.version or LATEST}"
+    try:
+        pointer = root_pointer(source.document, source.fragment)
+        translation = Translation(source.document)
+        schema = translation.document(pointer)
+        expected = _Expected(schema, translation)
+
+        def build(wrapper: dict[str, Any]) -> Any:
+            return js.Draft202012Validator(
+                wrapper,
+                registry=js.Registry([(DOCUMENT, schema), *translation.resources()]),
+                formats=translation.formats,
+                validate_formats=True,
+                pattern_options=LINEAR,
+                offline=True,
+            )
+
+        shape = infer(source.document, pointer)
+        reader = JsonReader(label, shape, {"$ref": DOCUMENT}, build, expected, source.options.limits)
+        _ = reader.validator
+    except (StructureError, js.ValidationError, js.ReferencingError, ValueError, RecursionError) as error:
+        return not_compilable(label, error)
+    return reader
+
+
+def root_pointer(document: Any, fragment: str | None) -> str:
+    """The pointer of the type that payloads are of: what the fragment names, else `$root`, else the document.
+
+    Raises: StructureError
+    """
+    if not isinstance(document, dict):
+        raise StructureError("a JSON Structure document is an object")
+    if fragment:
+        candidates = [fragment if fragment.startswith("/") else f"/{fragment}", f"/definitions/{fragment}"]
+    elif "type" not in document and isinstance(document.get("$root"), str):
+        candidates = [document["$root"].removeprefix("#")]
+    else:
+        return ""
+    found = next((each for each in candidates if isinstance(resolve_pointer(document, each), dict)), None)
+    if found is None:
+        raise StructureError(f"'{candidates[0]}' leads nowhere")
+    return found
+
+
+class _Expected:
+    """What an error expects, in words of JSON Structure."""
+
+    def __init__(self, schema: dict[str, Any], translation: Translation) -> None:
+        self.schema, self.named = schema, translation.named
+
+    def __call__(self, error: js.ValidationError) -> Any:
+        location = error.absolute_keyword_location or ""
+        if location.startswith(URN) and not location.startswith(DOCUMENT):
+            types = location.removeprefix(URN).partition("#")[0].replace("%7C", "|").split("|")
+            return {"type": types[0] if len(types) == 1 else types}
+        if error.kind.name == "anyOf":
+            union = resolve_pointer(self.schema, location.partition("#")[2].rpartition("/")[0])
+            if isinstance(union, dict) and UNION in union:
+                return {"type": union[UNION]}
+        keyword = error.kind.as_dict()
+        text = keyword.get("pattern") or keyword.get("format")
+        return self.named.get(text) or expected_by_json_schema(error) if text else expected_by_json_schema(error)
