@@ -83,7 +83,7 @@ class _Expected:
     def __call__(self, error: js.ValidationError) -> Any:
         location = error.absolute_keyword_location or ""
         if location.startswith(URN) and not location.startswith(DOCUMENT):
-            types = location.removeprefix(URN).partition("#")[0].replace("%7C", "|").split("|")
+            types = location.removeprefix(URN).partition("#")[0].split(":")
             return {"type": types[0] if len(types) == 1 else types}
         if error.kind.name == "anyOf":
             union = resolve_pointer(self.schema, location.partition("#")[2].rpartition("/")[0])

@@ -105,7 +105,7 @@ class Translation:
         """The primitive types that the translation refers to."""
         return [(f"{URN}{name}", _primitive(name)) for name in sorted(self.used)]
 
-    # -- types ----------------------------------------------------------------------------------------------------------
+    # -- types --------------------------------------------------------------------------------------------------
 
     def schema(self, node: Any, *, root: bool = False) -> Node:
         """The JSON Schema of one type. Raises: StructureError."""
@@ -164,7 +164,7 @@ class Translation:
         names = [each for each in types if isinstance(each, str)]
         if len(names) == len(types) == 2 and "null" in names and set(names) <= PRIMITIVES.keys():
             other = names[1 - names.index("null")]
-            return self._primitive(f"{other}|null" if other != "null" else "null")
+            return self._primitive(f"{other}:null" if other != "null" else "null")
         branches = [self.schema(each if isinstance(each, dict) else {"type": each}) for each in types]
         return {"anyOf": branches, UNION: [each if isinstance(each, str) else _name(each) for each in types]}
 
@@ -224,7 +224,7 @@ class Translation:
         type_ = variant(self.source, node)
         return self.schema({**type_, "properties": {selector: {"type": "any"}, **mapping(type_, "properties")}})
 
-    # -- constraints ----------------------------------------------------------------------------------------------------
+    # -- constraints --------------------------------------------------------------------------------------------------
 
     def _constraints(self, node: Node) -> list[Node]:
         words: Node = {word: node[word] for word in ("const", "enum") if word in node}
@@ -280,7 +280,7 @@ def variant(document: Node, node: Any) -> Node:
 
 
 def _primitive(name: str) -> Node:
-    plain, _, null = name.partition("|")
+    plain, _, null = name.partition(":")
     schema = PRIMITIVES[plain].schema
     return schema | {"type": [schema["type"], "null"]} if null else schema
 
