@@ -1,0 +1,96 @@
+"""Templates: vectors, joint solving, round trips, and adversarial texts that only have to end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wirebook.message import uritemplate as t
+
+VECTORS = json.loads((Path(__file__).parent.parent / "vectors/message/templates.json").read_text())
+PLACES = {each.name: each for each in (t.TEXT, t.URI, t.PATH, t.QUERY, t.MQTT_TOPIC, t.NATS_SUBJECT)}
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=lambda v: f"{v['template']} ~ {v['text']}")
+def test_vector(vector: dict[str, Any]) -> None:
+    template = t.parse_template(vector["template"], PLACES[vector.get("place", "text")])
+    split = template.match(vector["text"])
+    found = None if split is None else {bound.name: bound.value for bound in split.bound}
+    assert found == vector["bindings"]
+    if "unique" in vector:
+        assert split is not None
+        assert split.unique is vector["unique"]
+
+
+def solved(*slots: tuple[str, str, t.Place]) -> t.Solution:
+    """Each slot is (template, text, place), named by its number."""
+    units = []
+    for number, (template, text, place) in enumerate(slots):
+        units += t.units_of(str(number), t.parse_template(template, place), text)
+    return t.solve(units)
+
+
+def test_another_slot_decides_an_ambiguous_split() -> None:
+    solution = solved(("{tenant}-{device}", "a-b-c", t.TEXT), ("{tenant}/{device}", "a-b/c", t.URI))
+    assert not solution.ambiguous
+    assert solution.bindings(["0", "1"]) == {"tenant": "a-b", "device": "c"}
+
+
+def test_remaining_freedom_is_flagged() -> None:
+    solution = solved(("{tenant}-{device}", "a-b-c", t.TEXT))
+    assert solution.ambiguous
+    assert solution.bindings(["0"]) == {"tenant": "a", "device": "b-c"}
+
+
+def test_one_name_two_values_is_a_conflict() -> None:
+    solution = solved(("{id}", "1", t.TEXT), ("x/{id}", "x/2", t.TEXT))
+    assert solution.conflict == t.Conflict("id", "0", "1", "1", "2")
+
+
+def test_values_compare_decoded_where_the_slot_is_a_uri() -> None:
+    solution = solved(("/t/{id}", "/t/a%20b", t.URI), ("{id}", "a b", t.TEXT))
+    assert solution.conflict is None
+    assert solution.bindings(["0", "1"]) == {"id": "a b"}
+
+
+def test_a_name_twice_in_one_value() -> None:
+    assert solved(("{a}-{a}", "x-x", t.TEXT)).conflict is None
+    assert solved(("{a}-{a}", "x-y", t.TEXT)).conflict is not None
+
+
+VALUES = st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1, max_size=20)
+
+
+@given(VALUES, VALUES)
+def test_an_embedded_uri_placeholder_comes_back(first: str, second: str) -> None:
+    template = t.parse_template("/a/{x}/b/{y}", t.URI)
+    split = template.match(template.expand({"x": first, "y": second}))
+    assert split is not None
+    assert {bound.name: bound.value for bound in split.bound} == {"x": first, "y": second}
+
+
+@given(
+    st.lists(st.sampled_from(["{a}", "{b}", "-", ".", "x", "/"]), min_size=1, max_size=12),
+    st.text("ab-./x", max_size=30),
+)
+def test_a_reading_rebuilds_its_text(parts: list[str], text: str) -> None:
+    template = t.parse_template("".join(parts))
+    split = template.match(text)
+    if split is None:
+        return
+    values = iter(bound.raw for bound in split.bound)
+    assert t.PLACEHOLDER.sub(lambda _: next(values), template.text) == text
+
+
+@pytest.mark.parametrize("char", ["-", "a", "%", "/", "-a"])
+def test_adversarial_texts_end(char: str) -> None:
+    template = t.parse_template("".join(f"{{p{number}}}-" for number in range(20)) + "z")
+    assert template.match(char * 10_000) is None
+    again = t.parse_template("".join(f"{{p{number}}}-" for number in range(20)) + "a")
+    again.match("-" * 10_000 + "a")
+    solved((again.text, "x-" * 5_000 + "a", t.TEXT), (again.text, "x-" * 5_000 + "a", t.TEXT))
