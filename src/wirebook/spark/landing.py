@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -49,11 +49,12 @@ BATCH_BYTES = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """The catalogue of a run: its fingerprint, the document that is pinned and shipped, the tables it makes."""
+    """The catalogue of a run: its fingerprint, the document that is pinned and shipped; `tables` gives, of the tables
+    that are named, those it has definitions for."""
 
     fingerprint: str
     document: bytes
-    tables: Tables
+    tables: Callable[[Collection[str]], Tables]
 
 
 class Runner(Protocol):
@@ -95,7 +96,8 @@ def land_files(landing: Landing, source: Path, catalogue: Catalogue, target: Tar
     with nullcontext() if landing.dry_run else target.locked():
         run = _Run(landing, target, catalogue)
         run.recover()
-        check_columns(target.tables(), catalogue.tables)
+        existing = target.tables()
+        check_columns(existing, catalogue.tables(existing))
         run.land(source)
     run.report.seconds = time.monotonic() - started
     return run.report

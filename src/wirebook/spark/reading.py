@@ -179,10 +179,10 @@ def _read_rows(unit: Unit, progress: Progress, sizes: Sizes) -> Iterator[Chunk]:
 def _row_batches(unit: Unit, sizes: Sizes) -> Iterator[pa.RecordBatch]:
     with pa.OSFile(unit.path) as handle:
         file = pq.ParquetFile(handle, pre_buffer=False, buffer_size=1 << 20)
-        groups = [file.metadata.row_group(i) for i in range(unit.start, unit.end)]
-        rows, size = sum(group.num_rows for group in groups), sum(group.total_byte_size for group in groups)
-        at_a_time = min(max(sizes.chunk * rows // max(size, 1), 1), MAX_ROWS)
-        yield from file.iter_batches(at_a_time, row_groups=range(unit.start, unit.end))
+        for i in range(unit.start, unit.end):  # one by one: damage in one group takes no row of another with it
+            group = file.metadata.row_group(i)
+            at_a_time = min(max(sizes.chunk * group.num_rows // max(group.total_byte_size, 1), 1), MAX_ROWS)
+            yield from file.iter_batches(at_a_time, row_groups=[i])
 
 
 _READERS: dict[str, Callable[[Unit, Progress, Sizes], Iterator[Chunk]]] = {
@@ -221,10 +221,12 @@ def _first_lines(path: bytes, codec: str, lines: int) -> Iterator[bytes]:
 def _first_rows(path: bytes, rows: int) -> Iterator[bytes]:
     try:
         with pa.OSFile(path) as handle:
-            for batch in pq.ParquetFile(handle).iter_batches(1024):
-                yield from (repr(row).encode() for row in batch.slice(0, rows).to_pylist())
-                rows -= min(rows, len(batch))
-                if not rows:
-                    return
+            file = pq.ParquetFile(handle)
+            for i in range(file.metadata.num_row_groups):
+                for batch in file.iter_batches(1024, row_groups=[i]):
+                    yield from (repr(row).encode() for row in batch.slice(0, rows).to_pylist())
+                    rows -= min(rows, len(batch))
+                    if not rows:
+                        return
     except ARROW_ERRORS:
         return

@@ -1,6 +1,6 @@
 """The target folder: batches are begun, committed and finished, one run at a time, whatever dies in between.
 
-A batch goes through: *begun* (its record says what will be read with which catalogue; nothing is read before), its files
+A batch goes through: *begun* (a record says what will be read with which catalogue; nothing is read before), its files
 are *staged*, *committed* (its manifest is there: the one moment that decides), its files are moved into their tables,
 *finished* (its begin record is gone). The ledger is the sum of all manifests.
 
@@ -168,7 +168,10 @@ class Target:
         form: TableFormat = FORMATS[manifest.format]
         for table, files in by_table(manifest.files):
             paths = [self.staging(manifest.batch) / file.path for file in files]
-            form.commit(self.root / table, manifest.batch, paths)
+            try:
+                form.commit(self.root / table, manifest.batch, paths)
+            except OSError as error:
+                raise WirebookError(_broken(self.root / table, error)) from error
             self.at("moved")
         if manifest.tables:
             self._save_tables({table.table: table for table in manifest.tables})
@@ -214,6 +217,10 @@ def _unwritable(root: Path, error: OSError) -> Problem:
     return Problem(code="unwritable-target", message=f"cannot write to '{root}': {error.strerror or error}")
 
 
+def _broken(path: Path, error: Exception) -> Problem:
+    return Problem(code="broken-target", file=str(path), message=f"cannot finish with '{path}': {error}")
+
+
 def _number(path: Path) -> int:
     return int(path.name.partition(".")[0])
 
@@ -223,9 +230,7 @@ def _load(path: Path, type_: type[T] | Any) -> T:
     try:
         return msgspec.json.decode(path.read_bytes(), type=type_)
     except (OSError, msgspec.DecodeError) as error:
-        raise WirebookError(
-            Problem(code="broken-target", file=str(path), message=f"cannot read '{path}': {error}")
-        ) from error
+        raise WirebookError(_broken(path, error)) from error
 
 
 def write_atomically(path: Path, data: bytes) -> None:

@@ -13,6 +13,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from wirebook.spark import sources
 from wirebook.spark.kinds import HEAD, is_whole, read_head, shape_of
 from wirebook.spark.ledger import Entry
 from wirebook.spark.lines import BLANKS, BOM, DEFAULT_SIZES
@@ -131,10 +132,10 @@ def _cut_lines(scan: Scan, first: Unit) -> Cut:
 
 
 def _line_starts(scan: Scan, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The first line start in each block, strictly between `start` and `end`, with its line number."""
+    """The first line start in each block behind the one of `start`, before `end`, with its line number."""
     newlines = 0
-    for block in scan.blocks:
-        if block.newlines and start < block.first + 1 < end:
+    for i, block in enumerate(scan.blocks):
+        if block.newlines and start < i * sources.BLOCK and block.first + 1 < end:
             yield block.first + 1, newlines + 2
         newlines += block.newlines
 

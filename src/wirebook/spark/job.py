@@ -1,0 +1,85 @@
+"""The main job: `land` for programs, notebooks and the command line alike.
+
+from wirebook.spark import land
+report = land(spark, "captures/", "catalogue.xreg.json", "tables/")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import orjson
+
+from wirebook.catalog import Catalog
+from wirebook.catalog.catalog import Source
+from wirebook.spark.checks import Tables
+from wirebook.spark.engine import CatalogueEngine, engine_for
+from wirebook.spark.landing import BATCH_BYTES, Catalogue, Landing, Watch, land_files
+from wirebook.spark.layout import table_name
+from wirebook.spark.report import Report
+from wirebook.spark.runner import SparkRunner
+from wirebook.spark.target import Target
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["Report", "land"]
+
+AnyPath = str | PathLike[str]
+AnyCatalog = Catalog | Source | list[Source] | tuple[Source, ...]
+
+
+def land(
+    spark: SparkSession | Callable[[], SparkSession],
+    source: AnyPath,
+    catalog: AnyCatalog,
+    to: AnyPath,
+    *,
+    endpoint: str | None = None,
+    dry_run: bool = False,
+    batch_bytes: int = BATCH_BYTES,
+    watch: Watch | None = None,
+) -> Report:
+    """Lands what is new in `source`, a file or a folder, as typed tables and dead letters in the folder `to`.
+
+    `spark` is a session of any kind, or what makes one when there is something to read. `catalog` is a catalogue, or
+    what `Catalog.load` takes. `endpoint` (an XID) wins over what records say. A `dry_run` counts and writes nothing.
+
+    Raises: WirebookError (unknown-endpoint, unreadable-file, columns-changed, target-locked, unwritable-target,
+    not-conserved, and what loading a catalogue raises). Files that changed are in the report's problems.
+    """
+    loaded = load_catalog(catalog)
+    if endpoint is not None:
+        loaded.check_endpoint(endpoint)
+    landing = Landing(
+        runner=SparkRunner(spark if callable(spark) else lambda: spark),
+        factory=engine_for,
+        endpoint=endpoint,
+        dry_run=dry_run,
+        batch_bytes=batch_bytes,
+        watch=watch,
+    )
+    return land_files(landing, Path(source), catalogue_of(loaded), Target(Path(to)))
+
+
+def load_catalog(catalog: AnyCatalog) -> Catalog:
+    """A catalogue as it is, or loaded from one source or several."""
+    if isinstance(catalog, Catalog):
+        return catalog
+    return Catalog.load(*catalog) if isinstance(catalog, list | tuple) else Catalog.load(catalog)
+
+
+def catalogue_of(catalog: Catalog) -> Catalogue:
+    """What a run needs of a catalogue."""
+    document = orjson.dumps(catalog.registry.document)
+    return Catalogue(catalog.fingerprint, document, lambda names: _tables(catalog, names))
+
+
+def _tables(catalog: Catalog, names: Collection[str]) -> Tables:
+    """The tables among `names` that the catalogue's definitions have. Cost: compiles the schemas of these only."""
+    engine = CatalogueEngine(catalog)
+    layouts = [engine.layout(xid) for xid in catalog.definitions if table_name(xid) in names]
+    return {layout.name: (layout.definition, layout.schema) for layout in layouts}

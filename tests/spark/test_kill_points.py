@@ -1,0 +1,151 @@
+"""A run that dies at each point of a commit, and runs again: every message once, in the batch's own catalogue.
+
+The process ends by `os._exit`: no handler, no cleaning up. scripts/kill_test.py kills real Spark runs at random.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from wirebook.spark.target import Manifest, Target
+
+HERE = Path(__file__).parent
+POINTS = ["locked", "pinned", "begun", "staged", "committed", "moved", "tabled", "finished"]
+DYING = 7
+
+PROGRAM = """
+import os, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from conftest import Bed
+bed = Bed.__new__(Bed)
+bed.__dict__.update(source=Path(sys.argv[2]) / "source", to=Path(sys.argv[2]) / "target")
+from conftest import Here, Landing, standin
+bed.runner = Here()
+bed.settings = Landing(runner=bed.runner, factory=standin.engine)
+deadly, countdown = sys.argv[3], int(sys.argv[4])
+def at(point):
+    global countdown
+    countdown -= point == deadly
+    if countdown < 0:
+        os._exit(7)
+bed.land(at=at, name="old", batch_bytes=1)
+"""
+
+
+def die(root: Path, point: str, times: int) -> int:
+    arguments = [str(HERE), str(root), point, str(times)]
+    environment = os.environ | {"STANDIN_DIE": "999" if point == "task" else ""}
+    return subprocess.run([sys.executable, "-c", PROGRAM, *arguments], env=environment, check=False).returncode
+
+
+def write(bed: Any) -> int:
+    """Two files, a batch each, with rows for two tables and the dead letters."""
+    for name in ("a", "b"):
+        records = [{"protocol": "X", "t": "ab"[i % 2], "n": f"{name}{i}"} for i in range(20)]
+        text = "".join(json.dumps(record) + "\n" for record in records)
+        bed.write(name, text.encode() + b"bad\n")
+    return 42
+
+
+def manifests(bed: Any) -> list[Manifest]:
+    return sorted(Target(bed.to).manifests(), key=lambda manifest: manifest.batch)
+
+
+@pytest.mark.parametrize(
+    ("point", "times"), [*((point, 0) for point in POINTS), *((point, 1) for point in ("begun", "staged", "moved"))]
+)
+def test_dying_at_a_point_loses_nothing_and_doubles_nothing(bed: Any, tmp_path: Path, point: str, times: int) -> None:
+    expected = write(bed)
+    assert die(tmp_path, point, times) == DYING
+    seen = len(bed.rows())
+    report = bed.land(name="new", batch_bytes=1)
+    bed.check_conserved(expected)
+    assert report.read == report.landed + report.dead_lettered
+    assert report.read + report.skipped == expected
+    assert seen <= report.skipped or point in ("moved",)
+    for manifest in manifests(bed):
+        pinned = begun_before(point, times) >= manifest.batch
+        assert manifest.catalogue == ("old" if pinned else "new")
+    assert (bed.land().read, bed.land().skipped) == (0, expected)
+    assert sorted(path.name for path in (bed.to / "_wirebook").iterdir()) == [
+        "batches",
+        "catalogues",
+        "lock",
+        "tables.json",
+    ]
+
+
+def begun_before(point: str, times: int) -> int:
+    """How many batches had been begun when a run died at a point for the (times + 1)-th time."""
+    if point in ("locked", "pinned"):
+        return times
+    if point == "moved":  # comes once for each of three tables
+        return 1
+    return times + 1
+
+
+def test_dying_in_a_task_and_again_in_its_second_attempt(bed: Any, tmp_path: Path) -> None:
+    write(bed)
+    bed.write("b", bed.source.joinpath("b").read_bytes() + b'{"protocol":"X","t":"a","n":999}\n')
+    for _ in range(2):
+        assert die(tmp_path, "task", 0) == 9
+        assert len(bed.rows()) == 21
+    assert list((bed.to / "_wirebook" / "staging").glob("*"))
+    report = bed.land(name="new")
+    assert (report.read, report.skipped) == (22, 21)
+    bed.check_conserved(43)
+
+
+def test_a_pinned_batch_leaves_out_a_file_that_changed_meanwhile(bed: Any, tmp_path: Path) -> None:
+    write(bed)
+    assert die(tmp_path, "staged", 0) == DYING
+    bed.write("a", b'{"protocol":"X","t":"a"}\n')
+    report = bed.land()
+    assert [problem.code for problem in report.problems] == ["source-changed"]
+    assert {row["_file"] for row in bed.rows()} == {"a", "b"}
+    assert report.read == 22
+
+
+def test_a_pinned_batch_finishes_the_source_it_began_with(bed: Any, tmp_path: Path) -> None:
+    write(bed)
+    assert die(tmp_path, "begun", 0) == DYING
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "c").write_bytes(b'{"protocol":"X","t":"a"}\n')
+    report = bed.land(other)
+    assert report.read == 22
+    assert {row["_file"] for row in bed.rows()} == {"a", "c"}
+
+
+def test_a_broken_manifest_is_said(bed: Any) -> None:
+    write(bed)
+    bed.land()
+    (bed.to / "_wirebook" / "batches" / "1.json").write_bytes(b"{")
+    with pytest.raises(Exception, match="broken-target"):
+        bed.land()
+
+
+def test_a_lost_file_is_said(bed: Any, tmp_path: Path) -> None:
+    write(bed)
+    assert die(tmp_path, "committed", 0) == DYING
+    for path in (bed.to / "_wirebook" / "staging").rglob("*.parquet"):
+        path.unlink()
+    with pytest.raises(Exception, match="broken-target"):
+        bed.land()
+
+
+def test_records_of_a_batch_are_public_json(bed: Any) -> None:
+    write(bed)
+    bed.land()
+    manifest = msgspec.json.decode((bed.to / "_wirebook" / "batches" / "1.json").read_bytes())
+    assert (manifest["read"], len(manifest["entries"])) == (42, 2)
+    assert manifest["entries"][0]["lines"] == 21

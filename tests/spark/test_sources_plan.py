@@ -1,0 +1,126 @@
+"""What is decided about files, as tables: kinds by content, what the ledger says, how units become tasks."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wirebook.spark import sources
+from wirebook.spark.kinds import Shape, first_value, form_of, is_whole, kind_of, shape_of
+from wirebook.spark.ledger import Entry, Seen, decide
+from wirebook.spark.plan import make_tasks
+from wirebook.spark.sources import list_files, scan_files
+from wirebook.spark.units import Unit
+
+VECTORS = Path(__file__).parents[1] / "vectors" / "land"
+
+
+def vectors(name: str) -> list[Any]:
+    cases = json.loads((VECTORS / f"{name}.json").read_bytes())
+    return [pytest.param(case, id=case["description"]) for case in cases]
+
+
+@pytest.mark.parametrize("case", vectors("decide"))
+def test_decide(case: dict[str, Any]) -> None:
+    known = case["known"] and Entry(file="a", digest="", **case["known"])
+    assert decide(known, Seen(**case["seen"])) == case["expected"]
+
+
+@pytest.mark.parametrize("case", vectors("kinds"))
+def test_kinds(case: dict[str, Any]) -> None:
+    text = case["text"].encode()
+    assert kind_of(text) == case["kind"]
+    assert (form_of(text) if case["kind"] == "events" else case["form"]) == case["form"]
+
+
+def test_shapes_by_content_and_not_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    text = b'{"specversion":"1.0"}\n'
+    packed = {"plain": text, "gzip": gzip.compress(text), "zstd": zstandard.compress(text)}
+    skippable = b"\x50\x2a\x4d\x18\x03\0\0\0abc"
+    for codec, data in [*packed.items(), ("zstd", skippable + packed["zstd"])]:
+        path.write_bytes(data)
+        assert shape_of(os.fsencode(path)) == Shape(codec, "events", "lines")
+    pq.write_table(pa.table({"a": [1]}), path)
+    assert shape_of(os.fsencode(path)) == Shape("parquet", "parquet", "rows")
+
+
+@pytest.mark.parametrize("text", [b'{"a":"' + b'\\"' * 500_000, b'{"' * 300_000, b"[" * 1_000_000, b'"' * 1_000_000])
+def test_hostile_heads_take_linear_time(text: bytes) -> None:
+    started = time.process_time()
+    first_value(text)
+    kind_of(text)
+    form_of(text + b"\n" + text)
+    assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        (b"{}", True), (b" [1, 2] \r", True), (b"12", True), (b"{", False), (b'{"a":1', False), (b"{}{}", False),
+        (b"", False), (b"[" * 100_000 + b"]" * 100_000, True), (b"[" * 100_000, False), (b"[1e999]", True), (b"\xff", False),
+    ],
+)  # fmt: skip
+def test_a_last_line_counts_if_it_is_one_whole_value(text: bytes, whole: bool) -> None:
+    assert is_whole(text) is whole
+
+
+def test_files_in_the_order_of_their_names(tmp_path: Path) -> None:
+    for name in ("b/c", "b.d", "a", "_no", ".no", "b/_no/x", "b/.no/x"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    (tmp_path / os.fsdecode(b"\xff")).touch()
+    (tmp_path / "b" / "round").symlink_to(tmp_path)
+    (tmp_path / "broken").symlink_to("nowhere")
+    os.mkfifo(tmp_path / "pipe")
+    assert [file.name for file in list_files(tmp_path).files] == ["\\xff", "a", "b.d", "b/c"]
+    assert [file.name for file in list_files(tmp_path / "b" / "c").files] == ["c"]
+
+
+@given(data=st.binary(max_size=100).map(lambda data: data.replace(b"\x01", b"\n")), at=st.integers(0, 100))
+def test_a_scan_knows_the_digest_and_the_lines_of_every_prefix(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes, at: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sources, "BLOCK", 7)
+        path = tmp_path_factory.getbasetemp() / "scanned"
+        path.write_bytes(data)
+        (scan,) = scan_files(list_files(path).files)
+        at = min(at, len(data))
+        assert scan.newlines_before(at) == data[:at].count(b"\n")
+        assert scan.end_of_lines == data.rfind(b"\n") + 1
+        path.write_bytes(data[:at])
+        (short,) = scan_files(list_files(path).files)
+        path.write_bytes(data)
+        assert scan.prefix_digest(at) == short.digest
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 1 << 24)), min_size=1, max_size=40), st.integers(1, 8))
+def test_tasks_hold_every_unit_once_and_in_order(sizes: list[tuple[int, int]], parallelism: int) -> None:
+    units, ends = [], [0, 0, 0, 0]
+    for file, weight in sorted(sizes):
+        start, ends[file] = ends[file], ends[file] + weight
+        units.append(Unit(file=f"{file}", path=b"", start=start, end=ends[file], weight=weight))
+    tasks = make_tasks(units, parallelism)
+    assert len(tasks) <= parallelism
+    assert all(tasks)
+    merged = [unit for task in tasks for unit in task]
+    assert sum(unit.weight for unit in merged) == sum(unit.weight for unit in units)
+    for before, unit in pairwise(merged):
+        assert unit.start == (before.end if unit.file == before.file else 0)
+    target = sum(unit.weight for unit in units) / len(tasks)
+    assert max(sum(unit.weight for unit in task) for task in tasks) <= target + max(unit.weight for unit in units) + (
+        1 << 21
+    )

@@ -1,0 +1,376 @@
+"""Landing files of every kind, again and again: what is new lands once, what is not is skipped, what is bad is said."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import zstandard
+
+from wirebook.problems import WirebookError
+from wirebook.spark.lines import Sizes
+from wirebook.spark.report import Report
+
+HEAD = b'{"protocol":"X","t":"a"}\n'
+
+
+def lines(count: int, first: int = 1, table: str = "a", pad: int = 0) -> bytes:
+    return b"".join(
+        b'{"protocol":"X","t":"%s","n":%d,"p":"%s"}\n' % (table.encode(), first + i, b"x" * pad) for i in range(count)
+    )
+
+
+def counts(report: Report) -> tuple[int, int, int, int]:
+    return report.read, report.landed, report.dead_lettered, report.skipped
+
+
+def codes(report: Report) -> list[str]:
+    return [problem.code for problem in report.problems]
+
+
+def test_lines_land_in_their_tables(bed: Any) -> None:
+    bed.write("one.jsonl", lines(3) + b"\n  \nnot json\r\n" + lines(2, 4, "b"))
+    bed.write("more/two", lines(1))
+    bed.write("_hidden", lines(1))
+    bed.write(".git/config", lines(1))
+    report = bed.land()
+    assert counts(report) == (7, 6, 1, 0)
+    assert bed.places("a") == [("more/two", 1), ("one.jsonl", 1), ("one.jsonl", 2), ("one.jsonl", 3)]
+    assert bed.places("b") == [("one.jsonl", 7), ("one.jsonl", 8)]
+    assert [(row["_line"], row["raw"]) for row in bed.rows("dead_letters")] == [(6, b"not json")]
+    assert report.closing_line() == {
+        "read": 7,
+        "landed": 6,
+        "dead_lettered": 1,
+        "skipped": 0,
+        "empty": 0,
+        "tables": {
+            "a": {"definition": "/messagegroups/g/messages/a", "rows": 4},
+            "b": {"definition": "/messagegroups/g/messages/b", "rows": 2},
+        },
+        "outcomes": {"malformed": 1, "matched": 6},
+    }
+
+
+def test_a_second_run_lands_nothing(bed: Any) -> None:
+    bed.write("a", lines(3) + b'{"protocol":"X","t":"b","x":0}\n{"protocol":"X","t":"b","x":3}\n')
+    assert bed.land().empty == 1
+    report = bed.land()
+    assert counts(report) == (0, 0, 0, 6)
+    assert len(bed.runner.tasks) == 1
+    bed.check_conserved(6)
+
+
+def test_only_what_is_new_lands(bed: Any) -> None:
+    path = bed.write("a", lines(3))
+    bed.land()
+    path.write_bytes(path.read_bytes() + lines(2, 4))
+    bed.write("b", lines(1, 100))
+    assert counts(bed.land()) == (3, 3, 0, 3)
+    assert bed.places() == [("a", 1), ("a", 2), ("a", 3), ("a", 4), ("a", 5), ("b", 1)]
+    assert counts(bed.land()) == (0, 0, 0, 6)
+
+
+def test_a_changed_file_is_an_error_and_the_rest_lands(bed: Any) -> None:
+    path = bed.write("a", lines(3))
+    bed.land()
+    path.write_bytes(lines(5, 50))
+    bed.write("b", lines(2))
+    report = bed.land()
+    assert codes(report) == ["source-changed"]
+    assert report.problems[0].file == "a"
+    assert report.has_errors
+    assert counts(report) == (2, 2, 0, 0)
+    bed.check_conserved(5)
+
+
+def test_a_file_that_got_shorter_has_changed(bed: Any) -> None:
+    path = bed.write("a", lines(3))
+    bed.land()
+    path.write_bytes(lines(2))
+    assert codes(bed.land()) == ["source-changed"]
+
+
+def test_a_copy_is_skipped_until_it_grows(bed: Any) -> None:
+    bed.write("a", lines(3))
+    bed.write("b", lines(3))
+    report = bed.land()
+    assert (*counts(report), report.skipped_files) == (3, 3, 0, 3, 1)
+    copy = bed.write("0", lines(3))
+    assert counts(bed.land()) == (0, 0, 0, 9)
+    copy.write_bytes(lines(3) + lines(1, 9))
+    assert counts(bed.land()) == (1, 1, 0, 9)
+    assert ("0", 4) in bed.places()
+
+
+def test_an_unfinished_last_line_lands_once_when_it_is_finished(bed: Any) -> None:
+    whole = lines(3)
+    path = bed.write("a", whole[:-20])
+    report = bed.land()
+    assert (codes(report), report.problems[0].line, report.has_errors) == (["unfinished-line"], 3, False)
+    assert counts(report) == (2, 2, 0, 0)
+    path.write_bytes(whole[:-10])
+    assert counts(bed.land()) == (0, 0, 0, 2)
+    path.write_bytes(whole[:-1])
+    assert counts(bed.land()) == (1, 1, 0, 2)
+    path.write_bytes(whole)
+    assert counts(bed.land()) == (0, 0, 0, 3)
+    path.write_bytes(whole + b"\n" + lines(1, 9))
+    assert counts(bed.land()) == (1, 1, 0, 3)
+    assert bed.places() == [("a", 1), ("a", 2), ("a", 3), ("a", 5)]
+
+
+def test_a_line_that_landed_without_its_end_and_went_on_has_changed(bed: Any) -> None:
+    path = bed.write("a", lines(3)[:-1])
+    bed.land()
+    path.write_bytes(lines(3)[:-1] + b"{}\n")
+    assert codes(bed.land()) == ["source-changed"]
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
+def test_a_compressed_file_that_was_cut_lands_its_rest_when_it_is_whole(bed: Any, pack: Any) -> None:
+    import random
+
+    rng = random.Random(1)
+    text = b"".join(b'{"protocol":"X","t":"a","n":"%x"}\n' % rng.getrandbits(4000) for _ in range(2000))
+    whole = pack(text)
+    path = bed.write("a", whole[: len(whole) // 2])
+    report = bed.land()
+    (notice,) = bed.rows("dead_letters")
+    assert (notice["outcome"], notice["reason"]) == ("malformed", "truncated-file")
+    assert notice["_line"] == report.landed + 1
+    assert 0 < report.landed < 2000
+    assert text.split(b"\n")[report.landed].startswith(notice["raw"])
+    assert counts(bed.land()) == (0, 0, 0, report.landed)
+    path.write_bytes(whole)
+    assert counts(bed.land()) == (2000 - report.landed, 2000 - report.landed, 0, report.landed)
+    assert bed.places("a") == [("a", n) for n in range(1, 2001)]
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
+def test_a_cut_file_may_come_back_packed_otherwise_but_not_with_other_content(bed: Any, pack: Any) -> None:
+    import random
+
+    rng = random.Random(1)
+    text = b"".join(b'{"protocol":"X","t":"a","n":"%x"}\n' % rng.getrandbits(4000) for _ in range(2000))
+    whole = pack(text)
+    path = bed.write("a", whole[: len(whole) // 2])
+    landed = bed.land().landed
+    path.write_bytes(pack(b"x" + text))
+    assert codes(bed.land()) == ["source-changed"]
+    path.write_bytes(pack(text, 1))
+    assert counts(bed.land()) == (2000 - landed, 2000 - landed, 0, landed)
+
+
+def test_damage_in_a_compressed_file(bed: Any) -> None:
+    bed.write("a.gz", gzip.compress(lines(3)) + b"rubbish")
+    bed.write("b.gz", gzip.compress(lines(3, 7)) + gzip.compress(lines(2, 20)) + b"\0" * 100)
+    report = bed.land()
+    assert counts(report) == (9, 8, 1, 0)
+    assert [(row["_file"], row["_line"]) for row in bed.rows("dead_letters")] == [("a.gz", 4)]
+
+
+def test_a_compressed_file_grows_by_members(bed: Any) -> None:
+    path = bed.write("a.gz", gzip.compress(lines(3)) + gzip.compress(lines(1, 4)[:-1]))
+    assert counts(bed.land()) == (4, 4, 0, 0)
+    path.write_bytes(path.read_bytes() + gzip.compress(b"\n" + lines(2, 5)))
+    assert counts(bed.land()) == (2, 2, 0, 4)
+    assert bed.places() == [("a.gz", n) for n in range(1, 7)]
+    path.write_bytes(path.read_bytes() + gzip.compress(lines(1, 7)[:-1]))
+    bed.land()
+    path.write_bytes(path.read_bytes() + gzip.compress(b"x\n"))
+    assert codes(bed.land()) == ["source-changed"]
+
+
+def parquet(path: Path, rows: int, group: int) -> None:
+    table = pa.table({"protocol": ["X"] * rows, "t": ["a"] * rows, "n": range(rows), "body": [b"\xff"] * rows})
+    pq.write_table(table, path, row_group_size=group)
+
+
+def test_parquet_is_cut_at_row_groups(bed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wirebook.spark.plan.MIN_TASK", 1)
+    parquet(bed.source / "p", 1000, 300)
+    assert counts(bed.land()) == (1000, 1000, 0, 0)
+    assert [[(unit.start, unit.end) for unit in task] for task in bed.runner.tasks[0]] == [[(0, 1)], [(1, 3)], [(3, 4)]]
+    assert bed.places() == [("p", n) for n in range(1, 1001)]
+
+
+def test_parquet_without_its_end_lands_when_it_is_whole(bed: Any) -> None:
+    parquet(bed.source / "p", 1000, 300)
+    whole = (bed.source / "p").read_bytes()
+    bed.write("p", whole[:-100])
+    assert counts(bed.land()) == (1, 0, 1, 0)
+    assert [(row["_line"], row["reason"]) for row in bed.rows()] == [(1, "truncated-file")]
+    assert counts(bed.land()) == (0, 0, 0, 0)
+    bed.write("p", whole)
+    assert counts(bed.land()) == (1000, 1000, 0, 0)
+
+
+def test_damage_in_the_middle_of_parquet(bed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wirebook.spark.plan.MIN_TASK", 1)
+    parquet(bed.source / "p", 1000, 300)
+    whole = (bed.source / "p").read_bytes()
+    group = pq.read_metadata(bed.source / "p").row_group(1).column(0)
+    start = group.dictionary_page_offset
+    bed.write("p", whole[:start] + b"\xff" * 40 + whole[start + 40 :])
+    assert counts(bed.land()) == (301, 300, 1, 0)
+    assert len(bed.runner.tasks) == 2
+    assert counts(bed.land()) == (0, 0, 0, 300)
+    bed.write("p", whole)
+    assert counts(bed.land()) == (700, 700, 0, 300)
+    assert bed.places("a") == [("p", n) for n in range(1, 1001)]
+
+
+def test_a_large_file_is_cut_at_line_starts(bed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wirebook.spark.sources.BLOCK", 1 << 12)
+    monkeypatch.setattr("wirebook.spark.plan.MIN_TASK", 1)
+    bed.write("a", b"\xef\xbb\xbf\r\n\n" + lines(1000, pad=9) + lines(1, 1001)[:-1])
+    report = bed.land(batch_bytes=1 << 14, sizes=Sizes(chunk=1 << 10))
+    assert counts(report) == (1001, 1001, 0, 0)
+    assert report.batches > 2
+    assert max(len(tasks) for tasks in bed.runner.tasks) == 3
+    assert bed.places() == [("a", n) for n in range(3, 1004)]
+    assert counts(bed.land()) == (0, 0, 0, 1001)
+
+
+def test_events_of_every_form(bed: Any) -> None:
+    event = {"specversion": "1.0", "t": "a"}
+    bed.write("one", b"\n\n " + json.dumps(event, indent=2).encode())
+    bed.write("array", json.dumps([event], indent=2).encode())
+    bed.write("lines", (json.dumps(event) + "\n").encode() * 3)
+    bed.write("broken", b'{"specversion":"1.0","t":\n' + (json.dumps(event) + "\n").encode())
+    bed.write("cut", json.dumps(event | {"n": 1}, indent=2).encode()[:-2])
+    bed.land()
+    assert bed.places("a") == [("broken", 2), ("lines", 1), ("lines", 2), ("lines", 3), ("one", 3)]
+    dead = [(row["_file"], row["_line"], row["reason"]) for row in bed.rows("dead_letters")]
+    assert dead == [("array", 1, "malformed-record"), ("broken", 1, "malformed-record"), ("cut", 1, "truncated-file")]
+    bed.write("cut", json.dumps(event | {"n": 1}, indent=2).encode())
+    assert counts(bed.land())[:3] == (1, 1, 0)
+
+
+def test_a_line_over_the_limit_is_one_dead_letter(bed: Any) -> None:
+    bed.write("a", lines(2) + b"x" * 100_000 + b"\n" + lines(2, 3))
+    report = bed.land(sizes=Sizes(chunk=1 << 10, line=1 << 14, kept=10))
+    assert counts(report) == (5, 4, 1, 0)
+    assert [(row["_line"], row["raw"], row["outcome"]) for row in bed.rows("dead_letters")] == [
+        (3, b"x" * 10, "oversized")
+    ]
+
+
+def test_an_unreadable_file_is_said_once_and_lands_when_it_can_be_read(
+    bed: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import wirebook.spark.sources as sources
+
+    bed.write("a", lines(3))
+    with monkeypatch.context() as patch:
+        patch.setattr(sources, "identity_of", _refuse)
+        assert counts(bed.land()) == (1, 0, 1, 0)
+        assert counts(bed.land()) == (0, 0, 0, 0)
+    assert [(row["_line"], row["reason"]) for row in bed.rows()] == [(1, "unreadable-file")]
+    assert counts(bed.land()) == (3, 3, 0, 0)
+
+
+def _refuse(path: bytes) -> tuple[int, ...]:
+    raise PermissionError(13, "Permission denied", path)
+
+
+def test_a_file_that_changes_while_it_is_read_is_left_out(bed: Any) -> None:
+    bed.write("a", lines(3))
+    bed.write("b", lines(3, 10))
+    bed.runner._before = lambda: bed.write("a", lines(4, 90))
+    report = bed.land()
+    assert codes(report) == ["source-changed"]
+    assert counts(report) == (3, 3, 0, 0)
+    assert bed.places() == [("b", 1), ("b", 2), ("b", 3)]
+
+
+def test_a_file_that_grows_while_it_is_read_lands_as_it_was(bed: Any) -> None:
+    path = bed.write("a", lines(3))
+    bed.runner._before = lambda: path.write_bytes(lines(5))
+    assert counts(bed.land()) == (3, 3, 0, 0)
+    assert counts(bed.land()) == (2, 2, 0, 3)
+
+
+def test_a_dry_run_counts_and_writes_nothing(bed: Any) -> None:
+    bed.write("a", lines(3) + b"bad\n")
+    report = bed.land(dry_run=True)
+    assert (*counts(report), report.tables()["a"]["rows"]) == (4, 3, 1, 0, 3)
+    assert not bed.to.exists()
+    bed.land()
+    before = sorted(bed.to.rglob("*"))
+    assert counts(bed.land(dry_run=True)) == (0, 0, 0, 4)
+    assert sorted(bed.to.rglob("*")) == before
+
+
+def test_a_target_inside_its_source(bed: Any) -> None:
+    bed.write("a", lines(3))
+    bed.to = bed.source / "tables"
+    bed.land()
+    assert counts(bed.land()) == (0, 0, 0, 3)
+
+
+def test_other_columns_stop_the_run_before_anything_is_read(bed: Any) -> None:
+    bed.write("a", lines(3))
+    bed.land()
+    bed.write("b", lines(3, 4))
+    schema = pa.schema([("_file", pa.string()), ("_line", pa.int32()), ("new", pa.string())])
+    with pytest.raises(WirebookError) as raised:
+        bed.land(tables={"a": ("/messagegroups/g/messages/a", schema)})
+    assert {problem.code for problem in raised.value.problems} == {"columns-changed"}
+    said = [problem.message for problem in raised.value.problems]
+    assert said[0] == "table 'a': column '_line' is 'int64', and the definition now makes it 'int32'"
+    assert said[-1] == "table 'a': column 'new' is absent, and the definition now makes it 'string'"
+    assert len(bed.runner.tasks) == 1
+
+
+def test_one_run_at_a_time(bed: Any) -> None:
+    bed.write("a", lines(3))
+    refused: list[str] = []
+
+    def second(point: str) -> None:
+        if point == "begun":
+            with pytest.raises(WirebookError) as raised:
+                bed.land()
+            refused.extend(problem.code for problem in raised.value.problems)
+
+    bed.land(at=second)
+    assert refused == ["target-locked"]
+    bed.check_conserved(3)
+
+
+def test_no_such_source(bed: Any) -> None:
+    with pytest.raises(WirebookError) as raised:
+        bed.land(bed.source / "nothing")
+    assert [problem.code for problem in raised.value.problems] == ["unreadable-file"]
+
+
+def test_a_single_file_has_its_own_name(bed: Any) -> None:
+    bed.land(bed.write("deep/_a.jsonl", lines(1)))
+    assert bed.places() == [("_a.jsonl", 1)]
+
+
+def test_a_target_that_cannot_be_written(bed: Any) -> None:
+    bed.write("a", lines(1))
+    bed.to.write_bytes(b"")
+    with pytest.raises(WirebookError) as raised:
+        bed.land()
+    assert [problem.code for problem in raised.value.problems] == ["unwritable-target"]
+
+
+def test_tables_json_says_what_is_there(bed: Any) -> None:
+    bed.write("a", lines(1) + lines(1, 1, "b") + b"bad\n")
+    bed.land()
+    tables = json.loads((bed.to / "_wirebook" / "tables.json").read_bytes())
+    assert [(table["table"], table["xid"]) for table in tables] == [
+        ("a", "/messagegroups/g/messages/a"),
+        ("b", "/messagegroups/g/messages/b"),
+        ("dead_letters", None),
+    ]
+    assert tables[0]["columns"] == {"_file": "string", "_line": "int64", "_index": "int32", "text": "large_binary"}
+    assert sorted(path.name for path in bed.to.iterdir()) == ["_wirebook", "a", "b", "dead_letters"]
