@@ -56,6 +56,11 @@ class Constraint:
         return self.valued or self.template is not None
 
     @property
+    def implies_presence(self) -> bool:
+        """Must the property be there because a value is given (D1)? Not the time, whose value is a default."""
+        return self.fixed and (self.slot.section, self.slot.name) != (ENVELOPE, "time")
+
+    @property
     def typed(self) -> bool:
         return self.type not in ("any", "string", "ascii", "uritemplate")
 
@@ -64,14 +69,16 @@ class Constraint:
 class Entries:
     """The declared entries of one name in a section whose names repeat (headers, query, user properties).
 
-    `each`: every entry needs an instance of its own (D30, D32); otherwise any instance satisfies (D33). Literal
-    entries come first, then templates, then the rest (D18).
+    `each`: every entry needs an instance of its own (D30, D32); otherwise any instance satisfies (D33). `lists`: a
+    line may be a comma-separated list of instances (D30). Literal entries come first, then templates, then the rest
+    (D18).
     """
 
     section: str
     name: str
     entries: tuple[Constraint, ...]
     each: bool
+    lists: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,8 +158,11 @@ def constraint_of(slot: Slot, kind: SlotKind, declaration: Any) -> Constraint:
         return constraint
     if kind.place is PATH and isinstance(value, str):
         value = _normal_path(value)
+    if slot.label == "protocoloptions.method" and isinstance(value, str):
+        value = value.upper()
     constraint = replace(constraint, declared=value)
-    if isinstance(value, str) and type_ != "binary" and has_placeholder(value):
+    is_template_type = type_ in TEMPLATE_TYPES or fields.get("type") is None  # D15
+    if isinstance(value, str) and is_template_type and has_placeholder(value):
         return replace(constraint, template=parse_template(value, kind.place))
     return _with_literal(constraint, value)
 
@@ -211,7 +221,7 @@ def _content_type(
     constraint = constraint_of(slot, kind, declared)
     if constraint.media_type and constraint.media_type.is_cloudevents:
         yield replace(constraint, slot=Slot(BARE, "wire-content-type", "datacontenttype"))
-    elif not any(each.slot.name == "datacontenttype" and each.fixed for each in metadata):
+    elif not any(each.media_type == constraint.media_type for each in metadata if each.media_type):
         yield constraint
 
 
@@ -297,7 +307,8 @@ def _entries(kin: str, section: str, declared: Any) -> Iterator[Entries]:
         grouped.setdefault(name, []).append(constraint)
     each = section != "query" and kin != "KAFKA"
     for name, constraints in grouped.items():
-        yield Entries(section, name, tuple(sorted(constraints, key=_entry_order)), each)
+        lists = (kin, section) == ("HTTP", "headers") and name != "set-cookie"
+        yield Entries(section, name, tuple(sorted(constraints, key=_entry_order)), each, lists)
 
 
 def _entry_order(constraint: Constraint) -> int:

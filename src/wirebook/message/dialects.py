@@ -62,11 +62,11 @@ def normalise_meta(entity: Entity, roots: Roots) -> None:
     """`xref` and what 0.5 wrote beside the resource belong in `meta`; `xref` is an XID."""
     moved = (*names.META_NAMES, "epoch") if entity.old else names.META_NAMES
     present = [name for name in moved if name in entity.values]
+    if present:
+        entity.values.setdefault("meta", {})
     meta = entity.inner("meta")
-    if meta is None and present:
-        meta = entity.values["meta"] = {}
     for name in present:
-        _move_into(entity, meta or {}, name)
+        _move_into(entity, meta, name)
     for name in names.SERVER_META_NAMES:
         entity.drop(name, "it is the server's to say", "server-attribute")
     drop_server_attributes(entity)
@@ -74,7 +74,9 @@ def normalise_meta(entity: Entity, roots: Roots) -> None:
         normalise_reference(entity, meta, "xref", entity.at("meta", "xref"), roots)
 
 
-def _move_into(entity: Entity, meta: dict[str, Any], name: str) -> None:
+def _move_into(entity: Entity, meta: dict[str, Any] | None, name: str) -> None:
+    if meta is None:
+        return
     source, target = entity.log.source_of(entity.at(name)), entity.at("meta", name)
     value = entity.values.pop(name)
     if meta.setdefault(name, value) != value:
@@ -184,6 +186,7 @@ def _normalise_version_identity(entity: Entity, key: str) -> None:
     message_id = entity.xid.split("/")[4]
     if "id" in entity.values and entity.values["id"] == message_id:
         entity.rename("id", "messageid", "old-id-name")
+        entity.values.setdefault("versionid", key)
     normalise_identity(entity, "versionid", key)
 
 
@@ -244,8 +247,13 @@ def _unwrap_attributes(entity: Entity, metadata: dict[str, Any]) -> None:
     for name, definition in wrapped.items():
         target = child(pointer, name)
         if name in metadata and metadata[name] != definition:
-            message = f"'{name}' is inside and outside 'attributes' and differs; the outer one counts"
-            entity.report("conflicting-names", target, message, expected=metadata[name], actual=definition)
+            message, inner = (
+                f"'{name}' stands outside of 'attributes' too and differs; that counts",
+                child(source, name),
+            )
+            entity.log.report_source(
+                "conflicting-names", inner, message, entity.xid, expected=metadata[name], actual=definition
+            )
             continue
         metadata[name] = definition
         entity.log.origins[target] = child(source, name)

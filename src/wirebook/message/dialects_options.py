@@ -189,8 +189,9 @@ def _normalise_bare(options: dict[str, Any], name: str, place: Place) -> None:
     if isinstance(value, dict) and "value" in value:
         place.report("wrapped-value", f"'{name}' is a plain value", expected=value["value"], actual=value)
         binary = name == "key" and str(value.get("type")).casefold() == "binary"
-        name = "key_base64" if binary else name
-        del options[place.pointer.rpartition("/")[2]]
+        if binary:
+            del options[name]
+            name = "key_base64"
         value = options[name] = value["value"]
     if value == "":
         place.report("empty-value", f"'{name}' is an empty text, read as no value")

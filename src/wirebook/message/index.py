@@ -101,12 +101,15 @@ class Index:
         self.definitions = definitions
         self.tables: dict[str | None, dict[Mask, dict[tuple[object, ...], list[int]]]] = {}
         self.nearby = Nearby()
+        self.some: dict[str | None, list[int]] = {}
         features = [tuple(features_of(definition, protocol_slots)) for definition in definitions]
         chosen = _sufficient(definitions, features)
         masks = Counter((d.protocol, _mask(f)) for d, f in zip(definitions, chosen, strict=True))
         kept = {mask for mask, _ in masks.most_common(MAX_MASKS)}
         for number, (definition, found) in enumerate(zip(definitions, chosen, strict=True)):
             self.nearby.add(number, definition, features[number])
+            if len(some := self.some.setdefault(definition.protocol, [])) < MAX_VOTERS:
+                some.append(number)
             used = found if (definition.protocol, _mask(found)) in kept else _coarse(found)
             table = self.tables.setdefault(definition.protocol, {}).setdefault(_mask(used), {})
             table.setdefault(tuple(feature.key for feature in used), []).append(number)
@@ -121,11 +124,15 @@ class Index:
         return [self.definitions[number] for number in sorted(found)]
 
     def near(self, view: View, scope: frozenset[str] | None) -> list[Definition]:
-        """The few definitions that share most with `view`, best first. Cost: bounded whatever the catalogue's size."""
+        """The few definitions that share most with `view`, best first, then some that share its protocol alone.
+
+        Cost: bounded whatever the catalogue's size.
+        """
         protocols = self._protocols(view)
         votes = self.nearby.votes(Values(view))
         ranked = sorted(votes, key=lambda number: (self.definitions[number].protocol not in protocols, -votes[number]))
-        chosen = (self.definitions[number] for number in ranked)
+        some = (number for protocol in protocols for number in self.some.get(protocol, ()) if number not in votes)
+        chosen = (self.definitions[number] for number in (*ranked, *some))
         return [each for each in chosen if scope is None or each.xid in scope]
 
     def _protocols(self, view: View) -> tuple[str | None, ...]:

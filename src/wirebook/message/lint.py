@@ -20,7 +20,7 @@ from wirebook.message.dialects_names import PROTOCOLS, is_cloudevents, shown
 from wirebook.message.dialects_options import MQTT_5_ONLY, SHAPES
 from wirebook.message.lint_properties import Finding, Property, check_property, properties_of
 from wirebook.message.mediatype import MediaType, parse_media_type
-from wirebook.message.resolution import Definition, ResolvedMessage, fits_selector
+from wirebook.message.resolution import Definition, ResolvedMessage
 from wirebook.message.uritemplate import has_placeholder
 from wirebook.message.values import is_current_time
 
@@ -80,7 +80,7 @@ def check_identifier(subject: Subject) -> Iterator[Finding]:
 
 
 def check_selectors(subject: Subject) -> Iterator[Finding]:
-    """The form of `envelope` and `protocol`, what they require, and what the group says (R2-R4)."""
+    """The form of `envelope` and `protocol`, what they require, and whether the message repeats the group's (R2-R4)."""
     forms = {"envelope": (NAME_AND_VERSION, "<NAME>/<VERSION>"), "protocol": (NAME, "<NAME> or <NAME>/<VERSION>")}
     for name, (form, allowed) in forms.items():
         value = subject.own.get(name)
@@ -88,33 +88,15 @@ def check_selectors(subject: Subject) -> Iterator[Finding]:
             yield Finding(f"bad-{name}", subject.at(name), f"'{shown(value)}' is no name of a {name}", allowed, value)
     if subject.definition.container.startswith("/messagegroups/"):
         yield from _check_group(subject)
-    yield from _check_endpoint(subject)
     if subject.resolved.incomplete is None:
         yield from _check_companions(subject)
 
 
 def _check_group(subject: Subject) -> Iterator[Finding]:
-    for name in ("envelope", "protocol"):
-        group, own = subject.definition.group.get(name), subject.effective.get(name)
-        if group is None:
-            continue
-        if own is not None and not fits_selector(group, own):
-            message = f"the message has the {name} '{shown(own)}' and its group '{shown(group)}'"
-            yield Finding(f"{name}-mismatch", subject.at(name), message, group, own)
-        elif name in subject.resolved.taken:
-            message = f"the group has the {name} '{shown(group)}', which the message must repeat; it was taken over"
-            yield Finding(f"missing-{name}", subject.at(), message, group)
-
-
-def _check_endpoint(subject: Subject) -> Iterator[Finding]:
-    """What is embedded in an endpoint uses its protocol, and an envelope at least as precise."""
-    if not subject.definition.container.startswith("/endpoints/"):
-        return
-    for name in ("envelope", "protocol"):
-        endpoint, own = subject.definition.group.get(name), subject.effective.get(name)
-        if endpoint is not None and own is not None and not fits_selector(endpoint, own):
-            message = f"the message has the {name} '{shown(own)}' and its endpoint '{shown(endpoint)}'"
-            yield Finding(f"{name}-mismatch", subject.at(name), message, endpoint, own)
+    for name in sorted(subject.resolved.taken):
+        group = subject.definition.group.get(name)
+        message = f"the group has the {name} '{shown(group)}', which the message must repeat; it was taken over"
+        yield Finding(f"missing-{name}", subject.at(), message, group)
 
 
 def _check_companions(subject: Subject) -> Iterator[Finding]:

@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 from wirebook.message.definition import Constraint, Definition, Entries
 from wirebook.message.mediatype import parse_media_type
+from wirebook.message.slots import ATTRIBUTES, ENVELOPE, envelope_attribute
 from wirebook.message.uritemplate import Bound, Split, Template, solve, units_of
 from wirebook.message.values import CHECKS, NotOfType
 from wirebook.message.view import ABSENT, QueryText, View
@@ -217,11 +218,15 @@ def _observed(
 def _try_constraint(constraint: Constraint, value: Any, trial: Trial) -> None:
     if value is not ABSENT:
         _try_value(constraint, value, trial)
-    elif constraint.fixed and (trial.options.values_imply_presence or constraint.required):
+    elif constraint.fixed and (constraint.required or _implied(constraint, trial.options)):
         trial.add("missing-value", constraint, None)
     elif constraint.required:
         trial.add("missing-required", constraint, None)
     trial.valued += constraint.fixed
+
+
+def _implied(constraint: Constraint, options: MatchOptions) -> bool:
+    return options.values_imply_presence and constraint.implies_presence
 
 
 def _try_value(constraint: Constraint, value: Any, trial: Trial) -> None:
@@ -285,7 +290,7 @@ def _try_entry(constraint: Constraint, group: Entries, free: list[Any], trial: T
         return
     rfc6570 = trial.options.placeholders == "rfc6570"
     candidates = [(value, index) for index, value in enumerate(free)]
-    if group.section == "headers" and group.name != "set-cookie":
+    if group.lists:
         candidates += [(member, index) for index, line in enumerate(free) for member in members(line)]
     for value, index in candidates:
         found = fit(constraint, value, rfc6570=rfc6570)
@@ -388,11 +393,13 @@ def _check_vacuity(definition: Definition, trial: Trial) -> None:
 
 
 def undeclared(definition: Definition, view: View) -> Iterator[Problem]:
-    """What the message has and the definition does not declare (D2)."""
+    """What the message has and neither CloudEvents nor the definition declares (D2)."""
     declared = {(c.slot.section, c.slot.name) for c in definition.all_constraints}
+    declared |= {(ENVELOPE, name) for name in ATTRIBUTES}
     for section, name in view.extras():
-        if (section, name) not in declared:
-            label = f"{'envelopemetadata' if section == 'envelope' else 'protocoloptions.' + section}.{name}"
+        carries = envelope_attribute(view.family, section, name) if section != ENVELOPE else None
+        if (section, name) not in declared and not (carries and view.is_cloudevent):
+            label = f"{'envelopemetadata' if section == ENVELOPE else 'protocoloptions.' + section}.{name}"
             yield Problem(code="undeclared-property", slot=label, message=f"{label} is not declared")
 
 

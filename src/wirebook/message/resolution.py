@@ -374,7 +374,7 @@ EXCLUSIVE: Final = (
 
 
 def contradictions(attributes: dict[str, Any], definition: Definition) -> Iterator[Problem]:
-    """What no message could satisfy (D30, D33)."""
+    """What makes a definition no candidate: options that exclude each other (D30, D33), another group's selectors."""
     options = attributes.get("protocoloptions")
     for protocol, first, second, code in EXCLUSIVE:
         if attributes.get("protocol") == protocol and isinstance(options, dict) and {first, second} <= options.keys():
@@ -382,6 +382,24 @@ def contradictions(attributes: dict[str, Any], definition: Definition) -> Iterat
             yield Problem(
                 code=code, message=message, pointer=f"{definition.pointer}/protocoloptions/{second}", xid=definition.xid
             )
+    for name in SELECTORS:
+        group, own = definition.group.get(name), attributes.get(name)
+        if isinstance(group, str) and isinstance(own, str) and not fits_selector(group, own):
+            yield _foreign_selector(definition, name, group, own)
+
+
+def _foreign_selector(definition: Definition, name: str, group: str, own: str) -> Problem:
+    """A group's messages all have its envelope and its protocol, those it borrows too (R4, D27, D41)."""
+    code, at = (f"{name}-mismatch", name) if definition.xref is None else ("xref-selector", "meta/xref")
+    holder = "endpoint" if definition.container.startswith("/endpoints/") else "group"
+    return Problem(
+        code=code,
+        message=f"the message has the {name} '{shown(own)}' and its {holder} '{shown(group)}'",
+        pointer=f"{definition.pointer}/{at}",
+        xid=definition.xid,
+        expected=group,
+        actual=own,
+    )
 
 
 def alias_problems(definition: Definition, definitions: dict[str, Definition]) -> Iterator[tuple[str, str, str]]:
@@ -400,7 +418,6 @@ def alias_problems(definition: Definition, definitions: dict[str, Definition]) -
     if target.xref is not None:
         yield "xref-to-alias", pointer, f"'{shown(definition.xref)}' is an alias itself; aliases are not followed twice"
     yield from _alias_siblings(definition, target)
-    yield from _alias_selectors(definition, target, pointer)
 
 
 def _alias_siblings(definition: Definition, target: Definition) -> Iterator[tuple[str, str, str]]:
@@ -408,14 +425,6 @@ def _alias_siblings(definition: Definition, target: Definition) -> Iterator[tupl
         if name not in OWN_ONLY and target.attributes.get(name) != value:
             message = f"'{name}' stands beside 'xref' and does not count"
             yield "xref-sibling", f"{definition.pointer}/{name}", message
-
-
-def _alias_selectors(definition: Definition, target: Definition, pointer: str) -> Iterator[tuple[str, str, str]]:
-    for name in SELECTORS:
-        here, there = definition.group.get(name), target.attributes.get(name)
-        if here is not None and there is not None and not fits_selector(here, there):
-            message = f"the message has the {name} '{shown(there)}' and the group here '{shown(here)}'"
-            yield "xref-selector", pointer, message
 
 
 def fits_selector(group: str, message: str) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from wirebook.bindings import Received, as_structured
@@ -18,6 +19,7 @@ from wirebook.problems import Problem
 from wirebook.schema import Reading
 
 MAX_NEAR = 3
+MAX_TRIED = 5
 OVERSIZED_CODES = frozenset({"too-large", "too-deep", "payload-too-large", "payload-too-deep"})
 
 PayloadReader = Callable[[Definition, Received], Reading | None]
@@ -176,7 +178,7 @@ class Selector:
             received,
             match.definition.xid,
             match.bindings,
-            problems,
+            (*received.problems, *problems),
             reading=reading,
             ambiguous_bindings=match.ambiguous_bindings,
             synthesized=match.synthesized,
@@ -210,22 +212,23 @@ class Selector:
                 code="wrong-protocol", slot="protocol", expected=scope.protocol, actual=view.protocol, message=message
             )
             return Outcome("unexpected", view.received, problems=(problem,))
-        near = self.near(view, scope)
+        near = self._near(views, scope)
         message = "no definition shares a literal value with the message"
         nothing = Problem(code="no-definition", slot="definition", message=message)
         return Outcome("unexpected", view.received, problems=near[0].problems if near else (nothing,), near=near)
 
-    def near(self, view: View, scope: Scope = EVERYTHING) -> tuple[Near, ...]:
+    def _near(self, views: Sequence[View], scope: Scope) -> tuple[Near, ...]:
         """At most three definitions that came near, fewest problems first, each with every problem."""
-        nearest = self.index(view).near(view, scope.members)[:MAX_NEAR]
-        tried = (
-            Near(
-                definition.xid,
-                explain_metadata(definition, view, self.options, mode=scope.mode, endpoint_templates=scope.templates),
-            )
-            for definition in nearest
+        nearest = dict.fromkeys(
+            definition for view in reversed(views) for definition in self.index(view).near(view, scope.members)
         )
-        return tuple(sorted(tried, key=lambda near: len(near.problems)))
+        tried = (self._explained(definition, views, scope) for definition in islice(nearest, MAX_TRIED))
+        return tuple(sorted(tried, key=lambda near: len(near.problems))[:MAX_NEAR])
+
+    def _explained(self, definition: Definition, views: Sequence[View], scope: Scope) -> Near:
+        view = views[-1] if definition.is_cloudevent else views[0]
+        problems = explain_metadata(definition, view, self.options, mode=scope.mode, endpoint_templates=scope.templates)
+        return Near(definition.xid, problems)
 
 
 def _views(received: Received) -> list[View]:

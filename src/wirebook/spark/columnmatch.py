@@ -216,9 +216,11 @@ def _hold(verdict: Verdict, constraint: Constraint, column: Column) -> None:
     present = column.present
     fits, certain = _fit(constraint, column, verdict)
     from_endpoint = constraint.label.startswith("endpoint.")
-    needed = not from_endpoint and (constraint.required or constraint.fixed)
+    needed = not from_endpoint and (constraint.required or constraint.implies_presence)
     ok = np.where(present, fits, not needed)
     sure = np.where(present, certain & ~column.doubtful, ~column.doubtful)
+    if constraint.fixed and not constraint.implies_presence:  # it ranks only when it is there
+        sure &= present
     if constraint.slot.section == "headers" and constraint.valued:
         sure |= fits & present & ~column.doubtful
         sure &= fits | ~mask_of(pc.match_substring(column.text, ","))
