@@ -235,11 +235,11 @@ def odd_lines(draw: st.DrawFn) -> bytes:
     ]
     for _ in range(draw(st.integers(0, 2))):
         name, value = draw(st.sampled_from(members))
-        name = draw(st.sampled_from([name, '"x"', '"key"', '"data"', '"reply_to"', '"\\u006bey"', '"ke\\\\"']))
+        name = draw(st.sampled_from([name, '"x"', '"key"', '"data"', '"reply_to"', '"base64"', '"\\u006bey"', '"ke\\\\"']))
         value = draw(st.sampled_from([value, "null", '"v"', '{"base64":"/w=="}', '{"base64":"/w==","base64":"/w=="}']))
         members.insert(draw(st.integers(0, len(members))), (name, value))
     comma, colon = draw(st.sampled_from([",", ", ", " ,"])), draw(st.sampled_from([":", ": ", " :", "\t:", "  : "]))
-    text = "{" + comma.join(name + colon + value for name, value in members) + "}"
+    text = draw(st.sampled_from(["", " ", "\t"])) + "{" + comma.join(name + colon + value for name, value in members) + "}"
     line = text.encode()
     return line[: draw(st.integers(0, len(line)))] if draw(st.integers(0, 9)) == 0 else line
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
-from msgspec.structs import fields
+from msgspec.structs import astuple, fields
 
 from wirebook.bindings.amqp import SECTIONS
 from wirebook.bindings.duplicates import may_repeat, name_before, names_of, repeated_member
@@ -204,15 +204,18 @@ def _unknown_members(prefix: str, value: dict[str, Any], names: Sequence[str]) -
 def decode_records(lines: Sequence[bytes]) -> list[AnyMessage | None]:
     """The records of many lines; None for a line that `parse_record` must read.
 
-    Cost: about 3 µs for a line of 600 bytes.
+    Cost: about 5 µs for a line of 600 bytes, of which 3 are the JSON parser's.
     """
     records = [_decode_plain(line) for line in lines]
-    decoded = [index for index, record in enumerate(records) if record is not None]
-    if decoded:
-        kept = [record for record in records if record is not None]
-        for place in _unsettled([lines[index] for index in decoded], kept):
-            records[decoded[place]] = None
+    for start in range(0, len(lines), _CHUNK):
+        places = [place for place in range(start, min(start + _CHUNK, len(lines))) if records[place] is not None]
+        kept = [record for record in records[start : start + _CHUNK] if record is not None]
+        for unsettled in _unsettled([lines[place] for place in places], kept):
+            records[places[unsettled]] = None
     return records
+
+
+_CHUNK: Final = 512  # as much text as stays in a processor's cache
 
 
 def _unsettled(lines: list[bytes], records: list[AnyMessage]) -> set[int]:
@@ -221,17 +224,31 @@ def _unsettled(lines: list[bytes], records: list[AnyMessage]) -> set[int]:
     Rule: a line has as many members that are not null as its record has; and each null is a member of its own, null in
     the record too (so none was given twice).
     """
-    told, kept = names_of(lines), names_of([_encode(record) for record in records])
-    agree = (told.counts - told.nulls == kept.counts - kept.nulls) & ~told.doubtful & ~kept.doubtful
+    names = names_of(lines)
+    values = names.counts - names.nulls - names.wrappers
+    agree = (values == [_member_count(record) for record in records]) & ~names.doubtful
     unsettled = set((~agree).nonzero()[0].tolist())
     seen: set[tuple[int, bytes]] = set()
-    for place, colon in zip(told.null_texts.tolist(), told.null_places.tolist(), strict=True):
+    for place, colon in zip(names.null_texts, names.null_places, strict=True):
         name = name_before(lines[place], colon)
         field = _FIELD[type(records[place])].get(name, "")
         if (place, name) in seen or getattr(records[place], field, 0) is not None:
             unsettled.add(place)
         seen.add((place, name))
     return unsettled
+
+
+def _member_count(record: AnyMessage) -> int:
+    """How many members that are not null a plain record has, without those of ``{"base64": ...}``."""
+    values = astuple(record)
+    count = 1 + len(values) - values.count(None)
+    if type(record) is AmqpMessage:
+        sections = [value for value in values if type(value) is dict]
+        return count + sum(len(section) + sum(type(v) is dict for v in section.values()) for section in sections)
+    if type(record) is Mqtt5Publish and record.properties is not None:
+        properties = astuple(record.properties)
+        count += len(properties) - properties.count(None)
+    return count
 
 
 def _decode_plain(line: bytes) -> AnyMessage | None:

@@ -38,42 +38,64 @@ def may_repeat(text: bytes, value: Any) -> bool:
 
 
 class Names(NamedTuple):
-    """Of each text: how many member names, how many of them with a null, and whether counting cannot tell.
+    """Of each text: how many member names, and whether counting cannot tell.
 
-    Shape: `null_texts` and `null_places` say for each null in which text it is, and where the colon before it.
+    Shape: `nulls` counts the names with a null, `wrappers` those that begin an object ``{"base64": ...}``.
+    `null_texts` and `null_places` say for each null in which text it is, and where the colon before it.
     """
 
     counts: npt.NDArray[np.int64]
     nulls: npt.NDArray[np.int64]
+    wrappers: npt.NDArray[np.int64]
     doubtful: npt.NDArray[np.bool_]
-    null_texts: npt.NDArray[np.int64]
-    null_places: npt.NDArray[np.int64]
+    null_texts: list[int]
+    null_places: list[int]
 
 
 def names_of(texts: list[bytes]) -> Names:
-    """`name_count` for a column of texts. Cost: linear, one pass in numpy and some work for each colon."""
+    """The names of a column of texts. Cost: linear, one pass in numpy and some work for each colon."""
     characters = np.frombuffer(b"\n".join((_PAD, *texts, _PAD)), dtype=np.uint8)
     starts = len(_PAD) + 1 + np.cumsum([0] + [len(text) + 1 for text in texts])
-    colon = np.flatnonzero(characters == ord(":"))
+    colon = np.flatnonzero(characters == _COLON)
     before, second, third = (characters[colon - place] for place in (1, 2, 3))
-    after, next_after = characters[colon + 1], characters[colon + 2]
     quoted = before == _QUOTE
-    is_name = quoted & (second != _BACKSLASH)
-    is_null = is_name & ((after == _N) | ((after == _BLANK) & (next_after == _N)))
     unclear = quoted & (second == _BACKSLASH) & (third == _BACKSLASH)
     unclear |= (before <= _BLANK) & ((second == _QUOTE) | (second <= _BLANK))
-    text_of_colon = np.searchsorted(starts, colon, side="right") - 1
 
-    def per_text(chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-        return np.bincount(text_of_colon[chosen], minlength=len(texts))
+    def text_of(colons: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        places: npt.NDArray[np.int64] = np.searchsorted(starts, colons, side="right") - 1
+        return places
 
-    null_texts = text_of_colon[is_null]
-    null_places = colon[is_null] - starts[null_texts]
-    return Names(per_text(is_name), per_text(is_null), per_text(unclear) > 0, null_texts, null_places)
+    def per_text(colons: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        return np.bincount(text_of(colons), minlength=len(texts))
+
+    names = colon[quoted & (second != _BACKSLASH)]
+    after = characters[names + 1]
+    after = np.where(after == _BLANK, characters[names + 2], after)
+    nulls = names[after == _N]
+    null_texts = text_of(nulls)
+    return Names(
+        counts=per_text(names),
+        nulls=np.bincount(null_texts, minlength=len(texts)),
+        wrappers=per_text(_wrappers(characters, names)),
+        doubtful=per_text(colon[unclear]) > 0,
+        null_texts=null_texts.tolist(),
+        null_places=(nulls - starts[null_texts]).tolist(),
+    )
 
 
-_PAD = b"\n\n\n"
-_QUOTE, _BACKSLASH, _BLANK, _N = (ord(character) for character in '"\\ n')
+def _wrappers(characters: npt.NDArray[np.uint8], names: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The names, by their colons, that begin an object with ``{"base64":`` behind a colon or a comma."""
+    for place, character in enumerate(reversed(b'{"base64"'), start=1):
+        names = names[characters[names - place] == character]
+    before = characters[names - 10]
+    before = np.where(before == _BLANK, characters[names - 11], before)
+    inside: npt.NDArray[np.int64] = names[(before == _COLON) | (before == _COMMA)]
+    return inside
+
+
+_PAD = b"\n" * 10
+_QUOTE, _BACKSLASH, _BLANK, _N, _COLON, _COMMA = b'"\\ n:,'
 
 
 def name_before(text: bytes, colon: int) -> bytes:

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from wirebook.bindings.cloudevents import Parts, add_attribute, not_text
-from wirebook.bindings.jsonevent import attribute_slot, is_attribute_name, malformed, strange_name
-from wirebook.bindings.percent import decode_value, encode_value
+from wirebook.bindings.jsonevent import WELL_KNOWN, attribute_slot, is_attribute_name, malformed, strange_name
+from wirebook.bindings.percent import PLAIN, decode_value, encode_value
 from wirebook.bindings.wire import Bytes, Pair, from_bytes, shown, text_of
 from wirebook.problems import Problem
 
@@ -28,7 +28,11 @@ def read_headers(parts: Parts, headers: Sequence[Pair] | None) -> None:
     for name, value in headers or ():
         lower = name.lower()
         if lower[:3] == PREFIX:
-            _take_attribute(parts, lower[3:], text_of(value))
+            attribute = lower[3:]
+            if type(value) is str and PLAIN(value) and attribute in WELL_KNOWN and attribute not in parts.attributes:
+                parts.attributes[attribute] = value  # the same as below, for the usual ones
+            else:
+                _take_attribute(parts, attribute, text_of(value))
         elif lower == "content-type":
             take_content_type(parts, text_of(value))
 

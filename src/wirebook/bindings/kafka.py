@@ -25,7 +25,7 @@ from wirebook.bindings.cloudevents import (
     not_text,
     read_parts,
 )
-from wirebook.bindings.jsonevent import is_attribute_name, strange_name
+from wirebook.bindings.jsonevent import WELL_KNOWN, is_attribute_name, strange_name
 from wirebook.bindings.received import Received
 from wirebook.bindings.wire import KafkaRecord, bytes_of, from_bytes, text_of
 from wirebook.problems import Problem
@@ -40,7 +40,11 @@ def read(wire: KafkaRecord) -> tuple[Received, ...]:
     for name, value in wire.headers or ():
         lower = name.lower()
         if lower[:3] == PREFIX:
-            _take_attribute(parts, lower[3:], text_of(value))
+            attribute = lower[3:]
+            if type(value) is str and attribute in WELL_KNOWN and attribute not in parts.attributes:
+                parts.attributes[attribute] = value  # the same as below, for the usual ones
+            else:
+                _take_attribute(parts, attribute, text_of(value))
         elif lower == "content-type":
             headers.take_content_type(parts, text_of(value))
     map_content_type(parts)

@@ -26,7 +26,7 @@ from wirebook.bindings.cloudevents import (
     not_text,
     read_parts,
 )
-from wirebook.bindings.jsonevent import is_attribute_name
+from wirebook.bindings.jsonevent import WELL_KNOWN, is_attribute_name
 from wirebook.bindings.received import Received
 from wirebook.bindings.wire import (
     Mqtt3Publish,
@@ -56,7 +56,9 @@ def read_5(wire: Mqtt5Publish) -> tuple[Received, ...]:
     content_type = wire.properties.content_type if wire.properties else None
     parts = Parts(BINDING_5, wire, bytes_of(wire.payload) or None, content_type)
     for name, value in wire.user_properties or ():
-        if is_attribute_name(name):
+        if type(value) is str and name in WELL_KNOWN and name not in parts.attributes:
+            parts.attributes[name] = value  # the same as below, for the usual ones
+        elif is_attribute_name(name):
             _take_attribute(parts, name, text_of(value))
     map_content_type(parts)
     return read_parts(parts)

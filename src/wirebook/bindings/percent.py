@@ -14,7 +14,7 @@ from typing import Final
 from urllib.parse import quote, unquote_to_bytes
 
 # What needs neither decoding nor a remark: printable ASCII without space, double quote and percent.
-_PLAIN: Final = re.compile(r"[!#$&-~]*\Z")
+PLAIN: Final = re.compile(r"[!#$&-~]*\Z").match
 _QUOTED: Final = re.compile(r'"((?:[^"\\]++|\\.)*+)"\Z', re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
 _STRAY: Final = re.compile(r"%(?![0-9A-Fa-f]{2})|[^\x20-\x7e]")
@@ -23,7 +23,7 @@ _SAFE: Final = "".join(chr(c) for c in range(0x21, 0x7F) if chr(c) not in '"%')
 
 def encode_value(text: str) -> str:
     """The header value of an attribute's canonical string. Raises: UnicodeEncodeError for a lone surrogate."""
-    return text if _PLAIN.match(text) else quote(text, safe=_SAFE)
+    return text if PLAIN(text) else quote(text, safe=_SAFE)
 
 
 def decode_value(text: str) -> tuple[str, bool]:
@@ -32,7 +32,7 @@ def decode_value(text: str) -> tuple[str, bool]:
     What is no escape stays as it is. Raises: UnicodeDecodeError when the escaped bytes are not UTF-8.
     """
     text = text.strip(" \t")
-    if _PLAIN.match(text):
+    if PLAIN(text):
         return text, True
     quoted = _QUOTED.match(text)
     if quoted:
