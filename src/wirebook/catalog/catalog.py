@@ -8,6 +8,7 @@ Spec: message/spec.md, endpoint/spec.md; contracts (selection, outcomes).
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from functools import cached_property
 from os import PathLike
@@ -51,7 +52,8 @@ class Catalog:
         Raises: WirebookError when a source cannot be read at all (``unreadable-file``, ``syntax-error`` ...). Whatever
         rules a document breaks, it is loaded: see `registry.diagnostics`.
         """
-        return cls(load_registry(*sources), options)
+        paths = (os.fspath(each) if isinstance(each, PathLike) else each for each in sources)
+        return cls(load_registry(*paths), options)
 
     @property
     def diagnostics(self) -> tuple[Problem, ...]:

@@ -40,12 +40,12 @@ NEIGHBOURS = 2
 
 
 class Part(NamedTuple):
-    """One slot's share of a mask: the whole value, or the literal segments of a template with `count` of them."""
+    """One slot's share of a mask: the whole value, or the literal segments of a template with `segments` of them in all."""
 
     section: str
     name: str
     separator: str = ""
-    count: int = 0
+    segments: int = 0
     positions: tuple[int, ...] = ()
 
 
@@ -86,7 +86,7 @@ class Values:
         if not part.separator:
             return self.text(part.section, part.name)
         segments = self.cut(part.section, part.name, part.separator)
-        if (part.count and len(segments) != part.count) or len(segments) <= max(part.positions):
+        if (part.segments and len(segments) != part.segments) or len(segments) <= max(part.positions):
             return None
         return tuple(segments[position] for position in part.positions)
 
@@ -116,7 +116,8 @@ class Index:
 
     def candidates(self, view: View) -> list[Definition]:
         """Every definition that could fit `view` (and some that do not). Cost: one probe for each mask."""
-        values, found = Values(view), []
+        values = Values(view)
+        found: list[int] = []
         for protocol in self._protocols(view):
             for mask, table in self.tables.get(protocol, {}).items():
                 keys = tuple(values.key(part) for part in mask)
@@ -239,7 +240,7 @@ def _coarse(features: Sequence[Feature]) -> list[Feature]:
     for part, key in features[:1]:
         if not part.separator:
             return [Feature(part, key)]
-        return [Feature(part._replace(count=0, positions=part.positions[:1]), (key[0],))]
+        return [Feature(part._replace(segments=0, positions=part.positions[:1]), (key[0],))]
     return []
 
 

@@ -9,11 +9,9 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-TOKEN_CHARACTERS = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
-ESSENCE = re.compile(rf"[ \t]*({TOKEN_CHARACTERS})/({TOKEN_CHARACTERS})[ \t]*")
-PARAMETER = re.compile(
-    rf";[ \t]*(?:({TOKEN_CHARACTERS})=(?:({TOKEN_CHARACTERS})|\"((?:[^\"\\]|\\.)*)\"))?[ \t]*", re.DOTALL
-)
+NAME = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+ESSENCE = re.compile(rf"[ \t]*({NAME})/({NAME})[ \t]*")
+PARAMETER = re.compile(rf";[ \t]*(?:({NAME})=(?:({NAME})|\"((?:[^\"\\]|\\.)*)\"))?[ \t]*", re.DOTALL)
 ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 MAX_LENGTH = 1000
 

@@ -24,14 +24,19 @@ import pyarrow.compute as pc
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 RUN = 512  # rows decoded in one call
-_DECODER = msgspec.json.Decoder()
+ANY = msgspec.json.Decoder()
 _ROW = re.compile(r"`\$\[([0-9]+)\]")
 _BYTE = re.compile(r"\(byte ([0-9]+)\)\Z")
 _OPEN, _CLOSE = np.frombuffer(b"{[", np.uint8), np.frombuffer(b"}]", np.uint8)
 
 
-def decode_column(payloads: pa.BinaryArray, depth: int, size: int) -> tuple[list[Any], Mask]:
-    """The value of each payload that is surely one JSON value (None for the others), and which those are."""
+def decode_column(
+    payloads: pa.BinaryArray, depth: int, size: int, decoder: msgspec.json.Decoder[Any] = ANY
+) -> tuple[list[Any], Mask]:
+    """The value of each payload that is surely one JSON value (None for the others), and which those are.
+
+    `decoder` may decode to a type of its own; a payload that is not of it is left out.
+    """
     texts = pc.ascii_trim(payloads.cast(pa.string(), safe=False), " \t\r\n").cast(pa.binary())
     rows = np.flatnonzero(_bracketed(texts) & _short(texts, size))
     raw = (texts if len(rows) == len(texts) else texts.take(pa.array(rows))).to_pylist()
@@ -40,7 +45,7 @@ def decode_column(payloads: pa.BinaryArray, depth: int, size: int) -> tuple[list
         rows, raw = rows[shallow], list(compress(raw, shallow))
     values: list[Any] = []
     for start in range(0, len(raw), RUN):
-        values += _decode(raw[start : start + RUN])
+        values += _decode(raw[start : start + RUN], decoder)
     return _spread(values, rows, len(payloads))
 
 
@@ -74,13 +79,13 @@ def _buffers(texts: pa.BinaryArray) -> tuple[Any, Any]:
     return numbers, octets
 
 
-def _decode(raw: list[bytes]) -> list[Any]:
+def _decode(raw: list[bytes], decoder: msgspec.json.Decoder[Any]) -> list[Any]:
     """The values of a run; `msgspec.UNSET` where a payload does not decode."""
     text, values = bytearray(b"\n".join(raw)), list[Any]()
     ends = np.cumsum([len(each) + 1 for each in raw])
     begin = 0
     while begin < len(raw):
-        found, failed = _attempt(text, ends, begin, len(raw))
+        found, failed = _attempt(text, ends, begin, len(raw), decoder)
         values += found
         begin += len(found)
         if failed:
@@ -89,13 +94,15 @@ def _decode(raw: list[bytes]) -> list[Any]:
     return values
 
 
-def _attempt(text: bytearray, ends: Any, begin: int, end: int) -> tuple[list[Any], bool]:
+def _attempt(
+    text: bytearray, ends: Any, begin: int, end: int, decoder: msgspec.json.Decoder[Any]
+) -> tuple[list[Any], bool]:
     """The values from row `begin` on, as many as decode, and whether the row after them is known to fail."""
     known = False
     while begin < end:
         start, stop = int(ends[begin - 1]) if begin else 0, int(ends[end - 1]) - 1
         try:
-            values = _DECODER.decode_lines(memoryview(text)[start:stop])
+            values = decoder.decode_lines(memoryview(text)[start:stop])
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             row = _failing_row(str(error), ends, begin, end)
             end, known = (begin + (end - begin) // 2, False) if row is None else (row, True)

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from wirebook.message.definition import Constraint, Definition
 from wirebook.message.index import Index, Part
 from wirebook.message.index import Mask as IndexMask
-from wirebook.message.mediatype import parse_media_type
+from wirebook.message.matcher import Found, fit
 from wirebook.message.selection import Scope
 from wirebook.message.uritemplate import Template
 from wirebook.spark.frames import UNPRINTABLE, Column, Frame, Mask, Rows, is_plain, mask_of
@@ -70,12 +70,15 @@ class Matched:
 
 
 def match_frame(frame: Frame, index: Index, scope: Scope) -> Iterator[Matched]:
-    """The certain matches of a frame. Cost: one look-up for each mask and row, then column checks for each definition."""
+    """The certain matches of a frame.
+
+    Cost: one look-up for each mask and row, then column checks for each definition that has rows.
+    """
     if scope.empty or (scope.protocol and scope.protocol != frame.protocol) or not len(frame):
         return
-    for candidates, rows in _candidate_groups(frame, index):
+    for candidates, group in _candidate_groups(frame, index):
         chosen = [each for each in candidates if scope.members is None or each.xid in scope.members]
-        rows = rows[~frame.doubtful[rows]]
+        rows = group[~frame.doubtful[group]]
         if chosen and len(rows):
             yield from _match_group(frame, rows, chosen, scope)
 
@@ -124,7 +127,7 @@ def _part_keys(frame: Frame, part: Part) -> Sequence[Any]:
         return list(column.text.to_pylist())
     cut = pc.split_pattern(column.text, part.separator)
     counts = pc.fill_null(pc.list_value_length(cut), 0).to_numpy(zero_copy_only=False)
-    fits = counts == part.count if part.count else counts > max(part.positions)
+    fits = counts == part.segments if part.segments else counts > max(part.positions)
     keys = np.full(len(frame), None, dtype=object)
     rows = np.flatnonzero(fits)
     if len(rows):
@@ -261,13 +264,8 @@ def _of_type(type_: str, text: pa.StringArray) -> Mask:
 def _fit_media_type(constraint: Constraint, text: pa.StringArray) -> Mask:
     """Each distinct content type is compared once."""
     encoded = text.dictionary_encode()
-    fits = [False]
-    for value in encoded.dictionary.to_pylist():
-        actual = parse_media_type(value)
-        fits.append(
-            actual is not None and constraint.media_type is not None and actual.satisfies(constraint.media_type)
-        )
-    return np.array(fits)[pc.fill_null(pc.add(encoded.indices, 1), 0).to_numpy(zero_copy_only=False)]
+    fits = np.array([False, *(isinstance(fit(constraint, text), Found) for text in encoded.dictionary.to_pylist())])
+    return np.asarray(fits[pc.fill_null(pc.add(encoded.indices, 1), 0).to_numpy(zero_copy_only=False)])
 
 
 # -- templates ------------------------------------------------------------------------------------------------------

@@ -20,8 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wirebook.bindings.cloudevents import MEDIA_TYPE
-from wirebook.bindings.jsonevent import MANDATORY, is_attribute_name
+from wirebook.bindings.jsonevent import MANDATORY, MEDIA_TYPE, is_attribute_name
 from wirebook.bindings.wire import (
     AmqpMessage,
     AnyMessage,
@@ -45,7 +44,7 @@ UNPRINTABLE: Final = r"[\x00-\x1f\x7f-\x{9f}\x{fdd0}-\x{fdef}\x{fffe}\x{ffff}]|[
 
 def mask_of(array: pa.Array | pa.ChunkedArray) -> Mask:
     """A boolean Arrow array as a numpy mask; null is False."""
-    return pc.fill_null(array, False).to_numpy(zero_copy_only=False)
+    return np.asarray(pc.fill_null(array, False).to_numpy(zero_copy_only=False), bool)
 
 
 def texts(values: Sequence[Any]) -> tuple[pa.StringArray, Mask]:
@@ -204,7 +203,7 @@ def _http(records: Sequence[HttpMessage]) -> Parts:
     headers = Pairs.of_lists(list(map(attrgetter("headers"), records)), partial(entry_name, "HTTP", "headers"))
     attributes, doubtful = _prefixed(headers, ("ce-",))
     doubtful |= attributes.pop("datacontenttype", absent(len(records))).present
-    doubtful |= _any(not_header_safe(column.text) for column in attributes.values())
+    doubtful |= _any((not_header_safe(column.text) for column in attributes.values()), len(records))
     content_type = _trimmed(headers.column("content-type"))
     bodies = list(map(attrgetter("body"), records))
     return Parts(records, content_type, attributes, bodies, doubtful, _Bare(records, _HTTP_SLOTS), {"headers": headers})
@@ -213,7 +212,7 @@ def _http(records: Sequence[HttpMessage]) -> Parts:
 def _nats(records: Sequence[NatsMessage]) -> Parts:
     headers = Pairs.of_lists(list(map(attrgetter("headers"), records)), partial(entry_name, "NATS", "headers"))
     attributes, doubtful = _prefixed(headers, ("ce-",))
-    doubtful |= _any(not_header_safe(column.text) for column in attributes.values())
+    doubtful |= _any((not_header_safe(column.text) for column in attributes.values()), len(records))
     content_type = _trimmed(headers.column("content-type"))
     bodies = list(map(attrgetter("data"), records))
     return Parts(records, content_type, attributes, bodies, doubtful, _Bare(records, _NATS_SLOTS), {"headers": headers})
@@ -238,7 +237,7 @@ def _mqtt_3(records: Sequence[Mqtt3Publish]) -> Parts:
 def _mqtt_5(records: Sequence[Mqtt5Publish]) -> Parts:
     pairs = Pairs.of_lists(list(map(attrgetter("user_properties"), records)), str)
     attributes = {name: pairs.column(name) for name in pairs.names if is_attribute_name(name)}
-    doubtful = _any(column.doubtful for column in attributes.values()) | np.zeros(len(records), bool)
+    doubtful = _any((column.doubtful for column in attributes.values()), len(records))
     doubtful |= attributes.pop("datacontenttype", absent(len(records))).present
     bare = _Bare(records, {"topic_name": "topic"}, "properties", ("content_type", "response_topic"))
     bodies = list(map(attrgetter("payload"), records))
@@ -344,8 +343,8 @@ def _trimmed(column: Column) -> Column:
     return Column(pc.utf8_trim(column.text, " \t"), column.doubtful)
 
 
-def _any(masks: Iterable[Mask]) -> Mask | np.bool_:
-    return np.logical_or.reduce(list(masks) or [np.False_])
+def _any(masks: Iterable[Mask], length: int) -> Mask:
+    return np.asarray(np.logical_or.reduce([np.zeros(length, bool), *masks]))
 
 
 def not_header_safe(text: pa.StringArray) -> Mask:

@@ -8,7 +8,7 @@ Rows: one for each message; a batch of events gives several, an empty one none.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -51,12 +51,14 @@ def match(df: DataFrame, catalog: Catalog, *, endpoint: str | None = None) -> Da
         catalog.check_endpoint(endpoint)
     document = orjson.dumps(catalog.registry.document)
 
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         engine = engine_for(document, {"endpoint": endpoint})
         for batch in batches:
             yield from outcomes_of(batch, engine).to_batches()
 
-    return df.mapInArrow(run, StructType([*df.schema.fields, *StructType.fromDDL(OUTCOME_DDL).fields]))
+    added = StructType.fromDDL(OUTCOME_DDL)
+    assert isinstance(added, StructType)
+    return df.mapInArrow(run, StructType([*df.schema.fields, *added.fields]))
 
 
 def outcomes_of(batch: pa.RecordBatch, engine: CatalogueEngine) -> pa.Table:
