@@ -104,3 +104,23 @@ def test_help_imports_nothing_heavy() -> None:
     program = "import sys; from wirebook.cli.app import run; run(['--help']); print(*sys.modules, file=sys.stderr)"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stderr.split()
     assert not {"pyspark", "pyarrow", "polars", "pandas", "numpy", "httpx", "rich.table"} & set(loaded)
+
+
+@pytest.mark.parametrize("lines", [1, 1_000_000])
+def test_a_reader_that_goes_away_is_no_fault(lines: int) -> None:
+    program = f"""if True:
+        import sys, types
+        from wirebook.cli import app
+        sys.modules["trial"] = module = types.ModuleType("trial")
+        module.__spec__ = types.SimpleNamespace(name="trial")
+        module.trial = lambda: print(*range({lines}), sep="\\n")
+        app.COMMANDS = {{"trial": app.Command("trial", "trial", "")}}
+        app.main(["trial"])
+    """
+    started = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert started.stdout
+    assert started.stderr
+    started.stdout.close()
+    said = started.stderr.read()
+    started.stderr.close()
+    assert (started.wait(), said) == (141, b"")

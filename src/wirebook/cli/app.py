@@ -1,7 +1,7 @@
 """The command line as a whole: the table of commands, and what becomes of errors.
 
-Exit codes: 0 done, 1 findings at or above the threshold, 2 cannot run, 130 stopped by Ctrl-C. A command is a function
-with Typer's annotations; the number it returns, if any, is the exit code.
+Exit codes: 0 done, 1 findings at or above the threshold, 2 cannot run; as shells have it, 130 stopped by Ctrl-C and
+141 by `| head`. A command is a function with Typer's annotations; the number it returns, if any, is the exit code.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ COMMANDS: dict[str, Command] = {
     "upgrade": Command("wirebook.cli.documents", "upgrade", "Write a catalogue document as xRegistry 1.0-rc4."),
 }
 
-OK, CANNOT_RUN, INTERRUPTED = 0, 2, 130
+OK, CANNOT_RUN, INTERRUPTED, READER_GONE = 0, 2, 130, 141
 _DEBUG = "WIREBOOK_DEBUG"
 _MARKUP: Any = "markdown" if sys.stdout.isatty() else None
 
@@ -95,7 +95,7 @@ def main(args: Sequence[str] | None = None) -> None:
 def run(args: Sequence[str] | None = None) -> int:
     """Run one command line; the exit code."""
     try:
-        result = get_command(app).main(args, prog_name="wirebook", standalone_mode=False)
+        result = _call(args)
     except typer.TyperException as error:  # the command line itself is wrong
         return _refuse(error)
     except WirebookError as error:
@@ -105,11 +105,26 @@ def run(args: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         print_note("stopped")
         return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left in the buffer goes nowhere
+        return READER_GONE
     except Exception as error:
         _print_traceback()
         print_problems([_fault(error)])
         return CANNOT_RUN
     return result if isinstance(result, int) else OK
+
+
+def _call(args: Sequence[str] | None) -> Any:
+    """What the command returns, once its output has left."""
+    try:
+        result = get_command(app).main(args, prog_name="wirebook", standalone_mode=False)
+    except SystemExit as error:  # Typer's answer to a broken pipe is code 1, which here means findings
+        if isinstance(error.__context__, BrokenPipeError):
+            raise error.__context__ from None
+        raise
+    sys.stdout.flush()
+    return result
 
 
 def _refuse(error: Any) -> int:
