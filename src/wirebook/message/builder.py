@@ -23,6 +23,7 @@ from wirebook.message.matcher import Unfit, fit, problem
 from wirebook.message.mediatype import inferred_content_type
 from wirebook.message.slots import AMQP_SECTIONS, BARE, ENTRY_SECTIONS, ENVELOPE, family
 from wirebook.message.uritemplate import QUERY, percent_encode, placeholders
+from wirebook.message.values import URI_REFERENCE
 from wirebook.problems import Problem, Severity
 from wirebook.schema import Payload
 
@@ -128,6 +129,8 @@ def _mode(definition: Definition, request: Request) -> WriteMode | None:
 def _value(constraint: Constraint, given: Any, request: Request, problems: list[Problem]) -> Any:
     """The slot's value: what the definition fixes, else what the application gives; None when there is none."""
     fixed = _fixed_value(constraint, request.context, problems)
+    if fixed is None and given is None and constraint.current_time:
+        return request.now()
     if fixed is None:
         return _checked(constraint, given, problems)
     if given is not None and given != fixed and isinstance(fit(constraint, given), Unfit):
@@ -141,10 +144,12 @@ def _fixed_value(constraint: Constraint, context: Mapping[str, str], problems: l
     if constraint.template.place is QUERY:
         return _query_value(constraint.template.text, context)
     text = constraint.template.expand(context)
-    split = constraint.template.match(text)
-    if split is None:  # a value brought in a character that the slot would read as something else
+    place, split = constraint.template.place, constraint.template.match(text)
+    if split is None or (place.uri and not URI_REFERENCE.match(text)):
+        # a value brought in a character that the slot forbids, or would read as something else
         problems.append(problem("illegal-character", constraint, text, constraint.declared))
-    return _checked(constraint, text, problems) if split is not None else text
+        return text
+    return _checked(constraint, text, problems)
 
 
 def _query_value(text: str, context: Mapping[str, str]) -> Escaped:
@@ -221,6 +226,7 @@ def _native_payload(definition: Definition, request: Request) -> Payload | None:
 
 def _protocol_slots(definition: Definition, request: Request, problems: list[Problem]) -> dict[str, Any]:
     """Protocol slots by name, as the bindings' writers take them; hop-dependent ones too (D28)."""
+    protocol = definition.protocol or request.protocol or "HTTP"
     slots: dict[str, Any] = {}
     given = dict(request.properties)
     for constraint in definition.constraints:
@@ -233,7 +239,9 @@ def _protocol_slots(definition: Definition, request: Request, problems: list[Pro
         elif value is not None:
             slots.setdefault(section, {})[name] = value
     _add_entries(definition, request, given, slots, problems)
-    _add_given(definition.protocol or request.protocol or "HTTP", given, slots)
+    _add_given(protocol, given, slots)
+    if protocol == "HTTP" and "status" not in slots:
+        slots.setdefault("method", "POST")  # endpoint/spec.md#http-endpoints: the default
     return slots
 
 

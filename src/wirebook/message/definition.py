@@ -29,7 +29,8 @@ class Constraint:
     """What a definition says about one slot.
 
     Shape: at most one of `literal`, `media_type` and `template` is set; `declared` is the value as the author wrote
-    it, for reports and for building; `required` is the author's flag, or implied by CloudEvents.
+    it, for reports and for building; `required` is the author's flag, or implied by CloudEvents; `current_time` asks
+    for the time of building and constrains no message (R11).
     """
 
     slot: Slot
@@ -40,6 +41,7 @@ class Constraint:
     literal: Canonical | None = None
     media_type: MediaType | None = None
     template: Template | None = None
+    current_time: bool = False
 
     @property
     def label(self) -> str:
@@ -154,7 +156,9 @@ def constraint_of(slot: Slot, kind: SlotKind, declaration: Any) -> Constraint:
     type_ = _type(kind, fields)
     constraint = Constraint(slot, kind, type_, required=bool(fields.get("required")))
     value = fields.get("value")
-    if value is None or value == "" or (type_ == "timestamp" and is_current_time(value)):  # D3, D10
+    if type_ == "timestamp" and is_current_time(value):  # D10
+        return replace(constraint, current_time=True)
+    if value is None or value == "":  # D3
         return constraint
     if kind.place is PATH and isinstance(value, str):
         value = _normal_path(value)
