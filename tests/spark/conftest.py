@@ -37,7 +37,7 @@ class Here:
     def __call__(self, job: Job, tasks: Tasks) -> list[TaskResult]:
         self.tasks.append(tasks)
         self._before()
-        return [run_task(job, task) for task in tasks]
+        return [run_task(job, task, number) for number, task in enumerate(tasks)]
 
 
 class Bed:

@@ -1,1 +1,26 @@
-"""The main job on Spark: sources, matching, decoding, landing, dead letters."""
+"""The main job on Spark: sources, matching, decoding, landing, dead letters.
+
+    from wirebook.spark import land, match
+    report = land(spark, "captures/", "catalogue.xreg.json", "tables/")
+    messages = match(spark.read.text("captures/"), Catalog.load("catalogue.xreg.json"))
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from wirebook.spark.job import land
+    from wirebook.spark.matching import match
+
+__all__ = ["land", "match"]
+
+_HOMES: Final = {"land": "wirebook.spark.job", "match": "wirebook.spark.matching"}
+
+
+def __getattr__(name: str) -> Any:
+    """Loads what is public only when it is asked for: the command line has other things to do."""
+    if name not in _HOMES:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    return getattr(import_module(_HOMES[name]), name)

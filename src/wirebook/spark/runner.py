@@ -56,5 +56,5 @@ def run_rows(job: Job, tasks: Tasks, rows: Iterable[pa.RecordBatch]) -> Iterator
     """The summary of each task whose number is in `rows`. Columns in: id. Columns out: task, result."""
     for batch in rows:
         for number in batch.column(0).to_pylist():
-            result = msgspec.msgpack.encode(run_task(job, tasks[number]))
+            result = msgspec.msgpack.encode(run_task(job, tasks[number], number))
             yield pa.RecordBatch.from_pydict({"task": [number], "result": [result]})

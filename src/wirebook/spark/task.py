@@ -115,9 +115,9 @@ class _Tally:
         return {name: dict(value) if isinstance(value, dict) else value for name, value in counts.items()}
 
 
-def run_task(job: Job, units: list[Unit]) -> TaskResult:
-    """Lands `units`. Stops at the first one whose file is not as planned: the driver then plans without it."""
-    task = _Task(job)
+def run_task(job: Job, units: list[Unit], number: int = 0) -> TaskResult:
+    """Lands `units` as task `number` of its batch. Stops at the first one whose file is not as planned: the driver then plans without it."""
+    task = _Task(job, number)
     results: list[UnitResult] = []
     try:
         for unit in units:
@@ -134,13 +134,15 @@ def run_task(job: Job, units: list[Unit]) -> TaskResult:
 class _Task:
     """One task on its way: the engine, the rows not yet staged, the counts."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, number: int) -> None:
         name = uuid.uuid4().hex
         self._engine = job.factory(job.unpack(), job.options)
         self._sizes, self._tally, self._mark = job.sizes, _Tally(), Mark(job.marks, name)
         self._spool: Spool | None = None
         if job.staging:
-            self._spool = Spool(FORMATS[job.format], Path(job.staging, name), f"{job.batch:06d}-{name[:12]}")
+            self._spool = Spool(
+                FORMATS[job.format], Path(job.staging, name), f"{job.batch:06d}-{number:04d}-{name[:8]}"
+            )
 
     def land(self, unit: Unit) -> UnitResult:
         result = UnitResult(unit=unit, progress=Progress(lines=max(unit.line - 1, unit.after)))

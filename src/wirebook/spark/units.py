@@ -73,6 +73,8 @@ def cut_file(scan: Scan, known: Entry | None) -> Cut:
     Raises: OSError; SourceChanged when a line that landed without a line end went on
     """
     line = known.lines + 1 if known else 1
+    if scan.error and not scan.blocks:
+        return Cut((unreadable_unit(scan, line),))
     start = _start(scan, known) if known and known.codec == "plain" else 0
     shape = shape_of(scan.file.path, start)
     if shape is None:

@@ -1,0 +1,157 @@
+"""`wirebook land`: captured messages become typed tables. `wirebook show`: what is in them.
+
+Spec: contracts (`land`: the target folder); docs/decisions/0010
+"""
+
+from __future__ import annotations
+
+import base64
+from datetime import date, datetime, time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from wirebook.cli.output import print_json, print_note, print_problems, print_table, printable
+from wirebook.problems import Severity
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from wirebook.catalog import Catalog
+    from wirebook.spark.report import Report
+
+OK, CANNOT_RUN = 0, 2
+TOP_REASONS = 10
+CELL = 48
+"""Characters of a value that a table shows."""
+
+
+def land(  # noqa: PLR0917 (options)
+    source: Annotated[
+        Path, typer.Argument(help="A file of captured messages or CloudEvents, or a folder of such files.")
+    ],
+    catalog: Annotated[
+        list[str], typer.Option("--catalog", "-c", help="A catalogue: file, folder or URL. Repeatable.")
+    ],
+    to: Annotated[Path, typer.Option("--to", help="The folder of the tables; made if it is not there.")],
+    endpoint: Annotated[str | None, typer.Option(help="XID of the endpoint that all messages came through.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count only, write nothing.")] = False,
+    form: Annotated[str, typer.Option("--format", help="The format of the tables: parquet.")] = "parquet",
+    batch_size: Annotated[int, typer.Option(help="MiB that land together, all or nothing.", min=1)] = 1024,
+    as_json: Annotated[bool, typer.Option("--json", help="End with one JSON object, and print nothing else.")] = False,
+) -> int:
+    """Land captured messages: one typed table per definition, and dead letters that say why.
+
+    Running it again lands only what is new. A run that was killed goes on where it was.
+    """
+    from wirebook.catalog import Catalog  # noqa: PLC0415 (half a second, all of these)
+    from wirebook.cli.progress import ProgressBar  # noqa: PLC0415
+    from wirebook.spark.formats import FORMATS  # noqa: PLC0415
+    from wirebook.spark.job import land as land_job  # noqa: PLC0415
+    from wirebook.spark.session import session  # noqa: PLC0415
+
+    if form not in FORMATS:
+        raise typer.BadParameter(f"'{form}' is none of: {', '.join(FORMATS)}", param_hint="--format")
+    loaded = Catalog.load(*catalog)
+    _note_diagnostics(loaded)
+    with ProgressBar() as bar:
+
+        def start() -> Any:
+            bar.say("starting Spark")
+            return session()
+
+        report = land_job(
+            start, source, loaded, to, endpoint=endpoint, dry_run=dry_run, batch_bytes=batch_size << 20, watch=bar
+        )
+    print_problems(report.problems)
+    if as_json:
+        print_json(report.closing_line())
+    else:
+        print_report(report, to)
+    return CANNOT_RUN if report.has_errors else OK
+
+
+def _note_diagnostics(catalog: Catalog) -> None:
+    errors = sum(problem.severity is Severity.ERROR for problem in catalog.diagnostics)
+    if errors:
+        print_note(f"the catalogue has {errors:,} errors: 'wirebook lint' names them")
+
+
+def print_report(report: Report, to: Path) -> None:
+    """The closing tables: where the messages went, what they were, and why those that did not land did not."""
+    tables = [(name, table["definition"], table["rows"]) for name, table in report.tables().items()]
+    dead = [("dead_letters", "", report.dead_lettered)] if report.dead_lettered else []
+    if tables or dead:
+        print_table(("table", "definition", "rows"), [*tables, *dead])
+        print_table(("outcome", "messages"), report.outcomes.most_common())
+    if report.reasons:
+        print_table(("reason", "messages"), report.reasons.most_common(TOP_REASONS))
+    verb = "would land" if report.dry_run else "landed"
+    print(f"read {report.read:,} = {verb} {report.landed:,} + dead-lettered {report.dead_lettered:,}", end="")
+    print(f"; there before: {report.skipped:,}; empty batches: {report.empty:,}; {report.seconds:.1f} s")
+    if report.landed and not report.dry_run:
+        print(f"see: wirebook show {to}")
+
+
+def show(
+    folder: Annotated[Path, typer.Argument(help="A folder that was landed into.")],
+    table: Annotated[str | None, typer.Argument(help="One table; all of them are listed otherwise.")] = None,
+    rows: Annotated[int, typer.Option(help="How many rows of the table to show.", min=0)] = 3,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, and nothing else.")] = False,
+) -> None:
+    """Show the tables of a target folder, or one table's columns and first rows."""
+    from wirebook.spark.show import find_table, first_rows, tables_in  # noqa: PLC0415
+
+    tables = tables_in(folder)
+    if table is None:
+        if as_json:
+            print_json({"tables": {each.name: {"definition": each.definition, "rows": each.rows} for each in tables}})
+        else:
+            print_table(("table", "definition", "rows"), [(each.name, each.definition, each.rows) for each in tables])
+            print_note(f"first rows of one: wirebook show {folder} TABLE")
+        return
+    found = find_table(tables, table)
+    first = first_rows(found, rows)
+    if as_json:
+        columns = {column.name: str(column.type) for column in first.schema}
+        shown = [{name: _plain(value) for name, value in row.items()} for row in first.to_pylist()]
+        head = {"table": found.name, "definition": found.definition, "rows": found.rows}
+        print_json(head | {"columns": columns, "first": shown})
+    else:
+        print_rows(
+            first, title=f"{found.name}: {found.rows:,} rows of {found.definition or 'messages that did not land'}"
+        )
+
+
+def print_rows(rows: pa.Table, *, title: str | None = None) -> None:
+    """Rows side by side, a line for each column: tables are wide."""
+    heads = [f"row {number}" for number in range(1, rows.num_rows + 1)]
+    lines = [(column.name, _cell(column.type), *map(_cell, rows[column.name].to_pylist())) for column in rows.schema]
+    print_table(("column", "type", *heads), lines, title=title)
+
+
+def _cell(value: Any) -> str:
+    """A value in a few characters."""
+    if value is None:
+        return ""
+    text = printable(value.decode(errors="backslashreplace") if isinstance(value, bytes) else _text(value))
+    return text if len(text) <= CELL else text[: CELL - 1] + "…"
+
+
+def _text(value: Any) -> str:
+    return value.isoformat() if isinstance(value, datetime | date | time) else str(value)
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON: bytes as text, or as base64 when they are no text."""
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            return {"base64": base64.b64encode(value).decode()}
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return value if value is None or isinstance(value, bool | int | float | str) else _text(value)

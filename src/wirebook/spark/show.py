@@ -1,0 +1,73 @@
+"""What is in a target folder: its tables and their first rows. No Spark: footers and a few row groups are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from wirebook.problems import Problem, WirebookError
+from wirebook.spark.target import Target
+from wirebook.spark.task import DEAD_LETTERS
+
+__all__ = ["TableSummary", "first_rows", "tables_in"]
+
+
+@dataclass(frozen=True, slots=True)
+class TableSummary:
+    """One table: the XID of its definition (None for the dead letters), its rows and its files."""
+
+    name: str
+    definition: str | None
+    rows: int
+    files: tuple[Path, ...]
+
+
+def tables_in(folder: Path) -> list[TableSummary]:
+    """The tables of a target folder by name, the dead letters last. Cost: reads the footer of every file.
+
+    Raises: no-target
+    """
+    target = Target(folder)
+    if not target.exists:
+        raise WirebookError(Problem(code="no-target", message=f"'{folder}' is no folder that was landed into"))
+    known = target.tables()
+    found = (_summary(path, known[path.name].xid if path.name in known else None) for path in _folders(folder))
+    return sorted((each for each in found if each.files), key=lambda each: (each.name == DEAD_LETTERS, each.name))
+
+
+def _folders(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(("_", ".")))
+
+
+def _summary(path: Path, definition: str | None) -> TableSummary:
+    files = tuple(sorted(path.glob("*.parquet")))
+    return TableSummary(path.name, definition, sum(pq.read_metadata(file).num_rows for file in files), files)
+
+
+def find_table(tables: list[TableSummary], name: str) -> TableSummary:
+    """The table of that name. Raises: unknown-table"""
+    names = {table.name: table for table in tables}
+    if name not in names:
+        near = get_close_matches(name, names, n=1)
+        hint = f"did you mean '{near[0]}'?" if near else None
+        raise WirebookError(Problem(code="unknown-table", message=f"there is no table '{name}'", hint=hint))
+    return names[name]
+
+
+def first_rows(table: TableSummary, count: int) -> pa.Table:
+    """The first rows of a table, oldest batch first."""
+    parts: list[pa.RecordBatch] = []
+    for file in table.files:
+        with pq.ParquetFile(file) as parquet:
+            schema = parquet.schema_arrow
+            for batch in parquet.iter_batches(max(count, 1)):
+                parts.append(batch.slice(0, count))
+                count -= min(count, batch.num_rows)
+                if count <= 0:
+                    return pa.Table.from_batches(parts)
+    return pa.Table.from_batches(parts, None if parts else schema)
