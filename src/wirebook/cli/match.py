@@ -12,15 +12,15 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wirebook.catalog import Catalog
 from wirebook.cli.output import print_json, print_note, print_table
-from wirebook.message.selection import Outcome
-from wirebook.spark.outcomes import outcomes_in
-from wirebook.spark.rows import Origin
+
+if TYPE_CHECKING:
+    from wirebook.message.selection import Outcome
+    from wirebook.spark.rows import Origin
 
 STANDARD_INPUT = "-"
 
@@ -34,6 +34,9 @@ def match(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object for each message.")] = False,
 ) -> None:
     """Say which definition each captured message is, and why not."""
+    from wirebook.catalog import Catalog  # noqa: PLC0415 (half a second, both of these)
+    from wirebook.spark.outcomes import outcomes_in  # noqa: PLC0415
+
     loaded = Catalog.load(*catalog)
     counts: Counter[str] = Counter()
     with _source(capture) as path:

@@ -40,7 +40,7 @@ NEIGHBOURS = 2
 
 
 class Part(NamedTuple):
-    """One slot's share of a mask: the whole value, or the literal segments of a template with `segments` of them in all."""
+    """One slot's share of a mask: the whole value, or the literal ones among the `segments` of a template."""
 
     section: str
     name: str
