@@ -7,7 +7,8 @@ from typing import Any
 
 from wirebook.core.jsonvalue import JsonError, parse_json
 from wirebook.problems import Problem
-from wirebook.schema.formats import JSON_SCHEMA, JSON_STRUCTURE, parse_format
+from wirebook.schema.avro import compile_avro
+from wirebook.schema.formats import AVRO, JSON_SCHEMA, JSON_STRUCTURE, parse_format
 from wirebook.schema.jsonschema import compile_json_schema
 from wirebook.schema.jsonstructure import compile_json_structure
 from wirebook.schema.reading import CompiledSchema, Options, Unsupported
@@ -18,6 +19,7 @@ Compiler = Callable[[Source], CompiledSchema | Unsupported]
 COMPILERS: dict[str, Compiler] = {
     JSON_SCHEMA: compile_json_schema,
     JSON_STRUCTURE: compile_json_structure,
+    AVRO: compile_avro,
 }
 DEFAULT = Options()
 ANONYMOUS = "wirebook:/inline"

@@ -153,8 +153,12 @@ def parse_payload(payload: Payload, limits: Limits) -> Any:
     if payload.raw is None:
         return payload.value
     if len(payload.raw) > limits.size:
-        raise JsonError("payload-too-large", f"{len(payload.raw)} bytes; at most {limits.size} are read")
+        raise too_large(payload.raw, limits)
     return parse_json(payload.raw, max_depth=limits.depth)
+
+
+def too_large(raw: bytes, limits: Limits) -> JsonError:
+    return JsonError("payload-too-large", f"{len(raw)} bytes; at most {limits.size} are read")
 
 
 OUTCOMES: dict[str, Failure] = {

@@ -1,0 +1,119 @@
+"""Apache Avro: one document to a reader of payloads, binary or JSON encoded.
+
+Rule: the content type decides. JSON (``application/json``, ``...+json``) and a JSON value in a structured event are
+Avro's JSON encoding, everything else is binary: one value and nothing after it, written with this very schema.
+
+Spec: Avro 1.11; schema/spec.md#433-apache-avro-schema (a record of the document by name).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from wirebook.core.jsonvalue import JsonError
+from wirebook.core.pointers import format_pointer
+from wirebook.problems import Problem
+from wirebook.schema.avro_binary import DecodeError, Decoder, decode, decoder_of
+from wirebook.schema.avro_json import Found, from_json
+from wirebook.schema.avro_shapes import shape_of
+from wirebook.schema.avro_types import AvroError, Type, parse_types
+from wirebook.schema.jsonreader import MAX_PROBLEMS, OUTCOMES, failed, parse_payload, shown
+from wirebook.schema.jsonschema import not_compilable
+from wirebook.schema.payload import Payload
+from wirebook.schema.reading import ColumnReading, CompiledSchema, Limits, Reading, Unsupported, unsettled
+from wirebook.schema.shapes import REST, VALUE, Field, Shape, Struct, fields_of, row_of
+from wirebook.schema.source import Source
+
+
+def compile_avro(source: Source) -> CompiledSchema | Unsupported:
+    """A reader for the document's type, or for the named type in it that the fragment names."""
+    label = f"Avro/{source.format.version}" if source.format.version else "Avro"
+    try:
+        whole, names = parse_types(source.document, source.resolve)
+        type_ = _chosen(whole, names, source.fragment)
+        reader = AvroReader(label, type_, shape_of(type_), source.options.limits)
+        _ = reader.decoder
+    except (AvroError, RecursionError) as error:
+        return not_compilable(label, error)
+    return reader
+
+
+def _chosen(whole: Type, names: dict[str, Type], part: str | None) -> Type:
+    if not part:
+        return whole
+    wanted = part.rpartition("/")[2]
+    found = names.get(wanted) or next((each for name, each in names.items() if name.endswith(f".{wanted}")), None)
+    if found is None:
+        raise AvroError(f"the schema does not define '{wanted}'; it defines {', '.join(names) or 'no named type'}")
+    return found
+
+
+def is_json(content_type: str | None) -> bool:
+    """Does a content type say that the payload is JSON?"""
+    media_type = (content_type or "").partition(";")[0].strip().lower()
+    return media_type.endswith(("/json", "+json"))
+
+
+@dataclass(frozen=True, eq=False)
+class AvroReader:
+    """A compiled Avro schema."""
+
+    format: str
+    type: Type
+    shape: Shape
+    limits: Limits
+    fields: tuple[Field, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fields", fields_of(self.shape))
+
+    @cached_property
+    def decoder(self) -> Decoder:
+        return decoder_of(self.type)
+
+    def read(self, payload: Payload) -> Reading:
+        """What one payload is."""
+        if payload.raw is None or is_json(payload.content_type):
+            return self._read_json(payload)
+        if len(payload.raw) > self.limits.size:
+            return failed(
+                JsonError("payload-too-large", f"{len(payload.raw)} bytes; at most {self.limits.size} are read")
+            )
+        try:
+            return self._row(decode(self.decoder, payload.raw, self.limits.depth))
+        except DecodeError as error:
+            slot = f"payload#{format_pointer(reversed(error.path))}"
+            message = f"{error.message} (byte {error.offset})"
+            expected = {"type": self.type.branch_name}
+            problem = Problem(error.code, message, slot=slot, expected=expected, actual=error.message)
+            return Reading(None, None, (problem,), OUTCOMES[error.code])
+
+    def _read_json(self, payload: Payload) -> Reading:
+        try:
+            value = parse_payload(payload, self.limits)
+        except JsonError as error:
+            return failed(error)
+        found = Found(MAX_PROBLEMS)
+        decoded = from_json(self.type, value, "", found)
+        if not found.errors:
+            return self._row(decoded)
+        return Reading(value, None, tuple(_problem(*each) for each in sorted(found.errors, key=str)), "invalid-payload")
+
+    def _row(self, decoded: Any) -> Reading:
+        row = row_of(self.shape, decoded)
+        cells = {name: cell for name, cell in row.items() if name != REST}
+        value = cells if isinstance(self.shape, Struct) else cells[VALUE]
+        return Reading(decoded if row[REST] else value, row)
+
+    def read_column(self, payloads: pa.BinaryArray, content_type: str | None = None) -> ColumnReading:  # noqa: ARG002
+        """What a column of payloads is."""
+        return unsettled(self.fields, len(payloads))
+
+
+def _problem(pointer: str, expected: Any, actual: Any) -> Problem:
+    message = f"expected {expected}" if actual is not None else f"expected {expected}, found nothing"
+    return Problem("payload-invalid", message, slot=f"payload#{pointer}", expected=expected, actual=shown(actual))
