@@ -185,6 +185,7 @@ def _wrong_amqp(wire: AmqpMessage) -> Iterator[Problem]:
                 yield _wrong(f"{section}.{shown(name)}", f"{type_of(value)}: {error}", next(iter(value.values())))
 
 
+# Reading: an unknown member is information, not an error: other tools may add to a public format.
 def _unknown(wire: AnyMessage, value: dict[str, Any]) -> Iterator[Problem]:
     yield from _unknown_members("", value, ("protocol", *_MEMBERS[type(wire)]))
     if isinstance(wire, Mqtt5Publish) and wire.properties is not None:

@@ -143,6 +143,7 @@ def _read_enveloped(parts: Parts, content_type: str) -> tuple[Received, ...]:
         return (_read_structured(parts),)
     if media_type == BATCH_MEDIA_TYPE and binding.batch:
         return _read_batch(parts)
+    # Reading: a batch over a binding without batches, and the bare media type outside of NATS, name no known format.
     expected = f"{MEDIA_TYPE} or {BATCH_MEDIA_TYPE}" if binding.batch else MEDIA_TYPE
     problem = Problem("unsupported-event-format", slot="content-type", expected=expected, actual=shown(content_type))
     mode: Mode = "batch" if media_type.startswith(f"{_PREFIX}-batch") else "structured"
@@ -211,6 +212,7 @@ def add_attribute(attributes: dict[str, Any], name: str, value: Any, problems: l
     """Take an attribute from the wire: the first of a repeated one counts."""
     if name not in attributes:
         attributes[name] = value
+        # Reading: an attribute sent twice breaks a MUST, but leaves the event readable: reported, not malformed.
     elif attributes[name] != value:
         slot = attribute_slot(shown(name))
         problems.append(Problem("repeated-attribute", slot=slot, expected=shown(attributes[name]), actual=shown(value)))

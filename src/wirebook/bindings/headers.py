@@ -45,7 +45,7 @@ def take_content_type(parts: Parts, value: str | bytes | None) -> None:
         return
     value = value.strip(_BLANK)
     if parts.content_type is None:
-        parts.content_type = value
+        parts.content_type = value  # Reading: of a repeated header the first counts
     elif parts.content_type != value:
         expected, actual = shown(parts.content_type), shown(value)
         parts.problems.append(Problem("repeated-attribute", slot="content-type", expected=expected, actual=actual))

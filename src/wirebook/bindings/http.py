@@ -29,6 +29,7 @@ _NOT_IN_METHOD: Final = re.compile(r"[^!#$%&'*+.^_`|~0-9A-Za-z-]")
 
 
 def read(wire: HttpMessage) -> tuple[Received, ...]:
+    # Reading: HTTP cannot tell an empty body from none, so a zero-length one is no data.
     parts = Parts(BINDING, wire, bytes_of(wire.body) or None)
     headers.read_headers(parts, wire.headers)
     forbidden = parts.attributes.pop("datacontenttype", None)

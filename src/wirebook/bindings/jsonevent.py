@@ -113,6 +113,7 @@ def _attributes(value: dict[str, Any], problems: list[Problem]) -> dict[str, Any
         if item is None or name in _DATA:
             continue
         attributes[name] = item
+        # Reading: objects, arrays and fractions have no CloudEvents type; the matcher checks what is declared.
         if type(item) not in _ATTRIBUTE_TYPES:
             problems.append(malformed(name, "a text, a boolean or an integer", type(item).__name__))
         if not is_attribute_name(name):
@@ -135,6 +136,7 @@ def check_mandatory(attributes: dict[str, Any], problems: list[Problem]) -> None
         problems.append(malformed("specversion", "'1.0'", attributes.get("specversion")))
     for name in ("id", "source", "type"):
         value = attributes.get(name)
+        # Reading: "MUST be non-empty" is part of being there.
         if not isinstance(value, str) or not value:
             problems.append(malformed(name, "a text that is not empty", value))
 
@@ -142,6 +144,7 @@ def check_mandatory(attributes: dict[str, Any], problems: list[Problem]) -> None
 def _data(value: dict[str, Any], content_type: Any, problems: list[Problem]) -> Payload | None:
     encoded = value.get("data_base64")
     if "data" in value:
+        # Reading: `data` null is a payload, so beside `data_base64` there are two; `data_base64` null is absent.
         if encoded is not None:
             problems.append(malformed("data_base64", "absent beside 'data'", "both"))
         return _json_or_text(value["data"], content_type, problems)
@@ -154,6 +157,7 @@ def _json_or_text(data: Any, content_type: Any, problems: list[Problem]) -> Payl
     if not is_json(content_type) and isinstance(data, str):
         return Payload(raw=data.encode(), content_type=content_type)
     if not is_json(content_type):
+        # Reading: "MAY fail"; the value is kept, as JSON, and reported.
         expected = f"a text, as {shown(content_type)} is not JSON"
         problems.append(Problem("data-not-text", slot="data", expected=expected, actual=type(data).__name__))
     return Payload(raw=None, value=data, content_type=content_type)

@@ -52,7 +52,7 @@ def read(wire: KafkaRecord) -> tuple[Received, ...]:
 
 
 def _take_attribute(parts: Parts, name: str, value: str | bytes | None) -> None:
-    if value is None:
+    if value is None:  # Reading: as null in the JSON format, it sets nothing
         return
     if not isinstance(value, str):
         parts.problems.append(not_text(name, value))

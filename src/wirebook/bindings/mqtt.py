@@ -40,6 +40,7 @@ from wirebook.bindings.wire import (
 )
 from wirebook.problems import Problem
 
+# Reading: a zero-length payload is no data, in both versions.
 BINDING_3: Final = Binding("MQTT/3.1.1")
 BINDING_5: Final = Binding("MQTT/5.0", bare_names=True)
 _NOT_IN_TOPIC: Final = re.compile(r"[+#\x00]|^\Z")

@@ -21,11 +21,13 @@ from wirebook.bindings.received import Received
 from wirebook.bindings.wire import NatsMessage, bytes_of, from_bytes
 from wirebook.problems import Problem
 
+# Reading: "Content-Type of application/cloudevents" means JSON here, the one format that the binding knows.
 BINDING: Final = Binding("NATS", bare_is_json=True)
 _NOT_IN_SUBJECT: Final = re.compile(r"[\x00-\x20\x7f*>]|^\Z|^\.|\.\.|\.\Z")
 
 
 def read(wire: NatsMessage) -> tuple[Received, ...]:
+    # Reading: a zero-length payload is no data.
     parts = Parts(BINDING, wire, bytes_of(wire.data) or None)
     headers.read_headers(parts, wire.headers)
     return read_parts(parts)

@@ -38,6 +38,7 @@ class _Wrong:
         self.problem = Problem("malformed-record", message, slot=member, expected=expected, actual=shown(actual))
 
 
+# Reading: a column that is no member is not reported: tables carry columns of their writers, such as partitions.
 def read_parquet_batch(batch: pa.RecordBatch) -> list[Parsed]:
     """The records in the rows of a batch, each as `parse_record` would give it."""
     members = ("protocol", *EXPECTED)

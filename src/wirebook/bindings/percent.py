@@ -38,4 +38,5 @@ def decode_value(text: str) -> tuple[str, bool]:
     if quoted:
         text = _ESCAPE.sub(r"\1", quoted[1])
     clean = bool(quoted) or '"' not in text
+    # Reading: a percent sign that begins no escape stays, and is reported; so do characters that should be encoded.
     return unquote_to_bytes(text).decode(), clean and not _STRAY.search(text)

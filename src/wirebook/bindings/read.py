@@ -111,5 +111,6 @@ def as_structured(message: Received) -> Received | None:
 _NAMES: Final = tuple(name.encode() for name in MANDATORY)
 
 
+# Reading: NATS before 2.2 has no headers and is always structured; with any header the binary form decides.
 def _may_hide_an_event(wire: WireMessage | None) -> bool:
     return isinstance(wire, Mqtt3Publish) or (isinstance(wire, NatsMessage) and not wire.headers)
