@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
@@ -116,7 +117,11 @@ class Selector:
         self.read_payload = read_payload
         self.options = options
         self.observed = Index(self.definitions)
-        self._unobserved: Index | None = None
+
+    @cached_property
+    def unobserved(self) -> Index:
+        """The index for events from plain files, whose protocol slots cannot be observed."""
+        return Index(self.definitions, protocol_slots=False)
 
     def select(self, received: Received, endpoint: str | None = None) -> Outcome:
         """The outcome of one message. `endpoint` wins over the record's own. Cost: the index, then the payload."""
@@ -152,11 +157,7 @@ class Selector:
     # -- candidates -------------------------------------------------------------------------------------------------
 
     def index(self, view: View) -> Index:
-        if view.shows_protocol:
-            return self.observed
-        if self._unobserved is None:
-            self._unobserved = Index(self.definitions, protocol_slots=False)
-        return self._unobserved
+        return self.observed if view.shows_protocol else self.unobserved
 
     def _candidates(self, view: View, scope: Scope) -> Sequence[Definition]:
         if scope.protocol and view.shows_protocol and scope.protocol != view.protocol:

@@ -24,6 +24,7 @@ from wirebook.message.index import Index, Part
 from wirebook.message.index import Mask as IndexMask
 from wirebook.message.matcher import Found, fit
 from wirebook.message.selection import Scope
+from wirebook.message.slots import ENVELOPE
 from wirebook.message.uritemplate import Template
 from wirebook.spark.frames import UNPRINTABLE, Column, Frame, Mask, Rows, is_plain, mask_of
 
@@ -74,7 +75,8 @@ def match_frame(frame: Frame, index: Index, scope: Scope) -> Iterator[Matched]:
 
     Cost: one look-up for each mask and row, then column checks for each definition that has rows.
     """
-    if scope.empty or (scope.protocol and scope.protocol != frame.protocol) or not len(frame):
+    elsewhere = scope.protocol and frame.shows_protocol and scope.protocol != frame.protocol
+    if scope.empty or elsewhere or not len(frame):
         return
     for candidates, group in _candidate_groups(frame, index):
         chosen = [each for each in candidates if scope.members is None or each.xid in scope.members]
@@ -87,7 +89,7 @@ def _candidate_groups(frame: Frame, index: Index) -> Iterator[tuple[list[Definit
     """Rows with the same candidates, together."""
     code = np.zeros(len(frame), np.int64)
     sets: list[tuple[int, ...]] = [()]
-    for protocol in (frame.protocol, None):
+    for protocol in (frame.protocol, None) if frame.shows_protocol else tuple(index.tables):
         for mask, table in index.tables.get(protocol, {}).items():
             found, numbers = _probe(frame, mask, table)
             pairs, code = np.unique(code * (len(numbers) + 1) + found, return_inverse=True)
@@ -153,7 +155,7 @@ def _match_group(frame: Frame, rows: Rows, candidates: list[Definition], scope: 
         yield from _matched(candidates[0], rows, verdicts[0], verdicts[0].fits & verdicts[0].certain)
         return
     certain = np.logical_and.reduce([verdict.certain for verdict in verdicts])
-    ranks = [static_rank(definition) for definition in candidates]
+    ranks = [static_rank(definition, frame.shows_protocol) for definition in candidates]
     for place, definition in enumerate(candidates):
         rivals = [v.fits for other, v in enumerate(verdicts) if other != place and ranks[other] >= ranks[place]]
         best = verdicts[place].fits & certain & ~np.logical_or.reduce([np.zeros(len(rows), bool), *rivals])
@@ -168,17 +170,24 @@ def _matched(definition: Definition, rows: Rows, verdict: Verdict, settled: Mask
         yield matched.only(settled)
 
 
-def static_rank(definition: Definition) -> tuple[int, int, int, int]:
+def static_rank(definition: Definition, shows_protocol: bool) -> tuple[int, int, int, int]:
     """The members of the rank that do not depend on the message, under the default options; a tie is left to it."""
-    observed = [each for each in definition.all_constraints if not each.kind.transport]
+    observed = [each for each in definition.all_constraints if _is_observed(each, shows_protocol)]
     literals = sum(each.valued for each in observed)
     characters = sum(each.template.literal_length for each in observed if each.template is not None)
-    return literals, characters, int(definition.protocol is not None), sum(each.required for each in observed)
+    protocol = 0 if definition.protocol is None else 1 if shows_protocol else -1
+    return literals, characters, protocol, sum(each.required for each in observed)
+
+
+def _is_observed(constraint: Constraint, shows_protocol: bool) -> bool:
+    in_envelope = constraint.slot.section == ENVELOPE or constraint.slot.name == "datacontenttype"
+    return not constraint.kind.transport and (in_envelope or shows_protocol)
 
 
 def _verdict(frame: Frame, rows: Rows, definition: Definition, scope: Scope) -> Verdict:
     verdict = Verdict(np.ones(len(rows), bool), np.ones(len(rows), bool))
-    if definition.is_cloudevent and not frame.is_cloudevent:
+    hidden = definition.protocol and not definition.is_cloudevent and not frame.shows_protocol
+    if hidden or (definition.is_cloudevent and not frame.is_cloudevent):
         verdict.fits[:] = False
         return verdict
     wanted = definition.mode or scope.mode
@@ -200,10 +209,12 @@ def _columns(
 ) -> Iterator[tuple[Constraint, Column | None]]:
     """Each constraint with its column; None where the slot is not one column."""
     whole = len(rows) == len(frame)
-    constraints = (each for each in definition.constraints if not each.kind.transport)
-    for constraint in constraints:
-        column = frame.column(constraint.slot.section, constraint.slot.name)
-        yield constraint, column if column is None or whole else column.take(rows)
+    for constraint in definition.constraints:
+        if _is_observed(constraint, frame.shows_protocol):
+            column = frame.column(constraint.slot.section, constraint.slot.name)
+            yield constraint, column if column is None or whole else column.take(rows)
+    if not frame.shows_protocol:
+        return
     for group in definition.entries:
         if all(each.kind.transport for each in group.entries):
             continue

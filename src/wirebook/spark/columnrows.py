@@ -76,7 +76,8 @@ class ColumnRows:
 
     def _provenance(self, frame: Frame, chosen: Rows, places: Rows) -> dict[str, pa.Array]:
         count = len(places)
-        endpoints = map(attrgetter("endpoint"), map(frame.records.__getitem__, chosen.tolist()))
+        records = map(frame.records.__getitem__, chosen.tolist() if frame.records else ())
+        endpoints = map(attrgetter("endpoint"), records) if frame.records else repeat(None, count)
         payload = list(map(frame.payload.__getitem__, chosen.tolist()))
         return {
             "_file": pa.repeat(pa.scalar(self.file, pa.string()), count),

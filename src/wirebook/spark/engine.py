@@ -36,7 +36,7 @@ from wirebook.problems import Problem
 from wirebook.spark.chunks import PROBLEM_OUTCOMES, Chunk, Landed
 from wirebook.spark.columnmatch import Matched, match_frame
 from wirebook.spark.columnrows import ColumnRows, by_content_type
-from wirebook.spark.events import frames_of
+from wirebook.spark.events import frame_of_events, frames_of
 from wirebook.spark.frames import Frame, Mask, Rows
 from wirebook.spark.layout import DEAD_LETTER_SCHEMA, Layout, layout_of
 from wirebook.spark.rows import Origin, dead_letter, json_text, table_row
@@ -137,16 +137,24 @@ class CatalogueEngine:
         assert chunk.numbers is not None
         records = _records(chunk)
         rows = ColumnRows(chunk.file, chunk.numbers, self.catalog.fingerprint, records)
-        for frame, matched in self._matches(records):
+        matches = self._event_matches(chunk) if chunk.kind == "events" else self._matches(records)
+        for frame, matched in matches:
             for places in self._land_columns(frame, matched, rows, tally):
                 settled[places] = True
 
     def _matches(self, records: Sequence[AnyMessage | None]) -> Iterator[tuple[Frame, Matched]]:
-        selector = self.catalog.selector
         for scope, chosen in self._scopes(records):
             for frame in frames_of(chosen, self.extensions):
-                for matched in match_frame(frame, selector.observed, scope):
+                for matched in match_frame(frame, self.catalog.selector.observed, scope):
                     yield frame, matched
+
+    def _event_matches(self, chunk: Chunk) -> Iterator[tuple[Frame, Matched]]:
+        """The matches of a plain file's events."""
+        lines = [] if chunk.lines is None else chunk.lines.to_pylist()
+        scope = EVERYTHING if self.endpoint is None else self.catalog.scopes[self.endpoint]
+        frame = frame_of_events(lines, self.extensions)
+        for matched in match_frame(frame, self.catalog.selector.unobserved, scope):
+            yield frame, matched
 
     def _scopes(self, records: Sequence[AnyMessage | None]) -> Iterator[tuple[Scope, Sequence[AnyMessage | None]]]:
         """The records of each endpoint, the others None in their place; an unknown endpoint is the reference's."""

@@ -23,10 +23,11 @@ from msgspec import UNSET, Raw
 
 from wirebook.bindings.duplicates import names_of
 from wirebook.bindings.jsonevent import MAX_EVENT_BYTES, WELL_KNOWN, is_json
+from wirebook.bindings.received import CLOUDEVENTS
 from wirebook.bindings.wire import AnyMessage
 from wirebook.core.jsonvalue import MAX_DEPTH
 from wirebook.schema.lines import decode_column
-from wirebook.spark.frames import Column, Frame, apart, mask_of, texts
+from wirebook.spark.frames import Column, Frame, absent, apart, mask_of, texts
 
 TEXT: Final = str | None | msgspec.UnsetType
 EXTENSION: Final = str | bool | int | None | msgspec.UnsetType
@@ -37,6 +38,25 @@ def frames_of(records: Sequence[AnyMessage | None], extensions: frozenset[str]) 
     """Frames of the records of a batch: native messages, events in binary mode, structured events."""
     for frame in apart(records):
         yield structured_frame(frame, extensions) if frame.mode == "structured" else frame
+
+
+def frame_of_events(lines: Sequence[bytes], extensions: frozenset[str]) -> Frame:
+    """The events of a plain file, one for each line; a line that holds an array is doubtful."""
+    count, nothing = len(lines), absent(len(lines))
+    rows = np.arange(count, dtype=np.int64)
+    bare = Frame(
+        protocol=CLOUDEVENTS,
+        is_cloudevent=True,
+        mode="structured",
+        rows=rows,
+        records=[],
+        content_type=nothing,
+        data_content_type=nothing,
+        attributes={},
+        payload=list(lines),
+        doubtful=np.zeros(count, bool),
+    )
+    return structured_frame(bare, extensions)
 
 
 def structured_frame(frame: Frame, extensions: frozenset[str]) -> Frame:

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirebook.bindings.jsonevent import MANDATORY, MEDIA_TYPE, is_attribute_name
+from wirebook.bindings.received import CLOUDEVENTS
 from wirebook.bindings.wire import (
     AmqpMessage,
     AnyMessage,
@@ -176,6 +177,11 @@ class Frame:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @property
+    def shows_protocol(self) -> bool:
+        """Can protocol slots be observed? Not of events from a plain file."""
+        return self.protocol != CLOUDEVENTS
 
     def column(self, section: str, name: str) -> Column | None:
         """A slot's column; None for a slot that is not kept as one."""
