@@ -58,7 +58,7 @@ class Registry:
     def fingerprint(self) -> str:
         """A digest of the normalised document: equal for two loads that mean the same."""
         text = json.dumps(self.document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
     @property
     def sources(self) -> tuple[Source, ...]:
