@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
+from wirebook.core.pointers import resolve
 from wirebook.endpoint.dialects import normalise_endpoint
 from wirebook.message.dialects import (
     Roots,
@@ -23,6 +24,8 @@ from wirebook.message.dialects import (
 )
 from wirebook.message.dialects_log import Entity, Log
 from wirebook.message.dialects_names import COLLECTIONS, canonical_format
+from wirebook.message.dialects_options import normalise_options
+from wirebook.message.resolution import definitions_in
 
 SPECVERSION: Final = "1.0-rc4"
 OLD_SPECVERSION: Final = re.compile(r"(?i)(?:0\.[0-9]+(?:-.*)?|1\.0-rc[1-3])\Z")
@@ -37,7 +40,38 @@ def normalise_document(document: dict[str, Any], log: Log, roots: Roots = ()) ->
     _normalise_registry(registry)
     for collection, normalise in GROUPS.items():
         registry.rewrite_each(collection, lambda entity, key, rewrite=normalise: rewrite(entity, key, roots))  # type: ignore[misc]
+    _normalise_inherited_options(registry.values, log)
     return registry.values
+
+
+def _normalise_inherited_options(document: dict[str, Any], log: Log) -> None:
+    """Options without a protocol beside them are written as the base's protocol has them."""
+    late: list[tuple[dict[str, Any], Entity, str]] = []
+    for definition in definitions_in(document, Log()):
+        own, options = definition.attributes, definition.attributes.get("protocoloptions")
+        if isinstance(options, dict) and not own.get("protocol") and not definition.group.get("protocol"):
+            protocol = _protocol_of_base(own.get("basemessage"), document)
+            holder = resolve(document, definition.pointer)
+            if protocol is not None and "protocoloptions" in holder:
+                late.append((holder, Entity(definition.xid, definition.pointer, own, log), protocol))
+    for holder, entity, protocol in late:
+        holder["protocoloptions"] = normalise_options(entity, protocol, holder["protocoloptions"])
+
+
+def _protocol_of_base(reference: Any, document: dict[str, Any]) -> str | None:
+    """The protocol that a chain of bases gives, read in this document alone."""
+    asked: set[str] = set()
+    while isinstance(reference, str) and reference not in asked:
+        asked.add(reference)
+        base = resolve(document, reference.replace("~", "~0"))
+        if not isinstance(base, dict):
+            return None
+        group = resolve(document, "/".join(reference.split("/")[:3]).replace("~", "~0"), {})
+        protocol = base.get("protocol") or group.get("protocol")
+        if protocol is not None:
+            return str(protocol)
+        reference = base.get("basemessage")
+    return None
 
 
 def _normalise_registry(registry: Entity) -> None:
@@ -78,6 +112,7 @@ def _normalise_schema(entity: Entity, key: str, roots: Roots) -> None:
 def _normalise_schema_version(entity: Entity, key: str) -> None:
     if entity.values.get("id") == entity.xid.split("/")[4]:
         entity.rename("id", "schemaid", "old-id-name")
+        entity.values.setdefault("versionid", key)
     normalise_identity(entity, "versionid", key)
     _normalise_schema_document(entity)
 

@@ -16,11 +16,12 @@ from wirebook.core.names import is_identifier
 from wirebook.endpoint.lint import check_endpoint
 from wirebook.message.dialects_log import Log
 from wirebook.message.dialects_names import shown
-from wirebook.message.lint import NAME, NAME_AND_VERSION, check_message
+from wirebook.message.lint import NAME, NAME_AND_VERSION, SCHEMA_NAMES, check_message
 from wirebook.message.lint_properties import Finding
 from wirebook.message.resolution import Definition, ResolvedMessage, definitions_in
 from wirebook.message.uritemplate import PLACEHOLDER
 from wirebook.problems import Problem, Severity
+from wirebook.schema import SchemaIndex, Unsupported
 
 RANK: Final = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.INFO: 2}
 
@@ -51,11 +52,13 @@ def _order(problem: Problem) -> tuple[str, int, int, int, str]:
 def _findings(registry: Registry) -> Iterator[tuple[str, Iterable[Finding]]]:
     """(XID, what is wrong there) of every group, message and endpoint."""
     definitions = {definition.xid: definition for definition in definitions_in(registry.document, Log())}
+    index = SchemaIndex(registry.document)
     for key, group in registry.document.get("messagegroups", {}).items():
         yield f"/messagegroups/{key}", check_group(key, group)
     for xid, resolved in registry.messages.items():
         yield xid, check_message(definitions[xid], resolved)
-        yield xid, check_schema_references(definitions[xid], registry.document)
+        dangling = list(check_schema_references(definitions[xid], registry.document))
+        yield xid, dangling or check_schema(definitions[xid], resolved, index)
     for xid, endpoint in registry.endpoints.items():
         yield xid, check_endpoint(endpoint, registry.messages)
     for candidates in _candidate_sets(registry):
@@ -117,6 +120,25 @@ def _known(name: str, members: dict[str, Any]) -> str | None:
         if not colon:
             return None
     return name
+
+
+def check_schema(definition: Definition, resolved: ResolvedMessage, index: SchemaIndex) -> Iterator[Finding]:
+    """A schema that the message gives or names, and that does not compile or is of a format nothing here reads."""
+    given = next((name for name in SCHEMA_NAMES if definition.attributes.get(name) is not None), None)
+    format_ = resolved.attributes.get("dataschemaformat")
+    if given is None or definition.xref is not None or not isinstance(format_, str):
+        return
+    references = {name: resolved.attributes[name] for name in SCHEMA_NAMES if resolved.attributes.get(name) is not None}
+    compiled = index.find(format_, **references)
+    if isinstance(compiled, Unsupported):
+        for problem in compiled.problems:
+            if problem.code != "schema-not-found":
+                yield _unusable(problem, f"{definition.pointer}/{given}")
+
+
+def _unusable(problem: Problem, pointer: str) -> Finding:
+    message = f"no payload can be read with this schema: {problem.message or problem.code}"
+    return Finding("unusable-schema", pointer, message, problem.expected, problem.actual)
 
 
 # -- candidates -----------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from wirebook.core.names import GROUP_TYPES, SINGULARS
+from wirebook.core.names import GROUP_TYPES, SINGULARS, collection_of
 from wirebook.core.xid import parse_xid
 from wirebook.message.dialects_log import Log
 from wirebook.message.dialects_names import COLLECTIONS
@@ -25,7 +25,7 @@ def as_registry(value: Any, log: Log) -> dict[str, Any] | None:
         collection, key = place
         log.origins[f"/{collection}/{key}"] = ""
         return {collection: {key: value}}
-    if (found := _collection_of_groups(value)) is not None:
+    if (found := collection_of(value)) is not None:
         log.origins[f"/{found}"] = ""
         return {found: value}
     return value if _is_registry(value) else None
@@ -46,13 +46,4 @@ def _group_place(value: dict[str, Any]) -> tuple[str, str] | None:
         key = value.get(f"{SINGULARS[collection]}id")
         if isinstance(key, str) and not any(name in value for name in GROUP_TYPES if name != "messagegroups"):
             return collection, key
-    return None
-
-
-def _collection_of_groups(value: dict[str, Any]) -> str | None:
-    """The collection whose members these are: every one names itself as such a group."""
-    for collection in GROUP_TYPES:
-        name = f"{SINGULARS[collection]}id"
-        if value and all(isinstance(group, dict) and group.get(name) == key for key, group in value.items()):
-            return collection
     return None

@@ -15,7 +15,7 @@ import httpx
 
 from wirebook.client.fetch import DEFAULT_FETCH_LIMITS, Answer, Fetcher, FetchLimits
 from wirebook.core.json import read_json
-from wirebook.core.names import GROUP_TYPES
+from wirebook.core.names import GROUP_TYPES, collection_of
 from wirebook.core.source import DEFAULT_LIMITS, Limits, Source
 from wirebook.core.xid import parse_xid
 from wirebook.core.yaml import read_yaml
@@ -52,7 +52,12 @@ class _Reader:
         value = source.value
         if isinstance(value, dict):
             value = self._pages(dict(value), following)
-            self._complete(value, _collections_of(value))
+            if (collection := collection_of(value)) is None:
+                self._complete(value, _collections_of(value))
+            else:
+                whole = {collection: value}
+                self._complete(whole, (collection,))
+                value = whole[collection]
             source = Source(url, value, tuple(self.problems), source.find_places)
         return source
 

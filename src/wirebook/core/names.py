@@ -6,7 +6,8 @@ Spec: core/spec.md#singularid-id-attribute, core/spec.md#attributes-and-extensio
 from __future__ import annotations
 
 import re
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 # 1 to 128 characters: unreserved, ":" or "@"; the first a letter, a digit or "_".
 IDENTIFIER: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._~:@-]{0,127}\Z")
@@ -30,3 +31,12 @@ SINGULARS: Final[dict[str, str]] = {
 
 def is_identifier(text: object) -> bool:
     return isinstance(text, str) and IDENTIFIER.match(text) is not None
+
+
+def collection_of(members: Mapping[str, Any]) -> str | None:
+    """The collection of groups that these are all of: every one names itself as such a group."""
+    for collection in GROUP_TYPES:
+        name = f"{SINGULARS[collection]}id"
+        if members and all(isinstance(group, dict) and group.get(name) == key for key, group in members.items()):
+            return collection
+    return None

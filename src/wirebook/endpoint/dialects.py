@@ -29,6 +29,9 @@ CONFIG_PLACES: Final = {
     "deployed": "deployed",
     "authorization": "authorization",
 }
+BOOTSTRAP: Final = "bootstrap.servers"
+# The names under which an address of Kafka was seen, the right one first.
+KAFKA_ADDRESSES: Final = (BOOTSTRAP, "bootstrapservers", "bootstrap_servers", "bootstrapServers", "uri", "url")
 TOP_LEVEL_OPTIONS: Final = ("endpoints", "deployed", "options", "authorization")
 
 
@@ -215,34 +218,34 @@ def _normalise_addresses(options: dict[str, Any], protocol: str, place: Place) -
 
 
 def _address(item: Any, protocol: str, place: Place) -> Any:
+    if protocol == "KAFKA":
+        return _kafka_address(item, place)
     if isinstance(item, str):
         place.report("old-shape", "an address is an object with 'uri'", expected={"uri": item}, actual=item)
-        item = {"uri": item}
-    if not isinstance(item, dict):
-        return item
-    item = dict(item)
-    rename_options(item, ("uri",), {"url": "uri"}, place)
-    if protocol == "KAFKA":
-        rename_options(item, ("bootstrap.servers",), {"bootstrapservers": "bootstrap.servers"}, place)
-        _use_bootstrap_servers(item, place)
+        return {"uri": item}
+    if isinstance(item, dict) and "url" in item:
+        item = dict(item)
+        rename_options(item, ("uri",), {"url": "uri"}, place)
     return item
 
 
-def _use_bootstrap_servers(item: dict[str, Any], place: Place) -> None:
-    """Kafka: ``SSL://a:9092,b:9092`` is two servers and a security protocol (dialects.md row 12)."""
-    name = "uri" if isinstance(item.get("uri"), str) else "bootstrap.servers"
-    given = item.get(name)
-    if not isinstance(given, str):
-        return
-    scheme, found, rest = given.partition("://")
-    servers = [server.strip() for server in (rest if found else given).split(",") if server.strip()]
-    place.rename(item, name, "bootstrap.servers") if name == "uri" else None
-    item["bootstrap.servers"] = servers
-    place.inside("bootstrap.servers").report(
-        "old-shape", "the addresses of Kafka are 'bootstrap.servers'", expected=servers, actual=given
-    )
-    if found and scheme.upper() in KAFKA_SECURITY:
-        item.setdefault("security.protocol", scheme.upper())
+def _kafka_address(item: Any, place: Place) -> Any:
+    """``SSL://a:9092,b:9092`` is two servers and a security protocol (dialects.md row 12)."""
+    entry = {"uri": item} if isinstance(item, str) else item
+    name = next((name for name in KAFKA_ADDRESSES if isinstance(entry, dict) and name in entry), None)
+    if name is None or (name == BOOTSTRAP and isinstance(entry[name], list)):
+        return item
+    given = entry[name]
+    texts = given if isinstance(given, list) else [given]
+    if not all(isinstance(text, str) for text in texts):
+        return item
+    servers = [server.strip() for text in texts for server in text.rpartition("://")[2].split(",") if server.strip()]
+    source = place if isinstance(item, str) else place.inside(name)
+    source.report("old-shape", f"an address of Kafka has '{BOOTSTRAP}'", expected={BOOTSTRAP: servers}, actual=given)
+    place.inside(BOOTSTRAP).moved(source.source)
+    changed = {BOOTSTRAP if key == name else key: servers if key == name else value for key, value in entry.items()}
+    scheme = texts[0].partition("://")[0].upper() if texts else ""
+    return {**changed, **({"security.protocol": scheme} if scheme in KAFKA_SECURITY else {})}
 
 
 def _normalise_pairs(options: dict[str, Any], protocol: str, place: Place) -> None:

@@ -102,6 +102,8 @@ class Entity:
 
     def rewrite_each(self, collection: str, rewrite: Callable[[Entity, str], None]) -> None:
         """Rewrite every member of a collection; one that is no object is reported and taken out."""
+        if self.values.get(collection, self) is None:  # null is as good as not there
+            del self.values[collection]
         members = self.inner(collection) or {}
         for key, value in list(members.items()):
             pointer, xid = self.at(collection, key), f"{self.xid}/{collection}/{key}"

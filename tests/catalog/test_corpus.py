@@ -1,0 +1,70 @@
+"""Real catalogues: all are loaded, completely, quickly, and without a false alarm."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from wirebook.catalog.lint import lint
+from wirebook.catalog.load import load_registry
+from wirebook.catalog.registry import Registry
+from wirebook.catalog.upgrade import render_document, upgrade
+from wirebook.problems import Severity
+
+FILES = {"production": 48, "spec-scenarios": 9}
+
+
+@pytest.fixture(scope="module", params=FILES)
+def catalogues(request: pytest.FixtureRequest, shared: Path) -> dict[str, Registry]:
+    folder = shared / "corpus" / request.param
+    found = {path.name: load_registry(path) for path in sorted(folder.glob("*.json"))}
+    assert len(found) == FILES[request.param]
+    return found
+
+
+def test_every_definition_is_there(catalogues: dict[str, Registry], shared: Path) -> None:
+    for name, registry in catalogues.items():
+        text = next((shared / "corpus").glob(f"*/{name}")).read_text("utf-8")
+        raw = json.loads(text)
+        messages = sum(len(group["messages"]) for group in raw["messagegroups"].values())
+        assert len(registry.messages) == messages
+        assert len(registry.endpoints) == len(raw.get("endpoints", {}))
+        assert not [message.xid for message in registry.messages.values() if message.invalid or message.incomplete]
+        assert not [endpoint.xid for endpoint in registry.endpoints.values() if endpoint.dangling]
+
+
+def test_nothing_is_called_an_error(catalogues: dict[str, Registry]) -> None:
+    """Read finding by finding: what these catalogues do, the texts allow, or the dialects know."""
+    found = [problem for registry in catalogues.values() for problem in lint(registry)]
+    assert [problem for problem in found if problem.severity is Severity.ERROR] == []
+    assert {problem.code for problem in found if problem.severity is Severity.WARNING} <= {"fixed-time", "alike", "unusable-schema"}
+    assert all(problem.line for problem in found)
+
+
+def test_upgrading_twice_is_upgrading_once(catalogues: dict[str, Registry]) -> None:
+    for name, registry in catalogues.items():
+        once = render_document(upgrade(registry)[0])
+        document, problems = upgrade(load_registry(json.loads(once)))
+        assert render_document(document) == once, name
+        assert problems == (), name
+
+
+def test_the_production_catalogues_in_numbers(shared: Path) -> None:
+    began = time.perf_counter()
+    registry = load_registry(shared / "corpus" / "production")
+    assert time.perf_counter() - began < 1
+    assert (len(registry.messages), len(registry.endpoints)) == (481, 160)
+    counted = Counter(problem.code for problem in registry.problems)
+    assert counted["old-base-name"] == 323
+    assert counted["none-selector"] == 37
+    assert counted["misplaced-option"] == 148
+    assert "conflicting-documents" not in counted
+
+
+def test_a_folder_of_anything_is_searched_for_catalogues(shared: Path) -> None:
+    registry = load_registry(shared / "corpus")
+    assert len(registry.sources) == sum(FILES.values())

@@ -1,0 +1,59 @@
+"""Documents as vectors: what each becomes, what loading says about it, what lint adds.
+
+A vector has one of ``message``, ``endpoint``, ``document``. A message stands at ``/messagegroups/g/messages/m``, an
+endpoint at ``/endpoints/e``; pointers in the vector begin there. ``diagnostics`` are those of loading, ``lint`` what
+the rules find beside them, each as ``[code, pointer]``.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wirebook.catalog.lint import lint
+from wirebook.catalog.load import load_registry
+from wirebook.core.pointers import resolve
+
+FOLDER = Path(__file__).resolve().parent.parent / "vectors" / "documents"
+PLACES = {"message": "/messagegroups/g/messages/m", "endpoint": "/endpoints/e", "document": ""}
+FILES = ("texts.json", "dialects.json")
+
+
+def vectors(name: str) -> list[dict[str, Any]]:
+    return json.loads((FOLDER / name).read_text("utf-8"))["vectors"]
+
+
+def wrap(kind: str, given: Any) -> dict[str, Any]:
+    if kind == "message":
+        return {"messagegroups": {"g": {"messages": {"m": given}}}}
+    return {"endpoints": {"e": given}} if kind == "endpoint" else given
+
+
+def observe(vector: dict[str, Any]) -> dict[str, Any]:
+    """What the vector's document comes to."""
+    kind = next(name for name in PLACES if name in vector)
+    given = wrap(kind, copy.deepcopy(vector[kind]))
+    registry = load_registry(given)
+    assert given == wrap(kind, vector[kind]), "loading changed what it was given"
+    told = [[problem.code, problem.pointer.removeprefix(PLACES[kind])] for problem in registry.diagnostics]
+    found = [[problem.code, problem.pointer.removeprefix(PLACES[kind])] for problem in lint(registry)]
+    document = dict(registry.document.items())
+    return {
+        "expected": resolve(document, PLACES[kind]) if PLACES[kind] else document,
+        "diagnostics": told,
+        "lint": [finding for finding in found if finding not in told],
+    }
+
+
+@pytest.mark.parametrize(
+    "vector", [pytest.param(vector, id=f"{name}:{vector['name']}") for name in FILES for vector in vectors(name)]
+)
+def test_document(vector: dict[str, Any]) -> None:
+    observed = observe(vector)
+    assert json.dumps(observed["expected"]) == json.dumps(vector["expected"])
+    assert observed["diagnostics"] == vector["diagnostics"]
+    assert observed["lint"] == vector["lint"]

@@ -1,0 +1,227 @@
+"""Loading: files, folders, values and stacks of them; and what is no document."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wirebook.catalog.load import load_registry
+from wirebook.core.source import Limits
+from wirebook.problems import WirebookError
+
+GROUP = {"messagegroups": {"g": {"messages": {"m": {"datacontenttype": "text/plain"}}}}}
+YAML = "messagegroups:\n  g:\n    messages:\n      m:\n        datacontenttype: text/plain\n"
+
+
+def write(path: Path, value: Any) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(value if isinstance(value, str) else json.dumps(value), "utf-8")
+    return path
+
+
+def codes(registry: Any) -> list[str]:
+    return [problem.code for problem in registry.diagnostics]
+
+
+def refused(*sources: Any, **options: Any) -> list[str]:
+    with pytest.raises(WirebookError) as raised:
+        load_registry(*sources, **options)
+    return [problem.code for problem in raised.value.problems]
+
+
+# -- sources --------------------------------------------------------------------------------------------------------
+
+
+def test_json_yaml_and_values_are_one_document(tmp_path: Path) -> None:
+    one = load_registry(write(tmp_path / "a.json", GROUP))
+    two = load_registry(str(write(tmp_path / "b.yaml", YAML)))
+    three = load_registry(GROUP)
+    assert one.document == two.document == three.document == GROUP
+    assert one.fingerprint == two.fingerprint == three.fingerprint
+    assert list(one.messages) == ["/messagegroups/g/messages/m"]
+    assert one.diagnostics == ()
+
+
+def test_a_file_without_a_suffix_is_told_by_its_first_character(tmp_path: Path) -> None:
+    assert load_registry(write(tmp_path / "a", GROUP)).document == load_registry(write(tmp_path / "b", YAML)).document
+
+
+def test_a_folder_is_read_in_the_order_of_its_paths(tmp_path: Path) -> None:
+    write(tmp_path / "b" / "x.yml", YAML.replace("g:", "h:"))
+    write(tmp_path / "a.json", GROUP)
+    write(tmp_path / ".hidden" / "c.json", GROUP)
+    write(tmp_path / "package.json", {"name": "not a registry"})
+    write(tmp_path / "event.json", {"specversion": "1.0", "type": "t", "source": "/s", "id": "1"})
+    write(tmp_path / "notes.txt", "nothing")
+    registry = load_registry(tmp_path)
+    assert [Path(source.name).name for source in registry.sources] == ["a.json", "x.yml"]
+    assert list(registry.document["messagegroups"]) == ["g", "h"]
+    assert codes(registry) == ["skipped-file", "skipped-file"]
+
+
+def test_parts_of_a_registry(tmp_path: Path) -> None:
+    group = GROUP["messagegroups"]["g"]
+    by_id = load_registry({"messagegroupid": "g", **group})
+    by_xid = load_registry({"xid": "/messagegroups/g", **group})
+    collection = load_registry({"g": {"messagegroupid": "g", **group}})
+    assert list(by_id.messages) == list(by_xid.messages) == list(collection.messages) == ["/messagegroups/g/messages/m"]
+    broken = load_registry({"messagegroupid": "g", "messages": {"m": 5}})
+    assert [problem.pointer for problem in broken.diagnostics] == ["/messages/m"]
+
+
+# -- stacks ---------------------------------------------------------------------------------------------------------
+
+
+def test_documents_refer_to_each_other() -> None:
+    base = {"messagegroups": {"b": {"messages": {"a": {"datacontenttype": "text/plain"}}}}}
+    derived = {"messagegroups": {"d": {"messages": {"m": {"basemessage": "/messagegroups/b/messages/a"}}}}}
+    registry = load_registry(derived, base)
+    assert registry.messages["/messagegroups/d/messages/m"].attributes["datacontenttype"] == "text/plain"
+    assert codes(registry) == []
+
+
+def test_the_same_twice_is_one() -> None:
+    again = copy.deepcopy(GROUP)
+    again["messagegroups"]["g"]["messages"]["m"] |= {"epoch": 7, "self": "https://r.example/x"}
+    old = {"definitionGroups": {"g": {"id": "g", "definitions": {"m": {"datacontenttype": "text/plain"}}}}}
+    registry = load_registry(GROUP, again, old)
+    assert len(registry.messages) == 1
+    assert "conflicting-documents" not in codes(registry)
+
+
+def test_two_that_differ_are_an_error_that_names_both(tmp_path: Path) -> None:
+    other = {"messagegroups": {"g": {"messages": {"m": {"datacontenttype": "text/html"}, "n": {}}}}}
+    first, second = write(tmp_path / "a.json", GROUP), write(tmp_path / "b.json", other)
+    registry = load_registry(first, second)
+    problem = next(problem for problem in registry.diagnostics if problem.code == "conflicting-documents")
+    assert problem.file == str(second)
+    assert str(first) in problem.message
+    assert problem.xid == problem.pointer == "/messagegroups/g/messages/m"
+    assert (problem.line, problem.column) == (1, 39)
+    assert registry.messages["/messagegroups/g/messages/m"].attributes["datacontenttype"] == "text/plain"
+    assert "/messagegroups/g/messages/n" in registry.messages, "the group is both's"
+
+
+def test_a_group_may_be_spread_and_must_not_contradict() -> None:
+    one = {"messagegroups": {"g": {"envelope": "CloudEvents/1.0", "description": "a"}}}
+    two = {"messagegroups": {"g": {"description": "b", "messages": {}}}}
+    registry = load_registry(one, two)
+    assert codes(registry) == ["conflicting-documents"]
+    assert registry.document["messagegroups"]["g"]["description"] == "a"
+
+
+def test_findings_in_stacked_documents_have_their_own_file(tmp_path: Path) -> None:
+    first = write(tmp_path / "a.json", GROUP)
+    text = '{"messagegroups": {"g": {"messages": {\n"x": {"basemessageurl": "/messagegroups/q/messages/z"}}}}}'
+    second = write(tmp_path / "b.json", text)
+    problem = next(p for p in load_registry(first, second).diagnostics if p.code == "dangling-base")
+    assert (problem.file, problem.line, problem.pointer) == (
+        str(second),
+        2,
+        "/messagegroups/g/messages/x/basemessageurl",
+    )
+
+
+# -- what is no document --------------------------------------------------------------------------------------------
+
+
+def test_bad_files_never_stop_the_rest(tmp_path: Path) -> None:
+    write(tmp_path / "good.json", GROUP)
+    write(tmp_path / "cut.json", json.dumps(GROUP)[:-9])
+    write(tmp_path / "double.json", '{"messagegroups": {}, "messagegroups": {}}')
+    write(tmp_path / "deep.json", "[" * 5000)
+    write(tmp_path / "bad.yaml", "a: [")
+    (tmp_path / "binary.json").write_bytes(os.urandom(64) + b"\xff")
+    registry = load_registry(tmp_path)
+    assert len(registry.messages) == 1
+    found = {(Path(p.file or "").name, p.code) for p in registry.diagnostics}
+    assert found == {
+        ("cut.json", "syntax-error"),
+        ("double.json", "duplicate-member"),
+        ("deep.json", "too-deep"),
+        ("bad.yaml", "syntax-error"),
+        ("binary.json", "not-utf-8"),
+    }
+    assert all(problem.line for problem in registry.diagnostics)
+
+
+def test_nothing_to_load(tmp_path: Path) -> None:
+    assert refused() == ["no-documents"]
+    assert refused(tmp_path) == ["no-documents"]
+    assert refused(tmp_path / "nope.json") == ["unreadable-file"]
+    assert refused(write(tmp_path / "a.json", [1])) == ["not-a-registry"]
+    assert refused(tmp_path) == ["no-documents"], "files that are no registries do not make a folder one"
+    assert refused(write(tmp_path / "b.json", '{"a": 1')) == ["syntax-error"]
+    assert refused(write(tmp_path / "c.json", GROUP), limits=Limits(size=10)) == ["too-large"]
+    assert refused("/dev/null" if Path("/dev/null").exists() else "nul") == ["unreadable-file"]
+
+
+def test_what_is_given_is_not_changed() -> None:
+    given = {
+        "messagegroups": {"g": {"id": "g", "messages": {"m": {"metadata": {"attributes": {"type": {"value": ""}}}}}}}
+    }
+    before = copy.deepcopy(given)
+    load_registry(given, given)
+    assert given == before
+
+
+def test_long_chains_and_wide_documents_are_quick() -> None:
+    chain = {f"m{i}": {"basemessage": f"/messagegroups/g/messages/m{i + 1}", "name": str(i)} for i in range(5000)}
+    ring = {f"r{i}": {"basemessage": f"/messagegroups/g/messages/r{(i + 1) % 3000}"} for i in range(3000)}
+    began = time.perf_counter()
+    registry = load_registry({"messagegroups": {"g": {"messages": {**chain, "m5000": {"name": "x"}, **ring}}}})
+    assert registry.messages["/messagegroups/g/messages/m0"].incomplete is None
+    assert registry.messages["/messagegroups/g/messages/r7"].invalid
+    assert time.perf_counter() - began < 10
+
+
+HOSTILE = [None, True, 0, "x", [], {}, [None], {"a": None}, {"type": 1, "value": []}]
+MESSAGE = ["messagegroups", "g", "messages", "m"]
+ENDPOINT = ["endpoints", "e"]
+ATTRIBUTES = (
+    "messageid envelope protocol envelopemetadata envelopeoptions protocoloptions meta versions basemessage"
+    " dataschemauri dataschemaformat datacontenttype labels origin format"
+)
+OPTIONS = "headers properties user_properties query topic_name header key reply"
+ENDPOINT_ATTRIBUTES = "usage config endpoints messagegroups messages protocoloptions envelopeoptions channel deprecated"
+PATHS = [
+    ["messagegroups"],
+    ["messagegroups", "g"],
+    ["messagegroups", "g", "messages"],
+    *([*MESSAGE, name] for name in ATTRIBUTES.split()),
+    [*MESSAGE, "meta", "xref"],
+    [*MESSAGE, "versions", "1"],
+    [*MESSAGE, "envelopemetadata", "type"],
+    *([*MESSAGE, "protocoloptions", name] for name in OPTIONS.split()),
+    *([*ENDPOINT, name] for name in ENDPOINT_ATTRIBUTES.split()),
+    *([*ENDPOINT, "protocoloptions", name] for name in ["endpoints", "authorization", "options", "headers", "query"]),
+    ["schemagroups", "s", "schemas", "x", "versions", "1"],
+    ["specversion"],
+    ["id"],
+]
+
+
+@pytest.mark.parametrize("value", HOSTILE, ids=repr)
+@pytest.mark.parametrize("path", PATHS, ids="/".join)
+def test_no_shape_breaks_loading_or_lint(path: list[str], value: Any) -> None:
+    from wirebook.catalog.lint import lint
+    from wirebook.catalog.upgrade import upgrade
+
+    for protocol in ("KAFKA", "HTTP", "AMQP/1.0", "MQTT/5.0", "NATS"):
+        document: dict[str, Any] = {
+            "messagegroups": {"g": {"messages": {"m": {"protocol": protocol, "envelope": "CloudEvents/1.0"}}}},
+            "endpoints": {"e": {"usage": ["consumer"], "protocol": protocol, "envelope": "CloudEvents/1.0"}},
+        }
+        inner = document
+        for name in path[:-1]:
+            inner = inner.setdefault(name, {})
+        inner[path[-1]] = value
+        registry = load_registry(document)
+        lint(registry)
+        upgrade(registry)

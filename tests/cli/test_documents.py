@@ -1,0 +1,143 @@
+"""`wirebook lint` and `wirebook upgrade` as commands: what they print, where, and how they end."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wirebook.cli.app import run
+from wirebook.problems import CODES
+
+GOOD = {"specversion": "1.0-rc4", "messagegroups": {"g": {"messages": {"m": {"datacontenttype": "text/plain"}}}}}
+WARN = {"messagegroups": {"g": {"messages": {"m": {"basemessage": "/messagegroups/g/messages/n"}}}}}
+BAD = {"messagegroups": {"g": {"messages": {"m": {"datacontenttype": "no type"}}}}}
+
+
+@pytest.fixture(autouse=True)
+def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, value in {"good": GOOD, "warn": WARN, "bad": BAD}.items():
+        Path(f"{name}.json").write_text(json.dumps(value, indent=1), "utf-8")
+    Path("cut.json").write_text('{"messagegroups": {', "utf-8")
+    Path("empty").mkdir()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["good.json"], 0),
+        (["warn.json"], 0),
+        (["warn.json", "--fail-on", "warning"], 1),
+        (["bad.json"], 1),
+        (["bad.json", "--fail-on", "warning"], 1),
+        (["good.json", "cut.json"], 1),
+        (["."], 1),
+        (["cut.json"], 2),
+        (["nope.json"], 2),
+        (["empty"], 2),
+        ([], 2),
+        (["good.json", "--format", "xml"], 2),
+    ],
+)
+def test_exit_codes(arguments: list[str], code: int) -> None:
+    assert run(["lint", *arguments]) == code
+
+
+def test_text(capsys: pytest.CaptureFixture[str]) -> None:
+    run(["lint", "bad.json"])
+    out, err = capsys.readouterr()
+    assert out == (
+        "bad.json:6:6: error bad-media-type: 'no type' is no media type "
+        "(/messagegroups/g/messages/m /messagegroups/g/messages/m/datacontenttype)\n"
+    )
+    assert err == "1 error, 0 warnings, 0 notes in 1 document\n"
+
+
+def test_nothing_readable_says_where(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["lint", "cut.json"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "cut.json:1:" in err
+    assert "syntax-error" in err
+    assert "Traceback" not in err
+
+
+def test_json(capsys: pytest.CaptureFixture[str]) -> None:
+    run(["lint", "bad.json", "warn.json", "--format", "json"])
+    out, err = capsys.readouterr()
+    found = json.loads(out)
+    assert err == ""
+    assert {problem["code"] for problem in found} == {"bad-media-type", "conflicting-documents"}
+    first = next(problem for problem in found if problem["code"] == "bad-media-type")
+    assert first == {
+        "severity": "error",
+        "code": "bad-media-type",
+        "message": "'no type' is no media type",
+        "pointer": "/messagegroups/g/messages/m/datacontenttype",
+        "xid": "/messagegroups/g/messages/m",
+        "file": "bad.json",
+        "line": 6,
+        "column": 6,
+        "expected": "type/subtype",
+        "actual": "no type",
+    }
+
+
+def test_sarif(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("ä b.json").write_text(json.dumps(BAD), "utf-8")
+    run(["lint", "ä b.json", str(Path("bad.json").absolute()), "--format", "sarif"])
+    log = json.loads(capsys.readouterr().out)
+    assert log["version"] == "2.1.0"
+    (sarif,) = log["runs"]
+    rules = sarif["tool"]["driver"]["rules"]
+    assert [rule["id"] for rule in rules] == ["bad-media-type"]
+    assert rules[0]["shortDescription"]["text"] == CODES["bad-media-type"].title
+    (result,) = sarif["results"]
+    assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
+    assert result["level"] == "error"
+    physical = result["locations"][0]["physicalLocation"]
+    assert physical["artifactLocation"]["uri"] == "%C3%A4%20b.json"
+    assert physical["region"] == {"startLine": 1, "startColumn": 45}
+    assert result["locations"][0]["logicalLocations"] == [{"fullyQualifiedName": "/messagegroups/g/messages/m"}]
+
+
+def test_upgrade_writes_to_standard_output_and_reports_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("old.yaml").write_text("definitionGroups: {g: {definitions: {m: {id: m, format: NATS}}}}", "utf-8")
+    assert run(["upgrade", "old.yaml", "--to", "1.0-rc4"]) == 0
+    out, err = capsys.readouterr()
+    expected: dict[str, Any] = {"messageid": "m", "protocol": "NATS"}
+    assert json.loads(out) == {"specversion": "1.0-rc4", "messagegroups": {"g": {"messages": {"m": expected}}}}
+    assert "old.yaml:1:1: info old-collection-name: 'definitionGroups' is 'messagegroups'" in err
+    assert err.count("\n") == 6
+
+
+def test_upgrade_to_a_file_and_again(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["upgrade", "good.json", "--output", "new.json"]) == 0
+    assert run(["upgrade", "new.json", "--output", "newer.json"]) == 0
+    assert Path("new.json").read_bytes() == Path("newer.json").read_bytes()
+    assert capsys.readouterr().err.splitlines()[-1] == "0 errors, 0 warnings, 0 notes in 1 document"
+    assert run(["upgrade", "new.json", "--output", "new.json"]) == 0, "a document may be replaced by itself"
+    assert sorted(os.listdir()) == ["bad.json", "cut.json", "empty", "good.json", "new.json", "newer.json", "warn.json"]
+
+
+def test_upgrade_refuses(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["upgrade", "good.json", "--to", "1.0-rc3"]) == 2
+    assert "[unknown-specversion]" in capsys.readouterr().err
+    assert run(["upgrade", "good.json", "--output", "nowhere/x.json"]) == 2
+    assert "[unwritable-file]" in capsys.readouterr().err
+    assert run(["upgrade", "cut.json"]) == 2
+
+
+def test_the_installed_command() -> None:
+    script = "import sys; from wirebook.cli import main; main(sys.argv[1:])"
+    found = subprocess.run(
+        [sys.executable, "-c", script, "lint", "bad.json"], capture_output=True, text=True, check=False
+    )
+    assert found.returncode == 1
+    assert found.stdout.startswith("bad.json:6:6: error bad-media-type")
