@@ -37,7 +37,7 @@ from wirebook.spark.chunks import PROBLEM_OUTCOMES, Chunk, Landed
 from wirebook.spark.columnmatch import Matched, match_frame
 from wirebook.spark.columnrows import ColumnRows, by_content_type
 from wirebook.spark.events import frame_of_events, frames_of
-from wirebook.spark.frames import Frame, Mask, Rows
+from wirebook.spark.frames import Frame, Rows
 from wirebook.spark.layout import DEAD_LETTER_SCHEMA, Layout, layout_of
 from wirebook.spark.rows import Origin, dead_letter, json_text, table_row
 
@@ -115,10 +115,11 @@ class CatalogueEngine:
     def land(self, chunk: Chunk) -> Landed:
         """The rows and dead letters of a chunk."""
         tally = Tally()
-        settled = np.zeros(len(chunk), bool)
-        if self.columns and chunk.problem is None:
-            self._settle(chunk, tally, settled)
-        for origin, outcome in self.outcomes(chunk.only(~settled)):
+        rest = np.ones(len(chunk), bool)
+        for layout, places, table in self.settled(chunk):
+            tally.add_table(layout, table)
+            rest[places] = False
+        for origin, outcome in self.outcomes(chunk.only(rest)):
             self._add(outcome, origin, tally)
         return tally.landed()
 
@@ -132,15 +133,20 @@ class CatalogueEngine:
 
     # -- columns ----------------------------------------------------------------------------------------------------
 
-    def _settle(self, chunk: Chunk, tally: Tally, settled: Mask) -> None:
-        """Land by columns what they are certain of, and mark it in `settled`."""
-        assert chunk.numbers is not None
+    def settled(self, chunk: Chunk) -> Iterator[tuple[Layout, Rows, pa.Table]]:
+        """The messages that columns are certain of: their places in the chunk and their rows, table by table."""
+        if not self.columns or chunk.problem is not None or chunk.numbers is None:
+            return
         records = _records(chunk)
         rows = ColumnRows(chunk.file, chunk.numbers, self.catalog.fingerprint, records)
         matches = self._event_matches(chunk) if chunk.kind == "events" else self._matches(records)
         for frame, matched in matches:
-            for places in self._land_columns(frame, matched, rows, tally):
-                settled[places] = True
+            layout = self.layout(matched.definition.xid)
+            schema = self.catalog.schema_of(matched.definition)
+            for content_type, part in by_content_type(frame, matched):
+                places, table = rows.table(frame, part, layout, schema, content_type)
+                if len(places):
+                    yield layout, places, table
 
     def _matches(self, records: Sequence[AnyMessage | None]) -> Iterator[tuple[Frame, Matched]]:
         for scope, chosen in self._scopes(records):
@@ -168,16 +174,6 @@ class CatalogueEngine:
                 yield scope, records
             elif scope is not None:
                 yield scope, [r if e == endpoint else None for r, e in zip(records, endpoints, strict=True)]
-
-    def _land_columns(self, frame: Frame, matched: Matched, rows: ColumnRows, tally: Tally) -> Iterator[Rows]:
-        """Land what can be decoded as columns; yields the places in the chunk that did."""
-        layout = self.layout(matched.definition.xid)
-        schema = self.catalog.schema_of(matched.definition)
-        for content_type, part in by_content_type(frame, matched):
-            places, table = rows.table(frame, part, layout, schema, content_type)
-            if len(places):
-                tally.add_table(layout, table)
-                yield places
 
     # -- one message ------------------------------------------------------------------------------------------------
 

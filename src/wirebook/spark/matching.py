@@ -16,10 +16,11 @@ import orjson
 import pyarrow as pa
 
 from wirebook.catalog import Catalog
+from wirebook.message.selection import Outcome
 from wirebook.spark.chunks import Chunk
 from wirebook.spark.engine import CatalogueEngine, engine_for
-from wirebook.spark.layout import DEAD_LETTER_SCHEMA
-from wirebook.spark.rows import dead_letter
+from wirebook.spark.layout import DEAD_LETTER_SCHEMA, Layout
+from wirebook.spark.rows import Origin, dead_letter
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -38,6 +39,8 @@ OUTCOME_SCHEMA: Final = pa.schema([
     ("problems", DEAD_LETTER_SCHEMA.field("problems").type),
     ("near", DEAD_LETTER_SCHEMA.field("near").type),
 ])  # fmt: skip
+
+PROBLEMS, NEAR = OUTCOME_SCHEMA.field("problems"), OUTCOME_SCHEMA.field("near")
 
 
 def match(df: DataFrame, catalog: Catalog, *, endpoint: str | None = None) -> DataFrame:
@@ -62,21 +65,56 @@ def match(df: DataFrame, catalog: Catalog, *, endpoint: str | None = None) -> Da
 
 
 def outcomes_of(batch: pa.RecordBatch, engine: CatalogueEngine) -> pa.Table:
-    """The records of a batch with their outcomes."""
-    places: list[int] = []
-    rows: list[dict[str, Any]] = []
-    for origin, outcome in engine.outcomes(_chunk(batch)):
-        if outcome is None:
-            continue
-        row = dead_letter(outcome, origin)
-        row |= {"index": row["_index"], "bindings": list(outcome.bindings.items())}
-        places.append(origin.line)
-        rows.append({name: row[name] for name in OUTCOME_SCHEMA.names})
-    found = pa.Table.from_pylist(rows, schema=OUTCOME_SCHEMA)
-    kept = pa.Table.from_batches([batch]).take(pa.array(places, pa.int64()))
-    for name in OUTCOME_SCHEMA.names:
-        kept = kept.append_column(OUTCOME_SCHEMA.field(name), found.column(name))
+    """The records of a batch with their outcomes: first those that columns settle, then the rest."""
+    chunk = _chunk(batch)
+    rest = np.ones(len(batch), bool)
+    places, parts = [], []
+    for layout, found, table in engine.settled(chunk):
+        rest[found] = False
+        places.append(found)
+        parts.append(_settled(layout, table))
+    rows = [(origin.line, _row(origin, outcome)) for origin, outcome in engine.outcomes(chunk.only(rest)) if outcome]
+    places.append(np.array([line for line, _ in rows], np.int64))
+    parts.append(pa.Table.from_pylist([row for _, row in rows], schema=OUTCOME_SCHEMA))
+    outcomes = pa.concat_tables(parts)
+    kept = pa.Table.from_batches([batch]).take(pa.array(np.concatenate(places), pa.int64()))
+    for field, column in zip(OUTCOME_SCHEMA, outcomes.columns, strict=True):
+        kept = kept.append_column(field, column)
     return kept
+
+
+def _row(origin: Origin, outcome: Outcome) -> dict[str, Any]:
+    row = dead_letter(outcome, origin)
+    row |= {"index": row["_index"], "bindings": list(outcome.bindings.items())}
+    return {name: row[name] for name in OUTCOME_SCHEMA.names}
+
+
+def _settled(layout: Layout, table: pa.Table) -> pa.Table:
+    """The outcomes of rows of a typed table: all matched."""
+    count = len(table)
+    columns = [
+        table["_index"].combine_chunks(),
+        pa.repeat(pa.scalar("matched", pa.string()), count),
+        pa.repeat(pa.scalar(layout.definition, pa.string()), count),
+        _bindings(layout, table),
+        *(pa.array([[]], field.type).take(pa.array(np.zeros(count, np.int64))) for field in (PROBLEMS, NEAR)),
+    ]
+    return pa.Table.from_arrays(columns, schema=OUTCOME_SCHEMA)
+
+
+def _bindings(layout: Layout, table: pa.Table) -> pa.MapArray:
+    """The ``ctx_`` columns of each row as a map; a placeholder without a value is left out."""
+    bound = [column for column in layout.columns if column.source[0] == "binding"]
+    count = len(table)
+    texts = [table[column.name].combine_chunks() for column in bound]
+    by_row = np.arange(count * len(bound)).reshape(len(bound), count).T.ravel()
+    values = pa.concat_arrays([pa.array([], pa.string()), *texts]).take(pa.array(by_row))
+    there = np.asarray(values.is_valid())
+    names = pa.array([column.source[1] for column in bound], pa.string())
+    keys = names.take(pa.array(np.tile(np.arange(len(bound)), count)[there], pa.int64()))
+    counts = there.reshape(count, len(bound)).sum(axis=1)
+    offsets = pa.array(np.concatenate(([0], np.cumsum(counts))), pa.int32())
+    return pa.MapArray.from_arrays(offsets, keys, values.filter(pa.array(there)))
 
 
 def _chunk(batch: pa.RecordBatch) -> Chunk:
