@@ -116,7 +116,10 @@ class _Tally:
 
 
 def run_task(job: Job, units: list[Unit], number: int = 0) -> TaskResult:
-    """Lands `units` as task `number` of its batch. Stops at the first one whose file is not as planned: the driver then plans without it."""
+    """Lands `units`, as task `number` of its batch.
+
+    Stops at the first unit whose file is not as planned: the driver then goes on without it.
+    """
     task = _Task(job, number)
     results: list[UnitResult] = []
     try:
@@ -140,9 +143,8 @@ class _Task:
         self._sizes, self._tally, self._mark = job.sizes, _Tally(), Mark(job.marks, name)
         self._spool: Spool | None = None
         if job.staging:
-            self._spool = Spool(
-                FORMATS[job.format], Path(job.staging, name), f"{job.batch:06d}-{number:04d}-{name[:8]}"
-            )
+            prefix = f"{job.batch:06d}-{number:04d}-{name[:8]}"
+            self._spool = Spool(FORMATS[job.format], Path(job.staging, name), prefix)
 
     def land(self, unit: Unit) -> UnitResult:
         result = UnitResult(unit=unit, progress=Progress(lines=max(unit.line - 1, unit.after)))

@@ -1,0 +1,321 @@
+"""Kills `wirebook land` at random moments with SIGKILL, runs it again, and checks that every message is there once.
+
+Each run lands files of every kind in small batches. It is killed one to three times: the whole process tree, or the
+driver alone, the JVM alone or one Python worker; meanwhile a file grows and the catalogue is edited. Then it may end,
+and what is in the folder must be what an undisturbed landing made: each message by file, line and index in the same
+table or in the dead letters, and nothing twice.
+
+    ./run kill-test [--runs 30] [--seed 1] [--short]
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import zstandard
+
+TIMEOUT = 300
+VICTIMS = ("tree", "tree", "tree", "driver", "jvm", "worker")
+TYPES = 6
+Rows = Counter[tuple[str, str, int, int]]
+"""How often a message is there: table, file, line, index."""
+
+
+# -- what is landed ------------------------------------------------------------------------------------------------
+
+
+def catalogue(note: str) -> dict[str, Any]:
+    """A few definitions; `note` changes the fingerprint and nothing else."""
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}, "s": {"type": "string"}}, "required": ["n"]}
+    messages = {f"m{i}": _definition(f"m{i}", schema) for i in range(TYPES)}
+    group = {"messagegroupid": "g", "description": note, "messages": messages}
+    return {"specversion": "1.0-rc4", "registryid": "kill-test", "messagegroups": {"g": group}}
+
+
+def _definition(name: str, schema: dict[str, Any]) -> dict[str, Any]:
+    metadata = {
+        "type": {"type": "string", "value": f"kill.{name}", "required": True},
+        "source": {"type": "uritemplate", "value": "/plants/{plant}", "required": True},
+    }
+    payload = {"dataschemaformat": "JsonSchema/draft-07", "dataschema": schema}
+    return {"messageid": name, "envelope": "CloudEvents/1.0", "envelopemetadata": metadata} | payload
+
+
+def event(number: int) -> dict[str, Any]:
+    """A structured event; some are of no definition, some break their schema."""
+    name = "other" if number % 41 == 0 else f"m{number % TYPES}"
+    data = {"n": "no number" if number % 29 == 0 else number, "s": "x" * (number % 50)}
+    return {
+        "specversion": "1.0",
+        "id": str(number),
+        "source": f"/plants/p{number % 9}",
+        "type": f"kill.{name}",
+        "data": data,
+    }
+
+
+def record(number: int) -> bytes:
+    """A line of a capture: a message, a batch of events (one of them empty), a blank line or rubbish."""
+    if number % 53 == 0:
+        return b"" if number % 2 else b'{"protocol":"HTTP","method"'
+    one = event(number)
+    if number % 47 == 0:
+        content_type, body = "application/cloudevents-batch+json", [event(number + i) for i in range(number % 4)]
+    else:
+        content_type, body = "application/cloudevents+json", one
+    line = {"protocol": "HTTP", "method": "POST", "target": "/", "headers": [["Content-Type", content_type]]}
+    return json.dumps(line | {"body": json.dumps(body)}).encode()
+
+
+def capture(first: int, count: int) -> bytes:
+    return b"".join(record(number) + b"\n" for number in range(first, first + count))
+
+
+def write_source(folder: Path, size: int) -> None:
+    """Files of every kind: plain, compressed, Parquet, events one per line and as one value."""
+    (folder / "day 1").mkdir(parents=True)
+    (folder / "a.jsonl").write_bytes(capture(0, size))
+    (folder / "day 1" / "b.jsonl.gz").write_bytes(gzip.compress(capture(1_000_000, size // 4)))
+    (folder / "day 1" / "c.zst").write_bytes(zstandard.compress(capture(2_000_000, size // 4)))
+    events = (json.dumps(event(number)) + "\n" for number in range(3_000_000, 3_000_000 + size // 4))
+    (folder / "events.jsonl").write_text("".join(events))
+    (folder / "events.json").write_text(json.dumps([event(4_000_000 + i) for i in range(50)], indent=1))
+    headers = [{"name": "content-type", "value": b"application/cloudevents+json"}]
+    rows = [
+        {"protocol": "KAFKA", "topic": "t", "headers": headers, "value": json.dumps(event(5_000_000 + i)).encode()}
+        for i in range(size // 4)
+    ]
+    pairs = pa.list_(pa.struct([("name", pa.string()), ("value", pa.binary())]))
+    schema = pa.schema([("protocol", pa.string()), ("topic", pa.string()), ("headers", pairs), ("value", pa.binary())])
+    pq.write_table(pa.Table.from_pylist(rows, schema), folder / "f.parquet", row_group_size=max(size // 12, 1))
+
+
+def grow(source: Path, size: int, times: int) -> None:
+    """More lines for the plain file; the same ones whenever it has grown that often."""
+    with (source / "a.jsonl").open("ab") as file:
+        file.write(capture(6_000_000 + times * size, size // 8))
+
+
+# -- processes -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process by its number and the moment it started, so that a number used again is not taken for it."""
+
+    pid: int
+    parent: int
+    started: int
+    name: str
+
+    def kill(self, signal_: int) -> None:
+        if process(self.pid) == self:
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal_)
+
+
+def process(pid: int) -> Process | None:
+    try:
+        name, _, fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")
+    except OSError:
+        return None
+    values = fields.split()
+    return None if values[0] == "Z" else Process(pid, int(values[1]), int(values[19]), name.partition("(")[2])
+
+
+def descendants(pid: int) -> list[Process]:
+    """A process and all below it, parents first."""
+    everyone = [each for path in Path("/proc").glob("[0-9]*") if (each := process(int(path.name)))]
+    found = [each for each in everyone if each.pid == pid]
+    for each in found:
+        found += [child for child in everyone if child.parent == each.pid]
+    return found
+
+
+def victims(family: list[Process], kind: str, rng: random.Random) -> list[Process]:
+    """Whom to kill: all, or one of a kind, or all if there is none of it."""
+    jvms = [each for each in family if each.name == "java"]
+    below = [each for each in family if jvms and each.parent != family[0].pid and each.name.startswith("python")]
+    chosen = {"driver": family[:1], "jvm": jvms[:1], "worker": rng.sample(below, min(1, len(below)))}.get(kind)
+    return chosen or family
+
+
+# -- a run ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Bed:
+    """A source, its target, the catalogue file, and what the runs have said."""
+
+    root: Path
+    rng: random.Random
+
+    def __post_init__(self) -> None:
+        self.source, self.target, self.catalogue = (
+            self.root / "source",
+            self.root / "target",
+            self.root / "catalogue.json",
+        )
+
+    def write_catalogue(self, note: str) -> None:
+        self.catalogue.write_text(json.dumps(catalogue(note)))
+
+    def start(self) -> subprocess.Popen[bytes]:
+        program = [sys.executable, "-c", "from wirebook.cli import main; main()", "land", str(self.source)]
+        options = ["--catalog", str(self.catalogue), "--to", str(self.target), "--batch-size", "1", "--json"]
+        return subprocess.Popen([*program, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # noqa: S603
+
+    def finish(self) -> dict[str, Any]:
+        """One landing that goes through: its closing line."""
+        running = self.start()
+        out, err = running.communicate(timeout=TIMEOUT)
+        if running.returncode:
+            raise SystemExit(f"a landing failed with exit code {running.returncode}:\n{err.decode()}")
+        closing: dict[str, Any] = json.loads(out.splitlines()[-1])
+        return closing
+
+    def wait_for_a_task(self, running: subprocess.Popen[bytes]) -> None:
+        """Waits until a task has left something in a staging folder, or the process is at its end."""
+        before = set(self.target.glob("_wirebook/staging/*/*/*"))
+        while set(self.target.glob("_wirebook/staging/*/*/*")) <= before and running.poll() is None:
+            time.sleep(0.02)
+
+    def time_work(self) -> float:
+        """How long one landing works, from its first task to its end."""
+        running = self.start()
+        self.wait_for_a_task(running)
+        began = time.monotonic()
+        running.communicate(timeout=TIMEOUT)
+        return time.monotonic() - began
+
+    def kill(self, work_seconds: float) -> str:
+        """Starts a landing and kills it at a random moment, most often after it has begun to read."""
+        running = self.start()
+        if self.rng.random() < 0.85:
+            self.wait_for_a_task(running)
+        time.sleep(self.rng.uniform(0, work_seconds))
+        kind = self.rng.choice(VICTIMS)
+        family = descendants(running.pid)
+        chosen = victims(family, kind, self.rng)
+        for each in chosen:
+            each.kill(signal.SIGSTOP)
+        for each in chosen:
+            each.kill(signal.SIGKILL)
+        with suppress(subprocess.TimeoutExpired):
+            running.communicate(timeout=60)
+        hung = running.poll() is None
+        if self.rng.random() < 0.5 or hung:  # otherwise what is left goes on beside the next run, for a moment
+            for each in family:
+                each.kill(signal.SIGKILL)
+        running.communicate()
+        if hung:
+            raise SystemExit(f"the landing did not end after the {kind} was killed")
+        return f"{kind} ({len(chosen)} of {len(family)} processes), batches begun: {self._batches()}"
+
+    def _batches(self) -> int:
+        """How many batches have been begun, or more exactly: a number that changes when one is."""
+        names = {path.name.partition(".")[0] for path in self.target.glob("_wirebook/batches/*.json")}
+        return max((int(name) for name in names if name.isdigit()), default=0)
+
+    def rows(self) -> Rows:
+        """What any reader of Parquet sees."""
+        return Counter(self._places())
+
+    def _places(self) -> Iterator[tuple[str, str, int, int]]:
+        for file in self.target.glob("*/*.parquet"):
+            columns = pq.ParquetFile(file).read(["_file", "_line", "_index"]).to_pydict()
+            for place in zip(*columns.values(), strict=True):
+                yield file.parent.name, *place
+
+
+def check(rows: Rows, expected: Rows, what: str) -> None:
+    twice = [place for place, count in rows.items() if count > 1]
+    missing, strange = expected - rows, rows - expected
+    if twice or missing or strange:
+        counts = f"{len(twice)} twice, {missing.total()} missing, {strange.total()} unexpected"
+        some = [*twice[:3], *list(missing)[:3], *list(strange)[:3]]
+        raise SystemExit(f"{what}: {counts}, among them {some}")
+
+
+def check_partly(rows: Rows, expected: Rows, what: str) -> None:
+    """In the middle nothing may be there twice, and nothing that does not belong."""
+    check(rows, Counter({place: count for place, count in expected.items() if place in rows}), what)
+
+
+def reference(root: Path, size: int, growths: int) -> tuple[list[Rows], float]:
+    """What an undisturbed landing makes of the source, as it is and after each growth, and how long it works."""
+    bed = Bed(root, random.Random(0))  # noqa: S311
+    write_source(bed.source, size)
+    bed.write_catalogue("first")
+    seconds = bed.time_work()
+    expected = [bed.rows()]
+    for times in range(1, growths + 1):
+        grow(bed.source, size, times)
+        closing = bed.finish()
+        expected.append(bed.rows())
+        check(expected[-1], expected[-1], "undisturbed")
+        assert closing["read"] + closing["skipped"] == expected[-1].total(), closing
+    return expected, seconds
+
+
+def run(root: Path, seed: int, size: int, expected: list[Rows], seconds: float) -> str:
+    rng = random.Random(seed)  # noqa: S311
+    bed = Bed(root, rng)
+    write_source(bed.source, size)
+    bed.write_catalogue("first")
+    said, grown = [], 0
+    for attempt in range(rng.randint(1, 3)):
+        said.append(bed.kill(seconds))
+        check_partly(bed.rows(), expected[-1], f"seed {seed}, after kill {attempt + 1}")
+        if grown < len(expected) - 1 and rng.random() < 0.5:
+            grown += 1
+            grow(bed.source, size, grown)
+        if rng.random() < 0.5:
+            bed.write_catalogue(f"edited {attempt}")
+    closing = bed.finish()
+    check(bed.rows(), expected[grown], f"seed {seed}")
+    last = bed.finish()
+    assert (last["read"], last["skipped"]) == (0, expected[grown].total()), (closing, last)
+    return "; ".join(said) + (f"; grew {grown} times" if grown else "")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=30, help="how many landings to disturb")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--size", type=int, default=12_000, help="records in the largest file")
+    parser.add_argument("--short", action="store_true", help="3 runs, for every change")
+    options = parser.parse_args()
+    runs = 3 if options.short else options.runs
+    with tempfile.TemporaryDirectory(prefix="kill-test-") as folder:
+        expected, seconds = reference(Path(folder, "reference"), options.size, growths=2)
+        print(f"undisturbed: {expected[0].total():,} messages in {seconds:.1f} s", flush=True)
+        for seed in range(options.seed, options.seed + runs):
+            began = time.monotonic()
+            root = Path(folder, f"run-{seed}")
+            said = run(root, seed, options.size, expected, seconds)
+            print(f"run {seed}: conserved, nothing twice ({time.monotonic() - began:.0f} s): {said}", flush=True)
+            shutil.rmtree(root)
+    print(f"{runs} runs killed and run again: every message once")
+
+
+if __name__ == "__main__":
+    main()
