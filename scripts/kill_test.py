@@ -76,13 +76,12 @@ def record(number: int) -> bytes:
     """A line of a capture: a message, a batch of events (one of them empty), a blank line or rubbish."""
     if number % 53 == 0:
         return b"" if number % 2 else b'{"protocol":"HTTP","method"'
-    one = event(number)
+    kind, body = "cloudevents", json.dumps(event(number))
     if number % 47 == 0:
-        content_type, body = "application/cloudevents-batch+json", [event(number + i) for i in range(number % 4)]
-    else:
-        content_type, body = "application/cloudevents+json", one
-    line = {"protocol": "HTTP", "method": "POST", "target": "/", "headers": [["Content-Type", content_type]]}
-    return json.dumps(line | {"body": json.dumps(body)}).encode()
+        kind, body = "cloudevents-batch", json.dumps([event(number + i) for i in range(number % 4)])
+    headers = [["Content-Type", f"application/{kind}+json"]]
+    line = {"protocol": "HTTP", "method": "POST", "target": "/", "headers": headers, "body": body}
+    return json.dumps(line).encode()
 
 
 def capture(first: int, count: int) -> bytes:
