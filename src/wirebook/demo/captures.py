@@ -1,0 +1,138 @@
+"""The day's traffic as capture files: JSON Lines, compressed JSON Lines, and Parquet, one for each recorder."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
+from datetime import datetime
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Protocol
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from wirebook.demo.kinds import FILES, PER_PAGE
+from wirebook.demo.traffic import page
+
+PAGES_AT_A_TIME: Final = 25
+FEW: Final = 20_000  # messages that one process makes sooner than a second one starts
+_PAIR: Final = pa.struct({"name": pa.string(), "value": pa.binary()})
+_INSTANT: Final = pa.timestamp("us", tz="UTC")
+KAFKA_SCHEMA: Final = pa.schema({
+    "protocol": pa.string(),
+    "received": _INSTANT,
+    "endpoint": pa.string(),
+    "topic": pa.string(),
+    "partition": pa.int32(),
+    "offset": pa.int64(),
+    "timestamp": _INSTANT,
+    "key": pa.binary(),
+    "headers": pa.list_(_PAIR),
+    "value": pa.binary(),
+})  # fmt: skip
+
+
+class Written(NamedTuple):
+    """What was written: messages by file, and defects by name."""
+
+    files: dict[str, int]
+    defects: dict[str, int]
+
+    @property
+    def messages(self) -> int:
+        return sum(self.files.values())
+
+
+class _Sink(Protocol):
+    def write(self, lines: bytes, /) -> Any: ...
+    def close(self) -> None: ...
+
+
+class _ParquetSink:
+    """Lines of Kafka records as rows of a Parquet file."""
+
+    def __init__(self, path: Path) -> None:
+        self._writer = pq.ParquetWriter(path, KAFKA_SCHEMA, compression="zstd")
+
+    def write(self, lines: bytes, /) -> None:
+        self._writer.write_table(kafka_table(lines.splitlines()))
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+def kafka_table(lines: Iterable[bytes]) -> pa.Table:
+    """Kafka records as columns: bytes as binary, times as instants, headers as pairs."""
+    return pa.Table.from_pylist([_row(orjson.loads(line)) for line in lines], schema=KAFKA_SCHEMA)
+
+
+def _row(record: dict[str, Any]) -> dict[str, Any]:
+    headers = [{"name": name, "value": _raw(value)} for name, value in record["headers"]]
+    times = {name: datetime.fromisoformat(record[name]) for name in ("received", "timestamp")}
+    return record | times | {"headers": headers, "key": _raw(record["key"]), "value": _raw(record["value"])}
+
+
+def _raw(value: Any) -> bytes | None:
+    """Bytes as the capture format writes them in JSON."""
+    if isinstance(value, dict):
+        return base64.b64decode(value["base64"])
+    return None if value is None else str(value).encode()
+
+
+def _open(path: Path) -> _Sink:
+    """A file that takes lines; what it holds depends on the lines alone."""
+    if path.suffix == ".parquet":
+        return _ParquetSink(path)
+    return gzip.GzipFile(path, "wb", 3, mtime=0) if path.suffix == ".gz" else path.open("wb")
+
+
+class _Block(NamedTuple):
+    """Some pages: the lines of each file, and what is in them."""
+
+    lines: dict[str, bytes]
+    files: Counter[str]
+    defects: Counter[str]
+
+
+def write_captures(folder: Path, count: int, seed: int, *, processes: int | None = None) -> Written:
+    """Writes a day of `count` messages into `folder`. Cost: 30 microseconds of CPU a message."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files, defects = Counter[str](), Counter[str]()
+    with ExitStack() as stack:
+        sinks = {name: _open(folder / name) for name in FILES}
+        for sink in sinks.values():
+            stack.callback(sink.close)
+        for block in _blocks(count, seed, processes or min(os.cpu_count() or 1, 4)):
+            for name, lines in block.lines.items():
+                sinks[name].write(lines)
+            files.update(block.files)
+            defects.update(block.defects)
+    return Written(dict(files), dict(defects))
+
+
+def _blocks(count: int, seed: int, processes: int) -> Iterator[_Block]:
+    firsts = range(0, -(-count // PER_PAGE), PAGES_AT_A_TIME)
+    if processes == 1 or count <= FEW:
+        yield from (_block(first, count, seed) for first in firsts)
+        return
+    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
+        yield from pool.map(_block, firsts, [count] * len(firsts), [seed] * len(firsts))
+
+
+def _block(first: int, count: int, seed: int) -> _Block:
+    lines: dict[str, list[bytes]] = {}
+    defects = Counter[str]()
+    for number in range(first, min(first + PAGES_AT_A_TIME, -(-count // PER_PAGE))):
+        for made in page(number, count, seed):
+            lines.setdefault(made.kind.file, []).append(made.line)
+            if made.defect is not None:
+                defects[made.defect.name] += 1
+    files = Counter({name: len(each) for name, each in lines.items()})
+    return _Block({name: b"\n".join(each) + b"\n" for name, each in lines.items()}, files, defects)

@@ -1,0 +1,74 @@
+"""Capture records as objects that can be changed: where each protocol keeps the attributes and the payload."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import orjson
+
+Record = dict[str, Any]
+
+PAYLOAD: Final = {
+    "HTTP": "body",
+    "KAFKA": "value",
+    "MQTT/3.1.1": "payload",
+    "MQTT/5.0": "payload",
+    "AMQP/1.0": "body",
+    "NATS": "data",
+}
+# The member that holds the attributes of an event in binary mode, and the prefix of their names.
+ATTRIBUTES: Final = {
+    "HTTP": ("headers", "ce-"),
+    "KAFKA": ("headers", "ce_"),
+    "MQTT/5.0": ("user_properties", ""),
+    "AMQP/1.0": ("application-properties", "cloudEvents_"),
+    "NATS": ("headers", "ce-"),
+}
+
+
+def payload_of(record: Record) -> Any:
+    return record.get(PAYLOAD[record["protocol"]])
+
+
+def set_payload(record: Record, value: Any) -> None:
+    record[PAYLOAD[record["protocol"]]] = value
+
+
+def is_structured(record: Record) -> bool:
+    return any(name == "content-type" and "cloudevents" in value for name, value in record.get("headers", ()))
+
+
+def attribute(record: Record, name: str) -> Any:
+    if is_structured(record):
+        return orjson.loads(payload_of(record)).get(name)
+    member, prefix = ATTRIBUTES[record["protocol"]]
+    pairs = record[member].items() if isinstance(record[member], dict) else record[member]
+    return next((value for key, value in pairs if key == prefix + name), None)
+
+
+def set_attribute(record: Record, name: str, value: str | None) -> None:
+    """Changes an attribute; None takes it away."""
+    if is_structured(record):
+        event = orjson.loads(payload_of(record)) | {name: value}
+        set_payload(record, orjson.dumps({k: v for k, v in event.items() if v is not None}).decode())
+        return
+    member, prefix = ATTRIBUTES[record["protocol"]]
+    set_pair(record, member, prefix + name, value)
+
+
+def set_pair(record: Record, member: str, name: str, value: str | None) -> None:
+    """Changes a header or property where it stands; None takes it away."""
+    pairs = record[member].items() if isinstance(record[member], dict) else record[member]
+    changed = [[key, value if key == name else old] for key, old in pairs if key != name or value is not None]
+    record[member] = dict(changed) if isinstance(record[member], dict) else changed
+
+
+def data_of(record: Record) -> Any:
+    """The JSON value that a message carries."""
+    value = orjson.loads(payload_of(record))
+    return value["data"] if is_structured(record) else value
+
+
+def set_data(record: Record, data: Any) -> None:
+    value = orjson.loads(payload_of(record)) | {"data": data} if is_structured(record) else data
+    set_payload(record, orjson.dumps(value).decode())
