@@ -41,7 +41,11 @@ def test_nothing_is_called_an_error(catalogues: dict[str, Registry]) -> None:
     """Read finding by finding: what these catalogues do, the texts allow, or the dialects know."""
     found = [problem for registry in catalogues.values() for problem in lint(registry)]
     assert [problem for problem in found if problem.severity is Severity.ERROR] == []
-    assert {problem.code for problem in found if problem.severity is Severity.WARNING} <= {"fixed-time", "alike", "unusable-schema"}
+    assert {problem.code for problem in found if problem.severity is Severity.WARNING} <= {
+        "fixed-time",
+        "alike",
+        "unusable-schema",
+    }
     assert all(problem.line for problem in found)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import os
+import pickle
 import time
 from pathlib import Path
 from typing import Any
@@ -225,3 +226,25 @@ def test_no_shape_breaks_loading_or_lint(path: list[str], value: Any) -> None:
         registry = load_registry(document)
         lint(registry)
         upgrade(registry)
+
+
+def test_a_registry_is_pickled_with_its_places(tmp_path: Path) -> None:
+    for file in (write(tmp_path / "a.json", {"schemaGroups": {}}), write(tmp_path / "b.yaml", "schemaGroups: {}")):
+        registry = pickle.loads(pickle.dumps(load_registry(file)))
+        assert [problem.line for problem in registry.diagnostics] == [1]
+
+
+def test_a_collection_that_only_an_address_stands_for() -> None:
+    group = {"messagesurl": "https://r.example/messagegroups/g/messages", "messagescount": 3}
+    empty = {"messagesurl": "https://r.example/messagegroups/h/messages", "messagescount": 0}
+    registry = load_registry({"messagegroups": {"g": group, "h": empty}})
+    assert [(p.code, p.pointer) for p in registry.diagnostics] == [
+        ("collection-elsewhere", "/messagegroups/g/messagesurl")
+    ]
+
+
+def test_values_are_told_apart() -> None:
+    other = {"messagegroups": {"g": {"messages": {"m": {"datacontenttype": "text/html"}}}}}
+    (problem,) = load_registry(GROUP, other).diagnostics
+    assert problem.file == "<value 2>"
+    assert "'<value 1>'" in problem.message

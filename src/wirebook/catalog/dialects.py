@@ -25,7 +25,7 @@ from wirebook.message.dialects import (
 from wirebook.message.dialects_log import Entity, Log
 from wirebook.message.dialects_names import COLLECTIONS, canonical_format
 from wirebook.message.dialects_options import normalise_options
-from wirebook.message.resolution import definitions_in
+from wirebook.message.resolution_definitions import definitions_in
 
 SPECVERSION: Final = "1.0-rc4"
 OLD_SPECVERSION: Final = re.compile(r"(?i)(?:0\.[0-9]+(?:-.*)?|1\.0-rc[1-3])\Z")

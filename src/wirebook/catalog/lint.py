@@ -15,10 +15,11 @@ from wirebook.catalog.registry import Registry
 from wirebook.core.names import is_identifier
 from wirebook.endpoint.lint import check_endpoint
 from wirebook.message.dialects_log import Log
-from wirebook.message.dialects_names import shown
+from wirebook.message.dialects_names import brief, shown
 from wirebook.message.lint import NAME, NAME_AND_VERSION, SCHEMA_NAMES, check_message
 from wirebook.message.lint_properties import Finding
-from wirebook.message.resolution import Definition, ResolvedMessage, definitions_in
+from wirebook.message.resolution import ResolvedMessage
+from wirebook.message.resolution_definitions import Definition, definitions_in
 from wirebook.message.uritemplate import PLACEHOLDER
 from wirebook.problems import Problem, Severity
 from wirebook.schema import SchemaIndex, Unsupported
@@ -41,7 +42,7 @@ def _problem(finding: Finding, xid: str) -> Problem:
         pointer=finding.pointer,
         xid=xid,
         expected=finding.expected,
-        actual=finding.actual,
+        actual=brief(finding.actual),
     )
 
 

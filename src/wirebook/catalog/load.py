@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
@@ -42,7 +43,8 @@ def load_registry(*sources: Given, limits: Limits = DEFAULT_LIMITS) -> Registry:
     Raises: when nothing could be read: unreadable-file, syntax-error and the like, not-a-registry, no-documents.
     """
     problems: list[Problem] = []
-    origins = [origin for given in sources for origin in _origins(given, limits, problems)]
+    number = count(1)
+    origins = [origin for given in sources for origin in _origins(given, limits, problems, number)]
     if not origins:
         unread = [problem for problem in problems if problem.severity is Severity.ERROR]
         raise WirebookError(*(unread or [_no_documents(sources)]))
@@ -71,10 +73,10 @@ def build_registry(origins: list[Origin], problems: list[Problem]) -> Registry:
     return registry
 
 
-def _origins(given: Given, limits: Limits, problems: list[Problem]) -> Iterator[Origin]:
+def _origins(given: Given, limits: Limits, problems: list[Problem], number: Iterator[int]) -> Iterator[Origin]:
     """The registry documents of one source. In a folder anything may lie; a file that is named is a catalogue."""
     folder = isinstance(given, (str, Path)) and not _is_address(given) and Path(given).is_dir()
-    for source in _read(given, limits, problems):
+    for source in _read(given, limits, problems, number):
         problems += source.problems
         log = Log()
         document = as_registry(source.value, log)
@@ -87,7 +89,7 @@ def _origins(given: Given, limits: Limits, problems: list[Problem]) -> Iterator[
 
 
 def _is_address(given: str | Path) -> bool:
-    return isinstance(given, str) and given.startswith(("http://", "https://"))
+    return isinstance(given, str) and given.lower().startswith(("http://", "https://"))
 
 
 def roots_of(value: Any) -> tuple[str, ...]:
@@ -107,12 +109,12 @@ def _no_documents(sources: tuple[Given, ...]) -> Problem:
 # -- reading --------------------------------------------------------------------------------------------------------
 
 
-def _read(given: Given, limits: Limits, problems: list[Problem]) -> Iterator[Source]:
-    """The documents of one source; what cannot be read becomes a problem."""
+def _read(given: Given, limits: Limits, problems: list[Problem], number: Iterator[int]) -> Iterator[Source]:
+    """The documents of one source; what cannot be read becomes a problem. `number` tells values apart."""
     if isinstance(given, Source):
         yield given
     elif isinstance(given, Mapping):
-        yield Source("<value>", dict(given))
+        yield Source(f"<value {next(number)}>", dict(given))
     elif isinstance(given, str) and _is_address(given):
         yield from _attempt(partial(fetch_registry, given, limits), problems)
     else:

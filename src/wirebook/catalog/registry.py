@@ -80,5 +80,9 @@ class Registry:
 
     def place(self, problem: Problem) -> Problem:
         """A problem with its line and column, where its file is one of the documents."""
-        source = next((source for source in self.sources if source.name == problem.file), None)
+        source = self._by_name.get(problem.file or "")
         return problem if source is None else source.place(problem)
+
+    @cached_property
+    def _by_name(self) -> dict[str, Source]:
+        return {source.name: source for source in self.sources}

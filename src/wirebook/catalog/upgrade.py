@@ -18,7 +18,7 @@ from wirebook.catalog.registry import Registry
 from wirebook.core.names import GROUP_TYPES
 from wirebook.core.pointers import child
 from wirebook.message.dialects_log import Log
-from wirebook.message.resolution import by_age
+from wirebook.message.resolution_definitions import by_age
 from wirebook.problems import Problem
 
 ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from collections import Counter
@@ -18,7 +19,7 @@ from wirebook.catalog.lint import lint as lint_registry
 from wirebook.catalog.load import load_registry
 from wirebook.catalog.upgrade import render_document
 from wirebook.catalog.upgrade import upgrade as upgrade_registry
-from wirebook.cli.output import print_json, print_note, printable, suggestion
+from wirebook.cli.output import print_note, printable, suggestion
 from wirebook.cli.sarif import sarif_log
 from wirebook.problems import CODES, Problem, Severity, WirebookError
 
@@ -62,9 +63,9 @@ def lint(
 
 def _print_findings(problems: Sequence[Problem], format_: Format) -> None:
     if format_ is Format.JSON:
-        print_json([problem.to_dict() for problem in problems])
+        print(json.dumps([problem.to_dict() for problem in problems], ensure_ascii=False))
     elif format_ is Format.SARIF:
-        print_json(sarif_log(problems, version("wirebook")))
+        print(json.dumps(sarif_log(problems, version("wirebook")), ensure_ascii=False))
     else:
         for problem in problems:
             print(render_finding(problem))

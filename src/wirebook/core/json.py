@@ -12,10 +12,11 @@ from __future__ import annotations
 import json
 import math
 import re
+from functools import partial
 from typing import Any, Final
 
 from wirebook.core.positions import outline
-from wirebook.core.source import DEFAULT_LIMITS, Limits, Source, place_of, places_of
+from wirebook.core.source import DEFAULT_LIMITS, Limits, Place, Source, place_of, places_of
 from wirebook.problems import Problem, WirebookError
 
 BYTE_ORDER_MARK: Final = "\ufeff"
@@ -41,7 +42,7 @@ def read_json(data: bytes, name: str, limits: Limits = DEFAULT_LIMITS) -> Source
     value = _parse(text, name)
     if is_deeper_than(value, limits.depth):
         raise WirebookError(_too_deep(text, name, limits))
-    return Source(name, value, problems, lambda: places_of(text, outline(text).offsets))
+    return Source(name, value, problems, partial(_places, text))
 
 
 def decode(data: bytes, name: str, limits: Limits = DEFAULT_LIMITS) -> tuple[str, tuple[Problem, ...]]:
@@ -135,6 +136,10 @@ def _lone_surrogate(text: str) -> int | None:
 
 
 # -- saying where ---------------------------------------------------------------------------------------------------
+
+
+def _places(text: str) -> dict[str, Place]:
+    return places_of(text, outline(text).offsets)
 
 
 def _syntax_error(text: str, name: str, reason: str, offset: int) -> Problem:

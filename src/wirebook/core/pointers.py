@@ -11,7 +11,8 @@ from typing import Any
 
 def escape(token: object) -> str:
     """One reference token as a pointer spells it."""
-    return str(token).replace("~", "~0").replace("/", "~1")
+    text = token if isinstance(token, str) else str(token)
+    return text if "~" not in text and "/" not in text else text.replace("~", "~0").replace("/", "~1")
 
 
 def unescape(token: str) -> str:

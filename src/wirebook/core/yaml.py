@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, NoReturn
 
 import yaml
@@ -51,7 +52,7 @@ def read_yaml(data: bytes, name: str, limits: Limits = DEFAULT_LIMITS) -> Source
     if is_deeper_than(builder.root, limits.depth):
         message = f"aliases unfold to more than {limits.depth} levels"
         raise WirebookError(Problem(code="too-deep", message=message, file=name, line=1, column=1))
-    return Source(name, builder.root, problems, lambda: builder.places)
+    return Source(name, builder.root, problems, partial(dict, builder.places))
 
 
 def _syntax_error(error: yaml.YAMLError, name: str, pointer: str) -> Problem:

@@ -36,11 +36,13 @@ def resolve_endpoints(document: dict[str, Any], log: Log) -> dict[str, ResolvedE
 
 def _resolve(key: str, endpoint: dict[str, Any], document: dict[str, Any], log: Log) -> ResolvedEndpoint:
     xid, groups = f"/endpoints/{key}", document.get("messagegroups", {})
-    references = list(dict.fromkeys(endpoint.get("messagegroups") or ()))
-    known = [reference for reference in references if _group_id(reference) in groups]
-    dangling = [reference for reference in references if reference not in known]
+    first: dict[str, int] = {}
+    for index, reference in enumerate(endpoint.get("messagegroups") or ()):
+        first.setdefault(reference, index)
+    known = [reference for reference in first if _group_id(reference) in groups]
+    dangling = [reference for reference in first if _group_id(reference) not in groups]
     for reference in dangling:
-        _report(xid, key, (endpoint.get("messagegroups") or []).index(reference), reference, log)
+        _report(xid, key, first[reference], reference, log)
     messages = [f"{xid}/messages/{message}" for message in endpoint.get("messages") or ()]
     messages += [message for reference in known for message in _messages_of(reference, groups)]
     attributes = {name: value for name, value in endpoint.items() if name != "messages"}

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from wirebook.core.pointers import format_pointer, prefixes
+from wirebook.core.pointers import escape, prefixes
+from wirebook.message.dialects_names import brief
 from wirebook.problems import Problem
 
 
@@ -37,6 +38,8 @@ class Log:
 
     def report_source(self, code: str, source: str, message: str, xid: str | None = None, **more: Any) -> None:
         """Note a problem at a pointer of the source."""
+        if "actual" in more:
+            more["actual"] = brief(more["actual"])
         self.problems.append(Problem(code=code, message=message, pointer=source, xid=xid or None, **more))
 
 
@@ -55,7 +58,7 @@ class Entity:
 
     def at(self, *tokens: object) -> str:
         """The canonical pointer of something in the entity."""
-        return self.pointer + format_pointer(tokens)
+        return "/".join((self.pointer, *map(escape, tokens)))
 
     def report(self, code: str, pointer: str, message: str, **more: Any) -> None:
         self.log.report(code, pointer, message, self.xid, **more)
@@ -104,6 +107,7 @@ class Entity:
         """Rewrite every member of a collection; one that is no object is reported and taken out."""
         if self.values.get(collection, self) is None:  # null is as good as not there
             del self.values[collection]
+        self._check_included(collection)
         members = self.inner(collection) or {}
         for key, value in list(members.items()):
             pointer, xid = self.at(collection, key), f"{self.xid}/{collection}/{key}"
@@ -115,3 +119,11 @@ class Entity:
             member = Entity(xid, pointer, dict(value), self.log, self.old)
             rewrite(member, key)
             members[key] = member.values
+
+    def _check_included(self, collection: str) -> None:
+        """A collection that only its address stands for is missing; Versions are not, the default one is enough."""
+        address = f"{collection}url"
+        left_out = collection not in self.values and address in self.values
+        if left_out and collection != "versions" and self.values.get(f"{collection}count") != 0:
+            message = f"'{collection}' is not in the document, only its address is; it is not fetched"
+            self.report("collection-elsewhere", self.at(address), message, actual=self.values[address])

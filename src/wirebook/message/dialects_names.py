@@ -6,6 +6,7 @@ Spec: design/dialects.md (first table, 8.1, 8.2, 9); message/spec.md; message-0.
 from __future__ import annotations
 
 import re
+import reprlib
 from typing import Any, Final
 from urllib.parse import unquote
 
@@ -180,5 +181,10 @@ def _with_new_names(parts: list[str]) -> list[str]:
 
 def shown(value: Any) -> str:
     """A value as a message quotes it, cut when it is long."""
-    text = value if isinstance(value, str) else repr(value)
+    text = value if isinstance(value, str) else reprlib.repr(value)
     return text if len(text) <= 80 else text[:77] + "..."
+
+
+def brief(value: Any) -> Any:
+    """A value as a problem carries it: plain values as they are, what may be large as a text of what it is."""
+    return shown(value) if isinstance(value, (dict, list)) or (isinstance(value, str) and len(value) > 1000) else value

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from wirebook.core.pointers import child
 from wirebook.message.dialects_log import Entity
 from wirebook.message.dialects_names import CURRENT_TIME, OLD_CURRENT_TIMES, canonical_type, shown
 
@@ -78,10 +79,11 @@ def fold(name: str) -> str:
 
 def rename_options(options: dict[str, Any], names: tuple[str, ...], aliases: dict[str, str], at: Place) -> None:
     """Give the members of `options` the names of the table, in place."""
-    known = {fold(name): name for name in names} | {fold(old): new for old, new in aliases.items()}
-    for old in [name for name in options if name not in names]:
+    unknown = [name for name in options if name not in names]
+    known = {fold(name): name for name in (*names, *aliases)} if unknown else {}
+    for old in unknown:
         if (new := known.get(fold(old))) is not None:
-            at.rename(options, old, new)
+            at.rename(options, old, aliases.get(new, new))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +94,7 @@ class Place:
     pointer: str
 
     def inside(self, token: object) -> Place:
-        escaped = str(token).replace("~", "~0").replace("/", "~1")
-        return Place(self.entity, f"{self.pointer}/{escaped}")
+        return Place(self.entity, child(self.pointer, token))
 
     @property
     def source(self) -> str:

@@ -12,12 +12,15 @@ from typing import Any, Final, NamedTuple
 
 from wirebook.core.pointers import child
 from wirebook.message import slots
-from wirebook.message.definition import TEMPLATE_TYPES
 from wirebook.message.dialects_names import shown
+from wirebook.message.resolution import ResolvedMessage
+from wirebook.message.resolution_definitions import Definition
 from wirebook.message.slots import SlotKind
 from wirebook.message.uritemplate import PLACEHOLDER, has_placeholder
 from wirebook.message.values import NotOfType, canonical, is_current_time, type_name
 
+# Types whose values the text gives placeholders (R8).
+TEXT_TYPES: Final = frozenset({"any", "string", "symbol", "ascii", "uri", "urireference", "uritemplate"})
 OPERATOR: Final = re.compile(r"\{[+#./;?&=,!@|][^{}]*\}")
 ADJACENT: Final = re.compile(r"\{[A-Za-z0-9_]+\}\{[A-Za-z0-9_]+\}")
 
@@ -98,6 +101,29 @@ def _entries(family: str, section: str, pointer: str, value: Any) -> Iterator[Pr
             yield Property(section, name, child(pointer, key), slots.entry_kind(family, section, name), fields)
 
 
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """One message under the rules: as it is written, and as it comes out."""
+
+    definition: Definition
+    resolved: ResolvedMessage
+    properties: tuple[Property, ...]
+
+    @property
+    def own(self) -> dict[str, Any]:
+        return self.definition.attributes
+
+    @property
+    def effective(self) -> dict[str, Any]:
+        return self.resolved.attributes
+
+    def at(self, *tokens: object) -> str:
+        pointer = self.definition.pointer
+        for token in tokens:
+            pointer = child(pointer, token)
+        return pointer
+
+
 # -- rules ----------------------------------------------------------------------------------------------------------
 
 
@@ -147,10 +173,11 @@ def _check_value(declared: Property) -> Iterator[Finding]:
     value, type_ = declared.fields.get("value"), effective_type(declared)
     if value is None or (type_ == "timestamp" and is_current_time(value)):
         return
-    if isinstance(value, str) and type_ != "binary" and has_placeholder(value) and type_ in TEMPLATE_TYPES:
-        if type_ == "timestamp":
-            message = f"the placeholder in '{shown(value)}' makes a template of a timestamp"
-            yield Finding("template-in-timestamp", declared.at("value"), message, "a timestamp", value)
+    if isinstance(value, str) and type_ != "binary" and has_placeholder(value):
+        # Reading: placeholders are for texts (R8); elsewhere they are taken as meant (D11).
+        if type_ not in TEXT_TYPES:
+            message = f"'{shown(value)}' has a placeholder where the type '{_spoken(declared)}' has none"
+            yield Finding("template-in-other-type", declared.at("value"), message, type_, value)
         return
     try:
         canonical(type_, value)

@@ -9,29 +9,19 @@ Spec: message/spec.md#basemessage, core/spec.md#cross-referencing-resources; mes
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
-from wirebook.core.pointers import child
 from wirebook.core.xid import is_message, parse_xid
 from wirebook.message.dialects_log import Entity, Log
-from wirebook.message.dialects_names import canonical_envelope, protocol_family, shown
+from wirebook.message.dialects_names import canonical_envelope, shown
 from wirebook.message.dialects_options import MQTT_5_ONLY, normalise_options
+from wirebook.message.resolution_checks import SELECTORS, alias_problems, contradictions
+from wirebook.message.resolution_definitions import RESOURCE_ONLY, Definition, definitions_in
+from wirebook.message.resolution_merge import OWN_ONLY, Site, merge
 from wirebook.problems import Problem, Severity
 
-SELECTORS: Final = ("envelope", "protocol")
-# Identity and bookkeeping: never inherited from a base, never shown through an alias (D36).
-OWN_ONLY: Final = frozenset({
-    "messageid", "versionid", "self", "shortself", "xid", "epoch", "isdefault", "createdat", "modifiedat", "ancestor",
-    "ancestorid", "meta", "metaurl", "versions", "versionsurl", "versionscount", "deprecated", "basemessage",
-})  # fmt: skip
-# What a resource itself has, whichever Version is its default.
-RESOURCE_ONLY: Final = ("meta", "metaurl", "versions", "versionsurl", "versionscount")
-MERGED: Final = ("envelopemetadata", "envelopeoptions", "protocoloptions", "labels")
-SCHEMA_TRIO: Final = ("dataschema", "dataschemauri", "dataschemaxid")
 ABSOLUTE_URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s]+\Z")
-MERGED_BY_SELECTOR: Final = {"envelope": ("envelopemetadata", "envelopeoptions"), "protocol": ("protocoloptions",)}
 
 
 @dataclass(frozen=True)
@@ -60,22 +50,6 @@ class ResolvedMessage:
 
 
 @dataclass(slots=True)
-class Definition:
-    """A message as its document has it: the attributes of its default Version.
-
-    Shape: `pointer` is where those attributes stand, `resource` the message with its `meta` and Versions.
-    """
-
-    xid: str
-    pointer: str
-    container: str
-    group: dict[str, Any]
-    attributes: dict[str, Any]
-    xref: str | None = None
-    resource: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
 class Effective:
     """What a chain of bases comes to: `explicit` are the selectors that some definition in it gives itself."""
 
@@ -92,54 +66,6 @@ def resolve_messages(document: dict[str, Any], log: Log) -> dict[str, ResolvedMe
         for code, pointer, message in alias_problems(definition, resolver.definitions):
             log.report(code, pointer, message, definition.xid, actual=definition.xref)
     return {xid: resolver.resolve(xid) for xid in resolver.definitions}
-
-
-# -- definitions ----------------------------------------------------------------------------------------------------
-
-
-def definitions_in(document: dict[str, Any], log: Log) -> Iterator[Definition]:
-    """The messages of all groups and endpoints."""
-    for collection in ("messagegroups", "endpoints"):
-        for group_id, group in document.get(collection, {}).items():
-            for message_id, resource in (group.get("messages") or {}).items():
-                container = f"/{collection}/{group_id}"
-                yield _definition(f"{container}/messages/{message_id}", container, group, resource, log)
-
-
-def _definition(xid: str, container: str, group: dict[str, Any], resource: dict[str, Any], log: Log) -> Definition:
-    """A resource's attributes are its default Version's (D46)."""
-    pointer, attributes, versions = xid.replace("~", "~0"), resource, resource.get("versions")
-    xref = (resource.get("meta") or {}).get("xref")
-    if versions and xref is None:
-        default = default_version(resource, versions, pointer, xid, log)
-        own = {name: value for name, value in resource.items() if name not in RESOURCE_ONLY}
-        pointer, attributes = child(f"{pointer}/versions", default), own | dict(versions[default])
-    return Definition(xid, pointer, container, group, attributes, None if xref is None else str(xref), resource)
-
-
-def default_version(resource: dict[str, Any], versions: dict[str, Any], pointer: str, xid: str, log: Log) -> str:
-    """The one `meta` names, the one that says so itself, the only one; else the newest, with a remark."""
-    named = (resource.get("meta") or {}).get("defaultversionid")
-    if named in versions:
-        return str(named)
-    if named is not None:
-        message = f"'meta.defaultversionid' names '{shown(named)}', which is not there"
-        log.report("unknown-default-version", pointer, message, xid, expected=list(versions)[:10], actual=named)
-    marked = [key for key, version in versions.items() if version.get("isdefault") is True]
-    if len(marked) == 1:
-        return marked[0]
-    if resource.get("versionid") in versions:
-        return str(resource["versionid"])
-    newest = max(versions, key=by_age)
-    if len(versions) > 1:
-        message = f"no Version is named as the default; '{shown(newest)}', the newest by its id, is used"
-        log.report("guessed-default-version", pointer, message, xid, actual=list(versions)[:10])
-    return newest
-
-
-def by_age(version_id: str) -> tuple[tuple[int, str], ...]:
-    """Version ids in the order of their numbers: ``v9`` before ``v10``."""
-    return tuple((len(part), part) if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", version_id))
 
 
 # -- resolving ------------------------------------------------------------------------------------------------------
@@ -224,7 +150,7 @@ class _Resolver:
             return Effective({}, incomplete=own)
         missing = self._missing_base(definition, own)
         own, explicit = self._with_selectors(definition, own, base)
-        merged = merge(base.attributes, own, definition, self.log)
+        merged = merge(base.attributes, own, Site(definition.xid, definition.pointer, self.log))
         return Effective(_finish(merged, definition), explicit, base.incomplete or missing, base.problems)
 
     def _missing_base(self, definition: Definition, own: dict[str, Any]) -> str | None:
@@ -308,126 +234,3 @@ def _finish(attributes: dict[str, Any], definition: Definition) -> dict[str, Any
             name: value if isinstance(value, dict) else {"value": value} for name, value in header.items()
         }
     return attributes | {"protocoloptions": options}
-
-
-# -- merging --------------------------------------------------------------------------------------------------------
-
-
-def merge(base: dict[str, Any], own: dict[str, Any], definition: Definition, log: Log) -> dict[str, Any]:
-    """`own` over `base`: objects member by member, everything else whole; null takes the inherited away (R27, D37)."""
-    merged = {name: value for name, value in _inherited(base, own).items() if name not in OWN_ONLY}
-    for name, value in own.items():
-        if name in OWN_ONLY:
-            continue
-        _overlay(merged, name, value, Site(definition, log, f"{definition.pointer}/{name}"), deep=name in MERGED)
-    return merged
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """Where a merge is: the definition that overlays, and the canonical pointer of the attribute in hand."""
-
-    definition: Definition
-    log: Log
-    pointer: str
-
-    def inside(self, name: str) -> Site:
-        return Site(self.definition, self.log, child(self.pointer, name))
-
-
-def _overlay(merged: dict[str, Any], name: str, value: Any, site: Site, *, deep: bool) -> None:
-    inherited = merged.get(name)
-    if value is None:
-        merged.pop(name, None)
-    elif deep and isinstance(value, dict):
-        inner = dict(inherited) if isinstance(inherited, dict) else {}
-        for key, item in value.items():
-            _overlay(inner, key, item, site.inside(key), deep=True)
-        merged[name] = inner
-    else:
-        if isinstance(inherited, list) and inherited and deep and inherited != value:
-            message = f"'{name}' replaces the {len(inherited)} entries of the base; arrays are not merged"
-            site.log.report("replaced-array", site.pointer, message, site.definition.xid, actual=len(inherited))
-        merged[name] = value
-
-
-def _inherited(base: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
-    """What of the base can be inherited beside `own`: selectors carry what hangs on them (D38, D39)."""
-    kept = dict(base)
-    for selector, dependants in MERGED_BY_SELECTOR.items():
-        if selector in own and protocol_family(own[selector]) != protocol_family(base.get(selector)):
-            for name in dependants:
-                kept.pop(name, None)
-    if any(own.get(name) is not None for name in SCHEMA_TRIO):
-        for name in SCHEMA_TRIO:
-            kept.pop(name, None)
-    return kept
-
-
-# -- contradictions -------------------------------------------------------------------------------------------------
-
-# Two options of which a definition has at most one: protocol, option, option, code.
-EXCLUSIVE: Final = (
-    ("HTTP", "method", "status", "method-and-status"),
-    ("KAFKA", "key", "key_base64", "key-and-key-base64"),
-)
-
-
-def contradictions(attributes: dict[str, Any], definition: Definition) -> Iterator[Problem]:
-    """What makes a definition no candidate: options that exclude each other (D30, D33), another group's selectors."""
-    options = attributes.get("protocoloptions")
-    for protocol, first, second, code in EXCLUSIVE:
-        if attributes.get("protocol") == protocol and isinstance(options, dict) and {first, second} <= options.keys():
-            message = f"'{first}' and '{second}' exclude each other"
-            yield Problem(
-                code=code, message=message, pointer=f"{definition.pointer}/protocoloptions/{second}", xid=definition.xid
-            )
-    for name in SELECTORS:
-        group, own = definition.group.get(name), attributes.get(name)
-        if isinstance(group, str) and isinstance(own, str) and not fits_selector(group, own):
-            yield _foreign_selector(definition, name, group, own)
-
-
-def _foreign_selector(definition: Definition, name: str, group: str, own: str) -> Problem:
-    """A group's messages all have its envelope and its protocol, those it borrows too (R4, D27, D41)."""
-    code, at = (f"{name}-mismatch", name) if definition.xref is None else ("xref-selector", "meta/xref")
-    holder = "endpoint" if definition.container.startswith("/endpoints/") else "group"
-    return Problem(
-        code=code,
-        message=f"the message has the {name} '{shown(own)}' and its {holder} '{shown(group)}'",
-        pointer=f"{definition.pointer}/{at}",
-        xid=definition.xid,
-        expected=group,
-        actual=own,
-    )
-
-
-def alias_problems(definition: Definition, definitions: dict[str, Definition]) -> Iterator[tuple[str, str, str]]:
-    """(code, pointer, message) of everything wrong with an alias (D41)."""
-    if definition.xref is None:
-        return
-    pointer = f"{definition.pointer}/meta/xref"
-    target = definitions.get(definition.xref)
-    if target is None:
-        reference = parse_xid(definition.xref)
-        if not is_message(reference) or (reference and reference.version):
-            yield "bad-xref", pointer, f"'{shown(definition.xref)}' is not the XID of a message"
-        else:
-            yield "dangling-xref", pointer, f"'{shown(definition.xref)}' is not there"
-        return
-    if target.xref is not None:
-        yield "xref-to-alias", pointer, f"'{shown(definition.xref)}' is an alias itself; aliases are not followed twice"
-    yield from _alias_siblings(definition, target)
-
-
-def _alias_siblings(definition: Definition, target: Definition) -> Iterator[tuple[str, str, str]]:
-    for name, value in definition.resource.items():
-        if name not in OWN_ONLY and target.attributes.get(name) != value:
-            message = f"'{name}' stands beside 'xref' and does not count"
-            yield "xref-sibling", f"{definition.pointer}/{name}", message
-
-
-def fits_selector(group: str, message: str) -> bool:
-    """Is the message's selector the group's, or more precise (R4)?"""
-    here, there = group.casefold(), message.casefold()
-    return here == there or there.startswith(f"{here}/")

@@ -40,6 +40,7 @@ _TABLE: tuple[tuple[str, Severity, str], ...] = (
     ("skipped-file", INFO, "a file in a folder is no registry document and was left out"),
     ("wrong-shape", ERROR, "a part of a document has another shape than the text gives it"),
     ("id-mismatch", ERROR, "an entity's identifier is not its key"),
+    ("collection-elsewhere", WARNING, "a collection is named by its address and not in the document"),
     ("conflicting-documents", ERROR, "two documents define one XID differently"),
     ("fetch-failed", ERROR, "an address could not be fetched"),
     ("fetch-limit", ERROR, "a limit on pages, bytes or time was hit while fetching"),
@@ -134,7 +135,7 @@ _TABLE: tuple[tuple[str, Severity, str], ...] = (
     ("bad-required", ERROR, "a property's 'required' is neither true nor false"),
     ("unknown-type", ERROR, "a property has a type that the text does not have"),
     ("value-not-of-type", ERROR, "a property's value is not of its type"),
-    ("template-in-timestamp", INFO, "a timestamp has a placeholder"),
+    ("template-in-other-type", INFO, "a value of a type that has no templates has a placeholder"),
     ("malformed-placeholder", ERROR, "braces in a template are no placeholder of RFC 6570 level 1"),
     ("adjacent-placeholders", WARNING, "nothing separates two placeholders"),
     ("matches-everything", WARNING, "a definition constrains nothing"),
@@ -216,6 +217,8 @@ _TABLE: tuple[tuple[str, Severity, str], ...] = (
     ("no-target", ERROR, "the folder has no tables"),
     ("unknown-table", ERROR, "the target has no such table"),
     ("not-conserved", ERROR, "messages read and rows written differ"),
+    # -- the demonstration ---------------------------------------------------------------------------------------------
+    ("foreign-folder", ERROR, "the folder holds something else"),
     # -- running the pipeline: the session -------------------------------------------------------------------------
     ("no-java", ERROR, "Spark needs a Java that is not there"),
     ("internal-error", ERROR, "a fault of Wirebook's own"),

@@ -1,0 +1,119 @@
+"""Rules for the protocol options of messages: what they may be called, and what they may hold.
+
+Spec: message/spec.md#message-protocols; message-semantics R21-R25, D7, D32, D33.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from wirebook.core.pointers import child
+from wirebook.message import slots
+from wirebook.message.dialects_names import PROTOCOLS, shown
+from wirebook.message.dialects_options import MQTT_5_ONLY, SHAPES
+from wirebook.message.lint_properties import Finding, Property, Subject
+from wirebook.message.uritemplate import has_placeholder
+
+TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
+STATUS: Final = re.compile(r"[1-5][0-9][0-9]\Z")
+SYMBOL: Final = re.compile(r"[A-Za-z0-9_]+\Z")
+
+
+def check_options(subject: Subject) -> Iterator[Finding]:
+    """What a protocol's options may be called and hold (R21-R25)."""
+    protocol = subject.effective.get("protocol")
+    options = subject.own.get("protocoloptions")
+    if protocol not in PROTOCOLS or not isinstance(options, dict):
+        return
+    pointer = subject.at("protocoloptions")
+    for name in options:
+        if name not in SHAPES[protocol].names:
+            message = f"'{shown(name)}' is no option of {protocol}"
+            yield Finding("unknown-option", child(pointer, name), message, list(SHAPES[protocol].names), name)
+        elif protocol == "MQTT/3.1.1" and name in MQTT_5_ONLY:
+            message = f"'{name}' is not known to MQTT 3.1.1 and is ignored"
+            yield Finding("mqtt-5-option", child(pointer, name), message, "MQTT/5.0", name)
+    for declared in subject.properties:
+        yield from _check_names(declared, protocol)
+        if rule := OPTION_RULES.get((protocol, declared.section, declared.name)):
+            yield from rule(declared)
+    yield from _check_header_keys(options, protocol, pointer)
+
+
+def _check_names(declared: Property, protocol: str) -> Iterator[Finding]:
+    if protocol == "HTTP" and declared.section == "headers" and not TOKEN.match(declared.name):
+        message = f"'{shown(declared.name)}' is no name of a header"
+        yield Finding("bad-header-name", child(declared.pointer, "name"), message, "a token (RFC 9110)", declared.name)
+    free = protocol == "AMQP/1.0" and declared.section in slots.AMQP_SECTIONS
+    if free and declared.section not in ("properties", "header") and not SYMBOL.match(declared.name):
+        message = f"'{shown(declared.name)}' is no symbol of letters, digits and underscores; it is used as it is"
+        yield Finding("name-is-no-symbol", declared.pointer, message, "A-Z a-z 0-9 _", declared.name)
+    fixed = protocol == "AMQP/1.0" and declared.section in ("properties", "header")
+    if fixed and declared.name not in slots.AMQP_SECTIONS[declared.section]:
+        message = f"'{shown(declared.name)}' is no property of the section '{declared.section}'"
+        yield Finding("unknown-option", declared.pointer, message, list(slots.AMQP_SECTIONS[declared.section]))
+
+
+def _check_header_keys(options: dict[str, Any], protocol: str, pointer: str) -> Iterator[Finding]:
+    headers = options.get("headers")
+    if protocol != "KAFKA" or not isinstance(headers, dict):
+        return
+    for key, header in headers.items():
+        if isinstance(header, dict) and header.get("name", key) != key:
+            message = f"the header's 'name' is '{shown(header['name'])}' and its key '{shown(key)}'; the name counts"
+            yield Finding("header-name-differs", child(f"{pointer}/headers", key), message, key, header["name"])
+
+
+def _check_method(declared: Property) -> Iterator[Finding]:
+    yield from _check_pattern(declared, TOKEN, "bad-method", "is no HTTP method")
+
+
+def _check_status(declared: Property) -> Iterator[Finding]:
+    yield from _check_pattern(declared, STATUS, "bad-status", "is no HTTP status code")
+
+
+def _check_pattern(declared: Property, pattern: re.Pattern[str], code: str, said: str) -> Iterator[Finding]:
+    value = declared.fields.get("value")
+    if isinstance(value, str) and not has_placeholder(value) and not pattern.match(value):
+        yield Finding(code, declared.at("value"), f"'{shown(value)}' {said}", None, value)
+
+
+def _check_qos(declared: Property) -> Iterator[Finding]:
+    value = declared.fields.get("value")
+    if isinstance(value, int) and value not in (0, 1, 2):
+        yield Finding("bad-qos", declared.at("value"), f"'{value}' is no quality of service", [0, 1, 2], value)
+
+
+def _check_topic(declared: Property) -> Iterator[Finding]:
+    value = declared.fields.get("value")
+    if isinstance(value, str) and ("+" in value or "#" in value):
+        message = f"'{shown(value)}' has a wildcard, which no published topic has"
+        yield Finding("wildcard-in-topic", declared.at("value"), message, None, value)
+
+
+def _check_subject(declared: Property) -> Iterator[Finding]:
+    value = declared.fields.get("value")
+    if isinstance(value, str) and {"*", ">"} & set(value.split(".")):
+        message = f"'{shown(value)}' has a wildcard, which no published subject has"
+        yield Finding("wildcard-in-topic", declared.at("value"), message, None, value)
+
+
+def _check_amqp_id(declared: Property) -> Iterator[Finding]:
+    value = declared.fields.get("value")
+    if value is not None and not (isinstance(value, str) and has_placeholder(value)):
+        message = "a fixed 'message-id' makes every message the same message"
+        yield Finding("fixed-id", declared.at("value"), message, None, value)
+
+
+OPTION_RULES: Final[dict[tuple[str, str, str], Callable[[Property], Iterator[Finding]]]] = {
+    ("HTTP", slots.BARE, "method"): _check_method,
+    ("HTTP", slots.BARE, "status"): _check_status,
+    ("MQTT/3.1.1", slots.BARE, "qos"): _check_qos,
+    ("MQTT/5.0", slots.BARE, "qos"): _check_qos,
+    ("MQTT/3.1.1", slots.BARE, "topic_name"): _check_topic,
+    ("MQTT/5.0", slots.BARE, "topic_name"): _check_topic,
+    ("NATS", slots.BARE, "subject"): _check_subject,
+    ("AMQP/1.0", "properties", "message-id"): _check_amqp_id,
+}

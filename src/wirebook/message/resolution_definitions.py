@@ -1,0 +1,79 @@
+"""The messages of a document as they are written: each with the attributes of its default Version.
+
+Spec: core/spec.md#default-version; message-semantics D46.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from wirebook.core.pointers import child
+from wirebook.message.dialects_log import Log
+from wirebook.message.dialects_names import shown
+
+# What a resource itself has, whichever Version is its default.
+RESOURCE_ONLY: Final = ("meta", "metaurl", "versions", "versionsurl", "versionscount")
+
+
+@dataclass(slots=True)
+class Definition:
+    """A message as its document has it: the attributes of its default Version.
+
+    Shape: `pointer` is where those attributes stand, `resource` the message with its `meta` and Versions.
+    """
+
+    xid: str
+    pointer: str
+    container: str
+    group: dict[str, Any]
+    attributes: dict[str, Any]
+    xref: str | None = None
+    resource: dict[str, Any] = field(default_factory=dict)
+
+
+def definitions_in(document: dict[str, Any], log: Log) -> Iterator[Definition]:
+    """The messages of all groups and endpoints."""
+    for collection in ("messagegroups", "endpoints"):
+        for group_id, group in document.get(collection, {}).items():
+            for message_id, resource in (group.get("messages") or {}).items():
+                container = f"/{collection}/{group_id}"
+                yield _definition(f"{container}/messages/{message_id}", container, group, resource, log)
+
+
+def _definition(xid: str, container: str, group: dict[str, Any], resource: dict[str, Any], log: Log) -> Definition:
+    """A resource's attributes are its default Version's (D46)."""
+    pointer, attributes, versions = xid.replace("~", "~0"), resource, resource.get("versions")
+    xref = (resource.get("meta") or {}).get("xref")
+    if versions and xref is None:
+        default = default_version(resource, versions, pointer, xid, log)
+        own = {name: value for name, value in resource.items() if name not in RESOURCE_ONLY}
+        pointer, attributes = child(f"{pointer}/versions", default), own | dict(versions[default])
+    return Definition(xid, pointer, container, group, attributes, None if xref is None else str(xref), resource)
+
+
+def default_version(resource: dict[str, Any], versions: dict[str, Any], pointer: str, xid: str, log: Log) -> str:
+    """The one `meta` names, the one that says so itself, the only one; else the newest, with a remark."""
+    named = (resource.get("meta") or {}).get("defaultversionid")
+    if named in versions:
+        return str(named)
+    if named is not None:
+        message = f"'meta.defaultversionid' names '{shown(named)}', which is not there"
+        log.report("unknown-default-version", pointer, message, xid, expected=list(versions)[:10], actual=named)
+    marked = [key for key, version in versions.items() if version.get("isdefault") is True]
+    if len(marked) == 1:
+        return marked[0]
+    if resource.get("versionid") in versions:
+        return str(resource["versionid"])
+    newest = max(versions, key=by_age)
+    if len(versions) > 1:
+        message = f"no Version is named as the default; '{shown(newest)}', the newest by its id, is used"
+        log.report("guessed-default-version", pointer, message, xid, actual=list(versions)[:10])
+    return newest
+
+
+def by_age(version_id: str) -> tuple[tuple[int, str], ...]:
+    """Version ids in the order of their numbers: ``v9`` before ``v10``."""
+    return tuple((len(part), part) if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", version_id))
