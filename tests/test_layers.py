@@ -28,6 +28,7 @@ LAYERS = (
     "client",
     "catalog",
     "spark",
+    "demo",
     "cli",
 )
 

@@ -1,0 +1,84 @@
+"""The folder of a demonstration: the catalogue, the captures, and what was made, so that it is made only once.
+
+FOLDER/catalogue/*.xreg.json   FOLDER/captures/*   FOLDER/tables/   FOLDER/demo.json (written last)
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from wirebook.demo.captures import write_captures
+from wirebook.demo.kinds import CATALOGUE
+from wirebook.problems import Problem, WirebookError
+
+MARKER: Final = "demo.json"
+OURS: Final = frozenset({"catalogue", "captures", "tables", MARKER})
+
+
+class Made(msgspec.Struct, kw_only=True):
+    """What a folder holds: how many messages, from which seed, and how many of them have each defect."""
+
+    messages: int
+    seed: int
+    files: dict[str, int] = {}
+    defects: dict[str, int] = {}
+
+    @property
+    def broken(self) -> int:
+        return sum(self.defects.values())
+
+
+class DemoFolder:
+    """A folder for one demonstration."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.catalogue, self.captures, self.tables = (root / name for name in ("catalogue", "captures", "tables"))
+
+    def made(self) -> Made | None:
+        """What was made here before; None for nothing, or not to the end."""
+        try:
+            return msgspec.json.decode((self.root / MARKER).read_bytes(), type=Made)
+        except (OSError, msgspec.MsgspecError):
+            return None
+
+    def check(self, messages: int, seed: int) -> Made | None:
+        """What was made here before, if it is what is asked for now. Raises: foreign-folder"""
+        made = self.made()
+        if made is not None and (made.messages, made.seed) != (messages, seed):
+            had = f"'{self.root}' holds a demonstration of {made.messages:,} messages (seed {made.seed})"
+            raise _foreign(had, "name another folder with --to, or remove this one")
+        if made is None and self.root.exists() and not self._is_ours():
+            raise _foreign(f"'{self.root}' holds something else", "name another folder with --to")
+        return made
+
+    def make(self, messages: int, seed: int) -> Made:
+        """Writes the catalogue and the captures. Raises: unwritable-file"""
+        try:
+            return self._make(messages, seed)
+        except OSError as error:
+            message = f"cannot write to '{self.root}': {error.strerror or error}"
+            raise WirebookError(Problem(code="unwritable-file", message=message, file=str(self.root))) from error
+
+    def _make(self, messages: int, seed: int) -> Made:
+        self.root.mkdir(parents=True, exist_ok=True)
+        for folder in (self.catalogue, self.captures, self.tables):  # what a run that was stopped has left
+            shutil.rmtree(folder, ignore_errors=True)
+        self.catalogue.mkdir()
+        for document in sorted(CATALOGUE.glob("*.json")):
+            shutil.copyfile(document, self.catalogue / document.name)
+        written = write_captures(self.captures, messages, seed)
+        made = Made(messages=messages, seed=seed, files=written.files, defects=written.defects)
+        (self.root / MARKER).write_bytes(msgspec.json.format(msgspec.json.encode(made)) + b"\n")
+        return made
+
+    def _is_ours(self) -> bool:
+        return self.root.is_dir() and {path.name for path in self.root.iterdir()} <= OURS
+
+
+def _foreign(message: str, hint: str) -> WirebookError:
+    return WirebookError(Problem(code="foreign-folder", message=message, hint=hint))
