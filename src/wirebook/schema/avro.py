@@ -12,21 +12,26 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from wirebook.core.jsonvalue import JsonError
 from wirebook.core.pointers import format_pointer
 from wirebook.problems import Problem
 from wirebook.schema.avro_binary import DecodeError, Decoder, decode, decoder_of
+from wirebook.schema.avro_columns import is_columnar, read_values
 from wirebook.schema.avro_json import Found, from_json
 from wirebook.schema.avro_shapes import shape_of
 from wirebook.schema.avro_types import AvroError, Type, parse_types
+from wirebook.schema.cursor import Cursor
 from wirebook.schema.jsonreader import MAX_PROBLEMS, OUTCOMES, failed, parse_payload, shown
 from wirebook.schema.jsonschema import not_compilable
 from wirebook.schema.payload import Payload
-from wirebook.schema.reading import ColumnReading, CompiledSchema, Limits, Reading, Unsupported, unsettled
+from wirebook.schema.reading import ColumnReading, CompiledSchema, Limits, Reading, Unsupported, joined, unsettled
 from wirebook.schema.shapes import REST, VALUE, Field, Shape, Struct, fields_of, row_of
 from wirebook.schema.source import Source
+
+BATCH = 8192  # rows read at a time
 
 
 def compile_avro(source: Source) -> CompiledSchema | Unsupported:
@@ -109,9 +114,29 @@ class AvroReader:
         value = cells if isinstance(self.shape, Struct) else cells[VALUE]
         return Reading(decoded if row[REST] else value, row)
 
-    def read_column(self, payloads: pa.BinaryArray, content_type: str | None = None) -> ColumnReading:  # noqa: ARG002
-        """What a column of payloads is."""
-        return unsettled(self.fields, len(payloads))
+    def read_column(self, payloads: pa.BinaryArray, content_type: str | None = None) -> ColumnReading:
+        """What a column of payloads is. Cost: 0.1 to 0.3 µs per field and row; JSON encoded ones are left to `read`."""
+        if is_json(content_type) or not self.columnar:
+            return unsettled(self.fields, len(payloads))
+        if len(payloads) <= BATCH:
+            return self._read_batch(payloads)
+        return joined([self._read_batch(payloads[start : start + BATCH]) for start in range(0, len(payloads), BATCH)])
+
+    @cached_property
+    def columnar(self) -> bool:
+        return is_columnar(self.type) and REST not in dict(self.type.fields)
+
+    def _read_batch(self, payloads: pa.BinaryArray) -> ColumnReading:
+        cursor = Cursor.over(payloads)
+        cursor.require(cursor.end - cursor.at <= self.limits.size)
+        values = read_values(self.type, cursor)
+        cursor.require(cursor.at == cursor.end)
+        columns = values.flatten() if isinstance(self.shape, Struct) else [values]
+        if not cursor.good.all():
+            kept = pa.array(np.arange(len(payloads)), mask=~cursor.good)
+            columns = [column.take(kept) for column in columns]
+        named = dict(zip((each.name for each in self.fields), columns, strict=False))
+        return ColumnReading(named | {REST: pa.nulls(len(payloads), pa.string())}, cursor.good)
 
 
 def _problem(pointer: str, expected: Any, actual: Any) -> Problem:
