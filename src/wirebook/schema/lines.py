@@ -12,7 +12,6 @@ the rows before it in its run once more.
 from __future__ import annotations
 
 import re
-from itertools import compress
 from operator import methodcaller
 from typing import Any
 
@@ -37,16 +36,15 @@ def decode_column(
 
     `decoder` may decode to a type of its own; a payload that is not of it is left out.
     """
-    texts = pc.ascii_trim(payloads.cast(pa.string(), safe=False), " \t\r\n").cast(pa.binary())
-    rows = np.flatnonzero(_bracketed(texts) & _short(texts, size))
+    texts = payloads.cast(pa.binary())
+    if not _bracketed(texts).all():
+        texts = pc.ascii_trim(texts.cast(pa.string(), safe=False), " \t\r\n").cast(pa.binary())
+    rows = np.flatnonzero(_bracketed(texts) & _within(texts, depth, size))
     raw = (texts if len(rows) == len(texts) else texts.take(pa.array(rows))).to_pylist()
-    shallow = _shallow(raw, depth)
-    if not shallow.all():
-        rows, raw = rows[shallow], list(compress(raw, shallow))
-    values: list[Any] = []
+    values, failed = list[Any](), list[int]()
     for start in range(0, len(raw), RUN):
-        values += _decode(raw[start : start + RUN], decoder)
-    return _spread(values, rows, len(payloads))
+        _decode(raw[start : start + RUN], decoder, values, failed)
+    return _spread(values, failed, rows, len(payloads))
 
 
 def _bracketed(texts: pa.BinaryArray) -> Mask:
@@ -60,15 +58,17 @@ def _bracketed(texts: pa.BinaryArray) -> Mask:
     return np.asarray(good & (pairs[0] | pairs[1]))
 
 
-def _short(texts: pa.BinaryArray, size: int) -> Mask:
+def _within(texts: pa.BinaryArray, depth: int, size: int) -> Mask:
+    """Which payloads are surely within the limits: they have no more brackets than levels are allowed."""
     offsets, _ = _buffers(texts)
-    return np.asarray(offsets[1:] - offsets[:-1] <= size)
-
-
-def _shallow(raw: list[bytes], depth: int) -> Mask:
-    """Which payloads are surely within the limit on depth: they have no more brackets than that."""
-    opened = [np.fromiter(map(methodcaller("count", each), raw), np.int64, len(raw)) for each in (b"{", b"[")]
-    return np.asarray(opened[0] + opened[1] <= depth)
+    lengths = offsets[1:] - offsets[:-1]
+    good = np.asarray(lengths <= size)
+    long = np.flatnonzero(good & (lengths > 2 * depth))  # a shorter one cannot open and close so many
+    if long.size:
+        raw = texts.take(pa.array(long)).to_pylist()
+        opened = [np.fromiter(map(methodcaller("count", each), raw), np.int64, len(raw)) for each in (b"{", b"[")]
+        good[long] = opened[0] + opened[1] <= depth
+    return good
 
 
 def _buffers(texts: pa.BinaryArray) -> tuple[Any, Any]:
@@ -79,19 +79,18 @@ def _buffers(texts: pa.BinaryArray) -> tuple[Any, Any]:
     return numbers, octets
 
 
-def _decode(raw: list[bytes], decoder: msgspec.json.Decoder[Any]) -> list[Any]:
-    """The values of a run; `msgspec.UNSET` where a payload does not decode."""
-    text, values = bytearray(b"\n".join(raw)), list[Any]()
-    ends = np.cumsum([len(each) + 1 for each in raw])
+def _decode(raw: list[bytes], decoder: msgspec.json.Decoder[Any], values: list[Any], failed: list[int]) -> None:
+    """Add the values of a run to `values`; None, and its place to `failed`, for a payload that does not decode."""
+    text, ends = bytearray(b"\n".join(raw)), np.cumsum([len(each) + 1 for each in raw])
     begin = 0
     while begin < len(raw):
-        found, failed = _attempt(text, ends, begin, len(raw), decoder)
+        found, fails = _attempt(text, ends, begin, len(raw), decoder)
         values += found
         begin += len(found)
-        if failed:
-            values.append(msgspec.UNSET)
+        if fails:
+            failed.append(len(values))
+            values.append(None)
             begin += 1
-    return values
 
 
 def _attempt(
@@ -128,13 +127,13 @@ def _failing_row(message: str, ends: Any, begin: int, end: int) -> int | None:
     return end - 1 if "truncated" in message else None
 
 
-def _spread(values: list[Any], rows: Any, count: int) -> tuple[list[Any], Mask]:
+def _spread(values: list[Any], failed: list[int], rows: Any, count: int) -> tuple[list[Any], Mask]:
+    """The values at their rows, None for rows without one."""
     settled = np.zeros(count, dtype=bool)
-    decoded = np.fromiter((value is not msgspec.UNSET for value in values), dtype=bool, count=len(values))
-    settled[rows[decoded]] = True
-    if len(values) == count and decoded.all():
+    settled[rows] = True
+    settled[rows[failed]] = False
+    if len(values) == count:
         return values, settled
     whole = np.full(count, None, dtype=object)
-    for row, value in zip(rows, values, strict=True):
-        whole[row] = None if value is msgspec.UNSET else value
+    whole[rows] = np.fromiter(values, object, len(values))
     return whole.tolist(), settled

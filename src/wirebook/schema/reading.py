@@ -103,5 +103,7 @@ def unsettled(fields: tuple[Field, ...], count: int) -> ColumnReading:
 
 def joined(parts: Sequence[ColumnReading]) -> ColumnReading:
     """The readings of the pieces of a column as one."""
+    if len(parts) == 1:
+        return parts[0]
     columns = {name: pa.concat_arrays([part.columns[name] for part in parts]) for name in parts[0].columns}
     return ColumnReading(columns, np.concatenate([part.settled for part in parts]))
