@@ -54,24 +54,56 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """Rows of a frame that certainly have this definition. `rows` are places in the frame."""
+    """Rows of a frame that certainly have this definition.
 
+    Shape: `rows` are places in the frame, neighbours as far as they can be (`is_run`); `bindings` has a text for each.
+    """
+
+    frame: Frame
     definition: Definition
     rows: Rows
     bindings: dict[str, pa.StringArray]
 
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def pick(self, whole: pa.Array) -> pa.Array:
+        """These rows of a column of the frame. Cost: nothing when they are neighbours."""
+        first, count = int(self.rows[0]), len(self.rows)
+        if int(self.rows[-1]) - first == count - 1:
+            return whole.slice(first, count)
+        return whole.take(pa.array(self.rows))
+
     def only(self, chosen: Mask) -> Matched:
         """These of the rows alone."""
+        if chosen.all():
+            return self
         kept = pa.array(np.flatnonzero(chosen))
         bindings = {name: text.take(kept) for name, text in self.bindings.items()}
-        return Matched(self.definition, self.rows[chosen], bindings)
+        return Matched(self.frame, self.definition, self.rows[chosen], bindings)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Neighbours in a frame that have the same candidates: the rows from `start` to `stop`."""
+
+    frame: Frame
+    start: int
+    stop: int
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+    def column(self, section: str, name: str) -> Column | None:
+        column = self.frame.column(section, name)
+        return None if column is None else column.slice(self.start, self.stop)
 
 
 # -- candidates -----------------------------------------------------------------------------------------------------
 
 
 def match_frame(frame: Frame, index: Index, scope: Scope) -> Iterator[Matched]:
-    """The certain matches of a frame.
+    """The certain matches of a frame, whose rows are put in another order for it.
 
     Cost: one look-up for each mask and row, then column checks for each definition that has rows.
     """
@@ -80,13 +112,12 @@ def match_frame(frame: Frame, index: Index, scope: Scope) -> Iterator[Matched]:
         return
     for candidates, group in _candidate_groups(frame, index):
         chosen = [each for each in candidates if scope.members is None or each.xid in scope.members]
-        rows = group[~frame.doubtful[group]]
-        if chosen and len(rows):
-            yield from _match_group(frame, rows, chosen, scope)
+        if chosen:
+            yield from _match_group(group, chosen, scope)
 
 
-def _candidate_groups(frame: Frame, index: Index) -> Iterator[tuple[list[Definition], Rows]]:
-    """Rows with the same candidates, together."""
+def _candidate_groups(frame: Frame, index: Index) -> Iterator[tuple[list[Definition], Group]]:
+    """Rows with the same candidates, as neighbours of one frame."""
     code = np.zeros(len(frame), np.int64)
     sets: list[tuple[int, ...]] = [()]
     for protocol in (frame.protocol, None) if frame.shows_protocol else tuple(index.tables):
@@ -95,11 +126,12 @@ def _candidate_groups(frame: Frame, index: Index) -> Iterator[tuple[list[Definit
             pairs, code = np.unique(code * (len(numbers) + 1) + found, return_inverse=True)
             sets = [_joined(sets, numbers, int(pair), len(numbers) + 1) for pair in pairs]
     order = np.argsort(code, kind="stable")
-    starts = np.searchsorted(code[order], np.arange(len(sets) + 1))
+    starts = np.searchsorted(code[order], np.arange(len(sets) + 1)).tolist()
+    ordered = frame.take(order)
     for number, candidates in enumerate(sets):
-        rows = order[starts[number] : starts[number + 1]]
-        if candidates and len(rows):
-            yield [index.definitions[each] for each in sorted(candidates)], rows
+        if candidates and starts[number] < starts[number + 1]:
+            group = Group(ordered, starts[number], starts[number + 1])
+            yield [index.definitions[each] for each in sorted(candidates)], group
 
 
 def _joined(sets: list[tuple[int, ...]], numbers: list[tuple[int, ...]], pair: int, base: int) -> tuple[int, ...]:
@@ -148,26 +180,17 @@ def _tuples(segments: list[list[str]], count: int) -> Any:
 # -- candidates of a group against its rows -------------------------------------------------------------------------
 
 
-def _match_group(frame: Frame, rows: Rows, candidates: list[Definition], scope: Scope) -> Iterator[Matched]:
+def _match_group(group: Group, candidates: list[Definition], scope: Scope) -> Iterator[Matched]:
     """The strictly best fitting candidate of each row, where all verdicts are certain (D48)."""
-    verdicts = [_verdict(frame, rows, definition, scope) for definition in candidates]
-    if len(candidates) == 1:
-        yield from _matched(candidates[0], rows, verdicts[0], verdicts[0].fits & verdicts[0].certain)
-        return
+    verdicts = [_verdict(group, definition, scope) for definition in candidates]
     certain = np.logical_and.reduce([verdict.certain for verdict in verdicts])
-    ranks = [static_rank(definition, frame.shows_protocol) for definition in candidates]
-    for place, definition in enumerate(candidates):
+    ranks = [static_rank(definition, group.frame.shows_protocol) for definition in candidates]
+    for place, (definition, verdict) in enumerate(zip(candidates, verdicts, strict=True)):
         rivals = [v.fits for other, v in enumerate(verdicts) if other != place and ranks[other] >= ranks[place]]
-        best = verdicts[place].fits & certain & ~np.logical_or.reduce([np.zeros(len(rows), bool), *rivals])
-        yield from _matched(definition, rows, verdicts[place], best)
-
-
-def _matched(definition: Definition, rows: Rows, verdict: Verdict, settled: Mask) -> Iterator[Matched]:
-    matched = Matched(definition, rows, verdict.bindings)
-    if settled.all():
-        yield matched
-    elif settled.any():
-        yield matched.only(settled)
+        best = np.logical_and.reduce([verdict.fits, certain, *(~each for each in rivals)])
+        if best.any():
+            rows = np.arange(group.start, group.stop)
+            yield Matched(group.frame, definition, rows, verdict.bindings).only(best)
 
 
 def static_rank(definition: Definition, shows_protocol: bool) -> tuple[int, int, int, int]:
@@ -184,17 +207,16 @@ def _is_observed(constraint: Constraint, shows_protocol: bool) -> bool:
     return not constraint.kind.transport and (in_envelope or shows_protocol)
 
 
-def _verdict(frame: Frame, rows: Rows, definition: Definition, scope: Scope) -> Verdict:
-    verdict = Verdict(np.ones(len(rows), bool), np.ones(len(rows), bool))
+def _verdict(group: Group, definition: Definition, scope: Scope) -> Verdict:
+    frame = group.frame
+    verdict = Verdict(np.ones(len(group), bool), ~frame.doubtful[group.start : group.stop])
     hidden = definition.protocol and not definition.is_cloudevent and not frame.shows_protocol
-    if hidden or (definition.is_cloudevent and not frame.is_cloudevent):
-        verdict.fits[:] = False
-        return verdict
     wanted = definition.mode or scope.mode
-    if definition.is_cloudevent and wanted not in (None, frame.mode):
+    other_mode = definition.is_cloudevent and wanted not in (None, frame.mode)
+    if hidden or other_mode or (definition.is_cloudevent and not frame.is_cloudevent):
         verdict.fits[:] = False
         return verdict
-    for constraint, column in _columns(frame, rows, definition, scope):
+    for constraint, column in _columns(group, definition, scope):
         if column is None:
             verdict.certain[:] = False
             return verdict
@@ -204,25 +226,20 @@ def _verdict(frame: Frame, rows: Rows, definition: Definition, scope: Scope) -> 
     return verdict
 
 
-def _columns(
-    frame: Frame, rows: Rows, definition: Definition, scope: Scope
-) -> Iterator[tuple[Constraint, Column | None]]:
+def _columns(group: Group, definition: Definition, scope: Scope) -> Iterator[tuple[Constraint, Column | None]]:
     """Each constraint with its column; None where the slot is not one column."""
-    whole = len(rows) == len(frame)
+    shows_protocol = group.frame.shows_protocol
     for constraint in definition.constraints:
-        if _is_observed(constraint, frame.shows_protocol):
-            column = frame.column(constraint.slot.section, constraint.slot.name)
-            yield constraint, column if column is None or whole else column.take(rows)
-    if not frame.shows_protocol:
+        if _is_observed(constraint, shows_protocol):
+            yield constraint, group.column(constraint.slot.section, constraint.slot.name)
+    if not shows_protocol:
         return
-    for group in definition.entries:
-        if all(each.kind.transport for each in group.entries):
-            continue
-        column = frame.column(group.section, group.name) if len(group.entries) == 1 else None
-        yield group.entries[0], column if column is None or whole else column.take(rows)
+    for entries in definition.entries:
+        if not all(each.kind.transport for each in entries.entries):
+            alone = len(entries.entries) == 1
+            yield entries.entries[0], group.column(entries.section, entries.name) if alone else None
     for constraint in scope.templates:
-        column = frame.column(constraint.slot.section, constraint.slot.name)
-        yield constraint, column if column is None or whole else column.take(rows)
+        yield constraint, group.column(constraint.slot.section, constraint.slot.name)
 
 
 def _hold(verdict: Verdict, constraint: Constraint, column: Column) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import repeat
-from operator import attrgetter, is_
 from typing import Final
 
 import numpy as np
@@ -17,7 +16,7 @@ import pyarrow.compute as pc
 from wirebook.bindings.wire import AnyMessage
 from wirebook.schema import CompiledSchema
 from wirebook.spark.columnmatch import Matched
-from wirebook.spark.frames import Column, Frame, Mask, Rows, absent, mask_of, texts
+from wirebook.spark.frames import Frame, Mask, Rows, mask_of, texts
 from wirebook.spark.layout import INSTANT, Layout
 from wirebook.spark.layout import Column as TableColumn
 
@@ -39,7 +38,7 @@ def instants(text: pa.StringArray) -> tuple[pa.TimestampArray, Mask]:
 
 @dataclass
 class ColumnRows:
-    """The rows of one chunk of capture records."""
+    """The rows of one chunk: `numbers` are its line numbers, `records` its wire records where there are any."""
 
     file: str
     numbers: Rows
@@ -49,90 +48,78 @@ class ColumnRows:
     @cached_property
     def received(self) -> tuple[pa.TimestampArray, Mask]:
         """The time of receipt of every record; and where it certainly is what the column says."""
-        given = [None if record is None else record.received for record in self.records]
-        text, _ = texts(given)
+        text, _ = texts([None if record is None else record.received for record in self.records])
         times, plain = instants(text)
         return times, plain | mask_of(text.is_null())
 
+    @cached_property
+    def endpoints(self) -> pa.StringArray:
+        return pa.array([None if record is None else record.endpoint for record in self.records], pa.string())
+
     def table(
-        self,
-        frame: Frame,
-        matched: Matched,
-        layout: Layout,
-        schema: CompiledSchema | None,
-        content_type: str | None,
+        self, matched: Matched, layout: Layout, schema: CompiledSchema | None, content_type: str | None
     ) -> tuple[Rows, pa.Table]:
         """The rows that are certain, as places in the chunk and as the layout's table."""
-        attributes, certain = _attributes(frame, matched.rows, layout)
-        payload, settled = _payload(frame, matched.rows, schema, content_type)
-        certain &= settled & self.received[1][frame.rows[matched.rows]]
-        kept = None if certain.all() else pa.array(np.flatnonzero(certain))
-        chosen = matched.rows if kept is None else matched.rows[certain]
-        places = frame.rows[chosen]
+        frame = matched.frame
+        provenance, timely = frame.once("provenance", lambda: self._provenance(frame))
+        attributes, exact = _attributes(matched, layout)
+        payload, settled = _payload(matched, schema, content_type)
+        certain = exact & settled & timely[matched.rows]
         sources = {"attribute": attributes, "binding": matched.bindings, "payload": payload}
-        provenance = self._provenance(frame, chosen, places)
-        columns = [_column(column, sources, provenance, kept) for column in layout.columns]
-        return places, pa.Table.from_arrays(columns, schema=layout.schema)
+        whole = [_column(column, sources, provenance, matched) for column in layout.columns]
+        table = pa.Table.from_arrays(whole, schema=layout.schema)
+        places = frame.rows[matched.rows]
+        return (places, table) if certain.all() else (places[certain], table.filter(pa.array(certain)))
 
-    def _provenance(self, frame: Frame, chosen: Rows, places: Rows) -> dict[str, pa.Array]:
-        count = len(places)
-        records = map(frame.records.__getitem__, chosen.tolist() if frame.records else ())
-        endpoints = map(attrgetter("endpoint"), records) if frame.records else repeat(None, count)
-        payload = list(map(frame.payload.__getitem__, chosen.tolist()))
+    def _provenance(self, frame: Frame) -> tuple[dict[str, pa.Array], Mask]:
+        """The provenance of every row of a frame, and where it is certain."""
+        count, places = len(frame), pa.array(frame.rows)
+        times, timely = self.received
         return {
             "_file": pa.repeat(pa.scalar(self.file, pa.string()), count),
-            "_line": pa.array(self.numbers[places], pa.int64()),
+            "_line": pa.array(self.numbers[frame.rows], pa.int64()),
             "_index": pa.repeat(pa.scalar(0, pa.int32()), count),
-            "_received": self.received[0].take(pa.array(places)),
-            "_endpoint": pa.array(list(endpoints), pa.string()),
+            "_received": times.take(places),
+            "_endpoint": self.endpoints.take(places),
             "_protocol": pa.repeat(pa.scalar(frame.protocol, pa.string()), count),
             "_catalogue": pa.repeat(pa.scalar(self.catalogue, pa.string()), count),
-            "_tombstone": pa.array(np.fromiter(map(is_, payload, repeat(None)), bool, count)),
-        }
+            "_tombstone": frame.payload.is_null(),
+        }, timely[frame.rows]
 
 
 def _column(
-    column: TableColumn,
-    sources: dict[str, dict[str, pa.Array]],
-    provenance: dict[str, pa.Array],
-    kept: pa.Array | None,
+    column: TableColumn, sources: dict[str, dict[str, pa.Array]], provenance: dict[str, pa.Array], matched: Matched
 ) -> pa.Array:
     kind, name = column.source
-    if kind == "provenance":
-        return provenance[name]
-    values = sources[kind][name]
-    values = values if kept is None else values.take(kept)
+    values = matched.pick(provenance[name]) if kind == "provenance" else sources[kind][name]
     return values if values.type == column.type else values.cast(column.type)
 
 
 # -- attributes -----------------------------------------------------------------------------------------------------
 
 
-def _attributes(frame: Frame, rows: Rows, layout: Layout) -> tuple[dict[str, pa.Array], Mask]:
+def _attributes(matched: Matched, layout: Layout) -> tuple[dict[str, pa.Array], Mask]:
     """The ``ce_`` columns, and where they certainly say all that the attributes say."""
-    certain = np.ones(len(rows), bool)
+    frame, exact = matched.frame, np.ones(len(matched), bool)
     columns: dict[str, pa.Array] = {}
     for column in layout.attributes:
-        name = column.source[1]
-        if name:
-            columns[name], exact = _typed(_attribute(frame, name, rows).text, column.type)
-            certain &= exact
+        if name := column.source[1]:
+            values, certain = frame.once((name, column.type), partial(_typed, frame, name, column.type))
+            columns[name] = matched.pick(values)
+            exact &= certain[matched.rows]
     if layout.attributes:
-        named = {*columns, "specversion"}
-        others = {name: _attribute(frame, name, rows).text for name in sorted(frame.attributes) if name not in named}
-        columns[""] = _rest(others, len(rows))
-    return columns, certain
+        others = tuple(sorted(frame.attributes.keys() - columns.keys() - {"specversion"}))
+        columns[""] = matched.pick(frame.once(others, partial(_rest, frame, others)))
+    return columns, exact
 
 
-def _attribute(frame: Frame, name: str, rows: Rows) -> Column:
-    column = frame.attributes.get(name) or absent(len(frame))
-    return column if len(rows) == len(frame) else column.take(rows)
-
-
-def _typed(text: pa.StringArray, type_: pa.DataType) -> tuple[pa.Array, Mask]:
+def _typed(frame: Frame, name: str, type_: pa.DataType) -> tuple[pa.Array, Mask]:
+    """An attribute of every row as its column has it, and where nothing of it is lost."""
+    column = frame.attributes.get(name)
+    text = pa.nulls(len(frame), pa.string()) if column is None else column.text
+    missing = mask_of(text.is_null())
     if type_ == pa.string():
         return text, np.ones(len(text), bool)
-    missing = mask_of(text.is_null())
     if type_ == INSTANT:
         times, plain = instants(text)
         return times, plain | missing
@@ -144,20 +131,21 @@ def _typed(text: pa.StringArray, type_: pa.DataType) -> tuple[pa.Array, Mask]:
     return pa.nulls(len(text), type_), missing
 
 
-def _rest(others: dict[str, pa.StringArray], count: int) -> pa.StringArray:
-    """Attributes without a column as JSON text; null where there is none."""
-    others = {name: text for name, text in others.items() if text.null_count < count}
+def _rest(frame: Frame, names: Sequence[str]) -> pa.StringArray:
+    """Attributes without a column as JSON text, for every row; null where there is none."""
+    count = len(frame)
+    others = {name: text for name in names if (text := frame.attributes[name].text).null_count < count}
     if not others:
         return pa.nulls(count, pa.string())
     present = np.stack([mask_of(text.is_valid()) for text in others.values()])
     patterns, inverse = np.unique(present, axis=1, return_inverse=True)
     made = np.full(count, None, dtype=object)
     for number, pattern in enumerate(patterns.T):
-        names = [name for name, there in zip(others, pattern, strict=True) if there]
+        there = [name for name, is_there in zip(others, pattern, strict=True) if is_there]
         rows = np.flatnonzero(inverse.ravel() == number)
-        if names:
-            values = zip(*(others[name].take(pa.array(rows)).to_pylist() for name in names), strict=True)
-            made[rows] = list(map(bytes.decode, map(orjson.dumps, map(dict, map(zip, repeat(names), values)))))
+        if there:
+            values = zip(*(others[name].take(pa.array(rows)).to_pylist() for name in there), strict=True)
+            made[rows] = list(map(bytes.decode, map(orjson.dumps, map(dict, map(zip, repeat(there), values)))))
     return pa.array(made, pa.string())
 
 
@@ -165,25 +153,27 @@ def _rest(others: dict[str, pa.StringArray], count: int) -> pa.StringArray:
 
 
 def _payload(
-    frame: Frame, rows: Rows, schema: CompiledSchema | None, content_type: str | None
+    matched: Matched, schema: CompiledSchema | None, content_type: str | None
 ) -> tuple[dict[str, pa.Array], Mask]:
     """The payload's columns, and where they are certain. Absent data (tombstones, say) is the reference's."""
-    chosen = frame.payload if len(rows) == len(frame) else list(map(frame.payload.__getitem__, rows.tolist()))
-    payloads = pa.array(chosen, pa.binary())
+    payloads = matched.pick(matched.frame.payload)
     there = mask_of(payloads.is_valid())
     if schema is None:  # the JSON value of a structured event is written anew, which the reference does
-        return {"": payloads}, ~there if frame.json_values else np.ones(len(rows), bool)
+        return {"": payloads}, ~there if matched.frame.json_values else np.ones(len(matched), bool)
     reading = schema.read_column(payloads, content_type)
     return reading.columns, reading.settled & there
 
 
-def by_content_type(frame: Frame, matched: Matched) -> Iterator[tuple[str | None, Matched]]:
+def by_content_type(matched: Matched) -> Iterator[tuple[str | None, Matched]]:
     """The matched rows of each content type of the data: it says how a payload is encoded."""
-    column = frame.data_content_type.text
-    encoded = (column if len(matched.rows) == len(frame) else column.take(pa.array(matched.rows))).dictionary_encode()
-    codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
-    distinct = encoded.dictionary.to_pylist()
-    for code in np.unique(codes).tolist():
-        content_type = None if code < 0 else distinct[code]
-        chosen = codes == code
-        yield content_type, matched if chosen.all() else matched.only(chosen)
+    codes, content_types = matched.frame.once("content types", lambda: _content_types(matched.frame))
+    chosen = codes[matched.rows]
+    for code in np.unique(chosen).tolist():
+        yield content_types[code], matched.only(chosen == code)
+
+
+def _content_types(frame: Frame) -> tuple[Rows, list[str | None]]:
+    """Each row's content type as a number, and the content types by number."""
+    encoded = frame.data_content_type.text.dictionary_encode()
+    codes = pc.fill_null(pc.add(encoded.indices, 1), 0).to_numpy(zero_copy_only=False)
+    return codes, [None, *encoded.dictionary.to_pylist()]

@@ -37,7 +37,7 @@ from wirebook.spark.chunks import PROBLEM_OUTCOMES, Chunk, Landed
 from wirebook.spark.columnmatch import Matched, match_frame
 from wirebook.spark.columnrows import ColumnRows, by_content_type
 from wirebook.spark.events import frame_of_events, frames_of
-from wirebook.spark.frames import Frame, Rows
+from wirebook.spark.frames import Rows
 from wirebook.spark.layout import DEAD_LETTER_SCHEMA, Layout, layout_of
 from wirebook.spark.rows import Origin, dead_letter, json_text, table_row
 
@@ -140,27 +140,25 @@ class CatalogueEngine:
         records = _records(chunk)
         rows = ColumnRows(chunk.file, chunk.numbers, self.catalog.fingerprint, records)
         matches = self._event_matches(chunk) if chunk.kind == "events" else self._matches(records)
-        for frame, matched in matches:
+        for matched in matches:
             layout = self.layout(matched.definition.xid)
             schema = self.catalog.schema_of(matched.definition)
-            for content_type, part in by_content_type(frame, matched):
-                places, table = rows.table(frame, part, layout, schema, content_type)
+            for content_type, part in by_content_type(matched):
+                places, table = rows.table(part, layout, schema, content_type)
                 if len(places):
                     yield layout, places, table
 
-    def _matches(self, records: Sequence[AnyMessage | None]) -> Iterator[tuple[Frame, Matched]]:
+    def _matches(self, records: Sequence[AnyMessage | None]) -> Iterator[Matched]:
         for scope, chosen in self._scopes(records):
             for frame in frames_of(chosen, self.extensions):
-                for matched in match_frame(frame, self.catalog.selector.observed, scope):
-                    yield frame, matched
+                yield from match_frame(frame, self.catalog.selector.observed, scope)
 
-    def _event_matches(self, chunk: Chunk) -> Iterator[tuple[Frame, Matched]]:
+    def _event_matches(self, chunk: Chunk) -> Iterator[Matched]:
         """The matches of a plain file's events."""
-        lines = [] if chunk.lines is None else chunk.lines.to_pylist()
         scope = EVERYTHING if self.endpoint is None else self.catalog.scopes[self.endpoint]
-        frame = frame_of_events(lines, self.extensions)
-        for matched in match_frame(frame, self.catalog.selector.unobserved, scope):
-            yield frame, matched
+        if chunk.lines is not None:
+            frame = frame_of_events(chunk.lines, self.extensions)
+            yield from match_frame(frame, self.catalog.selector.unobserved, scope)
 
     def _scopes(self, records: Sequence[AnyMessage | None]) -> Iterator[tuple[Scope, Sequence[AnyMessage | None]]]:
         """The records of each endpoint, the others None in their place; an unknown endpoint is the reference's."""

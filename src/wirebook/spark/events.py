@@ -27,7 +27,7 @@ from wirebook.bindings.received import CLOUDEVENTS
 from wirebook.bindings.wire import AnyMessage
 from wirebook.core.jsonvalue import MAX_DEPTH
 from wirebook.schema.lines import decode_column
-from wirebook.spark.frames import Column, Frame, absent, apart, mask_of, texts
+from wirebook.spark.frames import Column, Frame, Parts, absent, apart, mask_of, texts
 
 TEXT: Final = str | None | msgspec.UnsetType
 EXTENSION: Final = str | bool | int | None | msgspec.UnsetType
@@ -40,21 +40,22 @@ def frames_of(records: Sequence[AnyMessage | None], extensions: frozenset[str]) 
         yield structured_frame(frame, extensions) if frame.mode == "structured" else frame
 
 
-def frame_of_events(lines: Sequence[bytes], extensions: frozenset[str]) -> Frame:
+def frame_of_events(lines: pa.LargeBinaryArray, extensions: frozenset[str]) -> Frame:
     """The events of a plain file, one for each line; a line that holds an array is doubtful."""
-    count, nothing = len(lines), absent(len(lines))
-    rows = np.arange(count, dtype=np.int64)
+    nothing, no_doubt = absent(len(lines)), np.zeros(len(lines), bool)
+    rows = np.arange(len(lines), dtype=np.int64)
     bare = Frame(
         protocol=CLOUDEVENTS,
         is_cloudevent=True,
         mode="structured",
         rows=rows,
-        records=[],
+        places=rows,
+        parts=Parts(nothing, {}, [], no_doubt),
         content_type=nothing,
         data_content_type=nothing,
         attributes={},
-        payload=list(lines),
-        doubtful=np.zeros(count, bool),
+        payload=lines.cast(pa.binary()),
+        doubtful=no_doubt,
     )
     return structured_frame(bare, extensions)
 
@@ -66,10 +67,9 @@ def structured_frame(frame: Frame, extensions: frozenset[str]) -> Frame:
     """
     names = (*sorted(WELL_KNOWN), *sorted(extensions - WELL_KNOWN))
     kind = _event_type(names)
-    array = pa.array(frame.payload, pa.binary())
-    events, decoded = decode_column(array, MAX_DEPTH, MAX_EVENT_BYTES, msgspec.json.Decoder(kind))
+    events, decoded = decode_column(frame.payload, MAX_DEPTH, MAX_EVENT_BYTES, msgspec.json.Decoder(kind))
     events = list(map(or_blank, events, repeat(kind())))
-    bodies = array.fill_null(b"").to_pylist()
+    bodies = frame.payload.fill_null(b"").to_pylist()
     columns = {name: list(map(attrgetter(name), events)) for name in (*names, *DATA)}
     doubtful = frame.doubtful | ~decoded | _unknown_members(bodies, columns)
     attributes = {name: _attribute(columns[name]) for name in names}
@@ -131,5 +131,5 @@ def _not_json(content_type: Column) -> Any:
     return other[pc.fill_null(pc.add(encoded.indices, 1), 0).to_numpy(zero_copy_only=False)]
 
 
-def _data(values: list[Any]) -> list[bytes | None]:
-    return [None if value is UNSET else bytes(value) for value in values]
+def _data(values: list[Any]) -> pa.BinaryArray:
+    return pa.array([None if value is UNSET else bytes(value) for value in values], pa.binary())

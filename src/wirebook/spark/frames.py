@@ -9,11 +9,11 @@ Spec: bindings of CloudEvents (spec/cloudevents); message-semantics D24-D34.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, repeat
 from operator import attrgetter, is_, itemgetter
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,7 @@ from wirebook.message.slots import BARE, ENVELOPE, entry_name, family
 
 Mask = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.int64]
+T = TypeVar("T")
 
 ENVELOPED: Final = "application/cloudevents"
 # Printable ASCII: what every check on texts lets pass. Any other byte makes a column look twice.
@@ -71,6 +72,9 @@ class Column:
 
     def take(self, rows: Rows) -> Column:
         return Column(self.text.take(pa.array(rows)), self.doubtful[rows])
+
+    def slice(self, start: int, stop: int) -> Column:
+        return Column(self.text.slice(start, stop - start), self.doubtful[start:stop])
 
 
 def absent(length: int) -> Column:
@@ -144,36 +148,47 @@ class Parts:
     Shape: `attributes` by name; `bare` and `sections` are asked for as definitions need them.
     """
 
-    records: Sequence[AnyMessage]
     content_type: Column
     attributes: dict[str, Column]
     body: list[Any]
     doubtful: Mask
-    bare: Mapping[str, Callable[[], Column]]
-    sections: Mapping[str, Pairs]
+    bare: Mapping[str, Callable[[], Column]] = field(default_factory=dict)
+    sections: Mapping[str, Pairs] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.body)
+
+    def column(self, section: str, name: str) -> Column | None:
+        """A protocol slot's column; None for a slot that is not kept as one."""
+        if section == BARE:
+            make = self.bare.get(name)
+            return make() if make else None
+        pairs = self.sections.get(section)
+        return pairs.column(name) if pairs is not None else None
 
 
 @dataclass(slots=True)
 class Frame:
     """Messages of one protocol, of one kind and mode, as columns.
 
-    Shape: `rows` are places in the batch; a column has one value for each row. `payload` has bytes, None for no data.
+    Shape: `rows` are places in the batch, `places` those in `parts`; a column has one value for each row. `payload` is
+    null where there is no data; with `json_values` it holds the JSON text of a structured event's data.
     """
 
     protocol: str
     is_cloudevent: bool
     mode: str | None
     rows: Rows
-    records: Sequence[AnyMessage]
+    places: Rows
+    parts: Parts
     content_type: Column
     data_content_type: Column
     attributes: dict[str, Column]
-    payload: list[bytes | None]
+    payload: pa.BinaryArray
     doubtful: Mask
-    bare: Mapping[str, Callable[[], Column]] = field(default_factory=dict)
-    sections: Mapping[str, Pairs] = field(default_factory=dict)
-    parts_rows: Rows | None = None
     json_values: bool = False
+    _columns: dict[tuple[str, str], Column | None] = field(default_factory=dict)
+    _made: dict[Any, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -184,22 +199,45 @@ class Frame:
         return self.protocol != CLOUDEVENTS
 
     def column(self, section: str, name: str) -> Column | None:
-        """A slot's column; None for a slot that is not kept as one."""
-        if section == ENVELOPE or name == "datacontenttype":
-            if name == "datacontenttype":
-                return self.data_content_type
+        """A slot's column, made once; None for a slot that is not kept as one."""
+        slot = (section, name)
+        if slot not in self._columns:
+            self._columns[slot] = self._column(section, name)
+        return self._columns[slot]
+
+    def _column(self, section: str, name: str) -> Column | None:
+        if name == "datacontenttype":
+            return self.data_content_type
+        if section == ENVELOPE:
             return self.attributes.get(name) or absent(len(self))
         if name == "wire-content-type":
             return self.content_type
-        whole = self._whole(section, name)
-        return whole if whole is None or self.parts_rows is None else whole.take(self.parts_rows)
+        whole = self.parts.column(section, name)
+        return None if whole is None else whole.take(self.places)
 
-    def _whole(self, section: str, name: str) -> Column | None:
-        if section == BARE:
-            make = self.bare.get(name)
-            return make() if make else None
-        pairs = self.sections.get(section)
-        return pairs.column(name) if pairs is not None else None
+    def once(self, key: Any, make: Callable[[], T]) -> T:
+        """What `make` gives, made once for the frame."""
+        if key not in self._made:
+            self._made[key] = make()
+        made: T = self._made[key]
+        return made
+
+    def take(self, order: Rows) -> Frame:
+        """The frame with these rows, in this order."""
+        if len(order) == len(self) and (order == np.arange(len(self))).all():
+            return self
+        return replace(
+            self,
+            rows=self.rows[order],
+            places=self.places[order],
+            content_type=self.content_type.take(order),
+            data_content_type=self.data_content_type.take(order),
+            attributes={name: column.take(order) for name, column in self.attributes.items()},
+            payload=self.payload.take(pa.array(order)),
+            doubtful=self.doubtful[order],
+            _columns={},
+            _made={},
+        )
 
 
 # -- taking records apart -------------------------------------------------------------------------------------------
@@ -212,7 +250,7 @@ def _http(records: Sequence[HttpMessage]) -> Parts:
     doubtful |= _any((not_header_safe(column.text) for column in attributes.values()), len(records))
     content_type = _trimmed(headers.column("content-type"))
     bodies = list(map(attrgetter("body"), records))
-    return Parts(records, content_type, attributes, bodies, doubtful, _Bare(records, _HTTP_SLOTS), {"headers": headers})
+    return Parts(content_type, attributes, bodies, doubtful, _Bare(records, _HTTP_SLOTS), {"headers": headers})
 
 
 def _nats(records: Sequence[NatsMessage]) -> Parts:
@@ -221,7 +259,7 @@ def _nats(records: Sequence[NatsMessage]) -> Parts:
     doubtful |= _any((not_header_safe(column.text) for column in attributes.values()), len(records))
     content_type = _trimmed(headers.column("content-type"))
     bodies = list(map(attrgetter("data"), records))
-    return Parts(records, content_type, attributes, bodies, doubtful, _Bare(records, _NATS_SLOTS), {"headers": headers})
+    return Parts(content_type, attributes, bodies, doubtful, _Bare(records, _NATS_SLOTS), {"headers": headers})
 
 
 def _kafka(records: Sequence[KafkaRecord]) -> Parts:
@@ -231,13 +269,13 @@ def _kafka(records: Sequence[KafkaRecord]) -> Parts:
     content_type = _trimmed(headers.column("content-type"))
     bodies = list(map(attrgetter("value"), records))
     bare = _Bare(records, {"topic": "topic", "key": "key"})
-    return Parts(records, content_type, attributes, bodies, doubtful, bare, {"headers": headers})
+    return Parts(content_type, attributes, bodies, doubtful, bare, {"headers": headers})
 
 
 def _mqtt_3(records: Sequence[Mqtt3Publish]) -> Parts:
     nothing = absent(len(records))
     bodies, no_doubt = list(map(attrgetter("payload"), records)), np.zeros(len(records), bool)
-    return Parts(records, nothing, {}, bodies, no_doubt, _Bare(records, {"topic_name": "topic"}), {})
+    return Parts(nothing, {}, bodies, no_doubt, _Bare(records, {"topic_name": "topic"}))
 
 
 def _mqtt_5(records: Sequence[Mqtt5Publish]) -> Parts:
@@ -247,7 +285,7 @@ def _mqtt_5(records: Sequence[Mqtt5Publish]) -> Parts:
     doubtful |= attributes.pop("datacontenttype", absent(len(records))).present
     bare = _Bare(records, {"topic_name": "topic"}, "properties", ("content_type", "response_topic"))
     bodies = list(map(attrgetter("payload"), records))
-    return Parts(records, bare["content_type"](), attributes, bodies, doubtful, bare, {"user_properties": pairs})
+    return Parts(bare["content_type"](), attributes, bodies, doubtful, bare, {"user_properties": pairs})
 
 
 def _amqp(records: Sequence[AmqpMessage]) -> Parts:
@@ -260,7 +298,7 @@ def _amqp(records: Sequence[AmqpMessage]) -> Parts:
     attributes, doubtful = _prefixed(sections["application-properties"], ("cloudEvents:", "cloudEvents_"))
     doubtful |= attributes.pop("datacontenttype", absent(len(records))).present
     bodies = list(map(attrgetter("body"), records))
-    return Parts(records, sections["properties"].column("content-type"), attributes, bodies, doubtful, {}, sections)
+    return Parts(sections["properties"].column("content-type"), attributes, bodies, doubtful, {}, sections)
 
 
 TAKE_APART: Final[dict[type[AnyMessage], Callable[[Any], Parts]]] = {
@@ -390,17 +428,12 @@ def _split(protocol: str, parts: Parts, rows: Rows) -> Iterator[Frame]:
     """One frame for each kind: events in binary mode, structured events, native messages."""
     enveloped, structured = _enveloped(parts.content_type)
     some, sound = _claims(protocol, parts)
-    doubtful = parts.doubtful | parts.content_type.doubtful
-    binary = ~enveloped & sound
-    native = ~enveloped & ~some
-    if binary.any():
-        yield _frame(protocol, parts, rows, np.flatnonzero(binary), doubtful, is_cloudevent=True)
-    if native.any():
-        yield _native(protocol, parts, rows, np.flatnonzero(native))
-    if structured.any():
-        frame = _frame(protocol, parts, rows, np.flatnonzero(structured), doubtful, is_cloudevent=True)
-        frame.mode = "structured"  # attributes and data are still in the body: see `spark.events`
-        yield frame
+    if (binary := ~enveloped & sound).any():
+        yield _events(protocol, parts, rows).take(np.flatnonzero(binary))
+    if (native := ~enveloped & ~some).any():
+        yield _natives(protocol, parts, rows).take(np.flatnonzero(native))
+    if structured.any():  # attributes and data are still in the body: see `spark.events`
+        yield replace(_events(protocol, parts, rows).take(np.flatnonzero(structured)), mode="structured")
 
 
 def _enveloped(content_type: Column) -> tuple[Mask, Mask]:
@@ -419,7 +452,7 @@ def _envelope_kind(content_type: str) -> int:
 
 def _claims(protocol: str, parts: Parts) -> tuple[Mask, Mask]:
     """Where a message claims to be an event in binary mode, and where it is a sound one."""
-    length = len(parts.records)
+    length = len(parts)
     columns = {name: parts.attributes.get(name, absent(length)) for name in MANDATORY}
     present = np.sum([column.present for column in columns.values()], axis=0)
     some = present > 0
@@ -431,51 +464,53 @@ def _claims(protocol: str, parts: Parts) -> tuple[Mask, Mask]:
     return some, sound
 
 
-def _frame(protocol: str, parts: Parts, rows: Rows, chosen: Rows, doubtful: Mask, *, is_cloudevent: bool) -> Frame:
-    whole = len(chosen) == len(rows)
-    attributes = parts.attributes if is_cloudevent else {}
-    content_type = parts.content_type if whole else parts.content_type.take(chosen)
-    data_type = content_type
-    if is_cloudevent and protocol == "NATS":
-        data_type = parts.attributes.get("datacontenttype", absent(len(rows)))
-        data_type = data_type if whole else data_type.take(chosen)
-    made = {name: column if whole else column.take(chosen) for name, column in attributes.items()}
-    if is_cloudevent:
-        made["datacontenttype"] = data_type
-    payload, odd = _payloads(parts.body if whole else [parts.body[row] for row in chosen], protocol)
+def _events(protocol: str, parts: Parts, rows: Rows) -> Frame:
+    """The records as events in binary mode."""
+    data_type = parts.content_type
+    if protocol == "NATS":
+        data_type = parts.attributes.get("datacontenttype", absent(len(parts)))
     return Frame(
         protocol=protocol,
-        is_cloudevent=is_cloudevent,
-        mode="binary" if is_cloudevent else None,
-        rows=rows[chosen],
-        records=parts.records if whole else [parts.records[row] for row in chosen],
-        content_type=content_type,
+        is_cloudevent=True,
+        mode="binary",
+        rows=rows,
+        places=np.arange(len(rows)),
+        parts=parts,
+        content_type=parts.content_type,
         data_content_type=data_type,
-        attributes=made,
-        payload=payload,
-        doubtful=doubtful[chosen] | odd,
-        bare=parts.bare,
-        sections=parts.sections,
-        parts_rows=None if whole else chosen,
+        attributes={**parts.attributes, "datacontenttype": data_type},
+        payload=_payloads(parts.body, protocol),
+        doubtful=parts.doubtful | parts.content_type.doubtful,
     )
 
 
-def _native(protocol: str, parts: Parts, rows: Rows, chosen: Rows) -> Frame:
+def _natives(protocol: str, parts: Parts, rows: Rows) -> Frame:
     """Messages that are no events; where only the context could tell (MQTT 3.1.1, bare NATS), one is doubtful."""
-    frame = _frame(protocol, parts, rows, chosen, parts.content_type.doubtful, is_cloudevent=False)
-    if protocol in ("MQTT/3.1.1", "NATS"):
-        payloads = pa.array(frame.payload, pa.binary())
-        for trace in (b"specversion", b"\\u"):
-            frame.doubtful |= mask_of(pc.match_substring(payloads, trace))
-    return frame
+    payload = _payloads(parts.body, protocol)
+    doubtful = parts.content_type.doubtful.copy()
+    for trace in (b"specversion", b"\\u") if protocol in ("MQTT/3.1.1", "NATS") else ():
+        doubtful |= mask_of(pc.match_substring(payload, trace))
+    return Frame(
+        protocol=protocol,
+        is_cloudevent=False,
+        mode=None,
+        rows=rows,
+        places=np.arange(len(rows)),
+        parts=parts,
+        content_type=parts.content_type,
+        data_content_type=parts.content_type,
+        attributes={},
+        payload=payload,
+        doubtful=doubtful,
+    )
 
 
-def _payloads(bodies: Sequence[Any], protocol: str) -> tuple[list[bytes | None], Mask]:
-    """Bodies as bytes (texts stay `str`, which Arrow encodes), None for none; and where one is neither."""
+def _payloads(bodies: Sequence[Any], protocol: str) -> pa.BinaryArray:
+    """Bodies as bytes, null for none."""
     array = np.array([None, *bodies], dtype=object)[1:]
     coded = np.fromiter(map(is_, map(type, bodies), repeat(Base64)), bool, len(bodies))
     if coded.any():
         array[coded] = list(map(attrgetter("base64"), array[coded]))
     if family(protocol) in EMPTY_IS_NONE:
         array[~np.fromiter(map(bool, array), bool, len(array))] = None
-    return array.tolist(), np.zeros(len(bodies), bool)
+    return pa.array(array, pa.binary())
