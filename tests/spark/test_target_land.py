@@ -315,6 +315,11 @@ def test_a_target_inside_its_source(bed: Any) -> None:
     assert counts(bed.land()) == (0, 0, 0, 3)
 
 
+def test_a_target_that_is_its_source(bed: Any) -> None:
+    with pytest.raises(WirebookError, match="target-is-source"):
+        bed.land(bed.to)
+
+
 def test_other_columns_stop_the_run_before_anything_is_read(bed: Any) -> None:
     bed.write("a", lines(3))
     bed.land()

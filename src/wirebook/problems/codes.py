@@ -211,6 +211,7 @@ _TABLE: tuple[tuple[str, Severity, str], ...] = (
     ("source-changed", ERROR, "a file that landed is no longer the same"),
     ("unfinished-line", INFO, "the last line of a file is not finished"),
     ("columns-changed", ERROR, "a definition's columns differ from those of its table"),
+    ("target-is-source", ERROR, "the source and the target are one folder"),
     ("target-locked", ERROR, "another run is landing into the folder"),
     ("unwritable-target", ERROR, "the target folder cannot be written to"),
     ("broken-target", ERROR, "a file of the target folder's own cannot be read"),

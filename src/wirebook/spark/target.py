@@ -234,11 +234,14 @@ def _load(path: Path, type_: type[T] | Any) -> T:
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """The whole file, on disk, or none of it. Raises: OSError"""
+    """The whole file, on disk, or none of it. Raises: unwritable-target"""
     partial = path.with_name(f".{path.name}.{os.getpid()}")
-    with partial.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.rename(partial, path)
-    sync_folder(path.parent)
+    try:
+        with partial.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.rename(partial, path)
+        sync_folder(path.parent)
+    except OSError as error:
+        raise WirebookError(_unwritable(path, error)) from error

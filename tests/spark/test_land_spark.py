@@ -1,0 +1,128 @@
+"""The main job whole, on Spark: the command line, a session that is given, and spark-submit, all the same code."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pyspark
+import pytest
+
+from wirebook.spark.session import find_java
+
+pytestmark = pytest.mark.spark
+
+CATALOGUE = {
+    "specversion": "1.0-rc4",
+    "registryid": "test",
+    "messagegroups": {
+        "g": {
+            "messagegroupid": "g",
+            "messages": {
+                "seen": {
+                    "messageid": "seen",
+                    "envelope": "CloudEvents/1.0",
+                    "envelopemetadata": {
+                        "type": {"type": "string", "value": "seen", "required": True},
+                        "source": {"type": "uritemplate", "value": "/plants/{plant}", "required": True},
+                    },
+                    "dataschemaformat": "JsonSchema/draft-07",
+                    "dataschema": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]},
+                }
+            },
+        }
+    },
+}
+
+SUBMITTED = """
+import json, sys
+from pyspark.sql import SparkSession
+from wirebook.spark import land
+
+spark = SparkSession.builder.getOrCreate()
+source, catalogue, target = sys.argv[1:]
+for _ in range(2):
+    report = land(spark, source, catalogue, target)
+    print("closing line", json.dumps(report.closing_line()))
+"""
+
+
+def event(number: int, type_: str = "seen") -> dict[str, Any]:
+    return {
+        "specversion": "1.0",
+        "id": f"{number}",
+        "source": f"/plants/p{number % 3}",
+        "type": type_,
+        "data": {"n": number},
+    }
+
+
+@pytest.fixture
+def bed(tmp_path: Path) -> Path:
+    """A catalogue, and events per line: 100 that land, 2 that do not."""
+    source = tmp_path / "source"
+    source.mkdir()
+    (tmp_path / "catalogue.json").write_text(json.dumps(CATALOGUE))
+    events = [*map(event, range(100)), event(100, "other"), event(101) | {"data": {"n": "x"}}]
+    (source / "events.jsonl").write_text("".join(json.dumps(each) + "\n" for each in events))
+    return tmp_path
+
+
+def run(*arguments: str | Path, environment: dict[str, str] | None = None) -> str:
+    command = [str(argument) for argument in arguments]
+    done = subprocess.run(command, env=os.environ | (environment or {}), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def wirebook(*arguments: str | Path) -> Any:
+    program = "from wirebook.cli import main; main()"
+    return json.loads(run(sys.executable, "-c", program, *arguments, "--json"))
+
+
+FIRST = {
+    "read": 102,
+    "landed": 100,
+    "dead_lettered": 2,
+    "skipped": 0,
+    "empty": 0,
+    "tables": {"g__seen": {"definition": "/messagegroups/g/messages/seen", "rows": 100}},
+    "outcomes": {"invalid-payload": 1, "matched": 100, "unexpected": 1},
+}
+SECOND = {"read": 0, "landed": 0, "dead_lettered": 0, "skipped": 102, "empty": 0, "tables": {}, "outcomes": {}}
+
+
+def test_the_command_line_lands_and_shows(bed: Path) -> None:
+    land = ("land", bed / "source", "--catalog", bed / "catalogue.json", "--to", bed / "tables")
+    assert wirebook(*land, "--dry-run") == FIRST
+    assert not (bed / "tables").exists()
+    assert wirebook(*land) == FIRST
+    assert wirebook(*land) == SECOND
+    assert wirebook("show", bed / "tables")["tables"] == {
+        "g__seen": {"definition": "/messagegroups/g/messages/seen", "rows": 100},
+        "dead_letters": {"definition": None, "rows": 2},
+    }
+    shown = wirebook("show", bed / "tables", "g__seen", "--rows", "2")
+    assert [(row["_line"], row["ctx_plant"], row["n"]) for row in shown["first"]] == [(1, "p0", 0), (2, "p1", 1)]
+    rows = pq.read_table(bed / "tables" / "g__seen", partitioning=None)
+    assert Counter(rows["n"].to_pylist()) == Counter(range(100))
+
+
+def test_spark_submit_runs_it_on_its_own_session(bed: Path) -> None:
+    (bed / "job.py").write_text(SUBMITTED)
+    submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
+    environment = find_java().environment | {
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_HOME": str(submit.parents[1]),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+    arguments = [bed / "job.py", bed / "source", bed / "catalogue.json", bed / "tables"]
+    out = run(submit, "--master", "local[2]", "--conf", "spark.ui.enabled=false", *arguments, environment=environment)
+    closing = [line.removeprefix("closing line ") for line in out.splitlines() if line.startswith("closing line")]
+    assert [json.loads(line) for line in closing] == [FIRST, SECOND]
