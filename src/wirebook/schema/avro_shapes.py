@@ -61,14 +61,14 @@ def _leaf(name: str, arrow: pa.DataType, cell: Callable[[Any], Cell] = _same, **
     return Leaf(name, arrow, more.pop("wire", arrow), {}, cell, **more)
 
 
-BYTES = _leaf("bytes", pa.binary())
+BYTES = _leaf("bytes", pa.binary(), direct=bytes)
 PLAIN: dict[str, Leaf] = {
     "null": TEXT,
     "boolean": BOOLEAN,
     "int": INT32,
     "long": INT64,
-    "float": _leaf("float", pa.float32()),
-    "double": _leaf("double", pa.float64()),
+    "float": _leaf("float", pa.float32(), direct=float),
+    "double": _leaf("double", pa.float64(), direct=float),
     "bytes": BYTES,
     "fixed": BYTES,
     "string": TEXT,

@@ -46,10 +46,15 @@ def _number(value: Any) -> Cell:
     return None, value
 
 
-TEXT = Leaf("text", pa.string(), pa.string(), {"type": ["string", "null"]}, _text)
-BOOLEAN = Leaf("boolean", pa.bool_(), pa.bool_(), {"type": ["boolean", "null"]}, _boolean)
+TEXT = Leaf("text", pa.string(), pa.string(), {"type": ["string", "null"]}, _text, direct=str)
+BOOLEAN = Leaf("boolean", pa.bool_(), pa.bool_(), {"type": ["boolean", "null"]}, _boolean, direct=bool)
 NUMBER = Leaf(
-    "number", pa.float64(), pa.float64(), {"type": ["number", "null"], "minimum": -EXACT, "maximum": EXACT}, _number
+    "number",
+    pa.float64(),
+    pa.float64(),
+    {"type": ["number", "null"], "minimum": -EXACT, "maximum": EXACT},
+    _number,
+    direct=float,
 )
 
 

@@ -60,8 +60,8 @@ class Shape:
 class Leaf(Shape):
     """A column of one type. `cell` gives the cell and the rest of a value that is not null.
 
-    Shape: `casts` are the types between `wire` and `arrow`; `load` makes an array of decoded values where pyarrow
-    cannot.
+    Shape: a value whose class is `direct` is its own cell; `casts` are the types between `wire` and `arrow`; `load`
+    makes an array of decoded values where pyarrow cannot.
     """
 
     name: str
@@ -71,6 +71,7 @@ class Leaf(Shape):
     cell: Callable[[Any], Cell]
     casts: tuple[pa.DataType, ...] = ()
     load: Callable[[list[Any]], pa.Array] | None = None
+    direct: type | None = None
 
     @property
     def native(self) -> bool:  # type: ignore[override]
@@ -111,13 +112,22 @@ class Struct(Shape):
         if not isinstance(value, dict):
             return None, NOTHING if value is None else value
         cells: dict[str, Any] = {}
-        rest = {name: each for name, each in value.items() if name not in self.members}
-        for name, shape in self.members.items():
-            if name in value:
-                cells[name], left = shape.fit(value[name])
+        rest: dict[str, Any] = {}
+        for name, direct, fit in self._members:
+            each = value.get(name)
+            if type(each) is direct:
+                cells[name] = each
+            elif each is not None:
+                cells[name], left = fit(each)
                 if left is not NOTHING:
                     rest[name] = left
+        if value.keys() - self.members.keys():
+            rest |= {name: each for name, each in value.items() if name not in self.members}
         return cells, rest or NOTHING
+
+    @cached_property
+    def _members(self) -> list[tuple[str, type | None, Callable[[Any], Cell]]]:
+        return [(name, getattr(shape, "direct", None), shape.fit) for name, shape in self.members.items()]
 
 
 @dataclass(frozen=True, eq=False)
