@@ -55,9 +55,10 @@ def codec_of(head: bytes) -> str:
 
 def read_head(path: bytes, codec: str, start: int = 0) -> bytes:
     """The first bytes of a file's content. Raises: OSError"""
-    head, filled = bytearray(HEAD), 0
-    with open_stream(path, codec, start, max(start, os.path.getsize(path))) as stream:
-        while filled < HEAD and (count := stream.readinto(memoryview(head)[filled:])):
+    size = max(start, os.path.getsize(path))
+    head, filled = bytearray(min(HEAD, size - start) if codec == "plain" else HEAD), 0
+    with open_stream(path, codec, start, size) as stream:
+        while filled < len(head) and (count := stream.readinto(memoryview(head)[filled:])):
             filled += count
     return bytes(head[:filled])
 

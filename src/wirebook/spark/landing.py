@@ -90,11 +90,13 @@ class Landing:
 def land_files(landing: Landing, source: Path, catalogue: Catalogue, target: Target) -> Report:
     """Lands what is new in `source`: everything, or nothing of a batch, whenever it is stopped.
 
-    Raises: unreadable-file (no such source), target-is-source, columns-changed, target-locked, unwritable-target, not-conserved
+    Raises: unreadable-file (no such source), target-is-source, columns-changed, target-locked, unwritable-target,
+    not-conserved
     """
     started = time.monotonic()
     if source.resolve() == target.root.resolve():
-        raise WirebookError(Problem(code="target-is-source", message=f"'{source}' cannot be source and target at once"))
+        message = f"'{source}' cannot be the source and the target at once"
+        raise WirebookError(Problem(code="target-is-source", message=message))
     with nullcontext() if landing.dry_run else target.locked():
         run = _Run(landing, target, catalogue)
         run.recover()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -73,7 +74,7 @@ def _one(unit: Unit, line: int, raw: bytes) -> Chunk:
 def _read_lines(unit: Unit, progress: Progress, sizes: Sizes) -> Iterator[Chunk]:
     with open_stream(unit.path, unit.codec, unit.start, unit.end) as stream:
         recheck = bool(unit.open_line) and unit.codec != "plain"
-        reader = LineReader(stream, unit.line, unit.after - recheck, sizes)
+        reader = LineReader(stream, unit.line, unit.after - recheck, _fitting(unit, sizes))
         for part in reader:
             if isinstance(part, LongLine):
                 yield _too_long(unit, part, sizes)
@@ -85,6 +86,11 @@ def _read_lines(unit: Unit, progress: Progress, sizes: Sizes) -> Iterator[Chunk]
         yield from _read_tail(unit, progress, stream, reader)
     if unit.last and progress.lines != unit.last:
         raise SourceChanged(f"it had {unit.last} lines up to byte {unit.end}, now it has {progress.lines}")
+
+
+def _fitting(unit: Unit, sizes: Sizes) -> Sizes:
+    """No larger a buffer than a plain file needs: there may be thousands of small ones."""
+    return replace(sizes, chunk=min(sizes.chunk, unit.end - unit.start + 1)) if unit.codec == "plain" else sizes
 
 
 def _without_open_line(unit: Unit, lines: Lines) -> Lines:
@@ -127,7 +133,7 @@ def _is_open_line(unit: Unit, line: int, tail: bytes) -> bool:
 def _read_whole(unit: Unit, progress: Progress, sizes: Sizes) -> Iterator[Chunk]:
     """One value over many lines, or one that is still being written, or a broken one."""
     with open_stream(unit.path, unit.codec, unit.start, unit.end) as stream:
-        text, length, newlines = _read_all(stream, sizes)
+        text, length, newlines = _read_all(stream, unit.end - unit.start, sizes)
         progress.position = stream.position
         problem = stream.problem
     blank = len(text) - len(text.removeprefix(BOM).lstrip(BLANKS))
@@ -144,10 +150,10 @@ def _read_whole(unit: Unit, progress: Progress, sizes: Sizes) -> Iterator[Chunk]
     progress.lines = unit.line - 1 + newlines + progress.open_line
 
 
-def _read_all(stream: Stream, sizes: Sizes) -> tuple[bytes, int, int]:
-    """The content, as far as it is within the limit of a line; its length; how many LF it has."""
+def _read_all(stream: Stream, size: int, sizes: Sizes) -> tuple[bytes, int, int]:
+    """The content, as far as it is within the limit of a line; its length; how many LF it has. `size` is a guess."""
     kept, length, newlines = bytearray(), 0, 0
-    buffer = bytearray(1 << 20)
+    buffer = bytearray(min(size, 1 << 20))
     while count := stream.readinto(memoryview(buffer)):
         length += count
         newlines += buffer.count(LF, 0, count)
