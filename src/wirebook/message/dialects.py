@@ -62,9 +62,9 @@ def normalise_meta(entity: Entity, roots: Roots) -> None:
     """`xref` and what 0.5 wrote beside the resource belong in `meta`; `xref` is an XID."""
     moved = (*names.META_NAMES, "epoch") if entity.old else names.META_NAMES
     present = [name for name in moved if name in entity.values]
-    if present:
-        entity.values.setdefault("meta", {})
     meta = entity.inner("meta")
+    if meta is None and present:
+        meta = entity.values["meta"] = {}
     for name in present:
         _move_into(entity, meta, name)
     for name in names.SERVER_META_NAMES:
@@ -237,7 +237,7 @@ SCALAR_MEMBERS: Final = ("type", "value", "required")
 def _unwrap_attributes(entity: Entity, metadata: dict[str, Any]) -> None:
     """``attributes`` is a wrapper, unless it looks like a property definition of that name (D44)."""
     wrapped = metadata.get("attributes")
-    if not isinstance(wrapped, dict) or not all(isinstance(value, dict) for value in wrapped.values()):
+    if not isinstance(wrapped, dict) or not wrapped or not all(isinstance(value, dict) for value in wrapped.values()):
         return
     if any(name in wrapped and not isinstance(wrapped[name], dict) for name in SCALAR_MEMBERS):
         return

@@ -193,7 +193,8 @@ def _normalise_bare(options: dict[str, Any], name: str, place: Place) -> None:
         if binary:
             del options[name]
             name = "key_base64"
-        value = options[name] = value["value"]
+        while isinstance(value, dict) and "value" in value:
+            value = options[name] = value["value"]
     if value == "":
         place.report("empty-value", f"'{name}' is an empty text, read as no value")
         del options[name]

@@ -57,16 +57,17 @@ def _definition(xid: str, container: str, group: dict[str, Any], resource: dict[
 def default_version(resource: dict[str, Any], versions: dict[str, Any], pointer: str, xid: str, log: Log) -> str:
     """The one `meta` names, the one that says so itself, the only one; else the newest, with a remark."""
     named = (resource.get("meta") or {}).get("defaultversionid")
-    if named in versions:
-        return str(named)
+    if isinstance(named, str) and named in versions:
+        return named
     if named is not None:
         message = f"'meta.defaultversionid' names '{shown(named)}', which is not there"
         log.report("unknown-default-version", pointer, message, xid, expected=list(versions)[:10], actual=named)
     marked = [key for key, version in versions.items() if version.get("isdefault") is True]
     if len(marked) == 1:
         return marked[0]
-    if resource.get("versionid") in versions:
-        return str(resource["versionid"])
+    own = resource.get("versionid")
+    if isinstance(own, str) and own in versions:
+        return own
     newest = max(versions, key=by_age)
     if len(versions) > 1:
         message = f"no Version is named as the default; '{shown(newest)}', the newest by its id, is used"
