@@ -68,7 +68,8 @@ class JsonReader:
     @cached_property
     def fit_validator(self) -> jsonschema_rs.Validator:
         """Of a list of values: each exactly what the columns hold."""
-        schema = {"items": self.shape.fits()}
+        columns = columns_of(self.shape) if isinstance(self.shape, Struct) else self.shape
+        schema = {"items": columns.fits()}
         return jsonschema_rs.Draft202012Validator(schema, validate_formats=True, pattern_options=LINEAR)
 
     # -- one payload ------------------------------------------------------------------------------------------------
