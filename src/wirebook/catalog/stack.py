@@ -56,6 +56,7 @@ class Stack:
             if name == members:
                 first[members] = dict(first.get(members) or {})
                 self._add_members(index, f"{pointer}/{members}", first[members], value or {}, log)
+            # Reading: a group that is spread need not repeat its attributes; only two values of one contradict.
             elif name not in BOOKKEEPING and name in first and first[name] != value:
                 self._differs(pointer, child(pointer, name), log, first[name], value)
             else:

@@ -33,6 +33,8 @@ def fetch_registry(
 ) -> Source:
     """The document at `url`, with everything its server keeps at other addresses of the same origin.
 
+    All or nothing: a catalogue with a hole in it would turn good messages into unexpected ones.
+
     Raises: fetch-failed, fetch-limit, and what reading an answer finds.
     """
     with Fetcher(url, fetch_limits) as fetcher:

@@ -140,6 +140,7 @@ def _precise_envelope(text: str) -> str:
 
 def _place_format(entity: Entity, *, core_format: bool) -> None:
     """0.5's `format`: an envelope when it says CloudEvents, else a protocol; rc4's is left alone."""
+    # Reading: on a message that nothing marks as older, a format that is no protocol of ours is rc4's core attribute.
     value = entity.values.get("format")
     if not isinstance(value, str):
         return

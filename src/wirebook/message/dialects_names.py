@@ -163,6 +163,7 @@ def canonical_reference(text: str, roots: tuple[str, ...] = ()) -> str:
     ``#/definitionGroups/g/definitions/m`` is ``/messagegroups/g/messages/m``; so is a URL below one of `roots`, the
     addresses the registry was read from. What follows an id (a fragment, ``:Name``) stays.
     """
+    # Reading: the schema text still shows `#/schemagroups/...`; one form for every reference, so it becomes a path too.
     if text.startswith("#/"):
         pointer = unquote(text) if "%" in text else text
         return "/" + "/".join(_with_new_names(list(parse_pointer(pointer))))

@@ -167,6 +167,7 @@ class _Resolver:
         self, definition: Definition, own: dict[str, Any], base: Effective
     ) -> tuple[dict[str, Any], frozenset[str]]:
         """`own` with the container's selectors where neither it nor its base gives one; not for aliases (D42)."""
+        # Reading: what a base has from its own group alone gives way to the group of the definition that derives from it.
         explicit = base.explicit | {name for name in SELECTORS if own.get(name) is not None}
         if definition.xref is not None:
             return own, explicit
@@ -178,7 +179,8 @@ class _Resolver:
         return own | taken, explicit
 
     def _refuse_cycle(self, chain: list[Definition], current: str) -> None:
-        """Every member of a cycle, and what leads into it, is invalid (D40)."""
+        """Every member of a cycle is invalid (D40)."""
+        # Reading: so is what derives from a member, as its chain has no end either.
         members = [link.xid for link in chain]
         path = " -> ".join([*members[members.index(current) :], current])
         for link in chain:

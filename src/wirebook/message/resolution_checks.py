@@ -70,6 +70,7 @@ def alias_problems(definition: Definition, definitions: dict[str, Definition]) -
 
 
 def _alias_siblings(definition: Definition, target: Definition) -> Iterator[tuple[str, str, str]]:
+    # Reading: a server shows an alias with its target's attributes; what says the same as the target is no sibling.
     for name, value in definition.resource.items():
         if name not in OWN_ONLY and target.attributes.get(name) != value:
             message = f"'{name}' stands beside 'xref' and does not count"
@@ -78,5 +79,6 @@ def _alias_siblings(definition: Definition, target: Definition) -> Iterator[tupl
 
 def fits_selector(group: str, message: str) -> bool:
     """Is the message's selector the group's, or more precise (R4)?"""
+    # Reading: the endpoint text lets a group be less precise than its messages; so may a message group.
     here, there = group.casefold(), message.casefold()
     return here == there or there.startswith(f"{here}/")

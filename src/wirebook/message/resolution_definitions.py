@@ -49,6 +49,7 @@ def _definition(xid: str, container: str, group: dict[str, Any], resource: dict[
     xref = (resource.get("meta") or {}).get("xref")
     if versions and xref is None:
         default = default_version(resource, versions, pointer, xid, log)
+        # Reading: where a document gives both, the default Version's attributes go before the resource's.
         own = {name: value for name, value in resource.items() if name not in RESOURCE_ONLY}
         pointer, attributes = child(f"{pointer}/versions", default), own | dict(versions[default])
     return Definition(xid, pointer, container, group, attributes, None if xref is None else str(xref), resource)

@@ -221,6 +221,7 @@ _TABLE: tuple[tuple[str, Severity, str], ...] = (
     # -- the demonstration ---------------------------------------------------------------------------------------------
     ("foreign-folder", ERROR, "the folder holds something else"),
     # -- running the pipeline: the session -------------------------------------------------------------------------
+    ("spark-failed", ERROR, "Spark stopped, or could not be reached any more"),
     ("no-java", ERROR, "Spark needs a Java that is not there"),
     ("internal-error", ERROR, "a fault of Wirebook's own"),
 )
