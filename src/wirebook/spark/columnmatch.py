@@ -1,32 +1,29 @@
 """Matching by columns: which definition each message of a frame fits, and its placeholder values.
 
 The column engine says `settled` only where it is certain to say what `message.matcher` says; every other row is read
-again by the reference. Candidates come from the same index, then each candidate is held against all its rows at once.
+again by the reference. Candidates come from the same index; the (row, candidate) pairs of a pattern are held against
+its checks all at once.
 
 Spec: message/spec.md#message-definition-matching; message-semantics D17-D20, D48.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import repeat
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wirebook.message.definition import Constraint, Definition
+from wirebook.message.definition import Definition
 from wirebook.message.index import Index, Part
 from wirebook.message.index import Mask as IndexMask
-from wirebook.message.matcher import Found, fit
-from wirebook.message.selection import Scope
-from wirebook.message.slots import ENVELOPE
-from wirebook.message.uritemplate import Template
+from wirebook.message.mediatype import MediaType, parse_media_type
 from wirebook.spark.frames import UNPRINTABLE, Column, Frame, Mask, Rows, is_plain, mask_of
+from wirebook.spark.patterns import Check, Pattern, Patterns
 
 # Types whose canonical form is the text itself, once it has no control characters.
 TEXT_TYPES: Final = frozenset({"string", "ascii", "uritemplate", "any"})
@@ -43,100 +40,86 @@ TYPE_PATTERNS: Final = {
 }
 
 
-@dataclass(slots=True)
-class Verdict:
-    """One candidate on some rows: where it fits, where that is certain, and what its placeholders are there."""
-
-    fits: Mask
-    certain: Mask
-    bindings: dict[str, pa.StringArray] = field(default_factory=dict)
-
-
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """Rows of a frame that certainly have this definition.
+    """Neighbours in a frame that certainly have this definition: the rows from `start` to `stop`.
 
-    Shape: `rows` are places in the frame, neighbours as far as they can be (`is_run`); `bindings` has a text for each.
+    Shape: `bindings` has a text for each row; null for a placeholder whose slot is absent.
     """
 
     frame: Frame
     definition: Definition
-    rows: Rows
-    bindings: dict[str, pa.StringArray]
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def pick(self, whole: pa.Array) -> pa.Array:
-        """These rows of a column of the frame. Cost: nothing when they are neighbours."""
-        first, count = int(self.rows[0]), len(self.rows)
-        if int(self.rows[-1]) - first == count - 1:
-            return whole.slice(first, count)
-        return whole.take(pa.array(self.rows))
-
-    def only(self, chosen: Mask) -> Matched:
-        """These of the rows alone."""
-        if chosen.all():
-            return self
-        kept = pa.array(np.flatnonzero(chosen))
-        bindings = {name: text.take(kept) for name, text in self.bindings.items()}
-        return Matched(self.frame, self.definition, self.rows[chosen], bindings)
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Neighbours in a frame that have the same candidates: the rows from `start` to `stop`."""
-
-    frame: Frame
     start: int
     stop: int
+    bindings: dict[str, pa.StringArray]
 
     def __len__(self) -> int:
         return self.stop - self.start
 
-    def column(self, section: str, name: str) -> Column | None:
-        column = self.frame.column(section, name)
-        return None if column is None else column.slice(self.start, self.stop)
+    def pick(self, whole: pa.Array) -> pa.Array:
+        """These rows of a column of the frame."""
+        return whole.slice(self.start, len(self))
+
+
+class Pairs(NamedTuple):
+    """Rows of a frame with their candidates: `rows` and `definitions` by number, one pair at each place."""
+
+    rows: Rows
+    definitions: Rows
+
+
+@dataclass(slots=True)
+class Verdict:
+    """The pairs of one pattern: where they fit, where that is certain, and the texts of the placeholders there."""
+
+    fits: Mask
+    certain: Mask
+    captures: dict[int, pa.StringArray]
+
+
+def match_frame(frame: Frame, index: Index, patterns: Patterns, groups: Rows) -> Iterator[Matched]:
+    """The certain matches of a frame, whose rows are put in another order for it.
+
+    `groups` has a number for each definition: those of one number become neighbours.
+    Cost: one look-up for each mask and row, then column checks for each pattern.
+    """
+    pairs = _candidates(frame, index, patterns)
+    if not len(pairs.rows):
+        return
+    fits, certain = np.zeros(len(pairs.rows), bool), np.zeros(len(pairs.rows), bool)
+    captures: dict[int, tuple[Rows, dict[int, pa.StringArray]]] = {}
+    for number, places in _by_pattern(pairs, patterns):
+        members = patterns.member_of[pairs.definitions[places]]
+        verdict = _judge(frame, patterns.patterns[number], pairs.rows[places], members)
+        fits[places], certain[places] = verdict.fits, verdict.certain
+        captures[number] = places, verdict.captures
+    certain &= ~frame.doubtful[pairs.rows]
+    chosen = _best(pairs, fits, certain, patterns.rank, len(frame))
+    if len(chosen):
+        yield from _matched(frame, pairs, _Winners(chosen, patterns, captures, groups))
 
 
 # -- candidates -----------------------------------------------------------------------------------------------------
 
 
-def match_frame(frame: Frame, index: Index, scope: Scope) -> Iterator[Matched]:
-    """The certain matches of a frame, whose rows are put in another order for it.
-
-    Cost: one look-up for each mask and row, then column checks for each definition that has rows.
-    """
-    elsewhere = scope.protocol and frame.shows_protocol and scope.protocol != frame.protocol
-    if scope.empty or elsewhere or not len(frame):
-        return
-    for candidates, group in _candidate_groups(frame, index):
-        chosen = [each for each in candidates if scope.members is None or each.xid in scope.members]
-        if chosen:
-            yield from _match_group(group, chosen, scope)
-
-
-def _candidate_groups(frame: Frame, index: Index) -> Iterator[tuple[list[Definition], Group]]:
-    """Rows with the same candidates, as neighbours of one frame."""
-    code = np.zeros(len(frame), np.int64)
-    sets: list[tuple[int, ...]] = [()]
+def _candidates(frame: Frame, index: Index, patterns: Patterns) -> Pairs:
+    """Every candidate of every row, as far as the scope goes."""
+    rows, definitions = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    everyone = np.arange(len(frame))
     for protocol in (frame.protocol, None) if frame.shows_protocol else tuple(index.tables):
         for mask, table in index.tables.get(protocol, {}).items():
-            found, numbers = _probe(frame, mask, table)
-            pairs, code = np.unique(code * (len(numbers) + 1) + found, return_inverse=True)
-            sets = [_joined(sets, numbers, int(pair), len(numbers) + 1) for pair in pairs]
-    order = np.argsort(code, kind="stable")
-    starts = np.searchsorted(code[order], np.arange(len(sets) + 1)).tolist()
-    ordered = frame.take(order)
-    for number, candidates in enumerate(sets):
-        if candidates and starts[number] < starts[number + 1]:
-            group = Group(ordered, starts[number], starts[number + 1])
-            yield [index.definitions[each] for each in sorted(candidates)], group
-
-
-def _joined(sets: list[tuple[int, ...]], numbers: list[tuple[int, ...]], pair: int, base: int) -> tuple[int, ...]:
-    before, found = divmod(pair, base)
-    return sets[before] + (numbers[found - 1] if found else ())
+            found, candidates = _probe(frame, mask, table)
+            counts = np.array([0, *map(len, candidates)])
+            starts = np.concatenate(([0], np.cumsum(counts)))[:-1]
+            flat = np.array([number for each in candidates for number in each], np.int64)
+            per_row = counts[found]
+            owners = np.repeat(everyone, per_row)
+            within = np.arange(len(owners)) - np.repeat(np.cumsum(per_row) - per_row, per_row)
+            rows.append(owners)
+            definitions.append(flat[np.repeat(starts[found], per_row) + within])
+    pairs = Pairs(np.concatenate(rows), np.concatenate(definitions))
+    allowed = patterns.in_scope[pairs.definitions]
+    return pairs if allowed.all() else Pairs(pairs.rows[allowed], pairs.definitions[allowed])
 
 
 def _probe(
@@ -177,101 +160,62 @@ def _tuples(segments: list[list[str]], count: int) -> Any:
     return made
 
 
-# -- candidates of a group against its rows -------------------------------------------------------------------------
+# -- pairs against their patterns -----------------------------------------------------------------------------------
 
 
-def _match_group(group: Group, candidates: list[Definition], scope: Scope) -> Iterator[Matched]:
-    """The strictly best fitting candidate of each row, where all verdicts are certain (D48)."""
-    verdicts = [_verdict(group, definition, scope) for definition in candidates]
-    certain = np.logical_and.reduce([verdict.certain for verdict in verdicts])
-    ranks = [static_rank(definition, group.frame.shows_protocol) for definition in candidates]
-    for place, (definition, verdict) in enumerate(zip(candidates, verdicts, strict=True)):
-        rivals = [v.fits for other, v in enumerate(verdicts) if other != place and ranks[other] >= ranks[place]]
-        best = np.logical_and.reduce([verdict.fits, certain, *(~each for each in rivals)])
-        if best.any():
-            rows = np.arange(group.start, group.stop)
-            yield Matched(group.frame, definition, rows, verdict.bindings).only(best)
+def _by_pattern(pairs: Pairs, patterns: Patterns) -> Iterator[tuple[int, Rows]]:
+    """The places of the pairs of each pattern; of a definition without one nothing is certain."""
+    numbers = patterns.pattern_of[pairs.definitions]
+    order = np.argsort(numbers, kind="stable")
+    distinct, starts = np.unique(numbers[order], return_index=True)
+    for number, places in zip(distinct.tolist(), np.split(order, starts[1:]), strict=True):
+        if number >= 0:
+            yield number, places
 
 
-def static_rank(definition: Definition, shows_protocol: bool) -> tuple[int, int, int, int]:
-    """The members of the rank that do not depend on the message, under the default options; a tie is left to it."""
-    observed = [each for each in definition.all_constraints if _is_observed(each, shows_protocol)]
-    literals = sum(each.valued for each in observed)
-    characters = sum(each.template.literal_length for each in observed if each.template is not None)
-    protocol = 0 if definition.protocol is None else 1 if shows_protocol else -1
-    return literals, characters, protocol, sum(each.required for each in observed)
-
-
-def _is_observed(constraint: Constraint, shows_protocol: bool) -> bool:
-    in_envelope = constraint.slot.section == ENVELOPE or constraint.slot.name == "datacontenttype"
-    return not constraint.kind.transport and (in_envelope or shows_protocol)
-
-
-def _verdict(group: Group, definition: Definition, scope: Scope) -> Verdict:
-    frame = group.frame
-    verdict = Verdict(np.ones(len(group), bool), ~frame.doubtful[group.start : group.stop])
-    hidden = definition.protocol and not definition.is_cloudevent and not frame.shows_protocol
-    wanted = definition.mode or scope.mode
-    other_mode = definition.is_cloudevent and wanted not in (None, frame.mode)
-    if hidden or other_mode or (definition.is_cloudevent and not frame.is_cloudevent):
+def _judge(frame: Frame, pattern: Pattern, rows: Rows, members: Rows) -> Verdict:
+    """Hold rows against their candidates in one pattern."""
+    verdict = Verdict(np.ones(len(rows), bool), np.ones(len(rows), bool), {})
+    _, kind, mode, checks = pattern.shape
+    if kind == "hidden" or (kind == "event" and (not frame.is_cloudevent or mode not in (None, frame.mode))):
         verdict.fits[:] = False
         return verdict
-    for constraint, column in _columns(group, definition, scope):
+    texts = iter(pattern.columns)
+    for check in checks:
+        column = frame.column(check.section, check.name)
+        given = [next(texts) for _ in range(check.literals + bool(check.literal))]
         if column is None:
             verdict.certain[:] = False
             return verdict
-        _hold(verdict, constraint, column)
-        if not verdict.fits.any():
-            break
+        expected = [text.take(pa.array(members)) if len(pattern.texts) > 1 else text[0] for text in given]
+        _hold(verdict, check, column.take(rows), expected)
     return verdict
 
 
-def _columns(group: Group, definition: Definition, scope: Scope) -> Iterator[tuple[Constraint, Column | None]]:
-    """Each constraint with its column; None where the slot is not one column."""
-    shows_protocol = group.frame.shows_protocol
-    for constraint in definition.constraints:
-        if _is_observed(constraint, shows_protocol):
-            yield constraint, group.column(constraint.slot.section, constraint.slot.name)
-    if not shows_protocol:
-        return
-    for entries in definition.entries:
-        if not all(each.kind.transport for each in entries.entries):
-            alone = len(entries.entries) == 1
-            yield entries.entries[0], group.column(entries.section, entries.name) if alone else None
-    for constraint in scope.templates:
-        yield constraint, group.column(constraint.slot.section, constraint.slot.name)
-
-
-def _hold(verdict: Verdict, constraint: Constraint, column: Column) -> None:
-    """Hold a column against a constraint; what it says of rows that are out already does not matter."""
+def _hold(verdict: Verdict, check: Check, column: Column, expected: list[Any]) -> None:
+    """Hold a column against a check; what it says of pairs that are out already does not matter."""
     present = column.present
-    fits, certain = _fit(constraint, column, verdict)
-    from_endpoint = constraint.label.startswith("endpoint.")
-    needed = not from_endpoint and (constraint.required or constraint.implies_presence)
-    ok = np.where(present, fits, not needed)
-    sure = np.where(present, certain & ~column.doubtful, ~column.doubtful)
-    if constraint.fixed and not constraint.implies_presence:  # it ranks only when it is there
+    fits, certain = _fit(verdict, check, column.text, expected)
+    sure = np.where(present, certain, True) & ~column.doubtful
+    if check.ranks_when_present:
         sure &= present
-    if constraint.slot.section == "headers" and constraint.valued:
-        sure |= fits & present & ~column.doubtful
+    if check.lists:  # a line that does not fit may be a list of which one does
         sure &= fits | ~mask_of(pc.match_substring(column.text, ","))
-    verdict.certain &= sure | (~verdict.fits & verdict.certain)
-    verdict.fits &= ok
+    verdict.certain &= sure | ~verdict.fits
+    verdict.fits &= np.where(present, fits, not check.needed)
 
 
-def _fit(constraint: Constraint, column: Column, verdict: Verdict) -> tuple[Mask, Mask]:
+def _fit(verdict: Verdict, check: Check, text: pa.StringArray, expected: list[Any]) -> tuple[Mask, Mask]:
     """Where present values fit, and where that is certain."""
-    text, everywhere = column.text, np.ones(len(column.doubtful), bool)
-    if constraint.media_type is not None:
-        return _fit_media_type(constraint, text), everywhere
-    typed = _of_type(constraint.type, text)
-    if constraint.literal is not None:
-        same = mask_of(pc.equal(text, str(constraint.declared)))
-        if constraint.literal.kind == "text":
-            return same, everywhere
-        return same & typed, same & typed
-    if constraint.template is not None:
-        fits, certain = _fit_template(constraint, text, verdict)
+    everywhere = np.ones(len(text), bool)
+    if check.media_type is not None:
+        return _fits_media_type(check.media_type, text), everywhere
+    typed = _of_type(check.type, text)
+    if check.literal:
+        same = mask_of(pc.equal(text, expected[0]))
+        return (same, everywhere) if check.literal == "text" else (same & typed, same & typed)
+    if check.segments:
+        fits, certain = _fit_template(verdict, check, text, expected)
         return fits & typed, certain & (typed | ~fits)
     return typed, typed
 
@@ -289,85 +233,71 @@ def _of_type(type_: str, text: pa.StringArray) -> Mask:
     return mask_of(pc.match_substring_regex(text, pattern)) if pattern else np.zeros(len(text), bool)
 
 
-def _fit_media_type(constraint: Constraint, text: pa.StringArray) -> Mask:
+def _fits_media_type(declared: MediaType, text: pa.StringArray) -> Mask:
     """Each distinct content type is compared once."""
     encoded = text.dictionary_encode()
-    fits = np.array([False, *(isinstance(fit(constraint, text), Found) for text in encoded.dictionary.to_pylist())])
+    parsed = map(parse_media_type, encoded.dictionary.to_pylist())
+    fits = np.array([False, *(actual is not None and actual.satisfies(declared) for actual in parsed)])
     return np.asarray(fits[pc.fill_null(pc.add(encoded.indices, 1), 0).to_numpy(zero_copy_only=False)])
 
 
-# -- templates ------------------------------------------------------------------------------------------------------
-
-
-def _fit_template(constraint: Constraint, text: pa.StringArray, verdict: Verdict) -> tuple[Mask, Mask]:
-    """Where a template fits; its captures join the verdict's bindings, and must agree with what is there."""
-    template = constraint.template
-    assert template is not None
-    program = _program(template)
-    if program is None:
-        return np.zeros(len(text), bool), np.zeros(len(text), bool)
-    captures = _capture(program, template, text)
-    fits = mask_of(captures.is_valid())
-    certain = np.ones(len(text), bool)
-    for name in template.names:
-        captured = captures.field(program.groups[name])
-        if template.place.uri:  # an escape is decoded before it is compared: the reference does that
+def _fit_template(verdict: Verdict, check: Check, text: pa.StringArray, literals: list[Any]) -> tuple[Mask, Mask]:
+    """Where a template fits; its captures join the verdict's, and must agree with what is there."""
+    cut = pc.extract_regex(text, check.segments)
+    fits, certain = mask_of(cut.is_valid()), np.ones(len(text), bool)
+    for number, literal in enumerate(literals):
+        fits &= mask_of(pc.equal(cut.field(f"l{number}"), literal))
+    for place, number in enumerate(check.placeholders):
+        captured = cut.field(f"p{place}")
+        if check.uri:  # an escape is decoded before it is compared: the reference does that
             certain &= ~mask_of(pc.match_substring(captured, "%"))
-        known = verdict.bindings.get(name)
-        if known is None:
-            verdict.bindings[name] = captured
-        else:
+        known = verdict.captures.setdefault(number, captured)
+        if known is not captured:
             certain &= mask_of(pc.equal(known, captured)) | ~fits
     return fits, certain
 
 
+# -- the best of a row ----------------------------------------------------------------------------------------------
+
+
+def _best(pairs: Pairs, fits: Mask, certain: Mask, rank: Rows, count: int) -> Rows:
+    """The places of the pairs that win: the strictly best fitting candidate of each row that is certain (D48)."""
+    uncertain = np.zeros(count, bool)
+    uncertain[pairs.rows[~certain]] = True
+    places = np.flatnonzero(fits & ~uncertain[pairs.rows])
+    rows, ranks = pairs.rows[places], rank[pairs.definitions[places]]
+    order = np.lexsort((-ranks, rows))
+    places, rows, ranks = places[order], rows[order], ranks[order]
+    follows = rows[1:] == rows[:-1]
+    first = np.concatenate(([True], ~follows))[: len(rows)]
+    tied = np.concatenate((follows & (ranks[1:] == ranks[:-1]), [False]))[: len(rows)]
+    return places[first & ~tied]
+
+
 @dataclass(frozen=True, slots=True)
-class Program:
-    """A template as one regular expression of RE2; group names are safe ones."""
+class _Winners:
+    """The places of the pairs that won, and what is known of their definitions and placeholders."""
 
-    pattern: str
-    groups: dict[str, str]
-
-
-@lru_cache(maxsize=65536)
-def _program(template: Template) -> Program | None:
-    """None when a text could be read in more than one way: two placeholders in one segment, or one name twice."""
-    if len(set(template.names)) != len(template.names) or any(len(piece.names) > 1 for piece in template.pieces):
-        return None
-    groups = {name: f"g{number}" for number, name in enumerate(template.names)}
-    if template.spanning:
-        return Program("^(?s:(?P<g0>.+))$", groups)
-    forbidden = re.escape(template.place.separator + template.place.forbidden).replace("\0", r"\x00")
-    segments = []
-    for piece in template.pieces:
-        parts = [re2_escape(piece.literals[0])]
-        for name, literal in zip(piece.names, piece.literals[1:], strict=True):
-            parts += [f"(?P<{groups[name]}>[^{forbidden}]+)", re2_escape(literal)]
-        segments.append("".join(parts))
-    return Program("^" + re2_escape(template.place.separator).join(segments) + r"\z", groups)
+    places: Rows
+    patterns: Patterns
+    captures: dict[int, tuple[Rows, dict[int, pa.StringArray]]]
+    groups: Rows
 
 
-def _capture(program: Program, template: Template, text: pa.StringArray) -> pa.StructArray:
-    if template.spanning:
-        (name,) = template.names
-        filled = pc.if_else(pc.greater(pc.binary_length(text), 0), text, pa.scalar(None, pa.string()))
-        return pa.StructArray.from_arrays([filled], [program.groups[name]], mask=filled.is_null())
-    return pc.extract_regex(text, program.pattern)
-
-
-def re2_escape(literal: str) -> str:
-    """`literal` as a pattern of RE2: what is no letter, digit or underscore is escaped, NUL by its code."""
-    return "".join(
-        char if char.isalnum() or char == "_" or ord(char) > 127 else r"\x00" if char == "\0" else "\\" + char
-        for char in literal
-    )
-
-
-def needs(definitions: Iterable[Definition]) -> frozenset[str]:
-    """The extension attributes that some definition names."""
-    return frozenset(
-        constraint.slot.name
-        for definition in definitions
-        for constraint in definition.constraints
-        if constraint.slot.section == "envelope"
-    )
+def _matched(frame: Frame, pairs: Pairs, winners: _Winners) -> Iterator[Matched]:
+    """The winners, definition by definition, as neighbours of one frame."""
+    patterns, definitions = winners.patterns, pairs.definitions[winners.places]
+    order = np.lexsort((definitions, winners.groups[definitions]))
+    chosen, definitions = winners.places[order], definitions[order]
+    ordered = frame.take(pairs.rows[chosen])
+    where = np.zeros(len(pairs.rows), np.int64)  # the place of a pair among those of its pattern
+    for places, _ in winners.captures.values():
+        where[places] = np.arange(len(places))
+    starts = np.flatnonzero(np.concatenate(([True], definitions[1:] != definitions[:-1]))).tolist()
+    for start, stop in zip(starts, [*starts[1:], len(definitions)], strict=True):
+        number = int(definitions[start])
+        kept = pa.array(where[chosen[start:stop]])
+        _, found = winners.captures[int(patterns.pattern_of[number])]
+        names = patterns.names[number]
+        bindings = {names[place]: text.take(kept) for place, text in found.items()}
+        yield Matched(ordered, patterns.definitions[number], start, stop, bindings)

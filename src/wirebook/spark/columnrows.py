@@ -56,19 +56,17 @@ class ColumnRows:
     def endpoints(self) -> pa.StringArray:
         return pa.array([None if record is None else record.endpoint for record in self.records], pa.string())
 
-    def table(
-        self, matched: Matched, layout: Layout, schema: CompiledSchema | None, content_type: str | None
-    ) -> tuple[Rows, pa.Table]:
+    def table(self, matched: Matched, layout: Layout, payload: PayloadColumns) -> tuple[Rows, pa.Table]:
         """The rows that are certain, as places in the chunk and as the layout's table."""
-        frame = matched.frame
+        frame, run = matched.frame, slice(matched.start, matched.stop)
         provenance, timely = frame.once("provenance", lambda: self._provenance(frame))
         attributes, exact = _attributes(matched, layout)
-        payload, settled = _payload(matched, schema, content_type)
-        certain = exact & settled & timely[matched.rows]
-        sources = {"attribute": attributes, "binding": matched.bindings, "payload": payload}
+        columns, settled = payload.pick(matched)
+        certain = exact & settled & timely[run]
+        sources = {"attribute": attributes, "binding": matched.bindings, "payload": columns}
         whole = [_column(column, sources, provenance, matched) for column in layout.columns]
         table = pa.Table.from_arrays(whole, schema=layout.schema)
-        places = frame.rows[matched.rows]
+        places = frame.rows[run]
         return (places, table) if certain.all() else (places[certain], table.filter(pa.array(certain)))
 
     def _provenance(self, frame: Frame) -> tuple[dict[str, pa.Array], Mask]:
@@ -106,7 +104,7 @@ def _attributes(matched: Matched, layout: Layout) -> tuple[dict[str, pa.Array], 
         if name := column.source[1]:
             values, certain = frame.once((name, column.type), partial(_typed, frame, name, column.type))
             columns[name] = matched.pick(values)
-            exact &= certain[matched.rows]
+            exact &= certain[matched.start : matched.stop]
     if layout.attributes:
         others = tuple(sorted(frame.attributes.keys() - columns.keys() - {"specversion"}))
         columns[""] = matched.pick(frame.once(others, partial(_rest, frame, others)))
@@ -152,24 +150,48 @@ def _rest(frame: Frame, names: Sequence[str]) -> pa.StringArray:
 # -- payload --------------------------------------------------------------------------------------------------------
 
 
-def _payload(
-    matched: Matched, schema: CompiledSchema | None, content_type: str | None
-) -> tuple[dict[str, pa.Array], Mask]:
-    """The payload's columns, and where they are certain. Absent data (tombstones, say) is the reference's."""
-    payloads = matched.pick(matched.frame.payload)
+@dataclass(frozen=True, slots=True)
+class PayloadColumns:
+    """The payloads of neighbours in a frame, from row `start` on, read as columns; and where they are certain."""
+
+    start: int
+    columns: dict[str, pa.Array]
+    settled: Mask
+
+    def pick(self, matched: Matched) -> tuple[dict[str, pa.Array], Mask]:
+        """Those of a definition's rows."""
+        first, count = matched.start - self.start, len(matched)
+        return {name: column.slice(first, count) for name, column in self.columns.items()}, self.settled[
+            first : first + count
+        ]
+
+
+def read_payloads(frame: Frame, start: int, stop: int, schema: CompiledSchema | None) -> PayloadColumns:
+    """The payloads of the rows from `start` to `stop`. Absent data (tombstones, say) is the reference's."""
+    payloads = frame.payload.slice(start, stop - start)
     there = mask_of(payloads.is_valid())
     if schema is None:  # the JSON value of a structured event is written anew, which the reference does
-        return {"": payloads}, ~there if matched.frame.json_values else np.ones(len(matched), bool)
-    reading = schema.read_column(payloads, content_type)
-    return reading.columns, reading.settled & there
+        return PayloadColumns(start, {"": payloads}, ~there if frame.json_values else np.ones(len(there), bool))
+    readings = [
+        (rows, schema.read_column(payloads if rows is None else payloads.take(pa.array(rows)), content_type))
+        for content_type, rows in _by_content_type(frame, start, stop)
+    ]
+    if len(readings) == 1 and readings[0][0] is None:
+        return PayloadColumns(start, readings[0][1].columns, readings[0][1].settled & there)
+    order = pa.array(np.argsort(np.concatenate([rows for rows, _ in readings])))
+    names = readings[0][1].columns
+    columns = {name: pa.concat_arrays([each.columns[name] for _, each in readings]).take(order) for name in names}
+    settled = np.concatenate([each.settled for _, each in readings])[order.to_numpy()]
+    return PayloadColumns(start, columns, settled & there)
 
 
-def by_content_type(matched: Matched) -> Iterator[tuple[str | None, Matched]]:
-    """The matched rows of each content type of the data: it says how a payload is encoded."""
-    codes, content_types = matched.frame.once("content types", lambda: _content_types(matched.frame))
-    chosen = codes[matched.rows]
-    for code in np.unique(chosen).tolist():
-        yield content_types[code], matched.only(chosen == code)
+def _by_content_type(frame: Frame, start: int, stop: int) -> Iterator[tuple[str | None, Rows | None]]:
+    """Each content type of some rows, which says how their payloads are encoded; with None for all of the rows."""
+    codes, content_types = frame.once("content types", lambda: _content_types(frame))
+    chosen = codes[start:stop]
+    distinct = np.unique(chosen).tolist()
+    for code in distinct:
+        yield content_types[code], None if len(distinct) == 1 else np.flatnonzero(chosen == code)
 
 
 def _content_types(frame: Frame) -> tuple[Rows, list[str | None]]:

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -33,12 +34,14 @@ from wirebook.bindings.wire import AnyMessage
 from wirebook.catalog import Catalog
 from wirebook.message.selection import EVERYTHING, Outcome, Scope
 from wirebook.problems import Problem
+from wirebook.schema import CompiledSchema
 from wirebook.spark.chunks import PROBLEM_OUTCOMES, Chunk, Landed
 from wirebook.spark.columnmatch import Matched, match_frame
-from wirebook.spark.columnrows import ColumnRows, by_content_type
+from wirebook.spark.columnrows import ColumnRows, read_payloads
 from wirebook.spark.events import frame_of_events, frames_of
-from wirebook.spark.frames import Rows
+from wirebook.spark.frames import Frame, Rows
 from wirebook.spark.layout import DEAD_LETTER_SCHEMA, Layout, layout_of
+from wirebook.spark.patterns import Patterns
 from wirebook.spark.rows import Origin, dead_letter, json_text, table_row
 
 
@@ -86,7 +89,9 @@ class CatalogueEngine:
         self.catalog = catalog
         self.endpoint = endpoint
         self.columns = columns
+        self.schemas: list[CompiledSchema | None] = []
         self._layouts: dict[str, Layout] = {}
+        self._compiled: dict[tuple[int, bool], Patterns] = {}
 
     @cached_property
     def extensions(self) -> frozenset[str]:
@@ -139,26 +144,57 @@ class CatalogueEngine:
             return
         records = _records(chunk)
         rows = ColumnRows(chunk.file, chunk.numbers, self.catalog.fingerprint, records)
-        matches = self._event_matches(chunk) if chunk.kind == "events" else self._matches(records)
-        for matched in matches:
-            layout = self.layout(matched.definition.xid)
-            schema = self.catalog.schema_of(matched.definition)
-            for content_type, part in by_content_type(matched):
-                places, table = rows.table(part, layout, schema, content_type)
-                if len(places):
-                    yield layout, places, table
+        for frame, scope in self._frames(chunk, records):
+            for run in self._runs(frame, scope):
+                schema = self.schemas[self.numbers[run[0].definition.xid]]
+                payloads = read_payloads(run[0].frame, run[0].start, run[-1].stop, schema)
+                for matched in run:
+                    layout = self.layout(matched.definition.xid)
+                    places, table = rows.table(matched, layout, payloads)
+                    if len(places):
+                        yield layout, places, table
 
-    def _matches(self, records: Sequence[AnyMessage | None]) -> Iterator[Matched]:
+    def _frames(self, chunk: Chunk, records: Sequence[AnyMessage | None]) -> Iterator[tuple[Frame, Scope]]:
+        if chunk.kind == "events" and chunk.lines is not None:
+            scope = EVERYTHING if self.endpoint is None else self.catalog.scopes[self.endpoint]
+            yield frame_of_events(chunk.lines, self.extensions), scope
+            return
         for scope, chosen in self._scopes(records):
             for frame in frames_of(chosen, self.extensions):
-                yield from match_frame(frame, self.catalog.selector.observed, scope)
+                if scope.protocol in (None, frame.protocol):
+                    yield frame, scope
 
-    def _event_matches(self, chunk: Chunk) -> Iterator[Matched]:
-        """The matches of a plain file's events."""
-        scope = EVERYTHING if self.endpoint is None else self.catalog.scopes[self.endpoint]
-        if chunk.lines is not None:
-            frame = frame_of_events(chunk.lines, self.extensions)
-            yield from match_frame(frame, self.catalog.selector.unobserved, scope)
+    def _runs(self, frame: Frame, scope: Scope) -> Iterator[list[Matched]]:
+        """The matches of a frame; those whose payloads have the same schema together."""
+        selector = self.catalog.selector
+        index = selector.observed if frame.shows_protocol else selector.unobserved
+        patterns = self._patterns(scope, shows_protocol=frame.shows_protocol)
+        matches = match_frame(frame, index, patterns, self._groups)
+        for _, run in groupby(matches, key=lambda matched: self.numbers[matched.definition.xid]):
+            yield list(run)
+
+    def _patterns(self, scope: Scope, *, shows_protocol: bool) -> Patterns:
+        key = (id(scope), shows_protocol)
+        if key not in self._compiled:
+            definitions = self.catalog.selector.definitions
+            self._compiled[key] = Patterns(definitions, scope, shows_protocol=shows_protocol)
+        return self._compiled[key]
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """Each definition's schema by number, by XID: those that share a compiled schema share the number."""
+        found: dict[int, int] = {}
+        numbers = {}
+        for definition in self.catalog.selector.definitions:
+            schema = self.catalog.schema_of(definition)
+            numbers[definition.xid] = found.setdefault(id(schema), len(found))
+            if len(found) > len(self.schemas):
+                self.schemas.append(schema)
+        return numbers
+
+    @cached_property
+    def _groups(self) -> Rows:
+        return np.array([self.numbers[each.xid] for each in self.catalog.selector.definitions], np.int64)
 
     def _scopes(self, records: Sequence[AnyMessage | None]) -> Iterator[tuple[Scope, Sequence[AnyMessage | None]]]:
         """The records of each endpoint, the others None in their place; an unknown endpoint is the reference's."""
