@@ -150,6 +150,7 @@ def test_bad_files_never_stop_the_rest(tmp_path: Path) -> None:
         ("binary.json", "not-utf-8"),
     }
     assert all(problem.line for problem in registry.diagnostics)
+    assert len(registry.unread) == 5
 
 
 def test_nothing_to_load(tmp_path: Path) -> None:

@@ -132,6 +132,8 @@ def test_upgrade_refuses(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["upgrade", "good.json", "--output", "nowhere/x.json"]) == 2
     assert "[unwritable-file]" in capsys.readouterr().err
     assert run(["upgrade", "cut.json"]) == 2
+    assert run(["upgrade", ".", "--output", "all.json"]) == 2, "a folder is upgraded whole or not at all"
+    assert not Path("all.json").exists()
 
 
 def test_the_installed_command() -> None:

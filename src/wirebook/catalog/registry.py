@@ -15,7 +15,7 @@ from wirebook.core.source import Source
 from wirebook.endpoint.resolution import ResolvedEndpoint
 from wirebook.message.dialects_log import Log
 from wirebook.message.resolution import ResolvedMessage
-from wirebook.problems import Problem
+from wirebook.problems import Problem, Severity
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,12 @@ class Registry:
         """A digest of the normalised document: equal for two loads that mean the same."""
         text = json.dumps(self.document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+    @property
+    def unread(self) -> tuple[Problem, ...]:
+        """What kept a source from being loaded: whoever needs all of them stops here."""
+        read = {source.name for source in self.sources}
+        return tuple(p for p in self.problems if p.severity is Severity.ERROR and p.file not in read)
 
     @property
     def sources(self) -> tuple[Source, ...]:

@@ -99,7 +99,10 @@ def upgrade(
         hint = suggestion(to, [SPECVERSION])
         message = f"'{to}' cannot be written; {SPECVERSION} can"
         raise WirebookError(Problem(code="unknown-specversion", message=message, expected=SPECVERSION, hint=hint))
-    document, problems = upgrade_registry(load_registry(source))
+    registry = load_registry(source)
+    if registry.unread:
+        raise WirebookError(*registry.unread)
+    document, problems = upgrade_registry(registry)
     _write(render_document(document), output)
     for problem in problems:
         print_note(render_finding(problem))

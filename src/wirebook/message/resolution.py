@@ -167,7 +167,7 @@ class _Resolver:
         self, definition: Definition, own: dict[str, Any], base: Effective
     ) -> tuple[dict[str, Any], frozenset[str]]:
         """`own` with the container's selectors where neither it nor its base gives one; not for aliases (D42)."""
-        # Reading: what a base has from its own group alone gives way to the group of the definition that derives from it.
+        # Reading: what a base has from its own group alone gives way to the group of what derives from it.
         explicit = base.explicit | {name for name in SELECTORS if own.get(name) is not None}
         if definition.xref is not None:
             return own, explicit
