@@ -1,0 +1,256 @@
+"""Write what the documentation takes from the code: the pages of docs/reference, and the tables between marks.
+
+uv run python scripts/docs.py            write them
+uv run python scripts/docs.py --check    change nothing; exit 1 and name the pages that are not current
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from wirebook.catalog import Catalog
+from wirebook.cli.app import COMMANDS, find_spec
+from wirebook.message.matcher import MatchOptions
+from wirebook.message.selection import Near, Outcome
+from wirebook.problems import CODES, Problem, WirebookError, codes
+from wirebook.schema import Reading
+from wirebook.spark.job import land
+from wirebook.spark.matching import match
+from wirebook.spark.report import Report
+from wirebook.spark.session import session
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS, SOURCE = ROOT / "docs", ROOT / "src" / "wirebook"
+NOTICE = "<!-- Written by scripts/docs.py; change the code and run it again. -->"
+WIDTH = 110
+
+# -- docs/reference/cli.md -----------------------------------------------------------------------------------------
+
+
+def cli_page() -> str:
+    present = [name for name, command in COMMANDS.items() if find_spec(command.module)]
+    sections = [f"## wirebook {name}\n\n{fenced(help_of(name))}" for name in present]
+    head = "What each command says of itself with `--help`. Exit codes: [outcomes](../outcomes.md#exit-codes)."
+    return page("Command line", head, fenced(help_of()), *sections)
+
+
+def help_of(*command: str) -> str:
+    """The help as it is printed where there is no terminal."""
+    line = [sys.executable, "-c", "import wirebook.cli; wirebook.cli.main()", *command, "--help"]
+    environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1"}
+    return subprocess.run(line, capture_output=True, check=True, text=True, env=environment).stdout.strip()  # noqa: S603
+
+
+def fenced(text: str) -> str:
+    return f"```text\n{text}\n```"
+
+
+# -- docs/reference/python.md --------------------------------------------------------------------------------------
+
+PUBLIC: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
+    (
+        "wirebook.catalog",
+        Catalog,
+        ("load", "match", "match_each", "build", "definitions", "diagnostics", "fingerprint"),
+    ),
+    ("wirebook.message.matcher", MatchOptions, ()),
+    ("wirebook.message.selection", Outcome, ("matched", "data", "to_dict")),
+    ("wirebook.message.selection", Near, ()),
+    ("wirebook.schema", Reading, ()),
+    ("wirebook.problems", Problem, ("severity", "reason", "to_dict")),
+    ("wirebook.problems", WirebookError, ()),
+    ("wirebook.spark", land, ()),
+    ("wirebook.spark.report", Report, ("landed", "dead_lettered", "closing_line")),
+    ("wirebook.spark", match, ()),
+    ("wirebook.spark.session", session, ()),
+)
+
+
+def python_page() -> str:
+    head = "The public names, from their docstrings. Guides: [landing](../land.md), [catalogues](../catalogues.md)."
+    return page("Python", head, *(entry for row in PUBLIC for entry in public_entry(*row)))
+
+
+def public_entry(module: str, thing: Any, members: tuple[str, ...]) -> Iterator[str]:
+    """A class with some of its members, or a function."""
+    yield f"## {thing.__name__}\n\n{signature(f'from {module} import {thing.__name__}', thing)}\n\n{prose(thing)}"
+    for name in members:
+        member = inspect.getattr_static(thing, name)
+        yield f"### {thing.__name__}.{name}\n\n" + "\n\n".join(filter(None, member_parts(name, member)))
+
+
+def member_parts(name: str, member: Any) -> Iterator[str]:
+    if isinstance(member, property | cached_property):
+        function: Any = member.fget if isinstance(member, property) else member.func
+        yield code(f"{name}: {inspect.signature(function).return_annotation}")
+        yield prose(function)
+    else:
+        function = getattr(member, "__func__", member)
+        yield code(call(name, function))
+        yield prose(function)
+
+
+def signature(before: str, thing: Any) -> str:
+    is_plain = isinstance(thing, type) and not hasattr(thing, "__dataclass_fields__")
+    return code(before) if is_plain else code(f"{before}\n\n{call(thing.__name__, thing)}")
+
+
+def call(name: str, function: Callable[..., Any]) -> str:
+    """``name(a: int, *, b: str) -> str``, one parameter a line where a line would be too long."""
+    found = inspect.signature(function)
+    parameters = [each for each in found.parameters.values() if each.name not in ("self", "cls")]
+    shown = list(with_star(parameters))
+    result = "" if isinstance(function, type) else f" -> {found.return_annotation}"
+    line = f"{name}({', '.join(shown)}){result}"
+    return line if len(line) <= WIDTH else f"{name}(\n    " + ",\n    ".join(shown) + f",\n){result}"
+
+
+def with_star(parameters: list[inspect.Parameter]) -> Iterator[str]:
+    """The parameters, with a star before the first that must be named."""
+    stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+    is_open = True
+    for each in parameters:
+        if each.kind is each.KEYWORD_ONLY and is_open:
+            yield "*"
+        is_open = is_open and each.kind is each.POSITIONAL_OR_KEYWORD
+        yield f"{stars.get(each.kind, '')}{each.name}: {each.annotation}{default_of(each)}"
+
+
+def default_of(each: inspect.Parameter) -> str:
+    if each.default is each.empty:
+        return ""
+    if isinstance(each.default, MatchOptions):
+        return " = MatchOptions()"
+    return " = ..." if "factory" in repr(each.default) else f" = {each.default!r}"
+
+
+def code(text: str) -> str:
+    return f"```python\n{text}\n```"
+
+
+def prose(thing: Any) -> str:
+    """A docstring as Markdown: ``this`` becomes `this`, indented text becomes code."""
+    text = inspect.cleandoc(thing.__doc__ or "").replace("``", "`")
+    blocks = (f"```text\n{inspect.cleandoc(b)}\n```" if b.startswith("    ") else b for b in text.split("\n\n"))
+    return "\n\n".join(blocks)
+
+
+# -- docs/reference/readings.md ------------------------------------------------------------------------------------
+
+MARK = re.compile(r"^(?P<lead>[^\n]*?)(?P<comment># )?(?P<kind>Reading|Deviation): (?P<text>[^\n]+)$", re.MULTILINE)
+
+
+def readings_page() -> str:
+    """Every `Reading:` and `Deviation:` of the code."""
+    head = (
+        "Where a text can be read in more than one way the code says which way it takes (*Reading*), and where it does "
+        "something else than the text (*Deviation*). These are all the places; the rules for definitions are in\n"
+        "[semantics](../semantics.md)."
+    )
+    return page("Readings", wrapped(head), *readings())
+
+
+def readings() -> Iterator[str]:
+    for path in sorted(SOURCE.rglob("*.py")):
+        marks = [f"- *{kind}:* {text}" for kind, text in marks_in(path.read_text())]
+        if marks:
+            name = path.relative_to(ROOT).as_posix()
+            yield f"**[{name}](../../{name})**\n\n" + "\n".join(map(wrapped, marks))
+
+
+def marks_in(source: str) -> Iterator[tuple[str, str]]:
+    """(kind, text) of each mark: what follows in the comment, or in the paragraph of the docstring."""
+    lines = source.splitlines()
+    for number, line in enumerate(lines):
+        found = MARK.match(line)
+        if not found or found["lead"].strip().startswith(('"', "yield", "def")):
+            continue
+        yield found["kind"], " ".join([found["text"], *continued(lines[number + 1 :], bool(found["comment"]))])
+
+
+def continued(lines: list[str], is_comment: bool) -> Iterator[str]:
+    for line in lines:
+        text = line.strip()
+        if is_comment != text.startswith("#") or not text or text.startswith('"""') or MARK.match(line):
+            return
+        yield text.removeprefix("#").strip()
+
+
+# -- tables between marks ------------------------------------------------------------------------------------------
+
+
+def codes_table() -> str:
+    """Every problem code, in the groups of its file."""
+    rows = []
+    for line in inspect.getsource(codes).splitlines():
+        if group := re.match(r"    # -- (.+?) -+$", line):
+            rows.append(f"\n**{group[1][0].upper()}{group[1][1:]}**\n\n| code | severity | meaning |\n|---|---|---|")
+        elif found := re.match(r'    \("([a-z0-9-]+)", ', line):
+            each = CODES[found[1]]
+            rows.append(f"| `{each.name}` | {each.severity} | {each.title} |")
+    return "\n".join(rows)
+
+
+TABLES: dict[str, tuple[str, Callable[[], str]]] = {"codes": ("outcomes.md", codes_table)}
+
+
+def between_marks(text: str, name: str, content: str) -> str:
+    start, end = f"<!-- begin {name} (written by scripts/docs.py) -->", f"<!-- end {name} -->"
+    before, _, rest = text.partition(start)
+    _, found, after = rest.partition(end)
+    if not found:
+        raise SystemExit(f"docs: the marks of '{name}' are missing")
+    return f"{before}{start}\n{content}\n\n{end}{after}"
+
+
+# -- all of it -----------------------------------------------------------------------------------------------------
+
+
+def page(title: str, *parts: str) -> str:
+    return "\n\n".join([f"# {title}", NOTICE, *parts]) + "\n"
+
+
+def wrapped(text: str) -> str:
+    """The text in lines of at most `WIDTH` characters; a list item's further lines are indented."""
+    indent, lines = "  " if text.startswith("- ") else "", [""]
+    for word in text.split():
+        if len(lines[-1]) + len(word) >= WIDTH:
+            lines.append(indent + word)
+        else:
+            lines[-1] = f"{lines[-1]} {word}" if lines[-1] else word
+    return "\n".join(lines)
+
+
+def generated() -> dict[Path, str]:
+    """Every page that is written, or written in part, as it should be."""
+    pages = {
+        DOCS / "reference" / "cli.md": cli_page(),
+        DOCS / "reference" / "python.md": python_page(),
+        DOCS / "reference" / "readings.md": readings_page(),
+    }
+    for name, (file, table) in TABLES.items():
+        path = DOCS / file
+        pages[path] = between_marks(pages.get(path) or path.read_text(), name, table())
+    return pages
+
+
+def main() -> int:
+    stale = {path: text for path, text in generated().items() if not path.exists() or path.read_text() != text}
+    for path, text in stale.items():
+        print(f"{'not current' if '--check' in sys.argv else 'wrote'}: {path.relative_to(ROOT)}")
+        if "--check" not in sys.argv:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+    return 1 if stale and "--check" in sys.argv else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

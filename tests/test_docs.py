@@ -1,0 +1,229 @@
+"""The documentation is true: what the code cites is there, generated pages are current, examples run and print that.
+
+A fence is an example when a word behind its language says so:
+
+    ```sh run           run by a shell in a copy of docs/examples, one folder for each page; exit code 0
+    ```sh run exit=1    the same, with another exit code
+    ```python run       run by Python, there
+    ```text out         what the fence before prints; ``...`` stands for any text
+    ```json file=NAME   written to that file there (``jsonl`` too)
+
+A page with the word ``spark`` behind one of them starts Spark.
+"""
+
+from __future__ import annotations
+
+import doctest
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from wirebook.problems import CODES
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted(path for path in DOCS.rglob("*.md") if path.parent.name != "decisions")
+CODE = sorted(path for folder in ("src", "tests", "scripts", "benchmarks") for path in (ROOT / folder).rglob("*.py"))
+FENCE = re.compile(r"^```(?P<language>\w+)(?P<words>[^\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+TEXTS = [*CODE, *PAGES, ROOT / "README.md"]
+SECONDS = 300
+
+
+@dataclass(frozen=True)
+class Fence:
+    language: str
+    words: tuple[str, ...]
+    body: str
+    line: int
+
+    def word(self, name: str, default: str = "") -> str:
+        return next((word.partition("=")[2] for word in self.words if word.startswith(f"{name}=")), default)
+
+
+def fences(text: str) -> Iterator[Fence]:
+    for found in FENCE.finditer(text):
+        line = text.count("\n", 0, found.start()) + 1
+        yield Fence(found["language"], tuple(found["words"].split()), found["body"], line)
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+# -- what is cited is there ----------------------------------------------------------------------------------------
+
+RULE = re.compile(r"\b([RD])([1-9][0-9]?)\b")
+RANGE = re.compile(r"\b([RD])([1-9][0-9]?)-\1([1-9][0-9]?)\b")
+DEFINED = re.compile(r'<a id="([rd]\d+)"></a>\*\*([RD]\d+)\*\*')
+CITED_PATH = re.compile(r"\bdocs/(?P<path>[A-Za-z0-9_/.-]*[A-Za-z0-9_-](?:\.md)?)(?:#(?P<anchor>[A-Za-z0-9_-]+))?")
+LINK = re.compile(r"\]\((?!https?:)(?P<path>[^)#\s]*)(?:#(?P<anchor>[^)\s]+))?\)")
+# Names of pages that are no part of this repository.
+ELSEWHERE = re.compile(
+    r"\.\./shared|\bdesign/|\bmessage-semantics\b|\bpipeline-notes\b|\btestbed\b|\bcontracts \(|\bpipeline \("
+    r"|\bbindings section|\b(?:architecture|contracts|bindings|dialects|pipeline|message-semantics)\.md"
+)
+
+
+def rules_in(text: str) -> set[str]:
+    """Every rule that a text names; of a range all of it."""
+    named = {letter + number for letter, number in RULE.findall(text)}
+    for letter, first, last in RANGE.findall(text):
+        named |= {f"{letter}{number}" for number in range(int(first), int(last) + 1)}
+    return named
+
+
+def anchors_of(page: Path) -> set[str]:
+    """The places a link may lead to: headings, as GitHub names them, and anchors."""
+    text = FENCE.sub("", page.read_text())
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    slugs = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    return slugs | set(re.findall(r'<a id="([^"]+)">', text))
+
+
+def test_semantics_has_every_rule_once() -> None:
+    defined = DEFINED.findall((DOCS / "semantics.md").read_text())
+    assert all(anchor == rule.lower() for anchor, rule in defined)
+    expected = [f"R{n}" for n in range(1, 34)] + [f"D{n}" for n in range(1, 54)]
+    assert sorted(rule for _, rule in defined) == sorted(expected)
+
+
+def test_rules_named_in_the_code_exist() -> None:
+    known = {rule for _, rule in DEFINED.findall((DOCS / "semantics.md").read_text())}
+    sources = [path for path in CODE if path.is_relative_to(ROOT / "src")]
+    assert not [(name_of(path), rule) for path in sources for rule in rules_in(path.read_text()) - known]
+
+
+def test_pages_cited_exist() -> None:
+    cited = [(path, found) for path in TEXTS for found in CITED_PATH.finditer(path.read_text())]
+    assert not [(name_of(path), found[0]) for path, found in cited if not is_there(found["path"], found["anchor"])]
+
+
+def is_there(cited: str, anchor: str | None) -> bool:
+    """Is the page there, and the anchor in it? A decision may be cited by its number."""
+    if re.fullmatch(r"decisions/\d{4}", cited):
+        return bool(list(DOCS.glob(f"{cited}-*.md")))
+    page = DOCS / cited
+    return page.exists() and (not anchor or anchor in anchors_of(page))
+
+
+def test_nothing_outside_of_the_repository_is_cited() -> None:
+    found = [(path, ELSEWHERE.search(path.read_text())) for path in TEXTS if path != Path(__file__)]
+    assert not [(name_of(path), match[0]) for path, match in found if match]
+
+
+def test_links_lead_somewhere() -> None:
+    found = [(page, link) for page in TEXTS for link in links_in(page)]
+    assert not [(name_of(page), link[0]) for page, link in found if not leads_somewhere(page, link)]
+
+
+def links_in(page: Path) -> Iterator[re.Match[str]]:
+    return LINK.finditer(FENCE.sub("", page.read_text())) if page.suffix == ".md" else iter(())
+
+
+def leads_somewhere(page: Path, link: re.Match[str]) -> bool:
+    target = page.parent / link["path"] if link["path"] else page
+    return target.exists() and (not link["anchor"] or link["anchor"] in anchors_of(target))
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = (DOCS / "README.md").read_text()
+    assert not [name_of(page) for page in PAGES if page.relative_to(DOCS).as_posix() not in index + "README.md"]
+
+
+# -- generated pages -----------------------------------------------------------------------------------------------
+
+
+def generator() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("docs_generator", ROOT / "scripts" / "docs.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_generated_pages_are_current() -> None:
+    stale = [name_of(page) for page, text in generator().generated().items() if page.read_text() != text]
+    assert not stale, f"run: uv run python scripts/docs.py   ({', '.join(stale)})"
+
+
+def test_every_code_is_in_outcomes() -> None:
+    page = (DOCS / "outcomes.md").read_text()
+    assert not [code for code in CODES if f"| `{code}` |" not in page]
+
+
+# -- examples ------------------------------------------------------------------------------------------------------
+
+
+def examples_of(page: Path) -> list[Fence]:
+    return [fence for fence in fences(page.read_text()) if {"run", "out"} & {*fence.words} or fence.word("file")]
+
+
+def test_json_fences_are_json() -> None:
+    for page in PAGES:
+        for fence in fences(page.read_text()):
+            if fence.language == "json":
+                json.loads(fence.body)
+            for line in fence.body.splitlines() if fence.language == "jsonl" else ():
+                json.loads(line)
+
+
+def pages_with_examples(*, spark: bool) -> list[Path]:
+    pages = {page: examples_of(page) for page in PAGES}
+    return [page for page, found in pages.items() if found and any("spark" in f.words for f in found) is spark]
+
+
+@pytest.mark.parametrize("page", pages_with_examples(spark=False), ids=name_of)
+def test_examples_run(page: Path, tmp_path: Path) -> None:
+    run_examples(page, tmp_path)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("page", pages_with_examples(spark=True), ids=name_of)
+def test_examples_with_spark_run(page: Path, tmp_path: Path) -> None:
+    run_examples(page, tmp_path)
+
+
+def run_examples(page: Path, folder: Path) -> None:
+    """Run the examples of a page one after the other, as a reader would."""
+    shutil.copytree(DOCS / "examples", folder, dirs_exist_ok=True)
+    printed = ""
+    for fence in examples_of(page):
+        where = f"{name_of(page)}:{fence.line}"
+        if fence.word("file"):
+            (folder / fence.word("file")).write_text(fence.body)
+        elif "out" in fence.words:
+            assert_prints(fence.body, printed, where)
+        else:
+            printed = run_fence(fence, folder, where)
+
+
+def run_fence(fence: Fence, folder: Path, where: str) -> str:
+    command = [sys.executable, "-c", fence.body] if fence.language == "python" else ["sh", "-e", "-c", fence.body]
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "COLUMNS": "200", "LC_ALL": "C.UTF-8"}
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=SECONDS, stdin=subprocess.DEVNULL
+    )
+    assert done.returncode == int(fence.word("exit", "0")), f"{where}: {done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def assert_prints(expected: str, printed: str, where: str) -> None:
+    checker, flags = doctest.OutputChecker(), doctest.ELLIPSIS
+    expected, printed = (trimmed(text) for text in (expected, printed))
+    assert checker.check_output(expected, printed, flags), f"{where} prints:\n{printed}"
+
+
+def trimmed(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.rstrip().splitlines()) + "\n"
