@@ -126,7 +126,8 @@ class Process:
     name: str
 
     def kill(self, signal_: int) -> None:
-        if process(self.pid) == self:
+        now = process(self.pid)
+        if now and now.started == self.started:  # its parent may be another by now
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signal_)
 
@@ -168,11 +169,9 @@ class Bed:
     rng: random.Random
 
     def __post_init__(self) -> None:
-        self.source, self.target, self.catalogue = (
-            self.root / "source",
-            self.root / "target",
-            self.root / "catalogue.json",
-        )
+        self.source, self.target = self.root / "source", self.root / "target"
+        self.catalogue, self.out, self.err = (self.root / name for name in ("catalogue.json", "out", "err"))
+        self.left: list[Process] = []
 
     def write_catalogue(self, note: str) -> None:
         self.catalogue.write_text(json.dumps(catalogue(note)))
@@ -180,15 +179,15 @@ class Bed:
     def start(self) -> subprocess.Popen[bytes]:
         program = [sys.executable, "-c", "from wirebook.cli import main; main()", "land", str(self.source)]
         options = ["--catalog", str(self.catalogue), "--to", str(self.target), "--batch-size", "1", "--json"]
-        return subprocess.Popen([*program, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # noqa: S603
+        with self.out.open("wb") as out, self.err.open("wb") as err:  # no pipes: what outlives it would keep them open
+            return subprocess.Popen([*program, *options], stdout=out, stderr=err)  # noqa: S603
 
     def finish(self) -> dict[str, Any]:
         """One landing that goes through: its closing line."""
-        running = self.start()
-        out, err = running.communicate(timeout=TIMEOUT)
-        if running.returncode:
-            raise SystemExit(f"a landing failed with exit code {running.returncode}:\n{err.decode()}")
-        closing: dict[str, Any] = json.loads(out.splitlines()[-1])
+        code = self.start().wait(TIMEOUT)
+        if code:
+            raise SystemExit(f"a landing failed with exit code {code}:\n{self.err.read_text()}")
+        closing: dict[str, Any] = json.loads(self.out.read_bytes().splitlines()[-1])
         return closing
 
     def wait_for_a_task(self, running: subprocess.Popen[bytes]) -> None:
@@ -202,7 +201,7 @@ class Bed:
         running = self.start()
         self.wait_for_a_task(running)
         began = time.monotonic()
-        running.communicate(timeout=TIMEOUT)
+        running.wait(TIMEOUT)
         return time.monotonic() - began
 
     def kill(self, work_seconds: float) -> str:
@@ -219,12 +218,13 @@ class Bed:
         for each in chosen:
             each.kill(signal.SIGKILL)
         with suppress(subprocess.TimeoutExpired):
-            running.communicate(timeout=60)
+            running.wait(60)
         hung = running.poll() is None
         if self.rng.random() < 0.5 or hung:  # otherwise what is left goes on beside the next run, for a moment
             for each in family:
                 each.kill(signal.SIGKILL)
-        running.communicate()
+        self.left += family
+        running.wait()
         if hung:
             raise SystemExit(f"the landing did not end after the {kind} was killed")
         return f"{kind} ({len(chosen)} of {len(family)} processes), batches begun: {self._batches()}"
@@ -292,6 +292,8 @@ def run(root: Path, seed: int, size: int, expected: list[Rows], seconds: float) 
     closing = bed.finish()
     check(bed.rows(), expected[grown], f"seed {seed}")
     last = bed.finish()
+    for each in bed.left:
+        each.kill(signal.SIGKILL)
     assert (last["read"], last["skipped"]) == (0, expected[grown].total()), (closing, last)
     return "; ".join(said) + (f"; grew {grown} times" if grown else "")
 

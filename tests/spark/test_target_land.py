@@ -349,6 +349,15 @@ def test_one_run_at_a_time(bed: Any) -> None:
     bed.check_conserved(3)
 
 
+def test_a_fault_of_the_engine_says_where(bed: Any) -> None:
+    bed.write("a", lines(3) + b'{"t":1}\n')
+    with pytest.raises(WirebookError, match="internal-error: TypeError: .*'a' from line 1"):
+        bed.land()
+    assert not bed.rows()
+    bed.write("a", lines(3))
+    assert counts(bed.land()) == (3, 3, 0, 0)
+
+
 def test_no_such_source(bed: Any) -> None:
     with pytest.raises(WirebookError) as raised:
         bed.land(bed.source / "nothing")

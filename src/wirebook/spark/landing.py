@@ -224,7 +224,7 @@ class _Run:
             results = self._landing.runner(replace(job, marks=marks), tasks)
         faults = [Problem(code=result.fault[0], message=result.fault[1]) for result in results if result.fault]
         if faults:
-            raise WirebookError(*faults)
+            raise WirebookError(*faults) from RuntimeError("\n".join(result.trace for result in results))
         return results
 
     def _commit(self, begun: Begun, entries: list[Entry], results: list[TaskResult]) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pyarrow as pa
 
+from wirebook.problems import Problem, WirebookError
 from wirebook.spark.checks import Tasks
 from wirebook.spark.task import Job, TaskResult, run_task
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = ["SparkRunner"]
+
+MAX_SAID = 300
 
 
 class SparkRunner:
@@ -47,9 +50,20 @@ class SparkRunner:
 
     def __call__(self, job: Job, tasks: Tasks) -> list[TaskResult]:
         frame = self._spark.range(0, len(tasks), 1, len(tasks))
-        rows = frame.mapInArrow(partial(run_rows, job, tasks), "task long, result binary").collect()
+        try:
+            rows = frame.mapInArrow(partial(run_rows, job, tasks), "task long, result binary").collect()
+        except Exception as error:  # py4j's, PySpark's, or the socket's when the JVM is gone
+            raise WirebookError(_spark_failed(error)) from error
         decoded = {row["task"]: msgspec.msgpack.decode(bytes(row["result"]), type=TaskResult) for row in rows}
         return [decoded[number] for number in range(len(tasks))]
+
+
+def _spark_failed(error: Exception) -> Problem:
+    """What Spark says, without the places in its code."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    said = next((line for line in lines if "Exception: " in line), lines[0] if lines else type(error).__name__)
+    message = f"Spark stopped: {said.rpartition('Exception: ')[2][:MAX_SAID]}"
+    return Problem(code="spark-failed", message=message, hint="run it again: it goes on where it stopped")
 
 
 def run_rows(job: Job, tasks: Tasks, rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import os
 import time
+import traceback
 import uuid
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from wirebook.problems import Problem
-from wirebook.spark.chunks import Chunk, EngineFactory, Landed
+from wirebook.spark.chunks import Chunk, Engine, EngineFactory, Landed
 from wirebook.spark.formats import FORMATS, Spool, StagedFile
 from wirebook.spark.lines import DEFAULT_SIZES, Sizes
 from wirebook.spark.reading import Progress, read_unit
@@ -66,7 +67,7 @@ class UnitResult(msgspec.Struct, kw_only=True):
 class TaskResult(msgspec.Struct, kw_only=True):
     """What a task did. `read` is the engine's count of messages, `files` have the rows as they were written.
 
-    `fault` is the problem that stopped the task, as a message.
+    `fault` is the problem that stopped the task, code and message; `trace` is where, for a fault of Wirebook's own.
     """
 
     files: list[StagedFile] = []
@@ -79,6 +80,7 @@ class TaskResult(msgspec.Struct, kw_only=True):
     outcomes: dict[str, int] = {}
     reasons: dict[str, int] = {}
     fault: tuple[str, str] | None = None
+    trace: str = ""
 
 
 class Fault(Exception):
@@ -120,8 +122,8 @@ def run_task(job: Job, units: list[Unit], number: int = 0) -> TaskResult:
 
     Stops at the first unit whose file is not as planned: the driver then goes on without it.
     """
-    task = _Task(job, number)
     results: list[UnitResult] = []
+    task = _Task(job, number)
     try:
         for unit in units:
             results.append(task.land(unit))
@@ -132,6 +134,9 @@ def run_task(job: Job, units: list[Unit], number: int = 0) -> TaskResult:
         return TaskResult(fault=fault.args)
     except OSError as error:
         return TaskResult(fault=("unwritable-target", f"cannot write to '{job.staging}': {error}"))
+    except Exception as error:  # not left to Spark, which would try it again and lose where it was
+        message = f"{type(error).__name__}: {error} (while reading {task.place})"
+        return TaskResult(fault=("internal-error", message), trace=traceback.format_exc())
 
 
 class _Task:
@@ -139,17 +144,23 @@ class _Task:
 
     def __init__(self, job: Job, number: int) -> None:
         name = uuid.uuid4().hex
-        self._engine = job.factory(job.unpack(), job.options)
+        self.place = "the catalogue"
+        self._job = job
         self._sizes, self._tally, self._mark = job.sizes, _Tally(), Mark(job.marks, name)
         self._spool: Spool | None = None
         if job.staging:
             prefix = f"{job.batch:06d}-{number:04d}-{name[:8]}"
             self._spool = Spool(FORMATS[job.format], Path(job.staging, name), prefix)
 
+    @cached_property
+    def _engine(self) -> Engine:
+        return self._job.factory(self._job.unpack(), self._job.options)
+
     def land(self, unit: Unit) -> UnitResult:
         result = UnitResult(unit=unit, progress=Progress(lines=max(unit.line - 1, unit.after)))
         chunks = read_unit(unit, result.progress, self._sizes)
         while (chunk := _next(chunks, result)) is not None:
+            self.place = _place(chunk)
             landed = self._engine.land(chunk)
             _check(chunk, landed)
             self._tally.add(landed)
@@ -191,11 +202,14 @@ def _check(chunk: Chunk, landed: Landed) -> None:
     dead = landed.dead_letters.num_rows
     if landed.read == rows + dead and landed.read + landed.empty >= len(chunk):
         return
-    place = f"'{chunk.file}' from line {chunk.numbers[0] if chunk.numbers is not None else '?'}"
     counts = (
         f"{len(chunk)} records, {landed.read} messages read, {landed.empty} empty, {rows} landed, {dead} dead letters"
     )
-    raise Fault("not-conserved", f"{place}: {counts}")
+    raise Fault("not-conserved", f"{_place(chunk)}: {counts}")
+
+
+def _place(chunk: Chunk) -> str:
+    return f"'{chunk.file}' from line {chunk.numbers[0] if chunk.numbers is not None and len(chunk) else '?'}"
 
 
 class Mark:
@@ -219,8 +233,3 @@ class Mark:
         if self._path:
             with suppress(OSError), open(self._path, "w") as file:
                 file.write(f"{self._done + self._position} {self._messages}\n")
-
-
-def problem_of(fault: tuple[str, str]) -> Problem:
-    """The problem that stopped a task."""
-    return Problem(code=fault[0], message=fault[1])
