@@ -4,7 +4,7 @@ In: `parse_record` (a line of a capture file), `decode_records` (many lines), `r
 files of CloudEvents). `read_message` takes a wire record to the messages it carries, `read_record` a line at once.
 Protocol slots: `slots`. Out: `write_event`, `write_native`, `with_slots`, and `to_line` for the capture file.
 
-Spec: bindings.md; *-protocol-binding.md; json-format.md
+Spec: docs/semantics.md#cloudevents-over-each-protocol, docs/capture-format.md; *-protocol-binding.md; json-format.md
 """
 
 from wirebook.bindings.capture import Parsed, decode_records, parse_record, record_of, to_line, to_record

@@ -4,7 +4,7 @@ Rules: attribute `x` is the application property ``cloudEvents_x`` or ``cloudEve
 separator in a message); its value is the native type or the canonical string; `datacontenttype` is the property
 `content-type`. The body is a data section, or on receipt an amqp-value of a string or binary.
 
-Spec: amqp-protocol-binding.md; D31
+Spec: amqp-protocol-binding.md; docs/semantics.md D31
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The capture format: one wire record per line of JSON (bindings.md section 3).
+"""The capture format: one wire record per line of JSON (docs/capture-format.md).
 
 It is a public format: a record that is wrong is answered with the member and what was expected there. A member that the
 format does not have is reported and otherwise left alone; a member that occurs twice makes the record malformed.

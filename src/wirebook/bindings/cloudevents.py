@@ -8,7 +8,7 @@ then is malformed, an event format that is not JSON unsupported. Otherwise the b
 The reader reports and never repairs: of an attribute sent twice the first counts; in structured mode the body wins
 over headers that repeat an attribute.
 
-Spec: bindings.md section 1; *-protocol-binding.md#3
+Spec: docs/semantics.md#cloudevents-over-each-protocol; *-protocol-binding.md#3
 """
 
 from __future__ import annotations

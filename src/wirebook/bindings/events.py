@@ -1,6 +1,6 @@
 """Plain files of CloudEvents in the JSON format: no wire record around them, so no protocol slots (D28).
 
-Spec: contracts.md#messages-lines-files; json-format.md
+Spec: docs/capture-format.md#plain-cloudevents; json-format.md
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 `replaced` and `check_lines` serve the writers of all bindings with lines.
 
-Spec: http-protocol-binding.md#313-metadata-headers; nats-protocol-binding.md#312-metadata-headers; D30, D34
+Spec: http-protocol-binding.md#313-metadata-headers; nats-protocol-binding.md#312-metadata-headers;
+docs/semantics.md D30, D34
 """
 
 from __future__ import annotations

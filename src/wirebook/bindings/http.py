@@ -3,7 +3,7 @@
 Rules: attribute `x` is the header ``ce-x``, percent-encoded; `datacontenttype` is ``Content-Type`` alone, and
 ``ce-datacontenttype`` must not appear.
 
-Spec: http-protocol-binding.md; D30
+Spec: http-protocol-binding.md; docs/semantics.md D30
 """
 
 from __future__ import annotations

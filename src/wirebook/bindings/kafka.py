@@ -4,7 +4,7 @@ Rules: attribute `x` is the header ``ce_x``, its text in UTF-8 without percent-e
 ``content-type``; both names ignore case (D33). A null header sets nothing. The key is the sender's business: it makes
 no attribute.
 
-Spec: kafka-protocol-binding.md; D33
+Spec: kafka-protocol-binding.md; docs/semantics.md D33
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ property of that name is read when there is none. User properties with other nam
 Rules, 3.1.1: the payload is an event in the JSON format and nothing on the wire says so: `read` gives a native message,
 `wirebook.bindings.as_structured` the event, where the context says that it must be one.
 
-Spec: mqtt-protocol-binding.md; D32
+Spec: mqtt-protocol-binding.md; docs/semantics.md D32
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Rules: attribute `x` is the header ``ce-x``, percent-encoded as in HTTP, `dataco
 ``application/cloudevents...`` says structured. A message without headers may be structured JSON: nothing on the wire
 says so, `wirebook.bindings.as_structured` looks.
 
-Spec: nats-protocol-binding.md; D34
+Spec: nats-protocol-binding.md; docs/semantics.md D34
 """
 
 from __future__ import annotations

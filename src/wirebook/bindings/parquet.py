@@ -1,4 +1,4 @@
-"""Captures in Parquet: the members of a record as columns (bindings.md section 3).
+"""Captures in Parquet: the members of a record as columns (docs/capture-format.md).
 
 Columns in: bytes as binary; times as UTC timestamps; pairs as ``list<struct<name, value>>``; objects as JSON text. A
 column may be absent, a null is an absent member; a column that is no member of the format belongs to its writer.

@@ -1,6 +1,6 @@
 """A wire record in, the messages that it carries out.
 
-Spec: bindings.md section 1
+Spec: docs/semantics.md#cloudevents-over-each-protocol
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """One message as the matcher sees it, whatever it came over.
 
-Spec: cloudevents-spec.md#terminology (message, content modes); bindings.md section 1.
+Spec: cloudevents-spec.md#terminology (message, content modes); docs/semantics.md#cloudevents-over-each-protocol.
 """
 
 from __future__ import annotations

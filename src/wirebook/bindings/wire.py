@@ -1,6 +1,6 @@
 """Wire records: one message of one protocol, with everything that was on the wire.
 
-The classes are the objects of the capture format (bindings.md section 3): one concept for a line of a capture file and
+The classes are the objects of the capture format (docs/capture-format.md): one concept for a line of a capture file and
 for a message in Python. Headers keep order, repeats, bytes and null.
 
 Bytes: a `str` when they are valid UTF-8, otherwise a `Base64`; `None` where the protocol has a null. `bytes_of`,

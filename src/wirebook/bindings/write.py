@@ -5,7 +5,7 @@
 
 An error among the problems means that the message must not be sent.
 
-Spec: bindings.md section 1; *-protocol-binding.md#3
+Spec: docs/semantics.md#cloudevents-over-each-protocol; *-protocol-binding.md#3
 """
 
 from __future__ import annotations

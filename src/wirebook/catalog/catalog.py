@@ -3,7 +3,7 @@
     catalog = Catalog.load("orders.xreg.json")
     outcome = catalog.match(record)          # a capture record: bytes, str, dict, or a wire message
 
-Spec: message/spec.md, endpoint/spec.md; contracts (selection, outcomes).
+Spec: message/spec.md, endpoint/spec.md; docs/outcomes.md.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     normalise_document(source.value, log)
 
-Spec: design/dialects.md; core/spec.md; schema/spec.md.
+Spec: docs/catalogues.md#dialects; core/spec.md; schema/spec.md.
 """
 
 from __future__ import annotations

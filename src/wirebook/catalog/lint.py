@@ -2,7 +2,7 @@
 
     for problem in lint(load_registry("catalogue.json")): ...
 
-Spec: message/spec.md, endpoint/spec.md; design/dialects.md (lint rules to ship first).
+Spec: message/spec.md, endpoint/spec.md; docs/catalogues.md#lint.
 """
 
 from __future__ import annotations

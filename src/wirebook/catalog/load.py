@@ -5,7 +5,7 @@
 A document that parses is loaded, however many rules it breaks; one that does not is a diagnostic and the rest is
 loaded. Only when there is nothing left at all does loading fail.
 
-Spec: design/dialects.md; message-semantics D43, D47.
+Spec: docs/catalogues.md#loading; docs/semantics.md D43, D47.
 """
 
 from __future__ import annotations

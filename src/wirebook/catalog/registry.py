@@ -1,6 +1,6 @@
 """A loaded registry: its documents as one, in 1.0-rc4, with every reference followed.
 
-Spec: design/message-semantics.md; core/spec.md#registry-design.
+Spec: docs/semantics.md; core/spec.md#registry-design.
 """
 
 from __future__ import annotations

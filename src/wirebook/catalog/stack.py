@@ -3,7 +3,7 @@
 The same XID in two documents: equal after normalisation is one; different is an error that names both, and the first
 counts. A group may be spread over documents: its messages come together, its attributes must not contradict.
 
-Spec: design/dialects.md.
+Spec: docs/catalogues.md#loading.
 """
 
 from __future__ import annotations

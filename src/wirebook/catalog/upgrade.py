@@ -3,7 +3,7 @@
 Loading accepts a type that 1.0-rc4 has dropped and a Version without an ancestor; a written document of 1.0-rc4 has
 neither. Every such change is reported, and a second upgrade finds nothing to change.
 
-Spec: design/dialects.md (8.3, rows 1 and 5).
+Spec: docs/catalogues.md#upgrade.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _retyped(value: Any, pointer: str, log: Log) -> Any:
 
 
 def _with_ancestors(versions: dict[str, Any], pointer: str, log: Log) -> dict[str, Any]:
-    """Versions with their `ancestorid`: the one created before, the first being its own (8.3, step 4)."""
+    """Versions with their `ancestorid`: the one created before, the first being its own."""
     return {
         key: version if "ancestorid" in version else _with_ancestor(version, key, ancestor, child(pointer, key), log)
         for (key, version), ancestor in zip(versions.items(), _ancestors(versions), strict=True)

@@ -1,6 +1,6 @@
 """`wirebook land`: captured messages become typed tables. `wirebook show`: what is in them.
 
-Spec: contracts (`land`: the target folder); docs/decisions/0010
+Spec: docs/land.md#the-target-folder; docs/decisions/0010
 """
 
 from __future__ import annotations

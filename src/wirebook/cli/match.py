@@ -1,6 +1,6 @@
 """`wirebook match`: which definition each captured message is, and why not.
 
-Spec: contracts (`match --json`).
+Spec: docs/outcomes.md#match-as-json.
 """
 
 from __future__ import annotations

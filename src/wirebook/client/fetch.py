@@ -2,7 +2,7 @@
 
 Only the origin that the user named is ever asked: a link or a redirect to elsewhere is refused.
 
-Spec: design/dialects.md; pagination/spec.md#http-binding.
+Spec: docs/catalogues.md#loading; pagination/spec.md#http-binding.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
 A byte order mark is tolerated and reported; comments, trailing commas and text after the value are not JSON.
 
-Spec: RFC 8259; message-semantics D47.
+Spec: RFC 8259; docs/semantics.md D47.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Scalars are read as in YAML 1.2's core schema, so ``on`` and ``2024-01-01`` are 
 duplicate keys, tags other than those of the core schema, several documents, aliases that would unfold to more than
 the limits allow. ``<<`` merges, as everyone expects.
 
-Spec: https://yaml.org/spec/1.2.2/#103-core-schema; message-semantics D47.
+Spec: https://yaml.org/spec/1.2.2/#103-core-schema; docs/semantics.md D47.
 """
 
 from __future__ import annotations

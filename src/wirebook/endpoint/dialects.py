@@ -1,6 +1,6 @@
 """Dialects of endpoints: every spelling and place seen, rewritten to 1.0-rc4.
 
-Spec: design/dialects.md; endpoint/spec.md; endpoint-1.0-rc2.md.
+Spec: docs/catalogues.md#dialects; endpoint/spec.md; endpoint-1.0-rc2.md.
 """
 
 from __future__ import annotations
@@ -230,7 +230,7 @@ def _address(item: Any, protocol: str, place: Place) -> Any:
 
 
 def _kafka_address(item: Any, place: Place) -> Any:
-    """``SSL://a:9092,b:9092`` is two servers and a security protocol (dialects.md row 12)."""
+    """``SSL://a:9092,b:9092`` is two servers and a security protocol (docs/catalogues.md#dialects)."""
     entry = {"uri": item} if isinstance(item, str) else item
     name = next((name for name in KAFKA_ADDRESSES if isinstance(entry, dict) and name in entry), None)
     if name is None or (name == BOOTSTRAP and isinstance(entry[name], list)):

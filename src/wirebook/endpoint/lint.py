@@ -1,6 +1,6 @@
 """Rules for endpoints: every MUST of the text that a document can break.
 
-Spec: endpoint/spec.md; message-semantics R29-R32; dialects.md rows 8-20.
+Spec: endpoint/spec.md; docs/semantics.md R29-R32; docs/catalogues.md#dialects.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def check_usage(subject: Subject) -> Iterator[Finding]:
     elif not isinstance(given, list) or not given or any(value not in USAGES for value in given):
         message = f"'usage' has at least one of {', '.join(USAGES)}, and nothing else"
         yield Finding("bad-usage", subject.at("usage"), message, list(USAGES), given)
-    # Deviation: rc4 says MUST NOT; rc2 allows it, and a document need not say which it follows: a warning (row 14).
+    # Deviation: rc4 says MUST NOT; rc2 allows it, and a document need not say which it follows: a warning.
     elif len(set(given)) > 1 and not _may_combine(set(given), subject.protocol):
         message = f"{' and '.join(map(repr, given))} are endpoints of their own for {subject.protocol or 'a protocol'}"
         yield Finding("usage-combination", subject.at("usage"), message, "one value", given)

@@ -31,9 +31,9 @@ OPTIONS: Final[dict[str, tuple[str, ...]]] = {
     ),
     "NATS": (*COMMON, "subject", "subjectfilter", "queuegroup"),
 }  # fmt: skip
-# A plain rename would hide that these two do not mean quite the same (dialects.md row 16).
+# A plain rename would hide that these two do not mean quite the same (docs/catalogues.md#dialects).
 CHANGED: Final[dict[str, dict[str, str]]] = {"MQTT/5.0": {"cleansession": "cleanstart"}}
-# What a subscriber listens to, where the text before 1.0-rc3 had one name for both directions (row 17).
+# What a subscriber listens to, where the text before 1.0-rc3 had one name for both directions.
 FILTERS: Final[dict[str, tuple[str, str]]] = {
     "MQTT/3.1.1": ("topic", "topicfilter"),
     "MQTT/5.0": ("topic", "topicfilter"),

@@ -1,6 +1,6 @@
 """Which definitions an endpoint has: its own messages, and those of every message group it names.
 
-Spec: endpoint/spec.md#messagegroups; message-semantics R29, D43, D50.
+Spec: endpoint/spec.md#messagegroups; docs/semantics.md R29, D43, D50.
 """
 
 from __future__ import annotations

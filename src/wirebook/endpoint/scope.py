@@ -1,6 +1,6 @@
 """What an endpoint allows: its candidates, its content mode, and the placeholders of its own options.
 
-Spec: endpoint/spec.md#protocoloptions, #envelopeoptions; message-semantics D19, D25, D50, R29-R32.
+Spec: endpoint/spec.md#protocoloptions, #envelopeoptions; docs/semantics.md D19, D25, D50, R29-R32.
 """
 
 from __future__ import annotations

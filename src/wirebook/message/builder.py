@@ -2,7 +2,7 @@
 
 The same constraints that match a message fill one in. Everything that is wrong is listed at once.
 
-Spec: message/spec.md#value, #message-definitions (a message definition is a template); message-semantics D4, D12, D13,
+Spec: message/spec.md#value, #message-definitions (a message definition is a template); docs/semantics.md D4, D12, D13,
 D21-D25.
 """
 

@@ -3,7 +3,7 @@
 A definition becomes constraints on slots. Envelope and protocol constraints are conjunctive, but a protocol
 constraint replaces the envelope's on the same wire slot (D24).
 
-Spec: message/spec.md#property-definitions; message-semantics D1-D34.
+Spec: message/spec.md#property-definitions; docs/semantics.md D1-D34.
 """
 
 from __future__ import annotations

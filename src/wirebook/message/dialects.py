@@ -3,7 +3,7 @@
 Each repair is a problem of its own; nothing changes silently. The same function reads a message and each of its
 Versions, in a group and in an endpoint.
 
-Spec: design/dialects.md; message/spec.md#message-definition-registry-model.
+Spec: docs/catalogues.md#dialects; message/spec.md#message-definition-registry-model.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def _normalise_version_identity(entity: Entity, key: str) -> None:
 
 
 def _place_uri(entity: Entity) -> None:
-    """The texts' own picture of a borrowed message says ``uri``; what works is `xref` (dialects.md row 33)."""
+    """The texts' own picture of a borrowed message says ``uri``; what works is `xref` (docs/catalogues.md#dialects)."""
     value = entity.values.get("uri")
     if isinstance(value, str) and "/messages/" in names.canonical_reference(value):
         entity.rename("uri", "xref")

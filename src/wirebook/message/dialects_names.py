@@ -1,6 +1,6 @@
 """The names that documents have used, and the one name each has here: tables, and the functions that look them up.
 
-Spec: design/dialects.md (first table, 8.1, 8.2, 9); message/spec.md; message-0.5-wip.md.
+Spec: docs/catalogues.md#dialects; message/spec.md; message-0.5-wip.md.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ One table row for each protocol says which names it has and which shape each has
 `lists` are arrays of ``{name, value, ...}``, `maps` are maps of such, `sections` are maps of property definitions,
 and the members of `lifted` belong one level up.
 
-Spec: message/spec.md#message-protocols; dialects.md rows 23-28; message-semantics D29-D34.
+Spec: message/spec.md#message-protocols; docs/catalogues.md#dialects; docs/semantics.md D29-D34.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 One function for one part of the text; each yields what it finds. Rules about what a definition says itself look at
 its own attributes, rules about what it comes to at the effective ones.
 
-Spec: message/spec.md; design/dialects.md (lint rules); message-semantics R1-R27.
+Spec: message/spec.md; docs/catalogues.md#lint; docs/semantics.md R1-R27.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Rules for property definitions: their types, their values, the placeholders in these.
 
-Spec: message/spec.md#property-definitions; message-semantics R5-R8, D3, D9, D11, D15, V16, V29, V33.
+Spec: message/spec.md#property-definitions; docs/semantics.md R5-R8, D3, D9, D11, D15;
+tests/vectors/matching 16, 29, 33.
 """
 
 from __future__ import annotations

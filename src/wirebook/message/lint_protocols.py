@@ -1,6 +1,6 @@
 """Rules for the protocol options of messages: what they may be called, and what they may hold.
 
-Spec: message/spec.md#message-protocols; message-semantics R21-R25, D7, D32, D33.
+Spec: message/spec.md#message-protocols; docs/semantics.md R21-R25, D7, D32, D33.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 `match_metadata` looks at envelope and protocol, never at the payload: the order is metadata, rank, payload
 (`message.selection`).
 
-Spec: message/spec.md#message-definition-matching; message-semantics D1, D5, D14, D17-D20, D24-D34, D48.
+Spec: message/spec.md#message-definition-matching; docs/semantics.md D1, D5, D14, D17-D20, D24-D34, D48.
 """
 
 from __future__ import annotations

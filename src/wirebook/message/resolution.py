@@ -3,7 +3,7 @@
 First `meta.xref` (one step, never further), then `basemessage` (to the end of the chain, then merged back), then the
 container's `envelope` and `protocol` where nothing else gives one.
 
-Spec: message/spec.md#basemessage, core/spec.md#cross-referencing-resources; message-semantics R27, R28, D36-D43, D46.
+Spec: message/spec.md#basemessage, core/spec.md#cross-referencing-resources; docs/semantics.md R27, R28, D36-D43, D46.
 """
 
 from __future__ import annotations

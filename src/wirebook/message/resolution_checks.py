@@ -1,6 +1,6 @@
 """What makes a definition or an alias wrong once references are followed.
 
-Spec: message/spec.md#envelope, #message-protocols; core/spec.md#cross-referencing-resources; message-semantics R4,
+Spec: message/spec.md#envelope, #message-protocols; core/spec.md#cross-referencing-resources; docs/semantics.md R4,
 D27, D30, D33, D41.
 """
 

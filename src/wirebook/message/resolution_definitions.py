@@ -1,6 +1,6 @@
 """The messages of a document as they are written: each with the attributes of its default Version.
 
-Spec: core/spec.md#default-version; message-semantics D46.
+Spec: core/spec.md#default-version; docs/semantics.md D46.
 """
 
 from __future__ import annotations

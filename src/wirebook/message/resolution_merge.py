@@ -1,6 +1,6 @@
 """Merging a definition over its base: what is inherited, and how two values of one attribute become one.
 
-Spec: message/spec.md#basemessage; message-semantics R27, D36-D39.
+Spec: message/spec.md#basemessage; docs/semantics.md R27, D36-D39.
 """
 
 from __future__ import annotations

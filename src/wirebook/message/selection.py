@@ -1,6 +1,6 @@
 """From a message to its outcome: candidates, metadata, rank, payload.
 
-Spec: message/spec.md#message-definition-matching (R33); message-semantics D25-D27, D40, D48-D50.
+Spec: message/spec.md#message-definition-matching (R33); docs/semantics.md D25-D27, D40, D48-D50.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class Near:
 class Outcome:
     """What a message is.
 
-    Shape: `outcome` is a word of the table in contracts (``matched``, ``unexpected`` ...); `definition` the XID, None
-    unless exactly one was chosen; `bindings` placeholder to text; `reading` the decoded payload where there is a
+    Shape: `outcome` is a word of the table in docs/outcomes.md (``matched``, ``unexpected`` ...); `definition` the XID,
+    None unless exactly one was chosen; `bindings` placeholder to text; `reading` the decoded payload where there is a
     schema; `near` at most three, best first.
     """
 

@@ -3,7 +3,7 @@
 A slot has a section (``envelope``, ``headers``, ``application-properties``; ``""`` for the bare ones) and a name.
 The order of the tables is the fixed slot order, in which problems are listed and bindings chosen.
 
-Spec: message/spec.md#message-protocols, #cloudevents10; message-semantics D6, D7, D17, D20, D28.
+Spec: message/spec.md#message-protocols, #cloudevents10; docs/semantics.md D6, D7, D17, D20, D28.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ a scan with `str.find`, never a regular expression: linear in the text whatever 
     template    = *( literal / placeholder )
     placeholder = "{" 1*( ALPHA / DIGIT / "_" ) "}"        ; any other brace group is literal (D15)
 
-Spec: message/spec.md#value; message-semantics D15-D21.
+Spec: message/spec.md#value; docs/semantics.md D15-D21.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Every type has one canonical form (D5): integers compare as numbers, timestamps 
 else by code points. A text on the wire must be the canonical string of its type; a native value (structured JSON,
 AMQP) must be the right kind or that canonical string.
 
-Spec: message/spec.md#property-definitions; cloudevents-spec.md#type-system; message-semantics D5-D11.
+Spec: message/spec.md#property-definitions; cloudevents-spec.md#type-system; docs/semantics.md D5-D11.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a definition sees of a message: the value of each slot, read once.
 
-Spec: message-semantics D12 (absent content type of structured JSON), D24, D27, D30-D34.
+Spec: docs/semantics.md D12 (absent content type of structured JSON), D24, D27, D30-D34.
 """
 
 from __future__ import annotations

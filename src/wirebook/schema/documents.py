@@ -1,6 +1,6 @@
 """The schema documents of a catalogue, and the references that lead to them.
 
-Spec: schema/spec.md#42-schema-resources; D45 (suffixes), D46 (the default Version).
+Spec: schema/spec.md#42-schema-resources; docs/semantics.md D45 (suffixes), D46 (the default Version).
 """
 
 from __future__ import annotations

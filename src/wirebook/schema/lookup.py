@@ -1,6 +1,7 @@
 """A message's payload schema: found in the catalogue, compiled once.
 
-Spec: message/spec.md (`dataschemaformat`, `dataschema`, `dataschemauri`, `dataschemaxid`); D43, D45, D46.
+Spec: message/spec.md (`dataschemaformat`, `dataschema`, `dataschemauri`, `dataschemaxid`);
+docs/semantics.md D43, D45, D46.
 """
 
 from __future__ import annotations

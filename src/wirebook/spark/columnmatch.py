@@ -4,7 +4,7 @@ The column engine says `settled` only where it is certain to say what `message.m
 again by the reference. Candidates come from the same index; the (row, candidate) pairs of a pattern are held against
 its checks all at once.
 
-Spec: message/spec.md#message-definition-matching; message-semantics D17-D20, D48.
+Spec: message/spec.md#message-definition-matching; docs/semantics.md D17-D20, D48.
 """
 
 from __future__ import annotations

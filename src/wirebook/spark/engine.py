@@ -4,7 +4,7 @@ Two ways to one meaning. Columns settle what is plain: whole batches are taken a
 once, and no Python runs for a single message. Whatever a column check is not certain of goes to the reference
 (`catalog`, `spark.rows`), message by message.
 
-Spec: contracts (one meaning for both engines; `land`).
+Spec: docs/semantics.md#one-meaning-two-engines, docs/land.md.
 """
 
 from __future__ import annotations

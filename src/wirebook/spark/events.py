@@ -3,7 +3,7 @@
 A body with a member that is not known here, or that occurs twice, or whose data is not JSON text, makes its row
 doubtful: the reference reads it.
 
-Spec: cloudevents json-format.md; bindings section 1 (structured mode).
+Spec: cloudevents json-format.md; docs/semantics.md#cloudevents-over-each-protocol.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 What the bindings do for one message (`wirebook.bindings`), these do for a whole batch, and only for messages without
 surprises: a row about which a column cannot be sure is `doubtful`, and the reference reads it again.
 
-Spec: bindings of CloudEvents (spec/cloudevents); message-semantics D24-D34.
+Spec: docs/semantics.md#cloudevents-over-each-protocol; docs/semantics.md D24-D34.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A first value with `protocol` is a capture; one with `specversion`, or an array, is CloudEvents: one value, or
 one per line.
 
-Spec: contracts (Messages, lines, files); bindings section 3
+Spec: docs/land.md#messages-lines-files; docs/capture-format.md
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The driver sees file names and counts, never a message.
 
-Spec: pipeline (What must hold); contracts (`land`: the target folder); docs/decisions/0010, 0013
+Spec: docs/land.md#what-is-promised; docs/land.md#the-target-folder; docs/decisions/0010, 0013
 """
 
 from __future__ import annotations

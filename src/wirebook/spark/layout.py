@@ -3,7 +3,7 @@
 Names depend on the XID alone, so that a catalogue may grow without renaming a table. Columns: provenance ``_...``,
 envelope ``ce_...``, placeholders ``ctx_...``, then the payload's fields by their names.
 
-Spec: contracts (`land`: the target folder); docs/types.md for the payload's types.
+Spec: docs/land.md#the-target-folder; docs/types.md for the payload's types.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 `decide` is pure; its table of vectors is tests/vectors/land/decide.json.
 
-Spec: contracts (Messages, lines, files)
+Spec: docs/land.md#messages-lines-files
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A line ends at LF; a CR before it is dropped; a lone CR ends nothing. Blank lines count and are no records.
 
-Spec: contracts (Messages, lines, files)
+Spec: docs/land.md#messages-lines-files
 """
 
 from __future__ import annotations

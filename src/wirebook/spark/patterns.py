@@ -4,7 +4,7 @@ A catalogue repeats itself: a thousand definitions are a dozen patterns with a t
 is left of a definition when its texts and placeholder names are taken out; its texts become columns, one row for each
 definition, and so a message's own definition is a gather away. Matching then costs by patterns, not by definitions.
 
-Spec: docs/decisions/0004; message-semantics D15-D20, D48.
+Spec: docs/decisions/0004; docs/semantics.md D15-D20, D48.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 What cannot be read is said in one chunk with a problem, at the first lost line; what can be read comes before it.
 
-Spec: contracts (Messages, lines, files); docs/decisions/0011, 0012
+Spec: docs/land.md#messages-lines-files; docs/decisions/0011, 0012
 """
 
 from __future__ import annotations

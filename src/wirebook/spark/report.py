@@ -1,6 +1,6 @@
 """The report of a run: what was read, what became of it, and the closing line.
 
-Spec: contracts (`--json` ends with)
+Spec: docs/land.md#the-closing-line
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
 """Rows of tables and of dead letters, one message at a time: the reference that the column engine is held to.
 
-Spec: contracts (`land`: the target folder).
+Spec: docs/land.md#the-target-folder.
 """
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -86,7 +88,7 @@ def _payload_bytes(received: Received) -> bytes | None:
     payload = received.payload
     if payload is None:
         return None
-    return payload.raw if payload.raw is not None else orjson.dumps(payload.value)
+    return payload.raw if payload.raw is not None else json_text(payload.value).encode()
 
 
 def attribute_values(columns: Iterable[Column], attributes: Mapping[str, Any]) -> dict[str, Any]:
@@ -168,7 +170,14 @@ def _text(value: Any) -> str | None:
 
 def json_text(value: Any) -> str:
     """Any value as JSON text; bytes as ``{"base64": ...}``, what JSON cannot say as its text."""
-    return orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+    try:
+        return orjson.dumps(value, default=_as_json, option=orjson.OPT_NON_STR_KEYS).decode()
+    except TypeError:  # integers beyond 64 bits, lone surrogates
+        return well_formed(json.dumps(value, default=_as_json, ensure_ascii=False, separators=(",", ":")))
+
+
+def _as_json(value: Any) -> Any:
+    return {"base64": base64.b64encode(value).decode()} if isinstance(value, bytes) else str(value)
 
 
 def well_formed(text: str) -> str:

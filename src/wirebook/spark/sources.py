@@ -2,7 +2,7 @@
 
 Identity of a file is its name: the path below the source folder, or the bare name when the source is a file.
 
-Spec: contracts (Messages, lines, files)
+Spec: docs/land.md#messages-lines-files
 """
 
 from __future__ import annotations

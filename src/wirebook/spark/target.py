@@ -12,7 +12,7 @@ are *staged*, *committed* (its manifest is there: the one moment that decides), 
     DIR/_wirebook/batches/<n>.json           the manifest of a committed batch
     DIR/_wirebook/staging/<n>/               files of a batch that is not finished
 
-Spec: contracts (`land`: the target folder); docs/decisions/0013
+Spec: docs/land.md#the-target-folder; docs/decisions/0013
 """
 
 from __future__ import annotations
