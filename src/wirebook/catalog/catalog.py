@@ -49,8 +49,10 @@ class Catalog:
     def load(cls, *sources: Source, options: MatchOptions = DEFAULT_OPTIONS) -> Catalog:
         """A catalogue from files (JSON, YAML), folders, documents as dicts, or xRegistry URLs, stacked in this order.
 
-        Raises: WirebookError when a source cannot be read at all (``unreadable-file``, ``syntax-error`` ...). Whatever
-        rules a document breaks, it is loaded: see `registry.diagnostics`.
+        Whatever rules a document breaks, it is loaded (`diagnostics` says which), and one that cannot be read does not
+        stop the others (`registry.unread`).
+
+        Raises: WirebookError when nothing could be read (``unreadable-file``, ``syntax-error`` ...).
         """
         paths = (os.fspath(each) if isinstance(each, PathLike) else each for each in sources)
         return cls(load_registry(*paths), options)

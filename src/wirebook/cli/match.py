@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wirebook.cli.output import print_json, print_note, print_table
+from wirebook.cli.output import print_json, print_note, print_problems, print_table
 
 if TYPE_CHECKING:
     from wirebook.message.selection import Outcome
@@ -38,6 +38,7 @@ def match(
     from wirebook.spark.outcomes import outcomes_in  # noqa: PLC0415
 
     loaded = Catalog.load(*catalog)
+    print_problems(loaded.registry.unread)
     counts: Counter[str] = Counter()
     with _source(capture) as path:
         rows: list[tuple[Any, ...]] = []
