@@ -1,0 +1,267 @@
+"""One meaning for both engines: what the column reader settles is what the reference reads, row by row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.schema.payloads import broken, damaged, find_texts, structure_payload, text
+from wirebook.schema import REST, CompiledSchema, Payload, SchemaIndex, compile_schema, parse_format
+
+PROPERTY = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def check(schema: CompiledSchema, rows: list[bytes | None]) -> tuple[int, int]:
+    """How many rows are valid, and how many of them are settled; each settled one as `read` has it."""
+    whole = pa.array([b"not one of them", *rows], pa.binary())
+    column = schema.read_column(whole[1:])  # a slice: offsets do not begin at 0
+    valid = 0
+    assert set(column.columns) == {field.name for field in schema.fields} | {REST}
+    for index, raw in enumerate(rows):
+        reading = None if raw is None else schema.read(Payload(raw))
+        valid += reading is not None and reading.outcome is None
+        if not column.settled[index]:
+            assert not any(each[index].is_valid for each in column.columns.values())
+            continue
+        assert reading is not None, raw
+        assert reading.row is not None, (raw, reading.problems)
+        assert reading.row[REST] is None, raw
+        for field in schema.fields:
+            expected = pa.array([reading.row[field.name]], field.arrow_type)
+            actual = column.columns[field.name][index : index + 1]
+            assert actual.equals(expected) or repr(actual.to_pylist()) == repr(expected.to_pylist()), (field.name, raw)
+    return valid, int(column.settled.sum())
+
+
+def rows_of(make: Callable[[], Any], random: Random, count: int = 40) -> Iterator[bytes | None]:
+    """Payloads of every kind: good ones, invalid ones, damaged ones, none."""
+    for _ in range(count):
+        value, chance = make(), random.random()
+        if chance < 0.02:
+            yield None
+        elif chance < 0.6:
+            yield text(value, random)
+        elif chance < 0.85:
+            yield text(broken(value, random), random)
+        else:
+            yield damaged(text(value, random), random)
+
+
+@pytest.fixture(scope="session")
+def structures(shared: Path) -> list[tuple[dict[str, Any], CompiledSchema]]:
+    """Every JSON Structure document of the production catalogues, compiled."""
+    found = []
+    for file in sorted((shared / "corpus/production").glob("*.json")):
+        documents = SchemaIndex(json.loads(file.read_text())).documents.by_xid.values()
+        found += [each.content for each in documents if parse_format(each.format or "").family == "JsonStructure"]
+    for document in found:
+        find_texts(document)
+    return [(document, compile_schema("JsonStructure", document)) for document in found]
+
+
+@PROPERTY
+@given(st.randoms(use_true_random=False))
+def test_json_structure(structures: list[tuple[dict[str, Any], CompiledSchema]], random: Random) -> None:
+    document, schema = random.choice(structures)
+    check(schema, list(rows_of(lambda: structure_payload(document, random), random)))
+
+
+def test_json_structure_settles_what_is_plain(structures: list[tuple[dict[str, Any], CompiledSchema]]) -> None:
+    """Nearly all valid messages of the production catalogues take the fast path."""
+    random, valid, settled = Random(1), 0, 0
+    for document, schema in structures:
+        rows = [text(structure_payload(document, random), random) for _ in range(10)]
+        counts = check(schema, rows)
+        valid, settled = valid + counts[0], settled + counts[1]
+    assert valid > 1000
+    assert settled / valid > 0.6  # the samples have nanoseconds and numbers beyond 2**53, on purpose
+
+
+@pytest.fixture(scope="session")
+def events(shared: Path) -> list[tuple[Any, CompiledSchema]]:
+    """Every conformance example of CDEvents, with its schema: references between files, closed objects, unions."""
+    schemas = [json.loads(file.read_text()) for file in sorted((shared / "corpus/cdevents/schemas").rglob("*.json"))]
+    by_id = {schema["$id"]: schema for schema in schemas if "$id" in schema}
+    by_type = {_type_of(schema): schema for schema in schemas if _type_of(schema)}
+    examples = [
+        json.loads(file.read_text()) for file in sorted((shared / "corpus/cdevents/conformance").glob("*.json"))
+    ]
+    pairs = [(each, by_type[each["context"]["type"]]) for each in examples if each["context"]["type"] in by_type]
+    return [(each, compile_schema("JsonSchema", schema, resolve=by_id.get)) for each, schema in pairs]
+
+
+def _type_of(schema: dict[str, Any]) -> Any:
+    context = schema.get("properties", {}).get("context", {}).get("properties", {})
+    return (context.get("type", {}).get("enum") or [None])[0]
+
+
+def test_cdevents_examples_are_valid_and_settled(events: list[tuple[Any, CompiledSchema]]) -> None:
+    assert len(events) > 20
+    for example, schema in events:
+        assert check(schema, [json.dumps(example).encode()]) == (1, 1), example["context"]["type"]
+
+
+@PROPERTY
+@given(st.randoms(use_true_random=False))
+def test_json_schema(events: list[tuple[Any, CompiledSchema]], random: Random) -> None:
+    example, schema = random.choice(events)
+    check(schema, list(rows_of(lambda: example, random)))
+
+
+NESTED = {
+    "type": "object",
+    "properties": {
+        "i": {"type": "integer"},
+        "n": {"type": ["number", "null"]},
+        "t": {"type": "string", "format": "date-time"},
+        "any": {},
+        "list": {"type": "array", "items": {"type": "object", "properties": {"x": {"type": "integer"}, "y": {}}}},
+        "map": {"type": "object", "additionalProperties": {"oneOf": [{"type": "integer"}, {"type": "string"}]}},
+    },
+}
+numbers = (
+    st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([2**53, 2.0**63, 1e19, -0.0])
+)
+anything = st.recursive(
+    st.none() | st.booleans() | numbers | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=6,
+)
+instants = st.datetimes().map(lambda moment: moment.isoformat() + "Z")
+items = st.fixed_dictionaries({}, optional={"x": numbers, "y": anything, "z": anything})
+plain_members = {
+    "i": numbers,
+    "n": numbers | st.none(),
+    "more": anything,
+}
+nested = st.fixed_dictionaries(
+    {},
+    optional={
+        **plain_members,
+        "t": instants | st.text(),
+        "any": anything,
+        "list": st.lists(items | anything, max_size=3),
+        "map": st.dictionaries(st.text(), st.integers() | st.text()),
+    },
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(nested, min_size=1, max_size=8))
+def test_json_of_any_kind(values: list[Any]) -> None:
+    """Open objects, untyped members, numbers at the edges of what columns hold."""
+    schema = compile_schema("JsonSchema/draft/2020-12", NESTED)
+    check(schema, [json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass") for value in values])
+
+
+def merged(cell: Any, rest: Any) -> Any:
+    """The payload again: `_rest` laid over the columns (docs/types.md)."""
+    if isinstance(rest, dict) and (cell is None or isinstance(cell, dict)):
+        cell = cell or {}
+        return {name: merged(cell.get(name), rest[name]) if name in rest else cell[name] for name in {**cell, **rest}}
+    if isinstance(rest, list) and isinstance(cell, list):
+        return [each if left is None else merged(each, left) for each, left in zip(cell, rest, strict=True)]
+    return rest
+
+
+def without_nulls(value: Any) -> Any:
+    """Members that are null are as good as absent, in columns."""
+    if isinstance(value, dict):
+        return {name: without_nulls(each) for name, each in value.items() if each is not None}
+    return [without_nulls(each) for each in value] if isinstance(value, list) else value
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.fixed_dictionaries({}, optional={**plain_members, "list": st.lists(items, max_size=3)}))
+def test_nothing_is_lost(value: dict[str, Any]) -> None:
+    """Columns and `_rest` together are the payload. (JSON text and timestamps are left to the vectors.)"""
+    plain = json.loads(json.dumps(NESTED))
+    del plain["properties"]["list"]["items"]["properties"]["y"]
+    del plain["properties"]["map"]
+    schema = compile_schema("JsonSchema/draft/2020-12", plain)
+    reading = schema.read(Payload(None, value))
+    if reading.row is None:
+        return
+    rest = reading.row.pop(REST)
+    whole = merged(reading.row, json.loads(rest)) if rest else reading.row
+    assert without_nulls(whole) == without_nulls(value)
+
+
+AVRO = {
+    "type": "record",
+    "name": "R",
+    "fields": [
+        {"name": "s", "type": "string"},
+        {"name": "n", "type": ["null", "long"]},
+        {"name": "u", "type": ["null", "int", "string"]},
+        {"name": "l", "type": {"type": "array", "items": ["null", {"type": "map", "values": "double"}]}},
+        {"name": "d", "type": {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}},
+        {"name": "t", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+    ],
+}
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.binary(max_size=40), min_size=1, max_size=20))
+def test_avro_from_any_bytes(rows: list[bytes]) -> None:
+    check(compile_schema("Avro", AVRO), list(rows))
+
+
+@pytest.mark.parametrize("count", [0, 1, 5000])
+def test_columns_of_any_length(count: int) -> None:
+    """Empty, short, and longer than one batch."""
+    schema = compile_schema("JsonSchema", {"type": "object", "properties": {"a": {"type": "integer"}}})
+    column = schema.read_column(pa.array([b'{"a":%d}' % index for index in range(count)], pa.binary()))
+    assert column.columns["a"].to_pylist() == list(range(count))
+    assert column.settled.tolist() == [True] * count
+    avro = compile_schema("Avro", "int").read_column(pa.array([b"\x02"] * count, pa.binary()))
+    assert avro.columns["value"].to_pylist() == [1] * count
+
+
+INTRUDERS = [
+    b'{"a":1},{"a":2}',
+    b'{"a":1}{"a":2}',
+    b'{"a":1}\n{"a":2}',
+    b'{"a":[{}',
+    b"{}]}",
+    b'{"a":"}',
+    b'{"}',
+    b'{"a":1',
+    b"}",
+    b'{"a":{"b":1}',
+    b"{}}",
+    b"[]",
+    b"[1",
+    b'{"a":"\n"}',
+    b"{} {}",
+    b"\x00{}",
+    b"",
+    b" ",
+    b"null",
+    b'{"a":1e999}',
+    b'{"a":"\xff"}',
+    b'{"a":"\\ud800"}',
+    b'{"a":' + b"[" * 300 + b"]" * 300 + b"}",
+    b'{"a":' + b"[" * 5000 + b"]" * 5000 + b"}",
+]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.sampled_from([*INTRUDERS, b'{"a":7}', b'{"a":[8]}', b' {"a":9} ']), min_size=1, max_size=12))
+def test_no_payload_moves_its_neighbours(rows: list[bytes]) -> None:
+    """Payloads are decoded as one stream; none may end another's text or add a value of its own."""
+    schema = compile_schema("JsonSchema", {"type": "object", "properties": {"a": {}}})
+    check(schema, list(rows))
+    settled = schema.read_column(pa.array(rows, pa.binary())).settled
+    good = {b'{"a":7}', b'{"a":[8]}', b' {"a":9} '}
+    assert [bool(each) for each, raw in zip(settled, rows, strict=True) if raw in good] == [True] * sum(
+        raw in good for raw in rows
+    )
