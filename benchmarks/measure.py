@@ -1,0 +1,148 @@
+"""What a piece of work costs: CPU seconds of this process and everything below it, and memory while it runs.
+
+CPU is user and system time of the driver, the JVM and the Python workers, with the children that are gone already
+(`/proc/PID/stat` keeps the time of those that were waited for). Linux only.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+TICK = os.sysconf("SC_CLK_TCK")
+PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+class _Process(NamedTuple):
+    parent: int
+    command: str
+    ticks: int
+    memory: int
+
+
+def _processes() -> dict[int, _Process]:
+    found = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            with suppress(OSError, ValueError, IndexError):
+                found[int(entry)] = _read(entry)
+    return found
+
+
+def _read(pid: str) -> _Process:
+    head, _, tail = Path(f"/proc/{pid}/stat").read_text().rpartition(")")
+    values = tail.split()  # from the third: state, ppid, ...; utime is the 14th of all, rss the 24th
+    return _Process(int(values[1]), head.partition("(")[2], sum(map(int, values[11:15])), int(values[21]) * PAGE)
+
+
+def family() -> dict[int, _Process]:
+    """This process and all below it."""
+    everything = _processes()
+    members = {os.getpid()}
+    while grown := {pid for pid, each in everything.items() if each.parent in members} - members:
+        members |= grown
+    return {pid: everything[pid] for pid in members if pid in everything}
+
+
+def cpu_seconds() -> float:
+    return sum(process.ticks for process in family().values()) / TICK
+
+
+class Sample(NamedTuple):
+    """One run: CPU and wall seconds, and what the work gave back."""
+
+    cpu: float
+    wall: float
+    result: Any = None
+
+
+@dataclass
+class Runs:
+    """Several runs of one piece of work on `messages` messages."""
+
+    label: str
+    messages: int
+    samples: list[Sample] = field(default_factory=list)
+    first: Sample | None = None
+
+    @property
+    def best(self) -> float:
+        """Microseconds of CPU a message, in the best run."""
+        return min(sample.cpu for sample in self.samples) * 1e6 / self.messages
+
+    @property
+    def middle(self) -> float:
+        return median(sample.cpu for sample in self.samples) * 1e6 / self.messages
+
+    @property
+    def wall(self) -> float:
+        """Wall seconds of the best run."""
+        return min(sample.wall for sample in self.samples)
+
+
+def measured(work: Callable[[], Any]) -> Sample:
+    cpu, wall = cpu_seconds(), time.perf_counter()
+    result = work()
+    return Sample(cpu_seconds() - cpu, time.perf_counter() - wall, result)
+
+
+def in_turn(works: dict[str, Callable[[], Any]], messages: int, repeats: int) -> dict[str, Runs]:
+    """Each piece of work once to warm up, then all of them in turn, so that a slow minute hits all alike."""
+    runs = {label: Runs(label, messages, first=measured(work)) for label, work in works.items()}
+    for _ in range(repeats):
+        for label, work in works.items():
+            runs[label].samples.append(measured(work))
+    return runs
+
+
+# -- memory ---------------------------------------------------------------------------------------------------------
+
+ROLES = ("driver", "java", "workers")
+
+
+def _role(pid: int, process: _Process) -> str:
+    if pid == os.getpid():
+        return "driver"
+    return "java" if process.command == "java" else "workers"
+
+
+def memory_now() -> dict[str, int]:
+    """Bytes in memory by role; pages that workers share count once (PSS), where the kernel tells."""
+    total = dict.fromkeys(ROLES, 0)
+    for pid, process in family().items():
+        total[_role(pid, process)] += _proportional(pid) or process.memory
+    return total
+
+
+def _proportional(pid: int) -> int:
+    with suppress(OSError, ValueError):
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) * 1024
+    return 0
+
+
+@contextmanager
+def peak_memory(every: float = 0.25) -> Iterator[dict[str, int]]:
+    """The most memory of each role while the block runs, in the dictionary that it gives."""
+    peak, done = dict.fromkeys(ROLES, 0), threading.Event()
+
+    def watch() -> None:
+        while not done.wait(every):
+            for role, size in memory_now().items():
+                peak[role] = max(peak[role], size)
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield peak
+    finally:
+        done.set()
+        thread.join()

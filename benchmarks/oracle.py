@@ -1,0 +1,97 @@
+"""Whether a landing is right: every message is there once, and one in a hundred is what was made.
+
+A run that is not is void: its figures are not printed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import traffic
+from traffic import Day, Message
+
+from wirebook.spark.report import Report
+from wirebook.spark.show import TableSummary, tables_in
+
+EVERY = 100
+MANY = 1_000  # tables, of which so many are looked into
+
+
+class Void(Exception):
+    """A run whose result is wrong."""
+
+
+def check(day: Day, form: str, to: Path, report: Report) -> None:
+    """Raises: Void"""
+    _check_counts(day, to, report)
+    tables = tables_in(to)
+    chosen = [table for place, table in enumerate(tables) if len(tables) <= MANY or place % (len(tables) // 100) == 0]
+    with ThreadPoolExecutor(4) as pool:
+        seen = sum(pool.map(lambda table: _check_table(day, form, table), chosen))
+    if not seen and day.count > 100 * EVERY:
+        raise Void("no message was looked at")
+
+
+def _check_counts(day: Day, to: Path, report: Report) -> None:
+    truth = Counter(message.definition for message in day.messages()) if day.count <= 200_000 else None
+    rows = {table.definition: table.rows for table in tables_in(to)}
+    if report.read != day.count or sum(rows.values()) != day.count:
+        raise Void(f"{day.count} messages, {report.read} read, {sum(rows.values())} rows")
+    if truth is None:
+        return
+    wanted = {None if number is None else traffic.xid(number): count for number, count in truth.items()}
+    if wanted != {definition: count for definition, count in rows.items() if count}:
+        raise Void("the rows of the tables differ from the messages of their definitions")
+
+
+def _check_table(day: Day, form: str, table: TableSummary) -> int:
+    """Looks at the rows of one table that stand for every hundredth message; how many these are."""
+    seen = 0
+    for file in table.files:
+        rows = pq.read_table(file, partitioning=None)
+        numbers = _numbers(rows, day.count)
+        places = np.flatnonzero(numbers % EVERY == 0)
+        for number, row in zip(numbers[places].tolist(), rows.take(pa.array(places)).to_pylist(), strict=True):
+            _check_row(day.message(number), form, table, row)
+        seen += len(places)
+    return seen
+
+
+def _numbers(rows: pa.Table, count: int) -> npt.NDArray[np.int64]:
+    """The number of the message in each row, from its file and line."""
+    share = -(-count // traffic.FILES)
+    file = pc.cast(pc.utf8_slice_codeunits(rows["_file"], 5, 6), pa.int64())
+    return file.to_numpy() * share + rows["_line"].to_numpy() - 1
+
+
+def _check_row(message: Message, form: str, table: TableSummary, row: dict[str, Any]) -> None:
+    wanted = None if message.definition is None else traffic.xid(message.definition)
+    if table.definition != wanted:
+        raise Void(f"message {message.number} is in {table.name}, and is of {wanted}")
+    if wanted is None:
+        _check_dead_letter(message, form, row)
+        return
+    data = orjson.loads(message.payload)
+    data["at"] = datetime.fromisoformat(data["at"])
+    names = ("plant", "cell", "unit") if traffic.is_event(message.shape) else ("plant", "line")
+    expected = data | {f"ctx_{name}": message.values[name] for name in names}
+    found = {name: row.get(name) for name in expected}
+    if found != expected:
+        raise Void(f"message {message.number} landed as {found}, and is {expected}")
+
+
+def _check_dead_letter(message: Message, form: str, row: dict[str, Any]) -> None:
+    if row["outcome"] != "unexpected" or not row["near"]:
+        raise Void(f"message {message.number} is {row['outcome']}, with {len(row['near'])} near misses")
+    if form == "jsonl" and orjson.loads(row["raw"]) != traffic.record(message):
+        raise Void(f"the dead letter of message {message.number} is not as it was captured")

@@ -1,0 +1,268 @@
+"""The benchmarks, in one command: `./run bench`, or `./run bench --short` for a look that CI can afford.
+
+Every ratio is to a baseline of the same run, on the same files; CPU time is the figure, wall time is shown beside it. A
+run whose result the oracle does not confirm is void. A goal that is missed is said, and fails nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import traffic
+from measure import Runs, in_turn, measured, peak_memory
+from oracle import Void, check
+from tables import Goal, Results, environment, print_runs, verdict
+from traffic import Day
+
+from wirebook.cli.output import print_table
+
+CORPUS = Path(__file__).parents[2] / "shared" / "corpus" / "production"
+FORMS = {"jsonl": "JSON Lines", "parquet": "Parquet"}
+MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much is run: messages, runs after the first, and what is left out of the short form."""
+
+    messages: int
+    repeats: int
+    python_messages: int
+    loop_messages: int
+    many: int
+    memory: tuple[int, ...]
+    definitions: int = 100
+    writes_many: bool = True
+
+
+LONG = Sizes(1_000_000, 5, 20_000, 50_000, 200_000, (1_000_000, 2_000_000, 4_000_000))
+SHORT = Sizes(60_000, 2, 3_000, 5_000, 30_000, (100_000, 400_000), writes_many=False)
+
+
+@dataclass
+class Bench:
+    """What the suites share: sizes, a folder for files, and the results."""
+
+    sizes: Sizes
+    folder: Path
+    results: Results
+
+    def day(self, day: Day, form: str) -> Path:
+        """The captures of a day, written when they are first asked for."""
+        kind = "fits" if day.fits else "unexpected"
+        return traffic.write_day(day, self.folder / f"{form}-{day.definitions}-{day.count}-{kind}", form)
+
+
+# -- suites ---------------------------------------------------------------------------------------------------------
+
+
+def load(bench: Bench) -> None:
+    from small import loading  # noqa: PLC0415
+
+    loading(bench.results, CORPUS, bench.sizes.repeats + 2)
+
+
+def match(bench: Bench) -> None:
+    from small import matching  # noqa: PLC0415
+
+    matching(bench.results, bench.sizes.python_messages)
+
+
+def pipeline(bench: Bench) -> None:
+    """Rows 1, 3 and 4: over the bare job, one filter for each definition, and a loop in Python."""
+    from jobs import spark_session  # noqa: PLC0415
+
+    with spark_session() as spark:
+        for form in FORMS:
+            _pipeline(bench, spark, form)
+
+
+def _pipeline(bench: Bench, spark: Any, form: str) -> None:
+    import jobs  # noqa: PLC0415
+
+    from wirebook.catalog import Catalog  # noqa: PLC0415
+
+    sizes = bench.sizes
+    day = Day(sizes.definitions, sizes.messages)
+    source, out = bench.day(day, form), bench.folder / "out"
+    catalog = Catalog.load(traffic.catalogue(day.definitions))
+    works: dict[str, Callable[[], Any]] = {
+        "bare job": lambda: jobs.bare(spark, source, out / "bare"),
+        "wirebook land": lambda: jobs.product(spark, source, catalog, out / "product"),
+    }
+    runs = in_turn(works, day.count, sizes.repeats)
+    bare, product = runs["bare job"], runs["wirebook land"]
+    check(day, form, out / "product", product.samples[-1].result)
+    rows: list[tuple[Runs, Goal | None]] = [(bare, None), (product, Goal(bare, most=2.0))]
+    filtered = Runs("one filter for each definition", day.count)
+    filtered.samples = [measured(lambda: jobs.filters(spark, source, day.definitions, out / "filters"))]
+    rows += [(filtered, None), (replace_label(product, "wirebook land, again"), Goal(filtered, least=5.0))]
+    if form == "jsonl":
+        loop = _loop(bench, source, day)
+        rows += [(loop, None), (replace_label(product, "wirebook land, again"), Goal(loop, least=5.0))]
+    print_runs(bench.results, f"{day.definitions} definitions, {FORMS[form]}", rows)
+
+
+def replace_label(runs: Runs, label: str) -> Runs:
+    return replace(runs, label=label)
+
+
+def _loop(bench: Bench, source: Path, day: Day) -> Runs:
+    """The plain loop over the first lines; one core, as it can use no other."""
+    import loop  # noqa: PLC0415
+
+    count = min(bench.sizes.loop_messages, day.count // traffic.FILES)
+    with (source / "part-0.jsonl").open("rb") as file:
+        lines = list(islice(file, count))
+    runs = Runs("a loop in Python", count)
+    runs.samples = [measured(lambda: loop.run(lines, day.definitions, bench.folder / "out" / "loop")) for _ in range(2)]
+    rows = runs.samples[-1].result
+    if sum(rows.values()) != count:
+        raise Void(f"the loop landed {sum(rows.values())} of {count}")
+    return runs
+
+
+def many(bench: Bench) -> None:
+    """Row 2, and a day in which nothing is expected against one in which everything is, at 10,000 definitions."""
+    import jobs  # noqa: PLC0415
+
+    from wirebook.catalog import Catalog  # noqa: PLC0415
+
+    sizes, out = bench.sizes, bench.folder / "out"
+    with jobs.spark_session() as spark:
+
+        def work(day: Day, catalog: Any, **settings: Any) -> Callable[[], Any]:
+            return partial(jobs.product, spark, bench.day(day, "jsonl"), catalog, out / "many", **settings)
+
+        days = {size: Day(size, sizes.many) for size in (sizes.definitions, 10_000)}
+        catalogs = {size: Catalog.load(traffic.catalogue(size)) for size in days}
+        nothing = Day(10_000, sizes.many, fits=False)
+        counted = in_turn(
+            {
+                "100 definitions, counted only": work(
+                    days[sizes.definitions], catalogs[sizes.definitions], dry_run=True
+                ),
+                "10,000 definitions, counted only": work(days[10_000], catalogs[10_000], dry_run=True),
+                "10,000, all unexpected, counted only": work(nothing, catalogs[10_000], dry_run=True),
+            },
+            sizes.many,
+            sizes.repeats,
+        )
+        few, all_, none = counted.values()
+        rows: list[tuple[Runs, Goal | None]] = [(few, None), (all_, Goal(few)), (none, Goal(all_, most=3.0))]
+        if sizes.writes_many:
+            rows += _written(bench, days, nothing, work, catalogs)
+        print_runs(bench.results, "10,000 definitions", rows)
+
+
+def _written(
+    bench: Bench, days: dict[int, Day], nothing: Day, work: Callable[..., Callable[[], Any]], catalogs: dict[int, Any]
+) -> list[tuple[Runs, Goal | None]]:
+    """The same, with the tables written, and checked."""
+    runs = {}
+    for label, day in {
+        **{f"{size:,} definitions": day for size, day in days.items()},
+        "10,000, all unexpected": nothing,
+    }.items():
+        run = runs[label] = Runs(label, day.count)
+        for _ in range(2):
+            run.samples.append(measured(work(day, catalogs[day.definitions])))
+            check(day, "jsonl", bench.folder / "out" / "many", run.samples[-1].result)
+    few, all_, none = runs.values()
+    return [(few, None), (all_, Goal(few)), (none, Goal(all_, most=3.0))]
+
+
+def memory(bench: Bench) -> None:
+    """Row 5: the most memory of driver, Java and workers, over more and more messages, each in a process of its own."""
+    rows, peaks = [], []
+    for count in bench.sizes.memory:
+        source = bench.day(Day(bench.sizes.definitions, count), "jsonl")
+        command = [sys.executable, __file__, "--memory-of", str(source), "--folder", str(bench.folder)]
+        peak = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
+        peaks.append(peak)
+        size = sum(file.stat().st_size for file in source.iterdir())
+        growth = {role: peak[role] / peaks[0][role] for role in peak}
+        rows.append((f"{count:,}", f"{size // MIB:,}", *(f"{peak[r] // MIB:,} ({growth[r]:.2f})" for r in peak)))
+        bench.results.add("memory", what=f"{count} messages", **peak)
+    first, last = peaks[0], peaks[-1]
+    flat = all(last[role] <= 1.25 * first[role] + 64 * MIB for role in ("driver", "workers"))
+    heads = ("messages", "source MiB", "driver MiB", "Java MiB", "workers MiB")
+    print_table(
+        heads,
+        rows,
+        title=f"memory at its peak (and times that of the first row); driver and workers flat: {verdict(flat) or ''}",
+    )
+    print()
+
+
+def _memory_of(source: Path, folder: Path) -> None:
+    import jobs  # noqa: PLC0415
+
+    from wirebook.catalog import Catalog  # noqa: PLC0415
+
+    definitions = int(source.name.split("-")[1])
+    catalog = Catalog.load(traffic.catalogue(definitions))
+    with jobs.spark_session() as spark, peak_memory() as peak:
+        jobs.product(spark, source, catalog, folder / "out" / "memory")
+    print(json.dumps(peak))
+
+
+SUITES: dict[str, Callable[[Bench], None]] = {
+    "load": load,
+    "match": match,
+    "pipeline": pipeline,
+    "many": many,
+    "memory": memory,
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="./run bench", description=__doc__)
+    parser.add_argument("--short", action="store_true", help="small sizes: minutes, not an hour")
+    parser.add_argument("--only", help=f"some of: {','.join(SUITES)}")
+    parser.add_argument("--messages", type=int, help="messages of the pipeline suite")
+    parser.add_argument("--repeats", type=int, help="runs after the first")
+    parser.add_argument("--folder", type=Path, help="where captures and tables go; captures there are used again")
+    parser.add_argument("--json", type=Path, help="a file for the figures")
+    parser.add_argument("--memory-of", type=Path, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.memory_of:
+        _memory_of(given.memory_of, given.folder)
+        return 0
+    with tempfile.TemporaryDirectory(prefix="wirebook-bench-") as temporary:
+        return _run(given, given.folder or Path(temporary))
+
+
+def _run(given: argparse.Namespace, folder: Path) -> int:
+    sizes = SHORT if given.short else LONG
+    changes = {name: getattr(given, name) for name in ("messages", "repeats") if getattr(given, name) is not None}
+    bench = Bench(replace(sizes, **changes), folder, Results())
+    print(f"{environment()}\n")
+    code = 0
+    for name in given.only.split(",") if given.only else SUITES:
+        try:
+            SUITES[name](bench)
+        except Void as error:
+            print(f"{name}: VOID, {error}\n")
+            code = 1
+    missed = bench.results.missed()
+    print("all goals met" if not missed and not code else "missed: " + "; ".join(missed))
+    if given.json:
+        given.json.write_text(json.dumps(bench.results.rows, indent=1) + "\n")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

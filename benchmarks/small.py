@@ -1,0 +1,96 @@
+"""Benchmarks without Spark: loading catalogues, and matching in Python, message by message."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import orjson
+import traffic
+from tables import Results, verdict
+from traffic import Day
+
+from wirebook.bindings import parse_record
+from wirebook.catalog import Catalog
+from wirebook.cli.output import print_table
+
+LOAD_GOAL = 1.0  # seconds
+MATCH_GOAL, GROWTH_GOAL = 50.0, 2.0  # microseconds at 100 definitions; times that at 10,000
+SIZES = (10, 100, 1_500, 10_000)
+
+
+def loading(results: Results, folder: Path, repeats: int) -> None:
+    """Loads every catalogue of a folder, one after the other."""
+    files = sorted(folder.glob("*.xreg.json"))
+    if not files:
+        print(f"loading: skipped, there are no catalogues in {folder}\n")
+        return
+
+    def load() -> list[Catalog]:
+        return [Catalog.load(file) for file in files]
+
+    def compile_all() -> None:
+        for catalog in load():
+            for definition in catalog.definitions.values():
+                catalog.schema_of(definition)
+
+    rows = []
+    for what, work, goal in (
+        (f"load {len(files)} catalogues", load, LOAD_GOAL),
+        ("load, compile every definition and schema", compile_all, None),
+    ):
+        times = [_seconds(work) for _ in range(repeats)]
+        met = None if goal is None else min(times) < goal
+        rows.append((what, f"{min(times):.3f}", f"{median(times):.3f}", f"< {goal} s" if goal else "", verdict(met)))
+        results.add("loading", what=what, best=min(times), median=median(times), met=met)
+    print_table(("what", "CPU s best", "median", "goal", ""), rows, title="loading")
+    print()
+
+
+def _seconds(work: Callable[[], Any]) -> float:
+    started = time.process_time()
+    work()
+    return time.process_time() - started
+
+
+def matching(results: Results, count: int, sizes: Sequence[int] = SIZES) -> None:
+    """`Catalog.match`, message by message, over more and more definitions."""
+    rows, at_100 = [], None
+    for size in sizes:
+        catalog = Catalog.load(traffic.catalogue(size))
+        _ = catalog.selector
+        for what, fits, parsed in (("parsed", True, True), ("raw line", True, False), ("unexpected", False, True)):
+            times = _match_times(catalog, Day(size, count, fits), parsed)
+            middle, tail = float(np.median(times)), float(np.percentile(times, 99))
+            goal, met = "", None
+            if what == "parsed" and size == 100:
+                at_100, goal, met = middle, f"< {MATCH_GOAL:g}", middle < MATCH_GOAL
+            elif what == "parsed" and size == 10_000 and at_100:
+                goal, met = f"< {GROWTH_GOAL:g} of 100's", middle < GROWTH_GOAL * at_100
+            rows.append((f"{size:,}", what, f"{middle:.1f}", f"{tail:.1f}", goal, verdict(met)))
+            results.add("matching in Python", what=f"{size} {what}", median=middle, p99=tail, met=met)
+    heads = ("definitions", "message", "median µs", "p99", "goal", "")
+    print_table(heads, rows, title=f"matching in Python ({count:,} messages each, payload validated and decoded)")
+    print()
+
+
+def _match_times(catalog: Catalog, day: Day, parsed: bool) -> np.ndarray[Any, Any]:
+    """Microseconds for each message; the cyclic collector is off, and the first tenth warms up."""
+    lines = [orjson.dumps(traffic.record(message)) for message in day.messages()]
+    given: list[Any] = [parse_record(line).wire for line in lines] if parsed else lines
+    times = np.zeros(len(given))
+    gc.collect()
+    gc.disable()
+    try:
+        for place, message in enumerate(given):
+            started = time.perf_counter_ns()
+            catalog.match(message)
+            times[place] = time.perf_counter_ns() - started
+    finally:
+        gc.enable()
+    return times[len(times) // 10 :] / 1000
