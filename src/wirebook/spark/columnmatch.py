@@ -22,7 +22,7 @@ from wirebook.message.definition import Definition
 from wirebook.message.index import Index, Part
 from wirebook.message.index import Mask as IndexMask
 from wirebook.message.mediatype import MediaType, parse_media_type
-from wirebook.spark.frames import UNPRINTABLE, Column, Frame, Mask, Rows, is_plain, mask_of
+from wirebook.spark.frames import OFFSET, SECOND, UNPRINTABLE, Column, Frame, Mask, Rows, is_plain, mask_of
 from wirebook.spark.patterns import Check, Pattern, Patterns
 
 # Types whose canonical form is the text itself, once it has no control characters.
@@ -35,8 +35,7 @@ TYPE_PATTERNS: Final = {
     "uint32": r"^(0|[1-9][0-9]{0,8})$",
     "uri": r"^[A-Za-z][A-Za-z0-9+.-]*:([A-Za-z0-9._~:/?#@!$&'()*+,;=-])+$",
     "urireference": r"^[A-Za-z0-9._~:/?#@!$&'()*+,;=-]*$",
-    "timestamp": r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
-    r"(\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$",
+    "timestamp": SECOND + r"(\.[0-9]{1,9})?" + OFFSET,
 }
 
 

@@ -16,22 +16,18 @@ import pyarrow.compute as pc
 from wirebook.bindings.wire import AnyMessage
 from wirebook.schema import CompiledSchema
 from wirebook.spark.columnmatch import Matched
-from wirebook.spark.frames import Frame, Mask, Rows, mask_of, texts
+from wirebook.spark.frames import OFFSET, SECOND, Frame, Mask, Rows, mask_of, texts
 from wirebook.spark.layout import INSTANT, Layout
 from wirebook.spark.layout import Column as TableColumn
 
 # Times that Arrow reads as they stand: microseconds at most, an offset, no leap second.
-INSTANT_PATTERN: Final = (
-    r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
-    r"(\.[0-9]{1,6})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$"
-)
-YEAR_ZERO: Final = "0000"
+INSTANT_PATTERN: Final = SECOND + r"(\.[0-9]{1,6})?" + OFFSET
 INTEGER: Final = r"^(0|-?[1-9][0-9]{0,8})$"
 
 
 def instants(text: pa.StringArray) -> tuple[pa.TimestampArray, Mask]:
     """RFC 3339 times as instants of microseconds, and where a text is certainly one that says no more than that."""
-    plain = mask_of(pc.match_substring_regex(text, INSTANT_PATTERN)) & ~mask_of(pc.starts_with(text, YEAR_ZERO))
+    plain = mask_of(pc.match_substring_regex(text, INSTANT_PATTERN))
     kept = text if plain.all() else pc.if_else(pa.array(plain), text, pa.scalar(None, pa.string()))
     return kept.cast(INSTANT), plain
 

@@ -42,6 +42,11 @@ ENVELOPED: Final = "application/cloudevents"
 # Printable ASCII: what every check on texts lets pass. Any other byte makes a column look twice.
 FIRST_PRINTABLE, LAST_PRINTABLE = 0x20, 0x7E
 UNPRINTABLE: Final = r"[\x00-\x1f\x7f-\x{9f}\x{fdd0}-\x{fdef}\x{fffe}\x{ffff}]|[^\x00-\x{ffff}]"
+# An RFC 3339 time up to its fraction, on a day that exists, in years that no offset takes beyond Python's and Arrow's.
+_DAY = r"(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])|(0[13-9]|1[0-2])-(29|30)|(0[13578]|1[02])-31"
+_LEAP_YEAR = r"([12][0-9](0[48]|[2468][048]|[13579][26])|1[26]00|2[048]00)"
+SECOND: Final = rf"^([12][0-9]{{3}}-({_DAY})|{_LEAP_YEAR}-02-29)T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
+OFFSET: Final = r"(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$"
 
 
 def mask_of(array: pa.Array | pa.ChunkedArray) -> Mask:
