@@ -22,7 +22,7 @@ COMPILERS: dict[str, Compiler] = {
     AVRO: compile_avro,
 }
 DEFAULT = Options()
-ANONYMOUS = "wirebook:/inline"
+ANONYMOUS = "https://catalogue.invalid/inline"
 
 
 def _nowhere(uri: str) -> None:  # noqa: ARG001

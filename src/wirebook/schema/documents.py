@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
-LOCAL = "wirebook:"  # the address of a document that has none: LOCAL + XID
+LOCAL = "https://catalogue.invalid"  # the address of a document that has none: LOCAL + XID
 ADDRESSES = ("self", "shortself", "schemauri", "schemaurl")
 
 

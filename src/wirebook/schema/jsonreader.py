@@ -41,13 +41,14 @@ Build = Callable[[dict[str, Any]], jsonschema_rs.Validator]
 class JsonReader:
     """A compiled schema of JSON payloads.
 
-    Shape: `root` is a schema that refers to the payload's schema, `build` makes a validator of a schema that refers to
-    it; `expected` puts an error's expectation into the words of the format.
+    Shape: `root` is a schema that refers to the payload's schema, `validator` that of `root`; `build` makes one of a
+    schema that has `root` in it; `expected` puts an error's expectation into the words of the format.
     """
 
     format: str
     shape: Shape
     root: dict[str, Any]
+    validator: jsonschema_rs.Validator
     build: Build
     expected: Expected
     limits: Limits
@@ -55,10 +56,6 @@ class JsonReader:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "fields", fields_of(self.shape))
-
-    @cached_property
-    def validator(self) -> jsonschema_rs.Validator:
-        return self.build(self.root)
 
     @cached_property
     def column_validator(self) -> jsonschema_rs.Validator:

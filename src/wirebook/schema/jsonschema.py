@@ -12,6 +12,8 @@ from typing import Any
 from urllib.parse import quote
 
 import jsonschema_rs as js
+from referencing import Registry, Resource
+from referencing.jsonschema import specification_with
 
 from wirebook.core.pointers import resolve as resolve_pointer
 from wirebook.problems import Problem
@@ -31,6 +33,7 @@ META_SCHEMAS = {
     draft: f"http{'s' if '/' in draft else ''}://json-schema.org/{draft}/schema{'' if '/' in draft else '#'}"
     for draft in DRAFTS
 }
+SPECIFICATIONS = {draft: specification_with(uri) for draft, uri in META_SCHEMAS.items()}
 LATEST = "draft/2020-12"
 _BY_DIGITS = {"04": "draft-04", "4": "draft-04", "06": "draft-06", "6": "draft-06", "07": "draft-07", "7": "draft-07",
               "201909": "draft/2019-09", "202012": LATEST, "2019": "draft/2019-09", "2020": LATEST}  # fmt: skip
@@ -68,14 +71,25 @@ def compile_json_schema(source: Source) -> CompiledSchema | Unsupported:
         )
 
     try:
-        registry = js.Registry([(base, document)], draft=number, retriever=retriever)
         _check_against_meta_schema(document, draft)
-        resolver = registry.resolver(base)
-        reader = JsonReader(label, infer(root, resolver), root, build, expected, source.options.limits)
-        _ = reader.validator
+        validator = build(root)
+        shape = infer(root, _resolver(document, base, draft, source.resolve))
     except (js.ValidationError, js.ReferencingError, ValueError, RecursionError, OverflowError) as error:
         return not_compilable(label, error)
-    return reader
+    return JsonReader(label, shape, root, validator, build, expected, source.options.limits)
+
+
+def _resolver(document: Any, base: str, draft: str, resolve: Resolve) -> Any:
+    """What follows references for the columns: it keeps the order of members, which the validator's own does not."""
+
+    def retrieve(uri: str) -> Resource[Any]:
+        found = resolve(uri)
+        if found is None:
+            raise LookupError(uri)
+        return SPECIFICATIONS[draft_of(found, draft)].create_resource(found)
+
+    registry: Registry[Any] = Registry(retrieve=retrieve)  # type: ignore[call-arg]
+    return registry.with_resource(base, SPECIFICATIONS[draft].create_resource(document)).resolver(base)
 
 
 def _check_against_meta_schema(document: Any, draft: str) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from functools import reduce
 from typing import Any
 
-import jsonschema_rs as js
+from referencing.exceptions import Unresolvable
 
 from wirebook.schema.combine import join, meet
 from wirebook.schema.leaves import BOOLEAN, DATE, INT64, JSON, NUMBER, TEXT, TIMESTAMP, WIDE_INTEGER
@@ -22,6 +22,7 @@ MAX_LEVELS = 32
 MAX_COLUMNS = 4000  # nodes in all; beyond, JSON text
 MAX_INT64 = 2**63 - 1
 FORMATS = {"date-time": TIMESTAMP, "date": DATE}
+Resolver = Any  # of `referencing`, which does not name the type in its interface
 
 
 class _Walk:
@@ -32,12 +33,12 @@ class _Walk:
         self.open: list[str] = []
 
 
-def infer(schema: Any, resolver: js.Resolver) -> Shape:
+def infer(schema: Any, resolver: Resolver) -> Shape:
     """The shape of the values of `schema`, whose references `resolver` follows."""
     return _shape(schema, resolver, _Walk())
 
 
-def _shape(schema: Any, resolver: js.Resolver, walk: _Walk) -> Shape:
+def _shape(schema: Any, resolver: Resolver, walk: _Walk) -> Shape:
     walk.left -= 1
     if not isinstance(schema, dict) or walk.left < 0 or len(walk.open) > MAX_LEVELS:
         return JSON
@@ -49,9 +50,12 @@ def _shape(schema: Any, resolver: js.Resolver, walk: _Walk) -> Shape:
     return reduce(meet, parts)
 
 
-def _referred(reference: str, resolver: js.Resolver, walk: _Walk) -> Shape:
-    found = resolver.lookup(reference)
-    key = f"{resolver.base_uri} {reference}"
+def _referred(reference: str, resolver: Resolver, walk: _Walk) -> Shape:
+    try:
+        found = resolver.lookup(reference)
+    except Unresolvable:
+        return JSON
+    key = str(id(found.contents))
     if key in walk.open:
         return JSON
     walk.open.append(key)
@@ -61,7 +65,7 @@ def _referred(reference: str, resolver: js.Resolver, walk: _Walk) -> Shape:
         walk.open.pop()
 
 
-def _nested(schema: Any, resolver: js.Resolver, walk: _Walk) -> Shape:
+def _nested(schema: Any, resolver: Resolver, walk: _Walk) -> Shape:
     """The shape of a subschema, one level further in."""
     walk.open.append("")
     try:
@@ -70,7 +74,7 @@ def _nested(schema: Any, resolver: js.Resolver, walk: _Walk) -> Shape:
         walk.open.pop()
 
 
-def _alternatives(schemas: list[Any], resolver: js.Resolver, walk: _Walk) -> Shape:
+def _alternatives(schemas: list[Any], resolver: Resolver, walk: _Walk) -> Shape:
     shapes = [_nested(each, resolver, walk) for each in schemas if not _only_null(each)]
     return reduce(join, shapes) if shapes else JSON
 
@@ -79,7 +83,7 @@ def _only_null(schema: Any) -> bool:
     return isinstance(schema, dict) and schema.get("type") in ("null", ["null"])
 
 
-def _own(schema: dict[str, Any], resolver: js.Resolver, walk: _Walk) -> Shape:
+def _own(schema: dict[str, Any], resolver: Resolver, walk: _Walk) -> Shape:
     """The shape that the keywords beside references and combinations give."""
     types = [each for each in _types(schema) if each != "null"]
     if set(types) == {"integer", "number"}:
@@ -126,7 +130,7 @@ def _type_of(value: Any) -> str:
     return names.get(type(value), "object")
 
 
-def _object(schema: dict[str, Any], resolver: js.Resolver, walk: _Walk) -> Shape:
+def _object(schema: dict[str, Any], resolver: Resolver, walk: _Walk) -> Shape:
     properties, extra = schema.get("properties"), schema.get("additionalProperties")
     if isinstance(properties, dict) and properties:
         members = {name: _nested(each, resolver, walk) for name, each in properties.items()}

@@ -47,12 +47,11 @@ def compile_json_structure(source: Source) -> CompiledSchema | Unsupported:
                 offline=True,
             )
 
-        shape = infer(source.document, pointer)
-        reader = JsonReader(label, shape, {"$ref": DOCUMENT}, build, expected, source.options.limits)
-        _ = reader.validator
+        root = {"$ref": DOCUMENT}
+        validator, shape = build(root), infer(source.document, pointer)
     except (StructureError, js.ValidationError, js.ReferencingError, ValueError, RecursionError) as error:
         return not_compilable(label, error)
-    return reader
+    return JsonReader(label, shape, root, validator, build, expected, source.options.limits)
 
 
 def root_pointer(document: Any, fragment: str | None) -> str:

@@ -59,8 +59,10 @@ class SchemaIndex:
 
     def problems(self) -> Iterator[Problem]:
         """What is wrong with the schemas themselves, one problem per schema that cannot be used."""
+        seen: set[int] = set()  # a Resource shows its default Version's document again
         for document in self.documents.by_xid.values():
-            if document.content is not None and "/versions/" in document.xid:
+            if document.content is not None and id(document.content) not in seen:
+                seen.add(id(document.content))
                 compiled = self._compile(None, document, None)
                 if isinstance(compiled, Unsupported):
                     yield from (problem.at(xid=document.xid, slot=None) for problem in compiled.problems)
