@@ -17,6 +17,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from wirebook.bindings.write import FORBIDDEN
+
 INT32: Final = (-(2**31), 2**31 - 1)
 UINT32: Final = (0, 2**32 - 1)
 ULONG: Final = (0, 2**64 - 1)
@@ -36,12 +38,6 @@ class Canonical:
 
 # -- texts ----------------------------------------------------------------------------------------------------------
 
-# C0 and C1 controls, surrogates and noncharacters are no CloudEvents string.
-FORBIDDEN_TEXT = re.compile(
-    "[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef"
-    + "".join(f"{chr(plane * 0x10000 + 0xFFFE)}{chr(plane * 0x10000 + 0xFFFF)}" for plane in range(17))
-    + "]"
-)
 SYMBOL = re.compile(r"[A-Za-z0-9_]+\Z")
 INTEGER = re.compile(r"(?:0|-?[1-9][0-9]*)\Z")
 NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?\Z")
@@ -60,7 +56,7 @@ MAX_INTEGER_DIGITS: Final = 40
 def text_of(value: Any) -> str:
     if not isinstance(value, str):
         raise NotOfType("a text")
-    if found := FORBIDDEN_TEXT.search(value):
+    if found := FORBIDDEN.search(value):
         raise NotOfType(f"a text without the control character or noncharacter U+{ord(found[0]):04X}")
     return value
 
