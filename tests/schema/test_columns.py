@@ -19,26 +19,30 @@ from wirebook.schema import REST, CompiledSchema, Payload, SchemaIndex, compile_
 PROPERTY = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-def check(schema: CompiledSchema, rows: list[bytes | None]) -> tuple[int, int]:
-    """How many rows are valid, and how many of them are settled; each settled one as `read` has it."""
+def check(schema: CompiledSchema, rows: list[bytes | None]) -> None:
+    """Every row as `read` has it: the settled ones are valid, with the same cells and the same rest."""
+    rows = [*rows, *[None] * (20 - len(rows))]  # enough to be read as a column, not one by one
     whole = pa.array([b"not one of them", *rows], pa.binary())
     column = schema.read_column(whole[1:])  # a slice: offsets do not begin at 0
-    valid = 0
-    assert set(column.columns) == {field.name for field in schema.fields} | {REST}
+    types = {field.name: field.arrow_type for field in schema.fields} | {REST: pa.string()}
+    assert {name: each.type for name, each in column.columns.items()} == types
     for index, raw in enumerate(rows):
         reading = None if raw is None else schema.read(Payload(raw))
-        valid += reading is not None and reading.outcome is None
         if not column.settled[index]:
             assert not any(each[index].is_valid for each in column.columns.values())
+            assert reading is None or reading.row is None or rare(raw), raw
             continue
         assert reading is not None, raw
         assert reading.row is not None, (raw, reading.problems)
-        assert reading.row[REST] is None, raw
-        for field in schema.fields:
-            expected = pa.array([reading.row[field.name]], field.arrow_type)
-            actual = column.columns[field.name][index : index + 1]
-            assert actual.equals(expected) or repr(actual.to_pylist()) == repr(expected.to_pylist()), (field.name, raw)
-    return valid, int(column.settled.sum())
+        for name, type_ in types.items():
+            expected, actual = pa.array([reading.row[name]], type_), column.columns[name][index : index + 1]
+            assert actual.equals(expected) or repr(actual.to_pylist()) == repr(expected.to_pylist()), (name, raw)
+
+
+def rare(raw: bytes | None) -> bool:
+    """Valid payloads that a column of JSON leaves to the reference: scalars, a byte order mark, many brackets."""
+    text = (raw or b"").strip()
+    return text[:1] not in (b"{", b"[") or text.count(b"[") + text.count(b"{") > 200
 
 
 def rows_of(make: Callable[[], Any], random: Random, count: int = 40) -> Iterator[bytes | None]:
@@ -75,14 +79,12 @@ def test_json_structure(structures: list[tuple[dict[str, Any], CompiledSchema]],
 
 
 def test_json_structure_settles_what_is_plain(structures: list[tuple[dict[str, Any], CompiledSchema]]) -> None:
-    """Nearly all valid messages of the production catalogues take the fast path."""
-    random, valid, settled = Random(1), 0, 0
+    """Valid messages of the production catalogues need no reference."""
+    random = Random(1)
     for document, schema in structures:
-        rows = [text(structure_payload(document, random), random) for _ in range(10)]
-        counts = check(schema, rows)
-        valid, settled = valid + counts[0], settled + counts[1]
-    assert valid > 1000
-    assert settled / valid > 0.6  # the samples have nanoseconds and numbers beyond 2**53, on purpose
+        rows = [text(structure_payload(document, random), random) for _ in range(20)]
+        valid = [schema.read(Payload(raw)).outcome is None for raw in rows]
+        assert schema.read_column(pa.array(rows, pa.binary())).settled.tolist() == valid
 
 
 @pytest.fixture(scope="session")
@@ -106,7 +108,8 @@ def _type_of(schema: dict[str, Any]) -> Any:
 def test_cdevents_examples_are_valid_and_settled(events: list[tuple[Any, CompiledSchema]]) -> None:
     assert len(events) > 20
     for example, schema in events:
-        assert check(schema, [json.dumps(example).encode()]) == (1, 1), example["context"]["type"]
+        assert schema.read(Payload(None, example)).outcome is None, example["context"]["type"]
+        assert schema.read_column(pa.array([json.dumps(example).encode()] * 20, pa.binary())).settled.all()
 
 
 @PROPERTY
@@ -260,8 +263,6 @@ def test_no_payload_moves_its_neighbours(rows: list[bytes]) -> None:
     """Payloads are decoded as one stream; none may end another's text or add a value of its own."""
     schema = compile_schema("JsonSchema", {"type": "object", "properties": {"a": {}}})
     check(schema, list(rows))
-    settled = schema.read_column(pa.array(rows, pa.binary())).settled
-    good = {b'{"a":7}', b'{"a":[8]}', b' {"a":9} '}
-    assert [bool(each) for each, raw in zip(settled, rows, strict=True) if raw in good] == [True] * sum(
-        raw in good for raw in rows
-    )
+    column = schema.read_column(pa.array(rows * 20, pa.binary()))
+    good = (b'{"a":7}', b'{"a":[8]}', b' {"a":9} ', b"{}")
+    assert all(settled for settled, raw in zip(column.settled, rows * 20, strict=True) if raw in good)

@@ -59,7 +59,7 @@ class ColumnReading:
     """What a column of payloads turned out to be.
 
     Rows: as many as payloads. A settled row is valid, and its columns hold what `read` would give; any other row has
-    nulls here and is to be read again, by `read`.
+    nulls here and is to be read again, by `read`, which says what is wrong.
     """
 
     columns: dict[str, pa.Array]
@@ -95,10 +95,29 @@ class Unsupported:
         return ColumnReading({}, np.zeros(len(payloads), dtype=bool))
 
 
-def unsettled(fields: tuple[Field, ...], count: int) -> ColumnReading:
-    """A column reading that leaves every row to `read`."""
-    columns = {field.name: pa.nulls(count, field.arrow_type) for field in fields}
-    return ColumnReading(columns | {REST: pa.nulls(count, pa.string())}, np.zeros(count, dtype=bool))
+Rows = Sequence[dict[str, Any] | None]
+
+
+def columns_of_rows(fields: tuple[Field, ...], rows: Rows) -> dict[str, pa.Array]:
+    """Rows of the reference as columns; null where there is no row."""
+    types = {field.name: field.arrow_type for field in fields} | {REST: pa.string()}
+    return {name: pa.array([row and row[name] for row in rows], type_) for name, type_ in types.items()}
+
+
+def read_each(schema: CompiledSchema, payloads: pa.BinaryArray, content_type: str | None) -> ColumnReading:
+    """A column read row by row: what is short, or has no other way. Every valid row is settled."""
+    raws = payloads.to_pylist()
+    rows = [None if raw is None else schema.read(Payload(raw, content_type=content_type)).row for raw in raws]
+    settled = np.fromiter((row is not None for row in rows), dtype=bool, count=len(rows))
+    return ColumnReading(columns_of_rows(schema.fields, rows), settled)
+
+
+def replaced(columns: dict[str, pa.Array], places: Any, others: dict[str, pa.Array]) -> dict[str, pa.Array]:
+    """Columns with the values of other, shorter ones in some places."""
+    count = len(next(iter(columns.values())))
+    order = np.arange(count)
+    order[places] = np.arange(count, count + len(places))
+    return {name: pa.concat_arrays([column, others[name]]).take(pa.array(order)) for name, column in columns.items()}
 
 
 def joined(parts: Sequence[ColumnReading]) -> ColumnReading:
