@@ -76,13 +76,14 @@ def _read_lines(unit: Unit, progress: Progress, sizes: Sizes) -> Iterator[Chunk]
         recheck = bool(unit.open_line) and unit.codec != "plain"
         reader = LineReader(stream, unit.line, unit.after - recheck, _fitting(unit, sizes))
         for part in reader:
+            progress.position = stream.position
             if isinstance(part, LongLine):
                 yield _too_long(unit, part, sizes)
             else:
                 lines = _without_open_line(unit, part) if recheck else part
                 if len(lines.numbers):
                     yield Chunk(unit.file, unit.kind, lines.values, lines.numbers)
-            progress.lines, progress.position = max(reader.line - 1, unit.after), stream.position
+            progress.lines = max(reader.line - 1, unit.after)
         yield from _read_tail(unit, progress, stream, reader)
     if unit.last and progress.lines != unit.last:
         raise SourceChanged(f"it had {unit.last} lines up to byte {unit.end}, now it has {progress.lines}")
@@ -173,9 +174,10 @@ def _read_rows(unit: Unit, progress: Progress, sizes: Sizes) -> Iterator[Chunk]:
             passed = min(max(unit.after - row + 1, 0), len(batch))
             numbers = np.arange(row + passed, row + len(batch), dtype=np.int64)
             row += len(batch)
+            progress.position += batch.nbytes
             if len(numbers):
                 yield Chunk(unit.file, unit.kind, numbers=numbers, batch=batch.slice(passed))
-            progress.lines, progress.position = max(row - 1, unit.after), progress.position + batch.nbytes
+            progress.lines = max(row - 1, unit.after)
     except ARROW_ERRORS as error:
         progress.problem = "truncated-file"
         progress.content = content_digest(unit.path, unit.codec, progress.lines)
