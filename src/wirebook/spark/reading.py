@@ -23,7 +23,7 @@ from wirebook.spark.chunks import Chunk
 from wirebook.spark.kinds import first_value, is_whole
 from wirebook.spark.lines import BLANKS, BOM, DEFAULT_SIZES, LF, LineReader, Lines, LongLine, Sizes
 from wirebook.spark.streams import CODECS, SourceChanged, Stream, open_stream
-from wirebook.spark.units import Unit
+from wirebook.spark.units import EXPANSION, Unit
 
 __all__ = ["Progress", "content_digest", "read_unit"]
 
@@ -76,7 +76,7 @@ def _read_lines(unit: Unit, progress: Progress, sizes: Sizes) -> Iterator[Chunk]
         recheck = bool(unit.open_line) and unit.codec != "plain"
         reader = LineReader(stream, unit.line, unit.after - recheck, _fitting(unit, sizes))
         for part in reader:
-            progress.position = stream.position
+            progress.position = stream.position * EXPANSION.get(unit.codec, 1)
             if isinstance(part, LongLine):
                 yield _too_long(unit, part, sizes)
             else:

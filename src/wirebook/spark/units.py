@@ -20,7 +20,7 @@ from wirebook.spark.lines import BLANKS, BOM, DEFAULT_SIZES
 from wirebook.spark.sources import Scan, read_at
 from wirebook.spark.streams import SourceChanged
 
-__all__ = ["Cut", "Unit", "cut_file", "merge", "unreadable_unit"]
+__all__ = ["EXPANSION", "Cut", "Unit", "cut_file", "merge", "unreadable_unit"]
 
 EXPANSION = {"gzip": 6, "zstd": 6}
 """How much more content than bytes a file has, about."""
