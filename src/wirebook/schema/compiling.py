@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from wirebook.core.jsonvalue import JsonError, parse_json
+from wirebook.core.jsonvalue import MAX_DEPTH, JsonError, parse_json
 from wirebook.problems import Problem
 from wirebook.schema.avro import compile_avro
 from wirebook.schema.formats import AVRO, JSON_SCHEMA, JSON_STRUCTURE, parse_format
@@ -54,9 +54,26 @@ def compile_schema(
     except JsonError as error:
         problem = Problem("schema-not-compilable", f"the schema is not JSON: {error}", slot="payload")
         return Unsupported(str(name), (problem,))
+    if is_deep(parsed):
+        problem = Problem("schema-not-compilable", f"the schema is nested deeper than {MAX_DEPTH}", slot="payload")
+        return Unsupported(str(name), (problem,))
     return compiler(Source(name, parsed, fragment, base_uri, resolve, options))
 
 
 def _is_text(document: Any) -> bool:
     """Is `document` the text of a schema? A bare word is one itself: the Avro schema ``string``."""
     return isinstance(document, str) and document.lstrip("\ufeff \t\r\n")[:1] in ("{", "[", '"')
+
+
+def is_deep(document: Any) -> bool:
+    """Is a schema nested so deeply that what reads it (recursion, some of it in native code) would fail?"""
+    level = [document]
+    for _ in range(MAX_DEPTH):
+        level = [inner for each in level if isinstance(each, dict | list) for inner in _inside(each)]
+        if not level:
+            return False
+    return True
+
+
+def _inside(value: dict[str, Any] | list[Any]) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value

@@ -138,22 +138,23 @@ class JsonReader:
 
 
 def _rows_with_errors(
-    validator: jsonschema_rs.Validator, values: list[Any], settled: np.ndarray[Any, Any]
+    validator: jsonschema_rs.Validator, values: list[Any], among: np.ndarray[Any, Any]
 ) -> np.ndarray[Any, Any]:
-    """The rows of a list of values that an error names. Rows that are not settled count for nothing."""
+    """The rows of a list of values that an error names; only those `among` which it is asked about count."""
     wrong = np.zeros(len(values), dtype=bool)
-    if settled.all() and validator.is_valid(values):
+    if not among.any():
         return wrong
-    for error in validator.iter_errors(values):
-        wrong[int(error.instance_path[0])] = True
-    return wrong
+    asked = values if among.all() else _only(values, among, values[int(np.argmax(among))])
+    if not validator.is_valid(asked):
+        for error in validator.iter_errors(asked):
+            wrong[int(error.instance_path[0])] = True
+    return np.asarray(wrong & among)
 
 
-def _only(values: list[Any], settled: np.ndarray[Any, Any]) -> list[Any]:
-    """The values of settled rows, None for the others."""
-    objects = np.fromiter(values, object, len(values))
-    objects[~settled] = None
-    return list(objects.tolist())
+def _only(values: list[Any], among: np.ndarray[Any, Any], other: Any = None) -> list[Any]:
+    """The values of some rows, `other` in the place of the rest."""
+    chosen = np.where(among, np.arange(len(values)), len(values)).tolist()
+    return list(map([*values, other].__getitem__, chosen))
 
 
 @contextmanager

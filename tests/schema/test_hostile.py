@@ -1,0 +1,133 @@
+"""Whatever the bytes and whatever the schema: an outcome, never an exception, never a hang."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wirebook.schema import Limits, Options, Payload, Reading, Unsupported, compile_schema
+
+OBJECT = {"type": "object", "properties": {"a": {}, "b": {"type": "string"}}}
+RECORD = {
+    "type": "record",
+    "name": "R",
+    "fields": [
+        {"name": "next", "type": ["null", "R"]},
+        {"name": "list", "type": {"type": "array", "items": "null"}},
+        {"name": "map", "type": {"type": "map", "values": ["null", "string", {"type": "array", "items": "R"}]}},
+    ],
+}
+SCHEMAS = {
+    "JsonSchema": OBJECT,
+    "JsonStructure": {"type": "object", "properties": {"a": {"type": "any"}, "b": {"type": "int64"}}},
+    "Avro": RECORD,
+}
+BOMBS = {
+    "depth": b'{"a":' * 1_000_000,
+    "brackets": b"[" * 2_000_000,
+    "quotes": b'{"a":"' + b'\\"' * 1_000_000,
+    "digits": b'{"a":' + b"1" * 1_000_000 + b"}",
+    "long text": b'{"b":"' + b"x" * 5_000_000 + b'"}',
+    "zeros": bytes(1_000_000),
+    "ones": b"\x01" * 1_000_000,
+    "twos": b"\x02" * 1_000_000,
+    "high bits": b"\xff" * 1_000_000,
+    "members": b"{" + b",".join(b'"x%d":1' % each for each in range(200_000)) + b"}",
+    "errors": b'{"b":[' + b",".join([b"1"] * 500_000) + b"]}",
+}
+
+
+def outcomes(schema: Any, raw: bytes) -> Reading:
+    """The reading of some bytes, after the column reader has had them too."""
+    for count in (1, 20):
+        schema.read_column(pa.array([raw] * count, pa.binary()))
+    return schema.read(Payload(raw))  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("format", SCHEMAS)
+@settings(max_examples=100, deadline=None)
+@given(raw=st.binary(max_size=50) | st.text('[]{}",:0123456789eE+-.truefalsn\\ud8ab').map(str.encode))
+def test_any_bytes(format: str, raw: bytes) -> None:
+    reading = outcomes(compile_schema(format, SCHEMAS[format]), raw)
+    assert (reading.row is None) == (reading.outcome is not None) == bool(reading.problems)
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+@pytest.mark.parametrize("format", SCHEMAS)
+def test_bombs(format: str, bomb: str) -> None:
+    schema = compile_schema(format, SCHEMAS[format])
+    start = time.process_time()
+    reading = schema.read(Payload(BOMBS[bomb]))
+    assert reading.outcome in (None, "undecodable", "invalid-payload", "oversized")
+    assert len(json.dumps([problem.to_dict() for problem in reading.problems])) < 50_000
+    assert time.process_time() - start < 5
+
+
+def test_limits() -> None:
+    schema = compile_schema("JsonSchema", OBJECT, options=Options(limits=Limits(size=30, depth=3)))
+    assert schema.read(Payload(b'{"a":1}')).outcome is None
+    assert schema.read(Payload(b'{"a":[[1]]}')).outcome is None
+    assert schema.read(Payload(b'{"a":[[[1]]]}')).outcome == "oversized"
+    assert schema.read(Payload(b'{"b":"' + b"x" * 30 + b'"}')).outcome == "oversized"
+    avro = compile_schema("Avro", RECORD, options=Options(limits=Limits(size=30, depth=3)))
+    assert avro.read(Payload(b"\x02" * 4)).outcome == "oversized"
+    assert avro.read(Payload(bytes(31))).outcome == "oversized"
+
+
+def nested(levels: int, word: str) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(levels):
+        schema = {word: schema}
+    return schema
+
+
+DOUBLING = {f"d{each}": {"type": "object", "properties": {
+    "a": {"$ref": f"#/definitions/d{each + 1}"}, "b": {"$ref": f"#/definitions/d{each + 1}"}}}
+    for each in range(30)} | {"d30": {"type": "string"}}  # fmt: skip
+TRAPS: dict[str, tuple[str, Any]] = {
+    "a schema that is itself": ("JsonSchema", {"allOf": [{"$ref": "#"}]}),
+    "a schema that is not itself": ("JsonSchema", {"not": {"$ref": "#"}}),
+    "two schemas that are each other": (
+        "JsonSchema",
+        {"$ref": "#/definitions/a", "definitions": {"a": {"anyOf": [{"$ref": "#/definitions/b"}]},
+                                                    "b": {"anyOf": [{"$ref": "#/definitions/a"}]}}},
+    ),
+    "nested 500 deep": ("JsonSchema", nested(500, "not")),
+    "nested 100,000 deep": ("JsonSchema", nested(100_000, "items")),
+    "2**30 columns": ("JsonSchema", {"$ref": "#/definitions/d0", "definitions": DOUBLING}),
+    "10,000 members": ("JsonSchema", {"type": "object", "properties": {f"p{each}": {} for each in range(10_000)}}),
+    "an enormous pattern": ("JsonSchema", {"type": "string", "pattern": "(a{1000}){1000}"}),
+    "a pattern that others backtrack on": ("JsonSchema", {"properties": {"b": {"pattern": "^(a+)+$"}}}),
+    "a type that is itself": ("JsonStructure", {"type": {"$ref": "#"}}),
+    "types that are each other": (
+        "JsonStructure",
+        {"$root": "#/definitions/a", "definitions": {"a": {"type": [{"$ref": "#/definitions/b"}, "null"]},
+                                                     "b": {"type": {"$ref": "#/definitions/a"}}}},
+    ),
+    "a type that extends itself": (
+        "JsonStructure",
+        {"$root": "#/definitions/a",
+         "definitions": {"a": {"type": "object", "$extends": "#/definitions/a", "properties": {}}}},
+    ),
+    "a record that contains itself": ("Avro", {"type": "record", "name": "R", "fields": [{"name": "r", "type": "R"}]}),
+    "arrays in arrays": ("Avro", json.loads('{"type":"array","items":' * 150 + '"int"' + "}" * 150)),
+    "nothing": ("Avro", None),
+    "a number": ("JsonStructure", 5),
+    "a list": ("JsonSchema", []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("trap", TRAPS)
+def test_schemas_that_are_traps(trap: str) -> None:
+    start = time.process_time()
+    schema = compile_schema(*TRAPS[trap])
+    for raw in (b"{}", b'{"b":"' + b"a" * 10_000 + b'!"}', b'{"a":' * 100 + b"1" + b"}" * 100, b"\x02" * 100, b"null"):
+        reading = outcomes(schema, raw)
+        assert isinstance(schema, Unsupported) == (reading.outcome == "unsupported")
+    assert time.process_time() - start < 10
