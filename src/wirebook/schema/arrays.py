@@ -36,36 +36,8 @@ def _places(values: list[Any]) -> np.ma.MaskedArray[Any, Any]:
 
 
 def cast(shape: Shape, array: pa.Array) -> pa.Array:
-    """From the wire type to the type in tables, by way of `casts`."""
-    for step in _steps(shape):
-        if array.type != step:
-            array = array.cast(step)
-    return array
-
-
-def _steps(shape: Shape) -> list[pa.DataType]:
-    longest = max((len(leaf.casts) for leaf in leaves_of(shape)), default=0)
-    return [_step_type(shape, index) for index in range(longest)] + [shape.arrow]
-
-
-def _step_type(shape: Shape, index: int) -> pa.DataType:
-    if isinstance(shape, Leaf):
-        return shape.casts[index] if index < len(shape.casts) else shape.arrow
-    if isinstance(shape, Struct):
-        return pa.struct([(name, _step_type(each, index)) for name, each in shape.members.items()])
-    if isinstance(shape, Map):
-        return pa.map_(pa.string(), _step_type(shape.values, index))
-    assert isinstance(shape, List)
-    return pa.list_(_step_type(shape.item, index))
-
-
-def leaves_of(shape: Shape) -> list[Leaf]:
-    """Every leaf of a shape, in order."""
-    if isinstance(shape, Leaf):
-        return [shape]
-    if isinstance(shape, Struct):
-        return [leaf for each in shape.members.values() for leaf in leaves_of(each)]
-    return leaves_of(shape.values if isinstance(shape, Map) else shape.item)  # type: ignore[attr-defined]
+    """From the wire type to the type in tables."""
+    return array if array.type == shape.arrow else array.cast(shape.arrow)
 
 
 def _assemble(shape: Shape, values: list[Any]) -> pa.Array:
@@ -88,7 +60,7 @@ def _assemble(shape: Shape, values: list[Any]) -> pa.Array:
 
 def _struct(shape: Struct, values: list[Any]) -> pa.Array:
     """The native members in one go, the others one by one."""
-    native = Struct({name: each for name, each in shape.members.items() if each.native})
+    native = shape.native_part
     together = cast(native, pa.array(values, native.wire))
     parts = {name: together.field(name) for name in native.members}
     for name, each in shape.members.items():

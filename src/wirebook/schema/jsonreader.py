@@ -35,7 +35,7 @@ from wirebook.schema.reading import (
     read_each,
     replaced,
 )
-from wirebook.schema.shapes import REST, Field, Shape, Struct, columns_of, fields_of, json_text, row_of
+from wirebook.schema.shapes import REST, Field, Shape, Struct, fields_of, json_text, row_of
 
 MAX_PROBLEMS = 20
 FEW = 16  # rows: fewer are read one by one, a column costs about 300 µs before its first row
@@ -75,8 +75,8 @@ class JsonReader:
     @cached_property
     def fit_validator(self) -> jsonschema_rs.Validator:
         """Of a list of values: each exactly what the columns hold."""
-        columns = columns_of(self.shape) if isinstance(self.shape, Struct) else self.shape
-        schema = {"items": columns.fits()}
+        shape = self.shape.columns if isinstance(self.shape, Struct) else self.shape
+        schema = {"items": shape.fits()}
         return jsonschema_rs.Draft202012Validator(schema, validate_formats=True, pattern_options=LINEAR)
 
     # -- one payload ------------------------------------------------------------------------------------------------
@@ -130,7 +130,7 @@ class JsonReader:
     def _columns(self, values: list[Any], settled: np.ndarray[Any, Any]) -> dict[str, pa.Array]:
         kept = values if settled.all() else _only(values, settled)
         if isinstance(self.shape, Struct):
-            array = array_of(columns_of(self.shape), kept)
+            array = array_of(self.shape.columns, kept)
             columns = dict(zip(array.type.names, array.flatten(), strict=True)) if len(array.type) else {}
         else:
             columns = {self.fields[0].name: array_of(self.shape, kept)}

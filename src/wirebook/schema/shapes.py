@@ -55,13 +55,18 @@ class Shape:
     def fit(self, value: Any) -> Cell:
         raise NotImplementedError
 
+    @cached_property
+    def columns(self) -> Struct:
+        """The columns of a payload of this shape: the members of an object, or the one column ``value``."""
+        return Struct({VALUE: self})
+
 
 @dataclass(frozen=True, eq=False)
 class Leaf(Shape):
     """A column of one type. `cell` gives the cell and the rest of a value that is not null.
 
-    Shape: a value whose class is `direct` is its own cell; `casts` are the types between `wire` and `arrow`; `load`
-    makes an array of decoded values where pyarrow cannot.
+    Shape: a value whose class is `direct` is its own cell; `load` makes an array of decoded values where pyarrow
+    cannot.
     """
 
     name: str
@@ -69,7 +74,6 @@ class Leaf(Shape):
     wire: pa.DataType
     accepts: dict[str, Any]
     cell: Callable[[Any], Cell]
-    casts: tuple[pa.DataType, ...] = ()
     load: Callable[[list[Any]], pa.Array] | None = None
     direct: type | None = None
 
@@ -124,6 +128,19 @@ class Struct(Shape):
         if value.keys() - self.members.keys():
             rest |= {name: each for name, each in value.items() if name not in self.members}
         return cells, rest or NOTHING
+
+    @cached_property
+    def columns(self) -> Struct:
+        """Its members. One called ``_rest`` has no column of its own: it is left over, like an undeclared one."""
+        if REST not in self.members:
+            return self
+        members = {name: each for name, each in self.members.items() if name != REST}
+        return Struct(members, self.required, self.docs)
+
+    @cached_property
+    def native_part(self) -> Struct:
+        """The members that need no function of ours."""
+        return Struct({name: each for name, each in self.members.items() if each.native})
 
     @cached_property
     def _members(self) -> list[tuple[str, type | None, Callable[[Any], Cell]]]:
@@ -189,22 +206,9 @@ class Map(Shape):
         return {name: cell for name, (cell, _) in pairs.items()}, left or NOTHING
 
 
-def columns_of(shape: Shape) -> Struct:
-    """The columns of a payload: the members of an object, or the one column ``value``.
-
-    A member called ``_rest`` has no column of its own: it is left over, like an undeclared one.
-    """
-    if not isinstance(shape, Struct):
-        return Struct({VALUE: shape})
-    if REST not in shape.members:
-        return shape
-    members = {name: each for name, each in shape.members.items() if name != REST}
-    return Struct(members, shape.required, shape.docs)
-
-
 def fields_of(shape: Shape) -> tuple[Field, ...]:
     """The columns of a payload, described; ``_rest`` is not among them: it is always there."""
-    columns, docs = columns_of(shape), getattr(shape, "docs", None) or {}
+    columns, docs = shape.columns, getattr(shape, "docs", None) or {}
     whole = not isinstance(shape, Struct)
     return tuple(
         Field(name, () if whole else (name,), each.arrow, name not in columns.required, docs.get(name))
@@ -214,7 +218,7 @@ def fields_of(shape: Shape) -> tuple[Field, ...]:
 
 def row_of(shape: Shape, value: Any) -> dict[str, Any]:
     """One payload as a row: every column and ``_rest``."""
-    columns = columns_of(shape)
+    columns = shape.columns
     cells, rest = columns.fit(value if isinstance(shape, Struct) else {VALUE: value})
     if not isinstance(shape, Struct) and rest is not NOTHING:
         rest = rest[VALUE]
