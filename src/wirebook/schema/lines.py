@@ -37,9 +37,11 @@ def decode_column(
     `decoder` may decode to a type of its own; a payload that is not of it is left out.
     """
     texts = payloads.cast(pa.binary())
-    if not _bracketed(texts).all():
+    good = _bracketed(texts)
+    if not good.all():
         texts = pc.ascii_trim(texts.cast(pa.string(), safe=False), " \t\r\n").cast(pa.binary())
-    rows = np.flatnonzero(_bracketed(texts) & _within(texts, depth, size))
+        good = _bracketed(texts)
+    rows = np.flatnonzero(good & _within(texts, depth, size))
     raw = (texts if len(rows) == len(texts) else texts.take(pa.array(rows))).to_pylist()
     values, failed = list[Any](), list[int]()
     for start in range(0, len(raw), RUN):
