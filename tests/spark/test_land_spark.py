@@ -74,18 +74,19 @@ def bed(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(*arguments: str | Path, environment: dict[str, str] | None = None) -> str:
+def run(*arguments: str | Path, environment: dict[str, str] | None = None, code: int = 0) -> str:
+    """What a program prints; what it says on standard error when another exit code than 0 is expected."""
     command = [str(argument) for argument in arguments]
     done = subprocess.run(command, env=os.environ | (environment or {}), capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    assert done.returncode == code, done.stderr
+    return done.stderr if code else done.stdout
 
 
 def wirebook(*arguments: str | Path) -> Any:
-    program = "from wirebook.cli import main; main()"
-    return json.loads(run(sys.executable, "-c", program, *arguments, "--json"))
+    return json.loads(run(*PROGRAM, *arguments, "--json"))
 
 
+PROGRAM = (sys.executable, "-c", "from wirebook.cli import main; main()")
 FIRST = {
     "read": 102,
     "landed": 100,
@@ -112,6 +113,10 @@ def test_the_command_line_lands_and_shows(bed: Path) -> None:
     assert [(row["_line"], row["ctx_plant"], row["n"]) for row in shown["first"]] == [(1, "p0", 0), (2, "p1", 1)]
     rows = pq.read_table(bed / "tables" / "g__seen", partitioning=None)
     assert Counter(rows["n"].to_pylist()) == Counter(range(100))
+    (bed / "source" / "events.jsonl").write_text(json.dumps(event(0)) + "\n")
+    assert "events.jsonl: error: 'events.jsonl' changed" in run(*PROGRAM, *land, code=2)
+    assert "[unknown-table]; did you mean 'g__seen'?" in run(*PROGRAM, "show", bed / "tables", "g_seen", code=2)
+    assert "[no-target]" in run(*PROGRAM, "show", bed / "source", code=2)
 
 
 def test_spark_submit_runs_it_on_its_own_session(bed: Path) -> None:

@@ -15,6 +15,7 @@ import zstandard
 from wirebook.problems import WirebookError
 from wirebook.spark.lines import Sizes
 from wirebook.spark.report import Report
+from wirebook.spark.show import find_table, first_rows, tables_in
 
 HEAD = b'{"protocol":"X","t":"a"}\n'
 
@@ -351,7 +352,7 @@ def test_one_run_at_a_time(bed: Any) -> None:
 
 def test_a_fault_of_the_engine_says_where(bed: Any) -> None:
     bed.write("a", lines(3) + b'{"t":1}\n')
-    with pytest.raises(WirebookError, match="internal-error: TypeError: .*'a' from line 1"):
+    with pytest.raises(WirebookError, match=r"internal-error: TypeError: .*'a' from line 1"):
         bed.land()
     assert not bed.rows()
     bed.write("a", lines(3))
@@ -375,6 +376,23 @@ def test_a_target_that_cannot_be_written(bed: Any) -> None:
     with pytest.raises(WirebookError) as raised:
         bed.land()
     assert [problem.code for problem in raised.value.problems] == ["unwritable-target"]
+
+
+def test_show_counts_tables_and_reads_first_rows(bed: Any) -> None:
+    bed.write("a", lines(5) + lines(2, 1, "b") + b"bad\n")
+    bed.land()
+    bed.write("c", lines(3))
+    bed.land()
+    tables = tables_in(bed.to)
+    assert [(table.name, table.rows, len(table.files)) for table in tables] == [
+        ("a", 8, 2),
+        ("b", 2, 1),
+        ("dead_letters", 1, 1),
+    ]
+    assert first_rows(tables[0], 6)["_line"].to_pylist() == [1, 2, 3, 4, 5, 1]
+    assert first_rows(tables[1], 100).num_rows == 2
+    assert first_rows(tables[1], 0).num_rows == 0
+    assert find_table(tables, "b").definition == "/messagegroups/g/messages/b"
 
 
 def test_tables_json_says_what_is_there(bed: Any) -> None:
