@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,9 +12,11 @@ from wirebook.demo.kinds import BY_NAME, KINDS, Kind
 from wirebook.demo.records import (
     Record,
     attribute,
+    bytes_of,
     data_of,
     payload_of,
     set_attribute,
+    set_bytes,
     set_data,
     set_pair,
     set_payload,
@@ -176,14 +177,12 @@ def _latin_1(record: Record, kind: Kind, random: Random) -> bool:  # noqa: ARG00
     text = payload_of(record)
     if text is None or text.isascii():
         return False
-    set_payload(record, {"base64": base64.b64encode(text.encode("latin-1")).decode()})
+    set_bytes(record, text.encode("latin-1"))
     return True
 
 
 def _cut_avro(record: Record, kind: Kind, random: Random) -> bool:  # noqa: ARG001
-    body = payload_of(record)
-    raw = base64.b64decode(body["base64"]) if isinstance(body, dict) else body.encode()
-    set_payload(record, {"base64": base64.b64encode(raw[: random.randrange(4, 40)]).decode()})
+    set_bytes(record, bytes_of(record)[: random.randrange(4, 40)])
     return True
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any, Final
 
 import orjson
@@ -32,6 +33,19 @@ def payload_of(record: Record) -> Any:
 
 def set_payload(record: Record, value: Any) -> None:
     record[PAYLOAD[record["protocol"]]] = value
+
+
+def bytes_of(record: Record) -> bytes:
+    value = payload_of(record)
+    return base64.b64decode(value["base64"]) if isinstance(value, dict) else value.encode()
+
+
+def set_bytes(record: Record, raw: bytes) -> None:
+    """Sets the payload: a text, or base64 where it is no UTF-8."""
+    try:
+        set_payload(record, raw.decode())
+    except UnicodeDecodeError:
+        set_payload(record, {"base64": base64.b64encode(raw).decode()})
 
 
 def is_structured(record: Record) -> bool:

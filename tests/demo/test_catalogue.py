@@ -1,0 +1,68 @@
+"""The shipped catalogue is what a good one looks like: nothing to find fault with, and something of everything."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from json_structure import SchemaValidator
+
+from wirebook.bindings.wire import PROTOCOLS
+from wirebook.catalog import Catalog, load_registry
+from wirebook.catalog.lint import lint
+from wirebook.demo.kinds import CATALOGUE, KINDS
+from wirebook.schema import Unsupported
+
+
+@pytest.fixture(scope="module")
+def catalog() -> Catalog:
+    return Catalog.load(CATALOGUE)
+
+
+def test_lint_finds_nothing() -> None:
+    assert [problem.to_dict() for problem in lint(load_registry(CATALOGUE))] == []
+
+
+def test_there_is_something_of_everything(catalog: Catalog) -> None:
+    definitions = catalog.definitions.values()
+    assert 12 <= len(definitions) <= 20
+    assert {each.protocol for each in definitions} - {None} == set(PROTOCOLS)
+    assert {each.schema_format.partition("/")[0] for each in definitions if each.schema_format} == {
+        "JsonSchema",
+        "JsonStructure",
+        "Avro",
+    }
+    assert any(not each.is_cloudevent for each in definitions)
+    assert any(xid.startswith("/endpoints/") for xid in catalog.definitions)
+
+
+def test_every_payload_schema_compiles(catalog: Catalog) -> None:
+    schemas = {xid: catalog.schema_of(each) for xid, each in catalog.definitions.items()}
+    assert [xid for xid, schema in schemas.items() if schema is None or isinstance(schema, Unsupported)] == []
+
+
+def test_the_definitions_of_the_kinds_are_there(catalog: Catalog) -> None:
+    assert {kind.definition for kind in KINDS} <= catalog.definitions.keys()
+    assert {kind.endpoint for kind in KINDS} == catalog.scopes.keys()
+    bases = {each["basemessage"] for each in _messages(catalog.registry.document) if "basemessage" in each}
+    assert {kind.definition for kind in KINDS} | bases == catalog.definitions.keys()
+
+
+def test_json_structure_schemas_are_sound(catalog: Catalog) -> None:
+    groups = catalog.registry.document["schemagroups"].values()
+    documents = [
+        version["schema"]
+        for group in groups
+        for schema in group["schemas"].values()
+        for version in schema["versions"].values()
+        if version["format"].startswith("JsonStructure")
+    ]
+    assert len(documents) == 6
+    for document in documents:
+        validator = SchemaValidator(extended=True)
+        assert validator.validate(document, json.dumps(document)) == []
+
+
+def _messages(document: dict[str, Any]) -> list[dict[str, Any]]:
+    return [message for group in document["messagegroups"].values() for message in group["messages"].values()]

@@ -1,0 +1,62 @@
+"""`wirebook demo`, as it is typed: what it lands, what it says, and that what it suggests works."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from wirebook.demo.traffic import messages
+
+PROGRAM = (sys.executable, "-c", "from wirebook.cli import main; main()")
+
+COUNT = 2_000
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("demo") / "it"
+
+
+def run(*arguments: str | Path, code: int = 0) -> str:
+    """What the command line prints; what it says on standard error when another exit code than 0 is expected."""
+    command = [*PROGRAM, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    return done.stderr if code else done.stdout
+
+
+def demo(folder: Path, *more: str, count: int = COUNT, code: int = 0) -> str:
+    return run("demo", "--messages", str(count), "--to", folder, *more, code=code)
+
+
+def test_first_everything_lands(folder: Path) -> None:
+    closing = json.loads(demo(folder, "--json"))
+    made = list(messages(COUNT))
+    assert (closing["read"], closing["skipped"]) == (COUNT, 0)
+    assert closing["dead_lettered"] == sum(each.defect is not None for each in made)
+    rows = Counter(each.kind.definition for each in made if each.defect is None)
+    assert {table["definition"]: table["rows"] for table in closing["tables"].values()} == dict(rows)
+    outcomes = Counter(each.defect.outcome for each in made if each.defect is not None)
+    assert closing["outcomes"] == {"matched": rows.total(), **outcomes}
+
+
+def test_then_nothing_is_new(folder: Path) -> None:
+    out = demo(folder)
+    assert f"Nothing is new: all {COUNT:,} messages had landed before." in out
+    assert "kestrel_orders_placed" in out
+    suggested = [shlex.split(line) for line in out.partition("Try next:\n")[2].splitlines() if line.startswith("  ")]
+    commands = [words[1:] for words in suggested if words[0] == "wirebook"]
+    assert [words[0] for words in commands] == ["show", "show", "lint", "match", "land"]
+    for words in commands:
+        run(*words)
+
+
+def test_another_size_needs_another_folder(folder: Path) -> None:
+    assert "[foreign-folder]" in demo(folder, count=10, code=2)

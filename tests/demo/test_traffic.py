@@ -1,0 +1,131 @@
+"""The traffic of the demonstration: the same always, in the order of time, and each message what it was made to be."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import islice
+from random import Random
+from typing import Any
+
+import orjson
+import pytest
+
+from wirebook.catalog import Catalog
+from wirebook.demo.defects import BY_KIND, DEFECTS, SHARE, Defect, spoil
+from wirebook.demo.kinds import CATALOGUE, KINDS, PER_PAGE, Kind
+from wirebook.demo.records import attribute
+from wirebook.demo.traffic import Made, messages, page, synthesise
+from wirebook.demo.world import DAY, instant, order, time_of_day
+
+COUNT = 4_000
+
+
+@pytest.fixture(scope="module")
+def catalog() -> Catalog:
+    return Catalog.load(CATALOGUE)
+
+
+@pytest.fixture(scope="module")
+def made() -> list[Made]:
+    return list(messages(COUNT, seed=7))
+
+
+def codes_of(catalog: Catalog, line: bytes) -> tuple[str, str | None, set[str]]:
+    outcome = catalog.match(line)
+    near = {problem.code for each in outcome.near for problem in each.problems}
+    return outcome.outcome, outcome.definition, near | {problem.code for problem in outcome.problems}
+
+
+def test_a_day_is_the_same_each_time(made: list[Made]) -> None:
+    assert list(synthesise(COUNT, seed=7)) == [each.line for each in made]
+    assert list(synthesise(COUNT, seed=8)) != [each.line for each in made]
+
+
+def test_a_page_depends_on_its_number_alone(made: list[Made]) -> None:
+    assert [each.line for each in page(3, COUNT, 7)] == [each.line for each in made[3 * PER_PAGE : 4 * PER_PAGE]]
+
+
+@pytest.mark.parametrize("count", [1, PER_PAGE - 1, PER_PAGE, PER_PAGE + 1])
+def test_as_many_as_asked_for(count: int) -> None:
+    assert len(list(synthesise(count))) == count
+
+
+def test_messages_come_in_the_order_of_time(made: list[Made]) -> None:
+    times = [orjson.loads(each.line)["received"] for each in made if not is_cut(each)]
+    assert times == sorted(times)
+    assert {time[:10] for time in times} == {DAY.date().isoformat()}
+
+
+def is_cut(each: Made) -> bool:
+    return each.defect is not None and each.defect.name == "cut-line"
+
+
+def test_each_message_is_what_it_was_made_to_be(catalog: Catalog, made: list[Made]) -> None:
+    for each in made:
+        outcome, definition, codes = codes_of(catalog, each.line)
+        if each.defect is None:
+            assert (outcome, definition) == ("matched", each.kind.definition), each.line
+        else:
+            assert outcome == each.defect.outcome, (each.defect.name, each.line)
+            assert each.defect.code in codes, (each.defect.name, codes, each.line)
+
+
+def test_defects_are_as_many_as_said(made: list[Made]) -> None:
+    broken = sum(each.defect is not None for each in made)
+    assert 0.6 * SHARE < broken / COUNT < 1.4 * SHARE
+
+
+PAIRS = [(defect, kind) for kind in KINDS for defect in BY_KIND[kind.name][0]]
+
+
+@pytest.mark.parametrize(("defect", "kind"), PAIRS, ids=[f"{d.name}-{k.name}" for d, k in PAIRS])
+def test_every_defect_of_every_kind(catalog: Catalog, made: list[Made], defect: Defect, kind: Kind) -> None:
+    good = (each.line for each in made if each.kind == kind and each.defect is None)
+    for number, line in enumerate(islice(good, 8)):
+        spoilt = spoil(defect, line, orjson.loads(line), kind, Random(number))
+        if spoilt is not None:
+            text = spoilt if isinstance(spoilt, bytes) else orjson.dumps(spoilt)
+            outcome, _, codes = codes_of(catalog, text)
+            assert (outcome, defect.code in codes) == (defect.outcome, True), (codes, text)
+
+
+def test_every_defect_can_happen() -> None:
+    assert {defect.name for defects, _ in BY_KIND.values() for defect in defects} == {each.name for each in DEFECTS}
+
+
+def test_what_follows_refers_to_what_came(made: list[Made]) -> None:
+    """An order that is packed or paid for was placed before, or the day before."""
+    seen: dict[str, set[Any]] = {name: set() for name in ("placed", "packed", "captured")}
+    for each in made:
+        if each.defect is None and each.kind.name in seen:
+            seen[each.kind.name].add(attribute(orjson.loads(each.line), "subject"))
+    first = min(int(name[2:]) for name in seen["placed"])
+    for name in ("packed", "captured"):
+        of_today = {each for each in seen[name] if int(each[2:]) >= first}
+        assert len(of_today - seen["placed"]) < 0.1 * len(of_today)
+
+
+def test_orders_are_functions_of_their_number() -> None:
+    assert order(5, 1) == order(5, 1) != order(6, 1)
+    assert order(5, 1).name == "K-1000005"
+    assert all(order(number, 1).lines for number in range(-20, 200))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "2026-03-14T00:00:00.000Z"),
+        (59.9996, "2026-03-14T00:01:00.000Z"),
+        (-0.5, "2026-03-13T23:59:59.500Z"),
+        (86_400 + 3661.25, "2026-03-15T01:01:01.250Z"),
+    ],
+)
+def test_instants(seconds: float, text: str) -> None:
+    assert instant(seconds) == text
+
+
+def test_the_day_is_busy_when_people_are_awake() -> None:
+    hours = Counter(int(time_of_day(share / 1000) // 3600) for share in range(1000))
+    assert min(hours) == 0
+    assert max(hours) == 23
+    assert hours[18] > 3 * hours[3]
