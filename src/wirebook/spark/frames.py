@@ -397,10 +397,11 @@ def _any(masks: Iterable[Mask], length: int) -> Mask:
 
 
 def not_header_safe(text: pa.StringArray) -> Mask:
-    """Where a header's value would have to be decoded first: an escape, a quote, or what is not printable ASCII."""
-    if is_plain(text, b'%"'):
+    """Where a header's value would have to be decoded first: an escape, a quote, a blank around it, or what is not
+    printable ASCII."""
+    if is_plain(text, b'%" '):
         return np.zeros(len(text), bool)
-    return mask_of(pc.match_substring_regex(text, r"[^\x21\x23-\x24\x26-\x7e]"))
+    return mask_of(pc.match_substring_regex(text, r'[^\x20-\x7e]|[%"]|^ | $'))
 
 
 def is_plain(text: pa.StringArray, but: bytes = b"") -> bool:
