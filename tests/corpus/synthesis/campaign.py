@@ -1,0 +1,170 @@
+"""A campaign over one catalogue: synthesise, change, land with both engines, and find whatever is not as it should be."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from synthesis.agreement import Difference, Engines, Result
+from synthesis.carriers import chunk_of_lines, chunk_of_rows
+from synthesis.dice import Dice, dice_of
+from synthesis.expectation import Place, places_of
+from synthesis.messages import Message, Way, message_of, ways_of
+from synthesis.mutations import mutate
+from wirebook.catalog import Catalog
+from wirebook.message.definition import Definition
+from wirebook.problems import WirebookError
+from wirebook.schema import Unsupported
+from wirebook.spark.layout import table_name
+
+CHUNK = 2000
+
+
+@dataclass
+class Report:
+    """What a campaign found. `differences` between the engines; `misplaced`: messages that a definition describes and
+    that did not land in its table, without another definition having the better claim; `unbuilt`: could not be made."""
+
+    messages: int = 0
+    valid: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter)
+    differences: list[Difference] = field(default_factory=list)
+    misplaced: list[str] = field(default_factory=list)
+    unbuilt: list[str] = field(default_factory=list)
+    placed: Counter[str] = field(default_factory=Counter)
+    by_way: Counter[str] = field(default_factory=Counter)
+    settled: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def is_clean(self) -> bool:
+        return not (self.differences or self.misplaced or self.unbuilt)
+
+    def add(self, other: Report) -> None:
+        self.messages += other.messages
+        self.valid += other.valid
+        for name in ("outcomes", "placed", "by_way", "settled"):
+            getattr(self, name).update(getattr(other, name))
+        for name in ("differences", "misplaced", "unbuilt"):
+            getattr(self, name).extend(getattr(other, name))
+
+    def __str__(self) -> str:
+        found = [*map(str, self.differences), *self.misplaced, *self.unbuilt]
+        return "\n\n".join(found[:10]) + (f"\n\nand {len(found) - 10} more" if len(found) > 10 else "")
+
+
+def run(path: Path, seed: int, count: int, strangeness: float = 0.3) -> Report:
+    """A campaign over the catalogue in a file, of `count` messages, and at least one of each definition: half of them
+    valid, half changed."""
+    catalog, dice = Catalog.load(str(path)), dice_of(f"{seed} {path.name}", strangeness)
+    count = max(count, 2 * len(_usable(catalog)))
+    report = Report()
+    engines = Engines(catalog)
+    traffic = _traffic(catalog, dice, report)
+    while part := list(islice(traffic, min(CHUNK, count - report.messages))):
+        _land(engines, part, report)
+    return report
+
+
+def _traffic(catalog: Catalog, dice: Dice, report: Report) -> Iterator[Message]:
+    """A message of each definition, then round after round one on each way; each once as it is and once changed."""
+    journeys = [(definition, way) for definition in _usable(catalog) for way in ways_of(definition)]
+    first = [(definition, dice.choice(list(ways_of(definition)))) for definition in _usable(catalog)]
+    while journeys:
+        dice.shuffle(journeys)
+        for definition, way in (*first, *journeys):
+            try:
+                message = message_of(catalog, definition, way, dice)
+            except WirebookError as error:
+                report.unbuilt.append(f"{definition.xid} {way}: {error}")
+                continue
+            yield message
+            yield mutate(message, dice)
+        first = []
+
+
+def _usable(catalog: Catalog) -> list[Definition]:
+    return [each for each in catalog.definitions.values() if not each.incomplete]
+
+
+def _land(engines: Engines, messages: Sequence[Message], report: Report) -> None:
+    """Messages in all carriers; what the reference says of each valid one is held against where it belongs."""
+    events = [message for message in messages if message.is_event_file]
+    records = [message for message in messages if not message.is_event_file]
+    report.messages += len(messages)
+    for kind, part in (("events", events), ("capture", records)):
+        result = engines.compare(chunk_of_lines(part, kind), part)
+        _count(engines.catalog, result, part, report)
+    chunk, kept = chunk_of_rows(records)
+    report.differences += engines.compare(chunk, kept).differences
+
+
+def _count(catalog: Catalog, result: Result, messages: Sequence[Message], report: Report) -> None:
+    report.outcomes.update(result.landed.outcomes)
+    report.differences += result.differences
+    rows = result.rows
+    for line, message in enumerate(messages, start=1):
+        if not message.mutations:
+            report.valid += 1
+            report.by_way[str(message.way)] += 1
+            report.settled[str(message.way)] += line - 1 in result.settled
+            where, problem = _placed(catalog, message, rows.get((line, 0), []))
+            report.placed[where] += 1
+            report.misplaced += [problem] if problem else []
+        else:
+            report.misplaced += _against_the_index(catalog, message, line, rows)
+
+
+def _placed(catalog: Catalog, message: Message, rows: list[tuple[str, dict[str, Any]]]) -> tuple[str, str | None]:
+    """How a valid message did, and what is wrong with that, if anything."""
+    place, row = places_of(catalog, message)[0], rows[0][1]
+    table, outcome = rows[0][0], row.get("outcome", "matched")
+    shown = f"{message.definition} {message.way}: {table} {outcome}\n  {message}\n  best: {set(place.best)}\n  {row}"
+    if not place.fits:
+        return "unfit", f"does not fit its own definition: {shown}"
+    if message.definition not in place.best:
+        return "outranked", None if _is_of(row, table, place, catalog) else f"not where the better one says: {shown}"
+    if len(place.best) > 1:
+        allowed = outcome in ("matched", "ambiguous", "invalid-payload")
+        return f"tie: {outcome}", None if allowed else f"a tie that is neither: {shown}"
+    unread = isinstance(catalog.schema_of(catalog.definitions[message.definition]), Unsupported)
+    if outcome != ("unsupported" if unread else "matched") or not _is_of(row, table, place, catalog):
+        return "lost", f"did not land in its table: {shown}"
+    if outcome == "matched" and (wrong := _wrong_bindings(message, row)):
+        return "misread", f"bindings are not the context ({wrong}): {shown}"
+    return "own", None
+
+
+def _is_of(row: dict[str, Any], table: str, place: Place, catalog: Catalog) -> bool:
+    """Is the row of one of the best definitions: in its table, or a dead letter that names it?"""
+    return row.get("definition", _definition_of(catalog, table)) in place.best
+
+
+def _definition_of(catalog: Catalog, table: str) -> str | None:
+    return _tables(catalog).get(table)
+
+
+def _tables(catalog: Catalog) -> dict[str, str]:
+    return {table_name(xid): xid for xid in catalog.definitions}
+
+
+def _wrong_bindings(message: Message, row: dict[str, Any]) -> Iterable[str]:
+    return [name for name, value in message.context.items() if f"ctx_{name}" in row and row[f"ctx_{name}"] != value]
+
+
+def _against_the_index(catalog: Catalog, message: Message, line: int, rows: Any) -> list[str]:
+    """The index prunes and never decides (D49): a changed message that no definition fits is no definition's."""
+    found = []
+    for index, place in enumerate(places_of(catalog, message)):
+        for table, row in rows.get((line, index), []):
+            definition = row.get("definition", _definition_of(catalog, table))
+            unexpected = row.get("outcome") == "unexpected"
+            if (definition is not None and definition not in place.best) or (unexpected and place.best):
+                found.append(f"the index decided: {message}\n  best: {set(place.best)}\n  {table} {row}")
+    return found
+
+
+__all__ = ["Report", "Way", "run"]

@@ -1,0 +1,60 @@
+"""Where a message belongs, found without index and columns: every definition is tried, the rank decides (D48)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from synthesis.messages import Message
+from wirebook.bindings import Received, as_structured, read_events, read_record
+from wirebook.catalog import Catalog
+from wirebook.message.matcher import Match, match_metadata
+from wirebook.message.selection import EVERYTHING, Scope
+from wirebook.message.view import View
+
+
+@dataclass(frozen=True)
+class Place:
+    """What fits a message best.
+
+    Shape: `best` are the XIDs of equal and highest rank; `fits`: is the message's own definition among those that fit
+    at all; `bindings` are those of its own definition, None when `ambiguous` splits were possible.
+    """
+
+    best: frozenset[str]
+    fits: bool
+
+
+def places_of(catalog: Catalog, message: Message) -> list[Place]:
+    """One for each message in the line."""
+    read = read_events if message.is_event_file else read_record
+    return [_place(catalog, received, message.definition) for received in read(message.line)]
+
+
+def _place(catalog: Catalog, received: Received, own: str) -> Place:
+    matches = list(_matches(catalog, received))
+    best = max((match.rank for match in matches), default=None)
+    winners = frozenset(match.definition.xid for match in matches if match.rank == best)
+    return Place(winners, any(match.definition.xid == own for match in matches))
+
+
+def _matches(catalog: Catalog, received: Received) -> Iterator[Match]:
+    scope = catalog.scopes.get(received.endpoint) if received.endpoint else EVERYTHING
+    if received.kind not in ("native", "cloudevent") or scope is None:
+        return
+    if scope.protocol and received.wire is not None and scope.protocol != received.protocol:
+        return
+    structured = as_structured(received)
+    yield from _of_view(catalog, View(received), scope, events_only=False)
+    if structured is not None:
+        yield from _of_view(catalog, View(structured, is_reinterpreted=True), scope, events_only=True)
+
+
+def _of_view(catalog: Catalog, view: View, scope: Scope, *, events_only: bool) -> Iterator[Match]:
+    for xid, definition in catalog.definitions.items():
+        outside = scope.members is not None and xid not in scope.members
+        if outside or definition.incomplete or (events_only and not definition.is_cloudevent):
+            continue
+        found = match_metadata(definition, view, mode=scope.mode, endpoint_templates=scope.templates)
+        if isinstance(found, Match):
+            yield found
