@@ -115,6 +115,16 @@ def test_a_pinned_batch_leaves_out_a_file_that_changed_meanwhile(bed: Any, tmp_p
     assert report.read == 22
 
 
+def test_a_pinned_batch_leaves_out_a_file_that_is_gone(bed: Any, tmp_path: Path) -> None:
+    write(bed)
+    assert die(tmp_path, "staged", 0) == DYING
+    (bed.source / "a").unlink()
+    report = bed.land()
+    assert [problem.code for problem in report.problems] == ["source-changed"]
+    assert report.read == 21
+    assert (bed.land().problems, bed.land().skipped) == ([], 21)
+
+
 def test_a_pinned_batch_finishes_the_source_it_began_with(bed: Any, tmp_path: Path) -> None:
     write(bed)
     assert die(tmp_path, "begun", 0) == DYING

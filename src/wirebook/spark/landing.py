@@ -190,10 +190,12 @@ class _Run:
         """Whether the bytes the entry speaks of are still there. Cost: a file written to is read again."""
         if entry.problem == "unreadable-file":
             return True
-        scan = self._scans[entry.file]
+        scan = self._scans.get(entry.file)
+        if scan is None:
+            return False
         try:
             if identity_of(scan.file.path) != scan.identity:
-                scan = self._scans[entry.file] = next(scan_files([scan.file]))
+                scan = self._scans[entry.file] = next(scan_files([scan.file]), scan)
             return scan.size >= entry.size and scan.prefix_digest(entry.size) == entry.digest
         except OSError:
             return False

@@ -164,12 +164,14 @@ def identity_of(path: bytes) -> tuple[int, ...]:
 
 
 def scan_files(files: Iterable[SourceFile], *, threads: int | None = None) -> Iterator[Scan]:
-    """A scan of each file, in order. Cost: reads every byte once; all cores, also for one large file."""
+    """A scan of each file that is there, in order. Cost: reads every byte once; all cores, also for one large file."""
     with ThreadPoolExecutor(threads or min(os.cpu_count() or 1, 16)) as pool:
         waiting: deque[tuple[Scan, list[Future[Block]]]] = deque()
         blocks = 0
         for file in files:
             started = _start(pool, file)
+            if started is None:
+                continue
             waiting.append(started)
             blocks += len(started[1]) + 1
             while blocks > AHEAD and len(waiting) > 1:
@@ -180,10 +182,13 @@ def scan_files(files: Iterable[SourceFile], *, threads: int | None = None) -> It
             yield _finish(scan, futures)
 
 
-def _start(pool: ThreadPoolExecutor, file: SourceFile) -> tuple[Scan, list[Future[Block]]]:
+def _start(pool: ThreadPoolExecutor, file: SourceFile) -> tuple[Scan, list[Future[Block]]] | None:
+    """The scan and the blocks that are on their way; None for a file that was listed and is gone."""
     try:
         identity = identity_of(file.path)
         os.close(os.open(file.path, os.O_RDONLY | os.O_CLOEXEC))
+    except FileNotFoundError:
+        return None
     except OSError as error:
         return Scan(file, 0, error=error.strerror or str(error)), []
     size = identity[2]
