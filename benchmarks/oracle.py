@@ -71,7 +71,7 @@ def _numbers(rows: pa.Table, count: int) -> npt.NDArray[np.int64]:
     """The number of the message in each row, from its file and line."""
     share = -(-count // traffic.FILES)
     file = pc.cast(pc.utf8_slice_codeunits(rows["_file"], 5, 6), pa.int64())
-    return file.to_numpy() * share + rows["_line"].to_numpy() - 1
+    return np.asarray(file.to_numpy() * share + rows["_line"].to_numpy() - 1, np.int64)
 
 
 def _check_row(message: Message, form: str, table: TableSummary, row: dict[str, Any]) -> None:

@@ -190,7 +190,8 @@ def memory(bench: Bench) -> None:
     for count in bench.sizes.memory:
         source = bench.day(Day(bench.sizes.definitions, count), "jsonl")
         command = [sys.executable, __file__, "--memory-of", str(source), "--folder", str(bench.folder)]
-        peak = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
+        said = subprocess.run(command, check=True, capture_output=True, text=True).stdout  # noqa: S603
+        peak = json.loads(said.splitlines()[-1])
         peaks.append(peak)
         size = sum(file.stat().st_size for file in source.iterdir())
         growth = {role: peak[role] / peaks[0][role] for role in peak}
