@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# No test is timed. In CI the examples are the same each time; elsewhere they are new ones.
+settings.register_profile("wirebook", deadline=None, derandomize=bool(os.environ.get("CI")))
+settings.load_profile("wirebook")
 
 ROOT = Path(__file__).resolve().parent.parent
 

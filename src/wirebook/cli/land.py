@@ -73,9 +73,11 @@ def land(  # noqa: PLR0917 (options)
 
 
 def _note_diagnostics(catalog: Catalog) -> None:
+    print_problems(catalog.registry.unread)
     errors = sum(problem.severity is Severity.ERROR for problem in catalog.diagnostics)
     if errors:
-        print_note(f"the catalogue has {errors:,} errors: 'wirebook lint' names them")
+        counted = f"{errors:,} error{'' if errors == 1 else 's'}"
+        print_note(f"the catalogue has {counted}: 'wirebook lint' names them")
 
 
 def print_report(report: Report, to: Path) -> None:

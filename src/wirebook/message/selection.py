@@ -5,7 +5,7 @@ Spec: message/spec.md#message-definition-matching (R33); docs/semantics.md D25-D
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
@@ -179,7 +179,7 @@ class Selector:
             received,
             match.definition.xid,
             match.bindings,
-            (*received.problems, *problems),
+            (*received.problems, *_ambiguity(match), *problems),
             reading=reading,
             ambiguous_bindings=match.ambiguous_bindings,
             synthesized=match.synthesized,
@@ -230,6 +230,13 @@ class Selector:
         view = views[-1] if definition.is_cloudevent else views[0]
         problems = explain_metadata(definition, view, self.options, mode=scope.mode, endpoint_templates=scope.templates)
         return Near(definition.xid, problems)
+
+
+def _ambiguity(match: Match) -> Iterator[Problem]:
+    """A note that the placeholders could be split in another way (D18)."""
+    if match.ambiguous_bindings:
+        message = "the placeholders could be split in more than one way"
+        yield Problem("ambiguous-bindings", message, slot="bindings", actual=match.bindings)
 
 
 def _views(received: Received) -> list[View]:

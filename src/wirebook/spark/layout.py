@@ -19,6 +19,7 @@ import pyarrow as pa
 from wirebook.message.definition import Definition
 from wirebook.message.slots import ATTRIBUTES, ENVELOPE
 from wirebook.schema import CompiledSchema
+from wirebook.schema.shapes import REST
 
 DEAD_LETTERS = "dead_letters"
 INSTANT = pa.timestamp("us", tz="UTC")
@@ -127,6 +128,7 @@ def _payload(definition: Definition, schema: CompiledSchema | None) -> Iterator[
         return
     for field in schema.fields:
         yield Column(field.name, field.arrow_type, ("payload", field.name))
+    yield Column(REST, pa.string(), ("payload", REST))
     if definition.protocol in (None, "KAFKA"):
         yield Column("_tombstone", pa.bool_(), ("provenance", "_tombstone"))
 
