@@ -74,7 +74,7 @@ def _print_findings(problems: Sequence[Problem], format_: Format) -> None:
 def render_finding(problem: Problem) -> str:
     """``FILE:LINE:COLUMN: SEVERITY CODE: MESSAGE (XID POINTER)`` on one line."""
     spot = ":".join(str(part) for part in (problem.file, problem.line, problem.column) if part is not None)
-    named = " ".join(part for part in (problem.xid, problem.pointer) if part)
+    named = " ".join(dict.fromkeys(part for part in (problem.xid, problem.pointer) if part))
     text = f"{spot or '-'}: {problem.severity} {problem.code}: {problem.message or CODES[problem.code].title}"
     return printable(f"{text} ({named})" if named else text)
 
@@ -104,7 +104,7 @@ def upgrade(
         raise WirebookError(*registry.unread)
     document, problems = upgrade_registry(registry)
     _write(render_document(document), output)
-    for problem in problems:
+    for problem in sorted(problems, key=lambda each: (each.file or "", each.line or 0, each.column or 0)):
         print_note(render_finding(problem))
     print_note(_summary(problems, 1))
     return CLEAN

@@ -35,7 +35,8 @@ class ProgressBar:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._bar.stop()
+        if self._shown:
+            self._bar.stop()
 
     def say(self, what: str) -> None:
         """What is going on now."""

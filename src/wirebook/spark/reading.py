@@ -61,7 +61,7 @@ def read_unit(unit: Unit, progress: Progress, sizes: Sizes = DEFAULT_SIZES) -> I
 
 def _lost(unit: Unit, code: str, line: int, why: str, raw: bytes | None = None, **values: Any) -> Chunk:
     """The chunk that stands for what could not be read from `line` on; `raw` is what there is of that line."""
-    problem = Problem(code=code, file=unit.file, line=line, message=why, **values)
+    problem = Problem(code, why, file=unit.file, line=line, **{"actual": why, **values})
     if raw is None:
         return Chunk(unit.file, unit.kind, problem=problem)
     return Chunk(unit.file, unit.kind, pa.array([raw], pa.large_binary()), np.array([line]), problem=problem)
