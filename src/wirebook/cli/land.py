@@ -6,6 +6,7 @@ Spec: docs/land.md#the-target-folder; docs/decisions/0010
 from __future__ import annotations
 
 import base64
+import json
 from datetime import date, datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -121,9 +122,8 @@ def show(
         head = {"table": found.name, "definition": found.definition, "rows": found.rows}
         print_json(head | {"columns": columns, "first": shown})
     else:
-        print_rows(
-            first, title=f"{found.name}: {found.rows:,} rows of {found.definition or 'messages that did not land'}"
-        )
+        of = found.definition or "messages that did not land"
+        print_rows(first, title=f"{found.name}: {found.rows:,} row{'' if found.rows == 1 else 's'} of {of}")
 
 
 def print_rows(rows: pa.Table, *, title: str | None = None) -> None:
@@ -142,6 +142,8 @@ def _cell(value: Any) -> str:
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, dict | list):
+        return json.dumps(_plain(value), ensure_ascii=False, default=_text)
     return value.isoformat() if isinstance(value, datetime | date | time) else str(value)
 
 
