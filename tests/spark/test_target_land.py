@@ -212,15 +212,17 @@ def test_parquet_without_its_end_lands_when_it_is_whole(bed: Any) -> None:
     assert counts(bed.land()) == (1000, 1000, 0, 0)
 
 
-def test_damage_in_the_middle_of_parquet(bed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("batch_bytes", [1, 1 << 30])
+def test_damage_in_the_middle_of_parquet(bed: Any, monkeypatch: pytest.MonkeyPatch, batch_bytes: int) -> None:
     monkeypatch.setattr("wirebook.spark.plan.MIN_TASK", 1)
+    bed.settings.batch_bytes = batch_bytes
     parquet(bed.source / "p", 1000, 300)
     whole = (bed.source / "p").read_bytes()
     group = pq.read_metadata(bed.source / "p").row_group(1).column(0)
     start = group.dictionary_page_offset
     bed.write("p", whole[:start] + b"\xff" * 40 + whole[start + 40 :])
     assert counts(bed.land()) == (301, 300, 1, 0)
-    assert len(bed.runner.tasks) == 2
+    assert len(bed.runner.tasks) == 2  # one of them for the row groups without those behind the damage
     assert counts(bed.land()) == (0, 0, 0, 300)
     bed.write("p", whole)
     assert counts(bed.land()) == (700, 700, 0, 300)

@@ -116,6 +116,7 @@ class _Run:
         self._ledger: Ledger = target.ledger()
         self._before: Ledger = dict(self._ledger)
         self._scans: dict[str, Scan] = {}
+        self._stopped: set[str] = set()  # files that went no further: their units in later batches must not land
         self._number = target.next_batch()
 
     def recover(self) -> None:
@@ -130,6 +131,8 @@ class _Run:
         files = {unit.file: SourceFile(unit.file, unit.path) for unit in units}
         self._scans = {scan.file.name: scan for scan in scan_files(files.values())}
         self._land_batch(begun, self._target.catalogue(begun.catalogue))
+        self._stopped.clear()  # a file that is no longer what was begun is planned anew, as what it is now
+        self.report.problems = [each for each in self.report.problems if each.code != "source-changed"]
 
     def land(self, source: Path) -> None:
         listing = list_files(source, without=self._target.root)
@@ -145,9 +148,11 @@ class _Run:
         self._count_files(plan)
 
     def _begin(self, batch: Batch) -> None:
-        tasks = make_tasks(batch.units, self._landing.runner.parallelism)
-        begun = self._begun(tasks, batch.entries)
-        self._land_batch(begun, self._catalogue.document)
+        units = [unit for unit in batch.units if unit.file not in self._stopped]
+        if units:
+            tasks = make_tasks(units, self._landing.runner.parallelism)
+            begun = self._begun(tasks, [entry for entry in batch.entries if entry.file not in self._stopped])
+            self._land_batch(begun, self._catalogue.document)
 
     def _begun(self, tasks: Tasks, entries: list[Entry]) -> Begun:
         begun = Begun(
@@ -174,6 +179,7 @@ class _Run:
             kept = self._without_changed(tasks, entries, changed_units(results))
             kept = without_lost(kept, results)
         settled = list(settle(begun.entries, results, self._ledger))
+        self._stopped |= entries.keys() - {entry.file for entry in settled if not entry.problem}
         self._commit(begun, settled, results)
         self._ledger.update({entry.file: entry for entry in settled})
         self.report.problems += unfinished_units(results)
