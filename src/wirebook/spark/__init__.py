@@ -1,8 +1,8 @@
 """The main job on Spark: sources, matching, decoding, landing, dead letters.
 
-    from wirebook.spark import land, match
-    report = land(spark, "captures/", "catalogue.xreg.json", "tables/")
-    messages = match(spark.read.text("captures/"), Catalog.load("catalogue.xreg.json"))
+from wirebook.spark import land, match
+report = land(spark, "captures/", "catalogue.xreg.json", "tables/")
+messages = match(spark.read.text("captures/"), Catalog.load("catalogue.xreg.json"))
 """
 
 from __future__ import annotations

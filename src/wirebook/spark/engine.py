@@ -34,7 +34,7 @@ from wirebook.bindings.wire import AnyMessage
 from wirebook.catalog import Catalog
 from wirebook.message.selection import EVERYTHING, Outcome, Scope
 from wirebook.problems import Problem
-from wirebook.schema import CompiledSchema
+from wirebook.schema import CompiledSchema, Unsupported
 from wirebook.spark.chunks import PROBLEM_OUTCOMES, Chunk, Landed
 from wirebook.spark.columnmatch import Matched, match_frame
 from wirebook.spark.columnrows import ColumnRows, read_payloads
@@ -147,6 +147,8 @@ class CatalogueEngine:
         for frame, scope in self._frames(chunk, records):
             for run in self._runs(frame, scope):
                 schema = self.schemas[self.numbers[run[0].definition.xid]]
+                if isinstance(schema, Unsupported):  # nothing of it lands
+                    continue
                 payloads = read_payloads(run[0].frame, run[0].start, run[-1].stop, schema)
                 for matched in run:
                     layout = self.layout(matched.definition.xid)
