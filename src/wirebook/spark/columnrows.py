@@ -85,6 +85,8 @@ def _column(
     column: TableColumn, sources: dict[str, dict[str, pa.Array]], provenance: dict[str, pa.Array], matched: Matched
 ) -> pa.Array:
     kind, name = column.source
+    if kind == "binding" and name not in matched.bindings:  # its slots cannot be observed
+        return pa.nulls(len(matched), column.type)
     values = matched.pick(provenance[name]) if kind == "provenance" else sources[kind][name]
     return values if values.type == column.type else values.cast(column.type)
 
