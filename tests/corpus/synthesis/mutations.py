@@ -453,6 +453,16 @@ def amqp_body(record: Record, dice: Dice) -> Record | None:
     return record
 
 
+@change
+def borrow(record: Record, dice: Dice) -> Record | None:
+    """One text of the record stands where another stood."""
+    held = [place for place in _places(record) if isinstance(_at(record, place), str) and place[0] != "protocol"]
+    if len(held) < 2:
+        return None
+    from_, to = dice.sample(held, 2)
+    return _changed(record, to, lambda _: _at(record, from_))
+
+
 # -- the record -----------------------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,230 @@
+"""The column engine is held to the reference over catalogues and messages drawn at random.
+
+Definitions use every slot of every protocol, templates of every kind, every type, repeated headers, endpoints with
+templates of their own, and small schemas of each format; a few constants and names are shared, so that definitions
+compete. Messages are built by a definition, and changed; both engines land them as lines, as events and as Parquet.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from wirebook.catalog import Catalog
+from wirebook.problems import WirebookError
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "corpus"))
+
+from synthesis.agreement import Engines
+from synthesis.carriers import chunk_of_lines, chunk_of_rows
+from synthesis.dice import dice_of
+from synthesis.messages import Message, message_of, ways_of
+from synthesis.mutations import mutate
+
+Document = dict[str, Any]
+PROTOCOLS = ("HTTP", "KAFKA", "MQTT/3.1.1", "MQTT/5.0", "AMQP/1.0", "NATS")
+
+# -- properties -----------------------------------------------------------------------------------------------------
+
+PIECES = ("x", "y", "a1", "{a}", "{b}", "{c}", "{a}", "/", "/", "/", ".", "-", "ü", "%41", "%2F", ",", "{+a}", "é{a}")
+TEXTS = st.sampled_from(("x", "y", "x/y", "t.x", "1", "true", "a, b", "ü", "%41", "2026-01-01T00:00:00Z"))
+TEMPLATES = st.lists(st.sampled_from(PIECES), min_size=1, max_size=6).map("".join)
+VALUES: dict[str | None, st.SearchStrategy[Any]] = {
+    None: TEXTS | TEMPLATES,
+    "string": TEXTS | TEMPLATES,
+    "uritemplate": TEMPLATES,
+    "uri": st.sampled_from(("https://h/x", "https://{a}/y", "{a}")),
+    "urireference": st.sampled_from(("/x", "/x/{a}", "{b}", "/{a}/{b}")),
+    "symbol": st.sampled_from(("x", "x_1", "{a}")),
+    "timestamp": st.sampled_from(("2026-01-01T00:00:00Z", "0000-01-01T00:00:00Z", "{a}")),
+    "integer": st.sampled_from((5, "5", -1)),
+    "number": st.sampled_from((1.5, 2)),
+    "boolean": st.sampled_from((True, "true", False)),
+    "any": st.sampled_from((1, "x", None)),
+    "binary": st.just("AAE="),
+    "duration": st.just("PT1S"),
+    "uuid": st.just("12345678-1234-1234-1234-123456789abc"),
+    "ulong": st.just(7),
+}
+
+
+@st.composite
+def properties(draw: st.DrawFn, types: tuple[str | None, ...] = tuple(VALUES)) -> Document:
+    """A property definition: a type, and perhaps a value and a demand."""
+    type_ = draw(st.sampled_from((None, "string", "uritemplate", *types)))
+    made: Document = {} if type_ is None else {"type": type_}
+    if draw(st.booleans()):
+        made["value"] = draw(VALUES[type_])
+    if draw(st.booleans()):
+        made["required"] = draw(st.booleans())
+    return made
+
+
+def named(names: tuple[str, ...]) -> st.SearchStrategy[list[Document]]:
+    """Properties as an array of entries, names repeated or not."""
+    entry = st.builds(lambda name, each: {"name": name} | each, st.sampled_from(names), properties())
+    return st.lists(entry, max_size=3)
+
+
+def mapped(names: tuple[str, ...], most: int = 3) -> st.SearchStrategy[Document]:
+    return st.dictionaries(st.sampled_from(names), properties(), max_size=most)
+
+
+def some(**slots: st.SearchStrategy[Any]) -> st.SearchStrategy[Document]:
+    """Each of the slots, or not."""
+    return st.fixed_dictionaries({}, optional={name.replace("_0", "-"): each for name, each in slots.items()})
+
+
+# -- definitions ----------------------------------------------------------------------------------------------------
+
+TOPICS = st.lists(st.sampled_from(("x", "y", "{a}", "{b}", "s-{c}")), min_size=1, max_size=3)
+SLASHED = TOPICS.map("/".join)
+DOTTED = TOPICS.map(".".join)
+MEDIA_TYPES = st.sampled_from(("application/json", "application/json; charset=utf-8", "text/plain", "avro/binary"))
+TYPES = st.sampled_from(("t1", "t1", "t2", "t.x", "{a}.x"))
+METADATA = some(
+    type=TYPES.map(lambda value: {"value": value}) | properties(),
+    source=SLASHED.map(lambda value: {"type": "uritemplate", "value": value}) | properties(("uri", "urireference")),
+    subject=SLASHED.map(lambda value: {"value": value}) | properties(),
+    id=properties(("string",)),
+    time=properties(("timestamp",)),
+    dataschema=st.just({"type": "uritemplate", "value": "https://h/{a}"}) | properties(("uri",)),
+    datacontenttype=MEDIA_TYPES.map(lambda value: {"value": value}) | st.just({"required": True}),
+    extone=properties(),
+    exttwo=properties(),
+)
+CONTENT_TYPE = MEDIA_TYPES.map(lambda value: {"value": value})
+OPTIONS: dict[str, st.SearchStrategy[Document]] = {
+    "HTTP": some(
+        method=st.sampled_from(("POST", "put")),
+        path=SLASHED.map("/{}".format),
+        query=named(("q", "Q", "r")),
+        headers=named(("x-a", "X-A", "x-b", "content-type", "ce-type", "ce-extone", "set-cookie", "te")),
+    ),
+    "KAFKA": some(
+        topic=DOTTED, key=SLASHED, partition=st.just(1),
+        headers=mapped(("h1", "H1", "ce_type", "ce_extone", "content-type", "Content-Type")),
+    ),
+    "MQTT/3.1.1": some(topic_name=SLASHED, qos=st.just(1), retain=st.just(True)),
+    "MQTT/5.0": some(
+        topic_name=SLASHED, qos=st.just(1), response_topic=SLASHED, correlation_data=st.just("AAE="), payload_format=st.just(1),
+        content_type=MEDIA_TYPES, user_properties=named(("u", "U", "type", "extone", "subject")),
+    ),
+    "AMQP/1.0": some(
+        properties=some(
+            subject=properties(), to=properties(("uri",)), content_0type=CONTENT_TYPE, message_0id=properties(("ulong", "uuid")),
+            group_0sequence=properties(("integer",)), creation_0time=properties(("timestamp",)), user_0id=properties(("binary",)),
+        ),
+        application_0properties=mapped(("n", "m-1", "cloudEvents:type", "cloudEvents_extone")),
+        message_0annotations=mapped(("x-opt-partition-key",)),
+        header=some(ttl=properties(("integer",))),
+    ),
+    "NATS": some(subject=DOTTED, reply_0to=DOTTED, headers=named(("x-a", "X-A", "ce-type"))),
+}  # fmt: skip
+SCHEMAS = st.sampled_from((
+    {},
+    {"dataschemaformat": "JsonSchema/draft-07", "dataschema": {"type": "object", "properties": {
+        "n": {"type": "integer"}, "s": {"type": "string"}, "x": {"type": "number"}, "when": {"type": "string", "format": "date-time"},
+    }, "required": ["n"]}},
+    {"dataschemaformat": "JsonSchema/draft-07", "dataschema": {"type": "array", "items": {"type": ["integer", "null"]}}},
+    {"dataschemaformat": "JsonStructure/draft-02", "dataschema": {
+        "$schema": "https://json-structure.org/meta/core/v0/#", "$id": "https://h/s", "name": "S", "type": "object",
+        "properties": {"i": {"type": "int32"}, "l": {"type": "int64"}, "d": {"type": ["datetime", "null"]}, "m": {
+            "type": "map", "values": {"type": "double"}}}, "required": ["i"]}},
+    {"dataschemaformat": "Avro/1.11", "dataschema": {"type": "record", "name": "R", "fields": [
+        {"name": "n", "type": "long"}, {"name": "s", "type": ["null", "string"]}]}},
+    {"dataschemaformat": "Protobuf/3", "dataschema": "syntax = \"proto3\";"},
+))  # fmt: skip
+
+
+@st.composite
+def definitions(draw: st.DrawFn) -> Document:
+    made: Document = dict(draw(SCHEMAS))
+    protocol = draw(st.sampled_from((None, None, *PROTOCOLS)))
+    if protocol is not None:
+        made |= {"protocol": protocol, "protocoloptions": draw(OPTIONS[protocol])}
+    if protocol is None or draw(st.booleans()):
+        made |= {"envelope": "CloudEvents/1.0", "envelopemetadata": draw(METADATA)}
+        if draw(st.booleans()):
+            made["envelopeoptions"] = {"mode": draw(st.sampled_from(("binary", "structured")))}
+    if draw(st.integers(0, 3)) == 0:
+        made["datacontenttype"] = draw(MEDIA_TYPES | st.just("application/cloudevents+json"))
+    return made
+
+
+@st.composite
+def endpoints(draw: st.DrawFn) -> Document:
+    protocol = draw(st.sampled_from((None, "KAFKA", "MQTT/5.0", "NATS", "HTTP")))
+    slot = {"KAFKA": "key", "MQTT/5.0": "topic", "NATS": "subject"}.get(protocol or "")
+    made: Document = {
+        "usage": ["consumer"],
+        "envelopeoptions": {"mode": draw(st.sampled_from(("binary", "structured", "")))},
+    }
+    if protocol is not None:
+        made |= {"protocol": protocol, "protocoloptions": {slot: draw(SLASHED)} if slot else {}}
+    return made | {"messagegroups": draw(st.sampled_from((["/messagegroups/g"], ["/messagegroups/h"], [])))}
+
+
+@st.composite
+def catalogues(draw: st.DrawFn) -> Document:
+    groups = {
+        name: {"messagegroupid": name, "messages": {
+            f"m{number}": {"messageid": f"m{number}"} | each
+            for number, each in enumerate(draw(st.lists(definitions(), min_size=1, max_size=4)))
+        }}
+        for name in ("g", "h")
+    }  # fmt: skip
+    made = {f"e{number}": each for number, each in enumerate(draw(st.lists(endpoints(), max_size=2)))}
+    return {"specversion": "1.0-rc4", "registryid": "r", "messagegroups": groups, "endpoints": made}
+
+
+# -- the property ---------------------------------------------------------------------------------------------------
+
+
+def messages_near(catalog: Catalog, seed: int, rounds: int = 2) -> list[Message]:
+    """Messages of every definition on every way, each as it is and changed; those that cannot be built left out."""
+    dice, made = dice_of(seed), list[Message]()
+    for definition in catalog.definitions.values():
+        for way in ways_of(definition):
+            for _ in range(rounds):
+                try:
+                    message = message_of(catalog, definition, way, dice)
+                except WirebookError:
+                    continue
+                made += [message, mutate(message, dice), mutate(message, dice)]
+    return made
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(catalogues(), st.integers(0, 2**32))
+def test_engines_agree(document: Document, seed: int) -> None:
+    catalog = Catalog.load(document)
+    messages = messages_near(catalog, seed)
+    events = [message for message in messages if message.is_event_file]
+    records = [message for message in messages if not message.is_event_file]
+    for endpoint in (None, *catalog.scopes):
+        engines = Engines(catalog, endpoint)
+        rows, kept = chunk_of_rows(records)
+        for chunk, sent in (
+            (chunk_of_lines(events, "events"), events),
+            (chunk_of_lines(records, "capture"), records),
+            (rows, kept),
+        ):
+            differences = engines.compare(chunk, sent).differences
+            assert not differences, "\n\n".join(map(str, differences[:3]))
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_few_records(count: int) -> None:
+    """Nothing, or one record, is no special case."""
+    message = {"messageid": "m", "envelope": "CloudEvents/1.0", "envelopemetadata": {"type": {"value": "t1"}}}
+    groups = {"g": {"messagegroupid": "g", "messages": {"m": message}}}
+    catalog = Catalog.load({"specversion": "1.0-rc4", "registryid": "r", "messagegroups": groups})
+    messages = messages_near(catalog, 1)[:count]
+    for kind in ("capture", "events"):
+        assert Engines(catalog).compare(chunk_of_lines(messages, kind), messages).differences == []
