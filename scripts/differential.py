@@ -1,7 +1,7 @@
 """Holds Spark's column engine and the plain-Python reference to the same answers, over every catalogue there is.
 
-Messages are synthesised for each definition over every protocol and in every mode that it allows, and changed in every
-way that is known to trip programs; both engines land them, from JSON Lines, from plain files of events and from Parquet.
+Messages are synthesised for each definition over every protocol and in every mode that it allows, and changed in
+every way that is known to trip programs; both engines land them, from JSON Lines, plain files of events and Parquet.
 Valid messages must land in their definition's table, with the context they were built with. Whatever differs is printed
 with the message, and the exit code is 1.
 

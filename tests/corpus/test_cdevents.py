@@ -1,4 +1,4 @@
-"""Real events over every protocol: each CDEvents example is recognised and lands typed; each broken one says why not."""
+"""Real events over every protocol: each CDEvents example is recognised and lands typed, each broken one says why."""
 
 from __future__ import annotations
 
