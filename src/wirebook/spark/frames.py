@@ -42,6 +42,8 @@ ENVELOPED: Final = "application/cloudevents"
 # Printable ASCII: what every check on texts lets pass. Any other byte makes a column look twice.
 FIRST_PRINTABLE, LAST_PRINTABLE = 0x20, 0x7E
 UNPRINTABLE: Final = r"[\x00-\x1f\x7f-\x{9f}\x{fdd0}-\x{fdef}\x{fffe}\x{ffff}]|[^\x00-\x{ffff}]"
+# Types of AMQP whose values are texts.
+TEXTUAL: Final = ("string", "symbol", "timestamp", "uuid")
 # An RFC 3339 time up to its fraction, on a day that exists, in years that no offset takes beyond Python's and Arrow's.
 _DAY = r"(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])|(0[13-9]|1[0-2])-(29|30)|(0[13578]|1[02])-31"
 _LEAP_YEAR = r"([12][0-9](0[48]|[2468][048]|[13579][26])|1[26]00|2[048]00)"
@@ -114,9 +116,9 @@ class Pairs:
 
     @classmethod
     def of_dicts(cls, dicts: Sequence[dict[str, Any] | None]) -> Pairs:
-        """From maps, None for none."""
+        """From maps, None for none; a value of a type that is a text (``{"timestamp": ...}``) is that text."""
         rows, kept = _owners(dicts)
-        values = list(chain.from_iterable(map(dict.values, kept)))
+        values = _untyped(list(chain.from_iterable(map(dict.values, kept))))
         return cls(len(dicts), rows, list(chain.from_iterable(kept)), values, str)
 
     def column(self, name: str) -> Column:
@@ -144,6 +146,20 @@ def _owners(sequences: Sequence[Any]) -> tuple[Rows, list[Any]]:
     filled = np.flatnonzero(np.fromiter(map(bool, sequences), bool, len(sequences)))
     counts = np.fromiter(map(len, kept), np.int64, len(kept))
     return np.repeat(filled, counts), kept
+
+
+def _untyped(values: list[Any]) -> list[Any]:
+    """AMQP values, those that name their type and are texts as these texts."""
+    typed = np.flatnonzero(np.fromiter(map(is_, map(type, values), repeat(dict)), bool, len(values)))
+    if not len(typed):
+        return values
+    array = np.array([None, *values], dtype=object)[1:]
+    typed = typed[np.fromiter(map(len, array[typed]), np.int64, len(typed)) == 1]
+    names = list(chain.from_iterable(array[typed]))
+    inner = np.array([None, *chain.from_iterable(map(dict.values, array[typed]))], dtype=object)[1:]
+    chosen = np.isin(names, TEXTUAL) & np.fromiter(map(is_, map(type, inner), repeat(str)), bool, len(inner))
+    array[typed[chosen]] = inner[chosen]
+    return list(array)
 
 
 @dataclass(slots=True)
