@@ -252,7 +252,8 @@ def _fit_template(verdict: Verdict, check: Check, text: pa.StringArray, literals
             certain &= ~mask_of(pc.match_substring(captured, "%"))
         known = verdict.captures.setdefault(number, captured)
         if known is not captured:
-            certain &= mask_of(pc.equal(known, captured)) | ~fits
+            fits &= ~mask_of(pc.not_equal(known, captured))
+            certain &= mask_of(known.is_valid()) | ~fits
     return fits, certain
 
 
