@@ -56,6 +56,9 @@ def test_then_nothing_is_new(folder: Path) -> None:
     assert [words[0] for words in commands] == ["show", "show", "lint", "match", "land"]
     for words in commands:
         run(*words)
+    (query,) = (words for words in suggested if words[1] == "-c")
+    counted = subprocess.run(query, capture_output=True, text=True, check=True).stdout
+    assert "unexpected" in counted
 
 
 def test_another_size_needs_another_folder(folder: Path) -> None:

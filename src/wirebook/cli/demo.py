@@ -132,7 +132,7 @@ def _reason(letter: dict[str, Any]) -> dict[str, Any]:
 def _suggest(folder: DemoFolder, tables: list[TableSummary]) -> None:
     placed = next((table.name for table in tables if table.definition == SHOWN[0]), "dead_letters")
     wirebook, root = _command(), folder.root
-    query = f"pl.read_parquet('{folder.tables}/dead_letters/*.parquet').group_by('protocol', 'outcome').len()"
+    query = f'pl.read_parquet("{folder.tables}/dead_letters/*.parquet").group_by("protocol", "outcome").len()'
     print("Try next:")
     for arguments in (
         ["show", folder.tables, placed, "--rows", "5"],
