@@ -297,14 +297,7 @@ def broken(example: Example, way: Way, kind: Defect) -> Message:
     return message(example, way, attributes, json.dumps(data).encode() if raw is None else raw, kind.name)
 
 
-NEAR = "the nearest definition is another: segments that all types share outvote the type as a whole"
-KNOWN_FAILURES = dict.fromkeys(("source is no uri", "no time", "time without offset"), NEAR)
-KINDS = [
-    pytest.param(kind, id=kind.name, marks=[pytest.mark.xfail(strict=True, reason=KNOWN_FAILURES[kind.name])])
-    if kind.name in KNOWN_FAILURES
-    else pytest.param(kind, id=kind.name)
-    for kind in DEFECTS
-]
+KINDS = [pytest.param(kind, id=kind.name) for kind in DEFECTS]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -327,12 +320,7 @@ def reason(rows: list[tuple[str, dict[str, Any]]]) -> Reason:
     return row["outcome"], first["code"], first["slot"]
 
 
-TOMBSTONE = pytest.mark.xfail(strict=True, reason="a structured event without data is taken for a tombstone")
-
-
-@pytest.mark.parametrize(
-    "way", [pytest.param(way, id=str(way), marks=[TOMBSTONE] * (str(way) == "KAFKA structured")) for way in WAYS]
-)
+@pytest.mark.parametrize("way", [pytest.param(way, id=str(way)) for way in WAYS])
 def test_without_data(way: Way, corpus: Path, all_examples: list[Example]) -> None:
     """No data is missing data, except for a record of Kafka without a value, which is a tombstone."""
     sent = [message(each, way, each.attributes, None) for each in all_examples]

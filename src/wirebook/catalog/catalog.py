@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from wirebook.bindings import AnyMessage, Received, WireMessage, read_message, read_record
+from wirebook.bindings import AnyMessage, KafkaRecord, Received, WireMessage, read_message, read_record
 from wirebook.bindings.write import WriteMode
 from wirebook.catalog.load import load_registry
 from wirebook.catalog.registry import Registry
@@ -173,8 +173,8 @@ class Catalog:
 
 
 def _without_data(definition: Definition, received: Received) -> Reading:
-    """A Kafka tombstone is a message; otherwise data that a schema describes must be there."""
-    if received.protocol == "KAFKA":
+    """A Kafka tombstone, a null value, is a message; otherwise data that a schema describes must be there."""
+    if isinstance(received.wire, KafkaRecord) and received.wire.value is None:
         return Reading(None, None, (), None)
     message = f"{definition.xid} has a schema and the message has no data"
     problem = Problem(code="missing-data", slot="payload", expected=definition.schema_format, message=message)

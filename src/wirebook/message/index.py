@@ -152,7 +152,7 @@ class Nearby:
         for feature in features:
             for sharer in _single_keys(feature):
                 voters = self.sharing[sharer]
-                if len(voters) < MAX_VOTERS:
+                if len(voters) <= MAX_VOTERS:
                     voters.append(number)
         for constraint in definition.constraints:
             if isinstance(constraint.declared, str) and (constraint.slot.section, constraint.slot.name) in INDEXED:
@@ -160,16 +160,20 @@ class Nearby:
                 self.sorted_values.setdefault(place, []).append((constraint.declared, number))
 
     def votes(self, values: Values) -> dict[int, float]:
-        """Definition number to votes: two for a shared whole value, one for a segment, half for a neighbour."""
+        """Definition number to votes: four for a shared whole value, one for a segment, half for a neighbour.
+
+        A segment that many share says nothing, and has no vote.
+        """
         votes: defaultdict[int, float] = defaultdict(float)
         for place, separator in INDEXED.items():
             text = values.text(*place)
             if text is None:
                 continue
-            for number in self.sharing.get((*place, text), ()):
-                votes[number] += 2
+            for number in self.sharing.get((*place, text), ())[:MAX_VOTERS]:
+                votes[number] += 4
             for position, segment in enumerate(islice(values.cut(*place, separator), 16)):
-                for number in self.sharing.get((*place, position, segment), ()):
+                sharing = self.sharing.get((*place, position, segment), ())
+                for number in sharing if len(sharing) <= MAX_VOTERS else ():
                     votes[number] += 1
             for number in self._neighbours(place, text):
                 votes[number] += 0.5
