@@ -188,6 +188,8 @@ def _judge(frame: Frame, pattern: Pattern, rows: Rows, members: Rows) -> Verdict
             return verdict
         expected = [text.take(pa.array(members)) if len(pattern.texts) > 1 else text[0] for text in given]
         _hold(verdict, check, column.take(rows), expected)
+    if kind is None and frame.is_reinterpreted:  # the message as it came may fit, and is a rival then
+        verdict.certain &= ~verdict.fits
     return verdict
 
 

@@ -85,6 +85,8 @@ def structured_frame(frame: Frame, extensions: frozenset[str]) -> Frame:
         payload=_data(columns["data"]),
         doubtful=doubtful | _given(columns["data_base64"]),
         json_values=True,
+        _columns={},
+        _made={},
     )
 
 

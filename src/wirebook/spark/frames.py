@@ -121,6 +121,11 @@ class Pairs:
         values = _untyped(list(chain.from_iterable(map(dict.values, kept))))
         return cls(len(dicts), rows, list(chain.from_iterable(kept)), values, str)
 
+    @property
+    def owning(self) -> Mask:
+        """Which messages have any."""
+        return np.bincount(self._rows, minlength=self.length) > 0
+
     def column(self, name: str) -> Column:
         """The first value of a name; doubtful where it repeats, or is no text."""
         if name not in self._columns:
@@ -194,6 +199,7 @@ class Frame:
 
     Shape: `rows` are places in the batch, `places` those in `parts`; a column has one value for each row. `payload` is
     null where there is no data; with `json_values` it holds the JSON text of a structured event's data.
+    `is_reinterpreted`: only the context says that they are events (MQTT 3.1.1, bare NATS).
     """
 
     protocol: str
@@ -208,6 +214,7 @@ class Frame:
     payload: pa.BinaryArray
     doubtful: Mask
     json_values: bool = False
+    is_reinterpreted: bool = False
     _columns: dict[tuple[str, str], Column | None] = field(default_factory=dict)
     _made: dict[Any, Any] = field(default_factory=dict)
 
@@ -330,6 +337,8 @@ TAKE_APART: Final[dict[type[AnyMessage], Callable[[Any], Parts]]] = {
     AmqpMessage: _amqp,
     NatsMessage: _nats,
 }
+# Protocols whose bare messages may be structured events, and only the context can tell.
+HIDING: Final = ("MQTT/3.1.1", "NATS")
 # Bindings where a body of zero bytes is no data.
 EMPTY_IS_NONE: Final = frozenset({"HTTP", "MQTT", "NATS"})
 _HTTP_SLOTS: Final = {"method": "method", "path": "target"}
@@ -453,7 +462,10 @@ def _split(protocol: str, parts: Parts, rows: Rows) -> Iterator[Frame]:
     if (binary := ~enveloped & sound).any():
         yield _events(protocol, parts, rows).take(np.flatnonzero(binary))
     if (native := ~enveloped & ~some).any():
-        yield _natives(protocol, parts, rows).take(np.flatnonzero(native))
+        natives = _natives(protocol, parts, rows).take(np.flatnonzero(native))
+        yield natives
+        if protocol in HIDING:
+            yield from _hidden(natives)
     if structured.any():  # attributes and data are still in the body: see `spark.events`
         yield replace(_events(protocol, parts, rows).take(np.flatnonzero(structured)), mode="structured")
 
@@ -510,7 +522,7 @@ def _natives(protocol: str, parts: Parts, rows: Rows) -> Frame:
     """Messages that are no events; where only the context could tell (MQTT 3.1.1, bare NATS), one is doubtful."""
     payload = _payloads(parts.body, protocol)
     doubtful = parts.content_type.doubtful.copy()
-    for trace in (b"specversion", b"\\u") if protocol in ("MQTT/3.1.1", "NATS") else ():
+    for trace in (b"specversion", b"\\u") if protocol in HIDING else ():
         doubtful |= mask_of(pc.match_substring(payload, trace))
     return Frame(
         protocol=protocol,
@@ -524,6 +536,25 @@ def _natives(protocol: str, parts: Parts, rows: Rows) -> Frame:
         attributes={},
         payload=payload,
         doubtful=doubtful,
+    )
+
+
+def _hidden(natives: Frame) -> Iterator[Frame]:
+    """What is doubtful among native messages, as the structured events that it may be."""
+    headers = natives.parts.sections.get("headers")
+    bare = natives.doubtful if headers is None else natives.doubtful & ~headers.owning[natives.places]
+    if not bare.any():
+        return
+    hidden, count = natives.take(np.flatnonzero(bare)), np.count_nonzero(bare)
+    yield replace(
+        hidden,
+        is_cloudevent=True,
+        mode="structured",
+        is_reinterpreted=True,
+        content_type=Column(pa.repeat(pa.scalar(MEDIA_TYPE), count), np.zeros(count, bool)),
+        doubtful=np.zeros(count, bool),
+        _columns={},
+        _made={},
     )
 
 
