@@ -22,9 +22,13 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "corpus"))
 
 from synthesis.campaign import Report, run  # noqa: E402
+from synthesis.cdevents import catalogue as cdevents_catalogue  # noqa: E402
+
+from wirebook.catalog import Catalog  # noqa: E402
 
 SHARED = ROOT.parent / "shared" / "corpus"
 FOLDERS = (SHARED / "production", SHARED / "spec-scenarios", ROOT / "src" / "wirebook" / "demo" / "catalogue")
+CDEVENTS = SHARED / "cdevents"
 SHORT = 12_000
 CALM = 0.05
 WILD = 0.3
@@ -66,12 +70,15 @@ def catalogues(name: str) -> list[Path]:
     for folder in FOLDERS:
         if not folder.is_dir():
             say(f"skipped: the catalogues of '{folder.relative_to(ROOT.parent)}' are not there")
-    return [path for folder in FOLDERS for path in sorted(folder.glob("*.json")) if name in path.name]
+    found = [path for folder in FOLDERS for path in sorted(folder.glob("*.json"))]
+    found += [CDEVENTS] if CDEVENTS.is_dir() else []
+    return [path for path in found if name in path.name]
 
 
 def campaign(job: tuple[Path, int, int, float]) -> tuple[Path, Report]:
     path, seed, count, strangeness = job
-    return path, run(path, seed, count, strangeness)
+    catalog = Catalog.load(cdevents_catalogue(SHARED) if path == CDEVENTS else str(path))
+    return path, run(catalog, f"{seed} {path.name}", count, strangeness)
 
 
 def verdict(report: Report) -> str:

@@ -331,6 +331,23 @@ def test_without_data(way: Way, corpus: Path, all_examples: list[Example]) -> No
             assert reason(rows) == ("invalid-payload", "missing-data", "payload"), each
 
 
+def test_domain_ids(corpus: Path, all_examples: list[Example]) -> None:
+    """The public vectors for one member, whose schema is two references away."""
+    vectors = json.loads((corpus / "cdevents" / "conformance" / "formats" / "domainid.json").read_text("utf-8"))
+    example, way = all_examples[0], Way("KAFKA", "binary")
+
+    def sent(text: str) -> Message:
+        data = deepcopy(example.data)
+        data["context"]["links"] = [{"linkType": "RELATION", "linkKind": "CAUSE", "target": {"domainId": text}}]
+        return message(example, way, example.attributes, json.dumps(data).encode())
+
+    valid = [each["expected"] for each in vectors["valid"]]
+    for text, (_, rows) in zip(valid, land(engines(corpus), list(map(sent, valid))), strict=True):
+        assert rows[0][1]["context"]["links"][0]["target"]["domainId"] == text
+    for _, rows in land(engines(corpus), [sent(each["input"]) for each in vectors["invalid"]]):
+        assert reason(rows) == ("invalid-payload", "payload-invalid", "payload#/context/links/0")
+
+
 @pytest.mark.parametrize("way", [way for way in WAYS if way.mode == "binary"], ids=str)
 def test_enormous(way: Way, corpus: Path, all_examples: list[Example]) -> None:
     """A payload over the limit is oversized, and nothing else suffers."""

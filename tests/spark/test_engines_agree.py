@@ -188,7 +188,7 @@ def catalogues(draw: st.DrawFn) -> Document:
 
 def messages_near(catalog: Catalog, seed: int, rounds: int = 2) -> list[Message]:
     """Messages of every definition on every way, each as it is and changed; those that cannot be built left out."""
-    dice, made = dice_of(seed), list[Message]()
+    dice, made = dice_of(seed, strangeness=seed % 3 * 0.15), list[Message]()
     for definition in catalog.definitions.values():
         for way in ways_of(definition):
             for _ in range(rounds):

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 from synthesis.agreement import Difference, Engines, Result
@@ -56,10 +55,9 @@ class Report:
         return "\n\n".join(found[:10]) + (f"\n\nand {len(found) - 10} more" if len(found) > 10 else "")
 
 
-def run(path: Path, seed: int, count: int, strangeness: float = 0.3) -> Report:
-    """A campaign over the catalogue in a file, of `count` messages, and at least one of each definition: half of them
-    valid, half changed."""
-    catalog, dice = Catalog.load(str(path)), dice_of(f"{seed} {path.name}", strangeness)
+def run(catalog: Catalog, seed: int | str, count: int, strangeness: float = 0.3) -> Report:
+    """A campaign of `count` messages, and at least one of each definition: half of them valid, half changed."""
+    dice = dice_of(seed, strangeness)
     count = max(count, 2 * len(_usable(catalog)))
     report = Report()
     engines = Engines(catalog)

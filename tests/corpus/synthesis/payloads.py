@@ -262,7 +262,7 @@ class JsonSchema:
             return self.value(self._merged(node["allOf"], document), document)
         for word in ("oneOf", "anyOf"):
             if word in node:
-                return self.value(self.dice.choice(node[word]), document)
+                return self.value(_chosen(node, word, self.dice), document)
         return self._of_type(node, document)
 
     def _referred(self, reference: str, document: dict[str, Any]) -> Any:
@@ -313,6 +313,15 @@ class JsonSchema:
                 self.value(extra, document) if extra is not True else _anything(self.dice)
             )
         return made
+
+
+def _chosen(node: dict[str, Any], word: str, dice: Dice) -> dict[str, Any]:
+    """One of the alternatives, with what stands beside them."""
+    chosen: dict[str, Any] = dice.choice(node[word])
+    if "$ref" in chosen:
+        return chosen
+    required = [*node.get("required", ()), *chosen.get("required", ())]
+    return {name: each for name, each in node.items() if name != word} | chosen | {"required": required}
 
 
 # -- Avro -----------------------------------------------------------------------------------------------------------

@@ -117,6 +117,8 @@ def matching(dice: Dice, pattern: str) -> str:
 def _piece(dice: Dice, op: Any, argument: Any) -> str:
     if op is sre.LITERAL:
         return chr(argument)
+    if op is sre.NOT_LITERAL:
+        return dice.choice([each for each in PLAIN if each != chr(argument)])
     if op is sre.ANY:
         return word(dice, 1, 1)
     if op is sre.IN:
