@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -17,11 +18,6 @@ PROGRAM = (sys.executable, "-c", "from wirebook.cli import main; main()")
 
 COUNT = 2_000
 pytestmark = pytest.mark.spark
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("demo") / "it"
 
 
 def run(*arguments: str | Path, code: int = 0) -> str:
@@ -36,8 +32,21 @@ def demo(folder: Path, *more: str, count: int = COUNT, code: int = 0) -> str:
     return run("demo", "--messages", str(count), "--to", folder, *more, code=code)
 
 
-def test_first_everything_lands(folder: Path) -> None:
-    closing = json.loads(demo(folder, "--json"))
+class Landed(NamedTuple):
+    """A folder where the demonstration has run once, and the line that closed it."""
+
+    folder: Path
+    closing: dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def landed(tmp_path_factory: pytest.TempPathFactory) -> Landed:
+    folder = tmp_path_factory.mktemp("demo") / "it"
+    return Landed(folder, json.loads(demo(folder, "--json")))
+
+
+def test_everything_lands(landed: Landed) -> None:
+    closing = landed.closing
     made = list(messages(COUNT))
     assert (closing["read"], closing["skipped"]) == (COUNT, 0)
     assert closing["dead_lettered"] == sum(each.defect is not None for each in made)
@@ -47,8 +56,8 @@ def test_first_everything_lands(folder: Path) -> None:
     assert closing["outcomes"] == {"matched": rows.total(), **outcomes}
 
 
-def test_then_nothing_is_new(folder: Path) -> None:
-    out = demo(folder)
+def test_then_nothing_is_new(landed: Landed) -> None:
+    out = demo(landed.folder)
     assert f"Nothing is new: all {COUNT:,} messages had landed before." in out
     assert "kestrel_orders_placed" in out
     suggested = [shlex.split(line) for line in out.partition("Try next:\n")[2].splitlines() if line.startswith("  ")]
@@ -61,5 +70,5 @@ def test_then_nothing_is_new(folder: Path) -> None:
     assert "unexpected" in counted
 
 
-def test_another_size_needs_another_folder(folder: Path) -> None:
-    assert "[foreign-folder]" in demo(folder, count=10, code=2)
+def test_another_size_needs_another_folder(landed: Landed) -> None:
+    assert "[foreign-folder]" in demo(landed.folder, count=10, code=2)
