@@ -92,9 +92,10 @@ def _payload_bytes(received: Received) -> bytes | None:
 
 
 def attribute_values(columns: Iterable[Column], attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Values of the ``ce_`` columns; what has no column, or does not fit it exactly, is JSON text in ``ce_rest``."""
+    """Values of the ``ce_`` columns; what has no column, or does not fit it exactly, is JSON text in ``ce_rest``, its
+    members in the order of their names."""
     row: dict[str, Any] = {}
-    rest = {name: value for name, value in attributes.items() if name != "specversion"}
+    rest = {name: attributes[name] for name in sorted(attributes) if name != "specversion"}
     for column in columns:
         name = column.source[1]
         if name in rest:
