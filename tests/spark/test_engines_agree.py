@@ -7,6 +7,7 @@ compete. Messages are built by a definition, and changed; both engines land them
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "corpus"))
 from synthesis.agreement import Engines
 from synthesis.carriers import chunk_of_lines, chunk_of_rows
 from synthesis.dice import dice_of
-from synthesis.messages import Message, message_of, ways_of
+from synthesis.messages import Message, Way, message_of, ways_of
 from synthesis.mutations import mutate
 
 Document = dict[str, Any]
@@ -228,3 +229,77 @@ def test_few_records(count: int) -> None:
     messages = messages_near(catalog, 1)[:count]
     for kind in ("capture", "events"):
         assert Engines(catalog).compare(chunk_of_lines(messages, kind), messages).differences == []
+
+
+# -- what once differed ---------------------------------------------------------------------------------------------
+
+EVENT = {"envelope": "CloudEvents/1.0"}
+JSON_OBJECT = {"dataschemaformat": "JsonSchema/draft-07", "dataschema": {"type": "object"}}
+FOUR = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t1"}
+
+
+def kafka(**more: str) -> Document:
+    headers = [[f"ce_{name}", value] for name, value in (FOUR | more).items()]
+    return {"protocol": "KAFKA", "headers": headers, "value": "{}"}
+
+
+def nats(**more: str) -> Document:
+    headers = [[f"ce-{name}", value] for name, value in (FOUR | more).items()]
+    return {"protocol": "NATS", "subject": "s", "headers": headers, "data": "{}"}
+
+
+def mqtt_3(**more: Any) -> Document:
+    return {"protocol": "MQTT/3.1.1", "topic": "t/x", "payload": json.dumps(FOUR | {"data": {}} | more)}
+
+
+CASES: dict[str, tuple[Document, Document, str]] = {
+    "an instant before the first year": (EVENT, kafka(time="0001-01-01T00:00:00+00:01"), "matched"),
+    "received before the first year": (EVENT, kafka() | {"received": "0001-01-01T00:00:00+14:00"}, "matched"),
+    "received after the last year": (EVENT, kafka() | {"received": "9999-12-31T23:59:59-10:00"}, "matched"),
+    "the last day of a month": (EVENT, kafka(time="2026-01-31T00:00:00Z"), "matched"),
+    "a day that is none": (
+        EVENT | {"envelopemetadata": {"time": {"type": "timestamp"}}}, kafka(time="2026-02-29T00:00:00Z"), "unexpected",
+    ),
+    "blanks around a header": (EVENT | {"envelopemetadata": {"subject": {"value": "{s}"}}}, nats(subject=" x y "), "matched"),
+    "an escape in a header": (EVENT | {"envelopemetadata": {"subject": {"value": "{s}"}}}, nats(subject="%C3%BC"), "matched"),
+    "members of ce_rest": (EVENT | JSON_OBJECT, kafka(zeta="1", alpha="2"), "matched"),
+    "a schema that nothing here reads": (EVENT | {"dataschemaformat": "Protobuf/3", "dataschema": "x"}, kafka(), "unsupported"),
+    "a number of no type": (EVENT | {"envelopemetadata": {"n": {"type": "any", "value": 1}}}, kafka(n="1"), "unexpected"),
+    "a typed time": (EVENT, {
+        "protocol": "AMQP/1.0", "body": "{}", "application-properties": {
+            f"cloudEvents:{name}": value for name, value in (FOUR | {"time": {"timestamp": "2026-01-31T00:00:00Z"}}).items()
+        },
+    }, "matched"),
+    "an integer beyond 64 bits": (EVENT, mqtt_3(data={"n": 2**64}), "matched"),
+    "an event that only its content gives away": (EVENT | JSON_OBJECT, mqtt_3(), "matched"),
+    "a placeholder with two values": (
+        EVENT | {"envelopemetadata": {"subject": {"value": "{a}"}}, "protocol": "KAFKA", "protocoloptions": {"key": "{a}"}},
+        kafka(subject="x") | {"key": "y"}, "unexpected",
+    ),
+    "a header's value in a list": (
+        {"protocol": "HTTP", "protocoloptions": {"headers": [{"name": "x-a", "value": "b"}]}},
+        {"protocol": "HTTP", "method": "POST", "target": "/", "headers": [["X-A", "a, b"]]}, "matched",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_once_differed(case: str) -> None:
+    definition, record, expected = CASES[case]
+    group = {"messagegroupid": "g", "messages": {"m": {"messageid": "m"} | definition}}
+    catalog = Catalog.load({"specversion": "1.0-rc4", "registryid": "r", "messagegroups": {"g": group}})
+    message = Message(json.dumps(record).encode(), Way(record["protocol"], None), "/messagegroups/g/messages/m")
+    result = Engines(catalog).compare(chunk_of_lines([message], "capture"), [message])
+    assert not result.differences, str(result.differences[0])
+    assert result.landed.outcomes == {expected: 1}
+
+
+def test_placeholders_that_cannot_be_observed() -> None:
+    """An event of a plain file has no path: the placeholder's column is empty, in both engines."""
+    definition = EVENT | {"messageid": "m", "protocol": "HTTP", "protocoloptions": {"path": "/{a}"}}
+    groups = {"g": {"messagegroupid": "g", "messages": {"m": definition}}}
+    catalog = Catalog.load({"specversion": "1.0-rc4", "registryid": "r", "messagegroups": groups})
+    message = Message(json.dumps(FOUR | {"data": {}}).encode(), Way("CLOUDEVENTS", "structured"), "")
+    result = Engines(catalog).compare(chunk_of_lines([message], "events"), [message])
+    assert not result.differences, str(result.differences[0])
+    assert result.landed.tables["g__m"]["ctx_a"].to_pylist() == [None]
