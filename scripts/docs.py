@@ -1,7 +1,7 @@
 """Write what the documentation takes from the code: the pages of docs/reference, and the tables between marks.
 
-uv run python scripts/docs.py            write them
-uv run python scripts/docs.py --check    change nothing; exit 1 and name the pages that are not current
+./run docs            write them
+./run docs --check    change nothing; exit 1 and name the pages that are not current
 """
 
 from __future__ import annotations

@@ -154,7 +154,7 @@ def generator() -> ModuleType:
 
 def test_generated_pages_are_current() -> None:
     stale = [name_of(page) for page, text in generator().generated().items() if page.read_text() != text]
-    assert not stale, f"run: uv run python scripts/docs.py   ({', '.join(stale)})"
+    assert not stale, f"run: ./run docs   ({', '.join(stale)})"
 
 
 def test_every_code_is_in_outcomes() -> None:
