@@ -54,12 +54,3 @@ def test_findings_have_places(tmp_path: Path) -> None:
     assert (problem.file, problem.line, problem.column) == (str(file), 2, 3)
     assert problem.pointer == "/messagegroups/g/messages/m/dataschemaurl"
     assert problem.xid == "/messagegroups/g/messages/m"
-
-
-def test_the_codes_are_in_the_docs() -> None:
-    text = Path(codes.__file__).read_text("utf-8")
-    section = text[text.index("# -- reading a text") : text.index("# -- matching a message against")]
-    named = re.findall(r'\("([a-z0-9-]+)", [A-Z]', section)
-    lines = [f"| `{name}` | {CODES[name].severity} | {CODES[name].title} |" for name in named]
-    page = (TESTS.parent / "docs" / "documents.md").read_text("utf-8")
-    assert page.partition("|---|---|---|\n")[2].splitlines() == lines
