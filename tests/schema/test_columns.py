@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 from tests.schema.payloads import broken, damaged, find_texts, structure_payload, text
 from wirebook.schema import REST, CompiledSchema, Payload, SchemaIndex, compile_schema, parse_format
+from wirebook.schema.arrays import array_of
+from wirebook.schema.jsonreader import JsonReader
 
 PROPERTY = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -216,6 +218,19 @@ AVRO = {
 @given(st.lists(st.binary(max_size=40), min_size=1, max_size=20))
 def test_avro_from_any_bytes(rows: list[bytes]) -> None:
     check(compile_schema("Avro", AVRO), list(rows))
+
+
+def test_what_is_missing_has_no_value_to_cast() -> None:
+    """Below a null Arrow keeps an empty text, which is no time."""
+    dated = {"type": "object", "properties": {"at": {"type": "string", "format": "date-time"}}}
+    members = {"one": dated, "many": {"type": "array", "items": dated}}
+    members["named"] = {"type": "object", "additionalProperties": dated}
+    schema = compile_schema("JsonSchema", {"type": "object", "properties": members})
+    assert isinstance(schema, JsonReader)
+    at = {"at": "2026-01-02T03:04:05Z"}
+    rows = [{"one": at}, {}, {"many": [at, {}]}, {"named": {"a": at, "b": {}}}]
+    assert array_of(schema.shape.columns, rows).null_count == 0
+    check(schema, [json.dumps(row).encode() for row in rows])
 
 
 @pytest.mark.parametrize("count", [0, 1, 5000])

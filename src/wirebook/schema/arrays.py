@@ -36,8 +36,20 @@ def _places(values: list[Any]) -> np.ma.MaskedArray[Any, Any]:
 
 
 def cast(shape: Shape, array: pa.Array) -> pa.Array:
-    """From the wire type to the type in tables."""
-    return array if array.type == shape.arrow else array.cast(shape.arrow)
+    """From the wire type to the type in tables, part by part: what Arrow keeps below a null (an empty text, say) is no
+    value of the type, and casting it would fail."""
+    if array.type == shape.arrow:
+        return array
+    nulls = array.is_null() if array.null_count else None
+    if isinstance(shape, Struct):
+        parts = list(map(cast, shape.members.values(), array.flatten()))
+        return pa.StructArray.from_arrays(parts, fields=list(shape.arrow), mask=nulls)
+    if isinstance(shape, List):
+        return pa.ListArray.from_arrays(array.offsets, cast(shape.item, array.values), shape.arrow, mask=nulls)
+    if isinstance(shape, Map):
+        values = cast(shape.values, array.items)
+        return pa.MapArray.from_arrays(array.offsets, array.keys, values, shape.arrow, mask=nulls)
+    return array.cast(shape.arrow)
 
 
 def _assemble(shape: Shape, values: list[Any]) -> pa.Array:
