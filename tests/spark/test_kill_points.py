@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from wirebook.problems import WirebookError
 from wirebook.spark.target import Manifest, Target
 
 HERE = Path(__file__).parent
@@ -103,6 +104,15 @@ def test_dying_in_a_task_and_again_in_its_second_attempt(bed: Any, tmp_path: Pat
     report = bed.land(name="new")
     assert (report.read, report.skipped) == (22, 21)
     bed.check_conserved(43)
+
+
+def test_a_pinned_catalogue_that_is_gone_is_a_problem(bed: Any, tmp_path: Path) -> None:
+    write(bed)
+    assert die(tmp_path, "staged", 0) == DYING
+    (bed.to / "_wirebook" / "catalogues" / "old.json").unlink()
+    with pytest.raises(WirebookError, match=r"old\.json") as caught:
+        bed.land(name="new")
+    assert [problem.code for problem in caught.value.problems] == ["broken-target"]
 
 
 def test_a_file_of_a_pinned_batch_that_changed_meanwhile_lands_as_it_is_now(bed: Any, tmp_path: Path) -> None:

@@ -113,6 +113,8 @@ def test_the_command_line_lands_and_shows(bed: Path) -> None:
     assert [(row["_line"], row["ctx_plant"], row["n"]) for row in shown["first"]] == [(1, "p0", 0), (2, "p1", 1)]
     rows = pq.read_table(bed / "tables" / "g__seen", partitioning=None)
     assert Counter(rows["n"].to_pylist()) == Counter(range(100))
+    pinned = {path.stem for path in (bed / "tables" / "_wirebook" / "catalogues").iterdir()}
+    assert set(rows["_catalogue"].to_pylist()) == pinned
     (bed / "source" / "events.jsonl").write_text(json.dumps(event(0)) + "\n")
     assert "events.jsonl: error: 'events.jsonl' changed" in run(*PROGRAM, *land, code=2)
     assert "[unknown-table]; did you mean 'g__seen'?" in run(*PROGRAM, "show", bed / "tables", "g_seen", code=2)

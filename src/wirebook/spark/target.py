@@ -7,7 +7,7 @@ are *staged*, *committed* (its manifest is there: the one moment that decides), 
     DIR/<table>/*.parquet                    committed rows only
     DIR/_wirebook/lock                       held by the run that is going on
     DIR/_wirebook/tables.json                XID, table, columns of every table
-    DIR/_wirebook/catalogues/<name>.json     catalogues, as batches were begun with them
+    DIR/_wirebook/catalogues/<print>.json    catalogues by their fingerprints, as batches were begun with them
     DIR/_wirebook/batches/<n>.begin.json     what a batch reads; only while it is not finished
     DIR/_wirebook/batches/<n>.json           the manifest of a committed batch
     DIR/_wirebook/staging/<n>/               files of a batch that is not finished
@@ -18,7 +18,6 @@ Spec: docs/land.md#the-target-folder; docs/decisions/0013
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -115,11 +114,18 @@ class Target:
         return _load(begun[-1], Begun) if begun else None
 
     def catalogue(self, fingerprint: str) -> bytes:
-        """The catalogue that a batch was begun with."""
-        return self._catalogue_path(fingerprint).read_bytes()
+        """The catalogue that a batch was begun with.
+
+        Raises: broken-target
+        """
+        path = self._catalogue_path(fingerprint)
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            raise WirebookError(_broken(path, error)) from error
 
     def _catalogue_path(self, fingerprint: str) -> Path:
-        return self.home / "catalogues" / f"{hashlib.sha256(fingerprint.encode()).hexdigest()[:32]}.json"
+        return self.home / "catalogues" / f"{fingerprint}.json"
 
     # -- one run at a time ---------------------------------------------------------------------------------------
 
