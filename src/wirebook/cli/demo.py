@@ -132,7 +132,7 @@ def _reason(letter: dict[str, Any]) -> dict[str, Any]:
 def _suggest(folder: DemoFolder, tables: list[TableSummary]) -> None:
     placed = next((table.name for table in tables if table.definition == SHOWN[0]), "dead_letters")
     wirebook, root = _command(), folder.root
-    query = f'pl.read_parquet("{folder.tables}/dead_letters/*.parquet").group_by("protocol", "outcome").len()'
+    letters = f'pq.read_table("{folder.tables}/dead_letters", columns=["protocol", "outcome"])'
     print("Try next:")
     for arguments in (
         ["show", folder.tables, placed, "--rows", "5"],
@@ -143,7 +143,8 @@ def _suggest(folder: DemoFolder, tables: list[TableSummary]) -> None:
     ):
         print(f"  {shlex.join([wirebook, *map(str, arguments)])}")
     python = _near(Path(sys.executable))
-    print(f"  {shlex.join([python, '-c', f'import polars as pl; print({query})'])}")
+    query = f"import pyarrow.parquet as pq; print({letters}.to_pandas().value_counts())"
+    print(f"  {shlex.join([python, '-c', query])}")
     print(f"The tables are in '{folder.tables}'; all of it can be removed with: {shlex.join(['rm', '-r', str(root)])}")
 
 
