@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import pickle
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -75,6 +76,13 @@ def test_read(vector: dict[str, Any]) -> None:
     rest = reading.row.pop(REST)
     assert {name: plain(cell) for name, cell in reading.row.items()} == expected["row"]
     assert (rest and json.loads(rest)) == expected.get("rest")
+
+
+@pytest.mark.parametrize("vector", READING, ids=labelled)
+def test_a_pickle_keeps_the_row(vector: dict[str, Any]) -> None:
+    reading = schema_of(vector).read(payload_of(vector))
+    again = pickle.loads(pickle.dumps(reading))
+    assert (again, again.row) == (reading, reading.row)
 
 
 # Valid payloads that do not decode as part of a column: scalars, and a byte order mark.

@@ -11,7 +11,7 @@ import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from typing import Any
 
@@ -88,7 +88,7 @@ class JsonReader:
         except JsonError as error:
             return failed(error)
         if self.validator.is_valid(value):
-            return Reading(value, row_of(self.shape, value))
+            return Reading(value, partial(row_of, self.shape, value))
         return Reading(value, None, self.problems(value), "invalid-payload")
 
     def problems(self, value: Any) -> tuple[Problem, ...]:

@@ -6,8 +6,9 @@ whole Arrow column at once and leaves every row that it is not sure of to `read`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -19,6 +20,7 @@ from wirebook.schema.payload import Payload
 from wirebook.schema.shapes import REST, Field
 
 Failure = Literal["undecodable", "invalid-payload", "unsupported", "oversized"]
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +42,26 @@ class Options:
     limits: Limits = Limits()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Reading:
     """What one payload turned out to be.
 
-    Shape: `row` has a Python value for each field and for ``_rest``, ready for an Arrow array; None when `outcome` says
-    why there is none.
+    Shape: `make_row` lays the value out in columns; None when there is nothing to lay out, which `outcome` explains.
     """
 
     value: Any
-    row: dict[str, Any] | None
+    make_row: Callable[[], Row] | None = field(repr=False, compare=False)
     problems: tuple[Problem, ...] = ()
     outcome: Failure | None = None
+
+    @cached_property
+    def row(self) -> Row | None:
+        """A Python value for each field and for ``_rest``, ready for an Arrow array; made when first asked for."""
+        return self.make_row and self.make_row()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a pickle keeps: the row itself, as what makes it belongs to the schema."""
+        return self.__dict__ | {"row": self.row, "make_row": None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +105,7 @@ class Unsupported:
         return ColumnReading({}, np.zeros(len(payloads), dtype=bool))
 
 
-Rows = Sequence[dict[str, Any] | None]
+Rows = Sequence[Row | None]
 
 
 def columns_of_rows(fields: tuple[Field, ...], rows: Rows) -> dict[str, pa.Array]:
