@@ -34,8 +34,8 @@ from wirebook.problems import Problem
 
 MAX_RECORD_BYTES: Final = 64 * 1024 * 1024
 MAX_REPORTED: Final = 10
-_MEMBERS: Final = {cls: {f.encode_name: f.name for f in fields(cls)} for cls in (*CLASSES.values(), MqttProperties)}
-_FIELD: Final = {cls: {name.encode(): field for name, field in names.items()} for cls, names in _MEMBERS.items()}
+MEMBERS: Final = {cls: {f.encode_name: f.name for f in fields(cls)} for cls in (*CLASSES.values(), MqttProperties)}
+_FIELD: Final = {cls: {name.encode(): field for name, field in names.items()} for cls, names in MEMBERS.items()}
 _decode = msgspec.json.Decoder(AnyMessage).decode
 _encode = msgspec.json.Encoder().encode
 
@@ -187,9 +187,9 @@ def _wrong_amqp(wire: AmqpMessage) -> Iterator[Problem]:
 
 # Reading: an unknown member is information, not an error: other tools may add to a public format.
 def _unknown(wire: AnyMessage, value: dict[str, Any]) -> Iterator[Problem]:
-    yield from _unknown_members("", value, ("protocol", *_MEMBERS[type(wire)]))
+    yield from _unknown_members("", value, ("protocol", *MEMBERS[type(wire)]))
     if isinstance(wire, Mqtt5Publish) and wire.properties is not None:
-        yield from _unknown_members("properties.", value["properties"], tuple(_MEMBERS[MqttProperties]))
+        yield from _unknown_members("properties.", value["properties"], tuple(MEMBERS[MqttProperties]))
 
 
 def _unknown_members(prefix: str, value: dict[str, Any], names: Sequence[str]) -> Iterator[Problem]:
@@ -268,7 +268,12 @@ _NESTED: Final = frozenset({"list", "array", "map"})
 
 def _is_plain_amqp(record: AmqpMessage) -> bool:
     """Are all values in the sections scalars, and the typed ones sound?"""
-    return all(_is_plain(value) for name in _FIELDS for value in (getattr(record, name) or {}).values())
+    return all(is_plain_section(getattr(record, name) or {}) for name in _FIELDS)
+
+
+def is_plain_section(section: dict[str, Any]) -> bool:
+    """Are all values of an AMQP section scalars, and the typed ones sound?"""
+    return all(map(_is_plain, section.values()))
 
 
 def _is_plain(value: Any) -> bool:

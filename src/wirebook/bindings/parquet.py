@@ -8,8 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import repeat
 from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from wirebook.bindings.capture import EXPECTED, Parsed, record_of
@@ -26,8 +30,11 @@ _OBJECTS: Final = (
     "application-properties",
     "footer",
 )
-_UNITS: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+UNITS: Final = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}  # parts of a second
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+FIRST_SECOND: Final = -62135596800  # of the year 1
+LAST_SECOND: Final = 253402300799  # of the year 9999
+_NOT_UTF8: Final = "bytes that are not UTF-8"
 
 
 class _Wrong:
@@ -41,10 +48,16 @@ class _Wrong:
 # Reading: a column that is no member is not reported: tables carry columns of their writers, such as partitions.
 def read_parquet_batch(batch: pa.RecordBatch) -> list[Parsed]:
     """The records in the rows of a batch, each as `parse_record` would give it."""
-    members = ("protocol", *EXPECTED)
-    columns = {name: _values(name, batch.column(name)) for name in members if name in batch.schema.names}
+    names = [name for name in ("protocol", *EXPECTED) if name in batch.schema.names]
+    columns = {name: _column(name, batch) for name in names}
     rows = zip(*columns.values(), strict=True) if columns else ((),) * batch.num_rows
     return [_record(dict(zip(columns, row, strict=True))) for row in rows]
+
+
+def _column(name: str, batch: pa.RecordBatch) -> Iterator[Any]:
+    if batch.schema.names.count(name) > 1:
+        return repeat(_Wrong(name, "there once", "several columns"), len(batch))
+    return _values(name, batch.column(name))
 
 
 def _record(row: dict[str, Any]) -> Parsed:
@@ -63,15 +76,36 @@ def _values(name: str, column: pa.Array) -> Iterator[Any]:
         column = column.dictionary_decode()
     if pa.types.is_timestamp(column.type):
         return _times(name, column)
-    items = column.to_pylist()
-    if name in _OBJECTS:
-        return (None if item is None else _object(name, item) for item in items)
-    read = _READERS.get(name, _plain)
-    return (None if item is None else read(item) for item in items)
+    read = partial(object_of, name) if name in _OBJECTS else _READERS.get(name) or partial(_plain, name)
+    return (item if item is None or isinstance(item, _Wrong) else read(item) for item in _items(name, column))
 
 
-def _plain(item: Any) -> Any:
-    return item.decode(errors="replace") if isinstance(item, bytes) else item
+def _items(name: str, column: pa.Array) -> list[Any]:
+    """The values of a column; not every writer's texts are UTF-8."""
+    try:
+        items: list[Any] = column.to_pylist()
+        return items
+    except UnicodeDecodeError:
+        return [_item(name, each) for each in column]
+
+
+def _item(name: str, scalar: pa.Scalar) -> Any:
+    try:
+        return scalar.as_py()
+    except UnicodeDecodeError:
+        return _wrong(name, _NOT_UTF8)
+
+
+def _wrong(name: str, actual: Any) -> _Wrong:
+    return _Wrong(name, EXPECTED.get(name, "a text"), actual)
+
+
+def _plain(name: str, item: Any) -> Any:
+    """A value as it stands; bytes in the place of a text are one if they are UTF-8."""
+    try:
+        return item.decode() if isinstance(item, bytes) else item
+    except UnicodeDecodeError:
+        return _wrong(name, _NOT_UTF8)
 
 
 def _bytes(item: Any) -> Any:
@@ -89,7 +123,8 @@ def _pair(pair: Any) -> Any:
     return [_bytes(part) for part in pair] if isinstance(pair, tuple) else pair
 
 
-def _object(name: str, item: Any) -> Any:
+def object_of(name: str, item: Any) -> Any:
+    """The object whose JSON text a member is; what no object can be is told by a value that none has."""
     text = item.encode() if isinstance(item, str) else item
     if not isinstance(text, bytes):
         return _Wrong(name, "the JSON text of an object", item)
@@ -107,8 +142,14 @@ _READERS: Final[dict[str, Callable[[Any], Any]]] = {
 }
 
 
+def is_instant(column: pa.TimestampArray) -> npt.NDArray[np.bool_]:
+    """Where a time is in the years 1 to 9999; True for null."""
+    seconds = column.cast(pa.int64()).fill_null(0).to_numpy() // UNITS[column.type.unit]
+    return np.asarray((seconds >= FIRST_SECOND) & (seconds <= LAST_SECOND))
+
+
 def _times(name: str, column: pa.Array) -> Iterator[Any]:
-    scale = _UNITS[column.type.unit]
+    scale = UNITS[column.type.unit]
     for item in column.cast(pa.int64()).to_pylist():
         yield None if item is None else _time(name, item, scale)
 

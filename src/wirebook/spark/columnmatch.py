@@ -22,7 +22,8 @@ from wirebook.message.definition import Definition
 from wirebook.message.index import Index, Part
 from wirebook.message.index import Mask as IndexMask
 from wirebook.message.mediatype import MediaType, parse_media_type
-from wirebook.spark.frames import OFFSET, SECOND, UNPRINTABLE, Column, Frame, Mask, Rows, is_plain, mask_of
+from wirebook.spark.columns import OFFSET, SECOND, UNPRINTABLE, Column, Mask, Rows, codes_of, is_plain, mask_of
+from wirebook.spark.frames import Frame
 from wirebook.spark.patterns import Check, Pattern, Patterns
 
 # Types whose canonical form is the text itself, once it has no control characters.
@@ -241,7 +242,7 @@ def _fits_media_type(declared: MediaType, text: pa.StringArray) -> Mask:
     encoded = text.dictionary_encode()
     parsed = map(parse_media_type, encoded.dictionary.to_pylist())
     fits = np.array([False, *(actual is not None and actual.satisfies(declared) for actual in parsed)])
-    return np.asarray(fits[pc.fill_null(pc.add(encoded.indices, 1), 0).to_numpy(zero_copy_only=False)])
+    return np.asarray(fits[codes_of(encoded)])
 
 
 def _fit_template(verdict: Verdict, check: Check, text: pa.StringArray, literals: list[Any]) -> tuple[Mask, Mask]:

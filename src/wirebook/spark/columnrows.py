@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from itertools import repeat
 from typing import Final
 
@@ -13,44 +13,25 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wirebook.bindings.wire import AnyMessage
 from wirebook.schema import CompiledSchema
 from wirebook.spark.columnmatch import Matched
-from wirebook.spark.frames import OFFSET, SECOND, Frame, Mask, Rows, mask_of, texts
+from wirebook.spark.columns import Mask, Rows, codes_of, instants, mask_of
+from wirebook.spark.frames import Frame
 from wirebook.spark.layout import INSTANT, Layout
 from wirebook.spark.layout import Column as TableColumn
+from wirebook.spark.records import Records
 
-# Times that Arrow reads as they stand: microseconds at most, an offset, no leap second.
-INSTANT_PATTERN: Final = SECOND + r"(\.[0-9]{1,6})?" + OFFSET
 INTEGER: Final = r"^(0|-?[1-9][0-9]{0,8})$"
-
-
-def instants(text: pa.StringArray) -> tuple[pa.TimestampArray, Mask]:
-    """RFC 3339 times as instants of microseconds, and where a text is certainly one that says no more than that."""
-    plain = mask_of(pc.match_substring_regex(text, INSTANT_PATTERN))
-    kept = text if plain.all() else pc.if_else(pa.array(plain), text, pa.scalar(None, pa.string()))
-    return kept.cast(INSTANT), plain
 
 
 @dataclass
 class ColumnRows:
-    """The rows of one chunk: `numbers` are its line numbers, `records` its wire records where there are any."""
+    """The rows of one chunk: `numbers` are its line numbers, `records` its records."""
 
     file: str
     numbers: Rows
     catalogue: str
-    records: Sequence[AnyMessage | None]
-
-    @cached_property
-    def received(self) -> tuple[pa.TimestampArray, Mask]:
-        """The time of receipt of every record; and where it certainly is what the column says."""
-        text, _ = texts([None if record is None else record.received for record in self.records])
-        times, plain = instants(text)
-        return times, plain | mask_of(text.is_null())
-
-    @cached_property
-    def endpoints(self) -> pa.StringArray:
-        return pa.array([None if record is None else record.endpoint for record in self.records], pa.string())
+    records: Records
 
     def table(self, matched: Matched, layout: Layout, payload: PayloadColumns) -> tuple[Rows, pa.Table]:
         """The rows that are certain, as places in the chunk and as the layout's table."""
@@ -68,13 +49,13 @@ class ColumnRows:
     def _provenance(self, frame: Frame) -> tuple[dict[str, pa.Array], Mask]:
         """The provenance of every row of a frame, and where it is certain."""
         count, places = len(frame), pa.array(frame.rows)
-        times, timely = self.received
+        times, timely = self.records.received
         return {
             "_file": pa.repeat(pa.scalar(self.file, pa.string()), count),
             "_line": pa.array(self.numbers[frame.rows], pa.int64()),
             "_index": pa.repeat(pa.scalar(0, pa.int32()), count),
             "_received": times.take(places),
-            "_endpoint": self.endpoints.take(places),
+            "_endpoint": self.records.endpoints.take(places),
             "_protocol": pa.repeat(pa.scalar(frame.protocol, pa.string()), count),
             "_catalogue": pa.repeat(pa.scalar(self.catalogue, pa.string()), count),
             "_tombstone": frame.payload.is_null(),
@@ -195,5 +176,4 @@ def _by_content_type(frame: Frame, start: int, stop: int) -> Iterator[tuple[str 
 def _content_types(frame: Frame) -> tuple[Rows, list[str | None]]:
     """Each row's content type as a number, and the content types by number."""
     encoded = frame.data_content_type.text.dictionary_encode()
-    codes = pc.fill_null(pc.add(encoded.indices, 1), 0).to_numpy(zero_copy_only=False)
-    return codes, [None, *encoded.dictionary.to_pylist()]
+    return codes_of(encoded), [None, *encoded.dictionary.to_pylist()]

@@ -10,7 +10,7 @@ Spec: docs/semantics.md#one-meaning-two-engines, docs/land.md.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import groupby
@@ -30,7 +30,6 @@ from wirebook.bindings import (
     to_line,
 )
 from wirebook.bindings.capture import Parsed
-from wirebook.bindings.wire import AnyMessage
 from wirebook.catalog import Catalog
 from wirebook.message.selection import EVERYTHING, Outcome, Scope
 from wirebook.problems import Problem
@@ -38,10 +37,13 @@ from wirebook.schema import CompiledSchema, Unsupported
 from wirebook.spark.chunks import PROBLEM_OUTCOMES, Chunk, Landed
 from wirebook.spark.columnmatch import Matched, match_frame
 from wirebook.spark.columnrows import ColumnRows, read_payloads
+from wirebook.spark.columns import Rows, codes_of
 from wirebook.spark.events import frame_of_events, frames_of
-from wirebook.spark.frames import Frame, Rows
+from wirebook.spark.frames import Frame
 from wirebook.spark.layout import DEAD_LETTER_SCHEMA, Layout, layout_of
 from wirebook.spark.patterns import Patterns
+from wirebook.spark.records import LineRecords, Records
+from wirebook.spark.rowrecords import RowRecords
 from wirebook.spark.rows import Origin, dead_letter, json_text, table_row
 
 
@@ -156,15 +158,18 @@ class CatalogueEngine:
                     if len(places):
                         yield layout, places, table
 
-    def _frames(self, chunk: Chunk, records: Sequence[AnyMessage | None]) -> Iterator[tuple[Frame, Scope]]:
+    def _frames(self, chunk: Chunk, records: Records) -> Iterator[tuple[Frame, Scope]]:
         if chunk.kind == "events" and chunk.lines is not None:
             scope = EVERYTHING if self.endpoint is None else self.catalog.scopes[self.endpoint]
             yield frame_of_events(chunk.lines, self.extensions), scope
             return
-        for scope, chosen in self._scopes(records):
-            for frame in frames_of(chosen, self.extensions):
-                if scope.protocol in (None, frame.protocol):
-                    yield frame, scope
+        scopes, of_record = self._scopes(records)
+        for frame in frames_of(records, self.extensions):
+            numbers = of_record[frame.rows]
+            for number in np.unique(numbers).tolist():
+                scope = scopes[number]
+                if scope is not None and scope.protocol in (None, frame.protocol):
+                    yield frame.take(np.flatnonzero(numbers == number)), scope
 
     def _runs(self, frame: Frame, scope: Scope) -> Iterator[list[Matched]]:
         """The matches of a frame; those whose payloads have the same schema together."""
@@ -198,18 +203,14 @@ class CatalogueEngine:
     def _groups(self) -> Rows:
         return np.array([self.numbers[each.xid] for each in self.catalog.selector.definitions], np.int64)
 
-    def _scopes(self, records: Sequence[AnyMessage | None]) -> Iterator[tuple[Scope, Sequence[AnyMessage | None]]]:
-        """The records of each endpoint, the others None in their place; an unknown endpoint is the reference's."""
+    def _scopes(self, records: Records) -> tuple[list[Scope | None], Rows]:
+        """The scopes of a chunk, and the number of each record's; None for an endpoint that the catalogue lacks, whose
+        messages are the reference's."""
         if self.endpoint is not None:
-            yield self.catalog.scopes[self.endpoint], records
-            return
-        endpoints = [None if record is None else record.endpoint for record in records]
-        for endpoint in set(endpoints):
-            scope = EVERYTHING if endpoint is None else self.catalog.scopes.get(endpoint)
-            if scope is not None and endpoint is None and endpoints.count(None) == len(records):
-                yield scope, records
-            elif scope is not None:
-                yield scope, [r if e == endpoint else None for r, e in zip(records, endpoints, strict=True)]
+            return [self.catalog.scopes[self.endpoint]], np.zeros(len(records.endpoints), np.int64)
+        encoded = records.endpoints.dictionary_encode()
+        named = [self.catalog.scopes.get(endpoint) for endpoint in encoded.dictionary.to_pylist()]
+        return [EVERYTHING, *named], codes_of(encoded)
 
     # -- one message ------------------------------------------------------------------------------------------------
 
@@ -232,13 +233,13 @@ class CatalogueEngine:
         return Origin(chunk.file, int(chunk.numbers[place]), raw, self.catalog.fingerprint)
 
 
-def _records(chunk: Chunk) -> list[AnyMessage | None]:
-    """The wire records of a chunk, None for what is left to the reference."""
+def _records(chunk: Chunk) -> Records:
+    """The records of a chunk as columns."""
     if chunk.batch is not None:
-        return [parsed.wire if not parsed.problems else None for parsed in read_parquet_batch(chunk.batch)]
+        return RowRecords(chunk.batch)
     if chunk.kind == "events" or chunk.lines is None:
-        return [None] * len(chunk)
-    return decode_records(chunk.lines.to_pylist())
+        return LineRecords([None] * len(chunk))
+    return LineRecords(decode_records(chunk.lines.to_pylist()))
 
 
 def _messages(chunk: Chunk) -> Iterator[tuple[int, bytes, tuple[Received, ...]]]:

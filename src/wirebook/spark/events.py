@@ -24,18 +24,20 @@ from msgspec import UNSET, Raw
 from wirebook.bindings.duplicates import names_of
 from wirebook.bindings.jsonevent import MAX_EVENT_BYTES, WELL_KNOWN, is_json
 from wirebook.bindings.received import CLOUDEVENTS
-from wirebook.bindings.wire import AnyMessage
 from wirebook.core.jsonvalue import MAX_DEPTH
 from wirebook.schema.lines import decode_column
-from wirebook.spark.frames import Column, Frame, Parts, absent, apart, mask_of, texts
+from wirebook.spark.columns import Column, absent, codes_of, mask_of, texts
+from wirebook.spark.frames import Frame, apart
+from wirebook.spark.parts import Parts
+from wirebook.spark.records import Records
 
 TEXT: Final = str | None | msgspec.UnsetType
 EXTENSION: Final = str | bool | int | None | msgspec.UnsetType
 DATA: Final = ("data", "data_base64")
 
 
-def frames_of(records: Sequence[AnyMessage | None], extensions: frozenset[str]) -> Iterator[Frame]:
-    """Frames of the records of a batch: native messages, events in binary mode, structured events."""
+def frames_of(records: Records, extensions: frozenset[str]) -> Iterator[Frame]:
+    """Frames of the records of a chunk: native messages, events in binary mode, structured events."""
     for frame in apart(records):
         yield structured_frame(frame, extensions) if frame.mode == "structured" else frame
 
@@ -44,17 +46,18 @@ def frame_of_events(lines: pa.LargeBinaryArray, extensions: frozenset[str]) -> F
     """The events of a plain file, one for each line; a line that holds an array is doubtful."""
     nothing, no_doubt = absent(len(lines)), np.zeros(len(lines), bool)
     rows = np.arange(len(lines), dtype=np.int64)
+    payload = lines.cast(pa.binary())
     bare = Frame(
         protocol=CLOUDEVENTS,
         is_cloudevent=True,
         mode="structured",
         rows=rows,
         places=rows,
-        parts=Parts(nothing, {}, [], no_doubt),
+        parts=Parts(nothing, {}, payload, no_doubt),
         content_type=nothing,
         data_content_type=nothing,
         attributes={},
-        payload=lines.cast(pa.binary()),
+        payload=payload,
         doubtful=no_doubt,
     )
     return structured_frame(bare, extensions)
@@ -130,7 +133,7 @@ def _not_json(content_type: Column) -> Any:
     """Where the data's content type is not JSON: data is then a text to be unwrapped."""
     encoded = content_type.text.dictionary_encode()
     other = np.array([False, *(not is_json(text) for text in encoded.dictionary.to_pylist())])
-    return other[pc.fill_null(pc.add(encoded.indices, 1), 0).to_numpy(zero_copy_only=False)]
+    return other[codes_of(encoded)]
 
 
 def _data(values: list[Any]) -> pa.BinaryArray:

@@ -22,7 +22,7 @@ from wirebook.message.mediatype import MediaType
 from wirebook.message.selection import Scope
 from wirebook.message.slots import ENVELOPE
 from wirebook.message.uritemplate import Piece, Template
-from wirebook.spark.frames import Rows
+from wirebook.spark.columns import Rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,15 +16,13 @@ import orjson
 import pyarrow as pa
 
 from wirebook.bindings import Received
+from wirebook.bindings.parquet import FIRST_SECOND, LAST_SECOND
 from wirebook.message.selection import Outcome
 from wirebook.message.values import NotOfType, canonical, instant_of
 from wirebook.problems import Problem
 from wirebook.spark.layout import DEAD_LETTER_SCHEMA, INSTANT, Column, Layout
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-# What a Python datetime, and so a row of Arrow, can say.
-FIRST_SECOND: Final = -62135596800
-LAST_SECOND: Final = 253402300799
 
 
 @dataclass(frozen=True, slots=True)

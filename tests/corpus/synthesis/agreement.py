@@ -13,6 +13,7 @@ from synthesis.messages import Message
 from wirebook.catalog import Catalog
 from wirebook.spark.chunks import Chunk, Landed
 from wirebook.spark.engine import CatalogueEngine
+from wirebook.spark.matching import outcomes_of
 
 Places = dict[tuple[int, int], list[tuple[str, dict[str, Any]]]]
 """The rows of each (line, index), each with the name of its table."""
@@ -59,6 +60,19 @@ class Engines:
         ours, theirs = places_in(columns), places_in(reference)
         found = [*_other_sums(columns, reference), *_other_rows(ours, theirs, messages)]
         return Result(reference, found, frozenset(np.concatenate([[], *settled]).astype(int).tolist()), theirs)
+
+    def compare_outcomes(self, messages: Sequence[Message]) -> list[Difference]:
+        """The rows of `wirebook.spark.match` against the outcomes of the reference, problems and near misses too."""
+        batch = pa.RecordBatch.from_pydict({"value": pa.array([each.line for each in messages], pa.binary())})
+        ours = _by_line(outcomes_of(batch, self.columns).to_pylist())
+        theirs = _by_line(outcomes_of(batch, self.reference).to_pylist())
+        wrong = [place for place in sorted({*ours, *theirs}) if not same(ours.get(place), theirs.get(place))]
+        return [Difference(None, f"outcome of {place}", ours.get(place), theirs.get(place)) for place in wrong]
+
+
+def _by_line(rows: list[dict[str, Any]]) -> dict[tuple[bytes, int], dict[str, Any]]:
+    """Rows by the line they are about and their index; equal lines have equal rows."""
+    return {(row.pop("value"), row.pop("index")): row for row in rows}
 
 
 def _other_sums(columns: Landed, reference: Landed) -> Iterator[Difference]:

@@ -96,6 +96,7 @@ def _land(engines: Engines, messages: Sequence[Message], report: Report) -> None
     for kind, part in (("events", events), ("capture", records)):
         result = engines.compare(chunk_of_lines(part, kind), part)
         _count(engines.catalog, result, part, report)
+    report.differences += engines.compare_outcomes(records)
     chunk, kept = chunk_of_rows(records)
     report.differences += engines.compare(chunk, kept).differences
 
