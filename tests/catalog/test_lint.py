@@ -12,6 +12,10 @@ import pytest
 
 from wirebook.catalog.lint import lint
 from wirebook.catalog.load import load_registry
+from wirebook.message.definition import constraint_of
+from wirebook.message.lint_properties import Property, check_property
+from wirebook.message.slots import ENVELOPE, Slot, attribute_kind
+from wirebook.message.values import DECLARABLE
 from wirebook.problems import CODES, codes
 
 TESTS = Path(__file__).resolve().parent.parent
@@ -54,3 +58,14 @@ def test_findings_have_places(tmp_path: Path) -> None:
     assert (problem.file, problem.line, problem.column) == (str(file), 2, 3)
     assert problem.pointer == "/messagegroups/g/messages/m/dataschemaurl"
     assert problem.xid == "/messagegroups/g/messages/m"
+
+
+@pytest.mark.parametrize("type_", [None, *sorted(DECLARABLE)])
+@pytest.mark.parametrize("name", ["time", "other"])
+def test_what_is_said_of_placeholders_is_what_matching_does(name: str, type_: str | None) -> None:
+    kind, fields = attribute_kind(name), {"value": "{x}"} | ({"type": type_} if type_ else {})
+    constraint = constraint_of(Slot(ENVELOPE, name, name), kind, fields)
+    findings = check_property(Property(ENVELOPE, name, "", kind, fields))
+    said = [finding.message for finding in findings if finding.code == "template-in-other-type"]
+    assert said or constraint.template is not None
+    assert all(("as a template" in message) == (constraint.template is not None) for message in said)

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from wirebook.core.pointers import child
 from wirebook.message import slots
+from wirebook.message.definition import TEMPLATE_TYPES
 from wirebook.message.dialects_names import shown
 from wirebook.message.resolution import ResolvedMessage
 from wirebook.message.resolution_definitions import Definition
@@ -174,17 +175,28 @@ def _check_value(declared: Property) -> Iterator[Finding]:
     value, type_ = declared.fields.get("value"), effective_type(declared)
     if value is None or (type_ == "timestamp" and is_current_time(value)):
         return
-    if isinstance(value, str) and type_ != "binary" and has_placeholder(value):
-        # Reading: placeholders are for texts (R8); elsewhere they are taken as meant (D11).
-        if type_ not in TEXT_TYPES:
-            message = f"'{shown(value)}' has a placeholder where the type '{_spoken(declared)}' has none"
-            yield Finding("template-in-other-type", declared.at("value"), message, type_, value)
+    is_template = _is_template(declared)
+    if is_template and type_ in TEXT_TYPES:
+        return
+    # Reading: placeholders are for texts (R8); a time, and a value without a type, may have them too (D11, D15).
+    if isinstance(value, str) and has_placeholder(value):
+        read = "it is read as a template for such values" if is_template else "it is read literally"
+        message = f"'{shown(value)}' has a placeholder, and the type '{_spoken(declared)}' has none; {read}"
+        yield Finding("template-in-other-type", declared.at("value"), message, type_, value)
+    if is_template:
         return
     try:
         canonical(type_, value)
     except NotOfType as error:
         message = f"'{shown(value)}' is no value of the type '{_spoken(declared)}': {error} is"
         yield Finding("value-not-of-type", declared.at("value"), message, str(error), value)
+
+
+def _is_template(declared: Property) -> bool:
+    """Whether matching and building read the value as a template, not as a constant (D15)."""
+    value = declared.fields.get("value")
+    has_templates = declared.fields.get("type") is None or effective_type(declared) in TEMPLATE_TYPES
+    return isinstance(value, str) and has_templates and has_placeholder(value)
 
 
 def _spoken(declared: Property) -> str:
@@ -200,6 +212,6 @@ def _check_placeholders(declared: Property, value: str) -> Iterator[Finding]:
         elif "{" in left or "}" in left:
             message = f"'{shown(value)}' has braces that are no placeholder; they are read literally"
             yield Finding("malformed-placeholder", declared.at("value"), message, "{name}", value)
-    if ADJACENT.search(value):
+    if _is_template(declared) and ADJACENT.search(value):
         message = f"nothing separates two placeholders in '{shown(value)}'; how to split them is a guess"
         yield Finding("adjacent-placeholders", declared.at("value"), message, None, value)
