@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic_sarif.model import StaticAnalysisResultsFormatSarifVersion210JsonSchema as SarifLog
 
 from wirebook.cli.app import run
-from wirebook.problems import CODES
+from wirebook.cli.sarif import sarif_log
+from wirebook.problems import CODES, Problem
+
+LINT = Path(__file__).resolve().parent.parent / "vectors" / "documents" / "lint.json"
 
 GOOD = {"specversion": "1.0-rc4", "messagegroups": {"g": {"messages": {"m": {"datacontenttype": "text/plain"}}}}}
 WARN = {"messagegroups": {"g": {"messages": {"m": {"basemessage": "/messagegroups/g/messages/n"}}}}}
@@ -105,6 +111,36 @@ def test_sarif(capsys: pytest.CaptureFixture[str]) -> None:
     assert physical["artifactLocation"]["uri"] == "%C3%A4%20b.json"
     assert physical["region"] == {"startLine": 1, "startColumn": 45}
     assert result["locations"][0]["logicalLocations"] == [{"fullyQualifiedName": "/messagegroups/g/messages/m"}]
+
+
+def lint_vectors() -> Iterator[dict[str, Any]]:
+    """The document of each vector about lint."""
+    for vector in json.loads(LINT.read_text("utf-8"))["vectors"]:
+        messages = {"g": {"messages": {"m": vector.get("message")}}}
+        yield vector.get("document") or (
+            {"messagegroups": messages} if "message" in vector else {"endpoints": {"e": vector["endpoint"]}}
+        )
+
+
+def test_sarif_fits_its_schema(capsys: pytest.CaptureFixture[str]) -> None:
+    """By an object model that was generated from the schema of SARIF 2.1.0 and allows no other members."""
+    rules: set[str] = set()
+    for document in lint_vectors():
+        Path("vector.json").write_text(json.dumps(document))
+        run(["lint", "vector.json", "--format", "sarif"])
+        out = capsys.readouterr().out
+        assert out.isascii()
+        (found,) = SarifLog.model_validate_json(out).runs
+        rules.update(rule.id for rule in found.tool.driver.rules or ())
+        for result in found.results or ():
+            assert not re.search(r"(?<!\{)(\{\{)*\{\d+\}", result.message.text or ""), "no placeholder of SARIF's own"
+    assert len(rules) > 60
+
+
+def test_sarif_doubles_braces() -> None:
+    problem = Problem(code="syntax-error", message="'{0}' and {x}")
+    (result,) = sarif_log([problem], "1")["runs"][0]["results"]
+    assert result["message"]["text"] == "'{{0}}' and {{x}}"
 
 
 def test_upgrade_writes_to_standard_output_and_reports_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:

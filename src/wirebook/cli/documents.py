@@ -65,7 +65,7 @@ def _print_findings(problems: Sequence[Problem], format_: Format) -> None:
     if format_ is Format.JSON:
         print(json.dumps([problem.to_dict() for problem in problems], ensure_ascii=False))
     elif format_ is Format.SARIF:
-        print(json.dumps(sarif_log(problems, version("wirebook")), ensure_ascii=False))
+        print(json.dumps(sarif_log(problems, version("wirebook"))))  # ASCII, so UTF-8 as it must be on any terminal
     else:
         for problem in problems:
             print(render_finding(problem))

@@ -28,7 +28,7 @@ def sarif_log(problems: Sequence[Problem], version: str) -> dict[str, Any]:
 def _rule(code: str) -> dict[str, Any]:
     return {
         "id": code,
-        "shortDescription": {"text": CODES[code].title},
+        "shortDescription": {"text": _text(CODES[code].title)},
         "defaultConfiguration": {"level": LEVELS[CODES[code].severity]},
     }
 
@@ -38,7 +38,7 @@ def _result(problem: Problem, index: int) -> dict[str, Any]:
         "ruleId": problem.code,
         "ruleIndex": index,
         "level": LEVELS[problem.severity],
-        "message": {"text": problem.message or CODES[problem.code].title},
+        "message": {"text": _text(problem.message or CODES[problem.code].title)},
     }
     if location := _location(problem):
         result["locations"] = [location]
@@ -57,6 +57,11 @@ def _location(problem: Problem) -> dict[str, Any]:
     if problem.xid:
         location["logicalLocations"] = [{"fullyQualifiedName": problem.xid}]
     return location
+
+
+def _text(message: str) -> str:
+    """A message without placeholders of SARIF's own: braces are doubled (section 3.11.5)."""
+    return message.replace("{", "{{").replace("}", "}}")
 
 
 def _uri(file: str) -> str:
