@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 from urllib.parse import quote
 
@@ -24,7 +25,7 @@ TEMPLATE_TYPES = frozenset({"string", "symbol", "ascii", "uri", "urireference", 
 ENVELOPE_MODES = frozenset({"binary", "structured"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Constraint:
     """What a definition says about one slot.
 
@@ -47,22 +48,22 @@ class Constraint:
     def label(self) -> str:
         return self.slot.label
 
-    @property
+    @cached_property
     def valued(self) -> bool:
         """Is a constant given? (A template is not one: its placeholders vary.)"""
         return self.literal is not None or self.media_type is not None
 
-    @property
+    @cached_property
     def fixed(self) -> bool:
         """Does the definition give a value, constant or template?"""
         return self.valued or self.template is not None
 
-    @property
+    @cached_property
     def implies_presence(self) -> bool:
         """Must the property be there because a value is given (D1)? Not the time, whose value is a default."""
         return self.fixed and (self.slot.section, self.slot.name) != (ENVELOPE, "time")
 
-    @property
+    @cached_property
     def typed(self) -> bool:
         return self.type not in ("any", "string", "ascii", "uritemplate")
 
@@ -83,7 +84,7 @@ class Entries:
     lists: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Definition:
     """A compiled message definition.
 
@@ -102,9 +103,20 @@ class Definition:
     soft: tuple[Constraint, ...]
     incomplete: str | None = None
 
-    @property
+    @cached_property
     def is_cloudevent(self) -> bool:
         return self.envelope is not None
+
+    def observed(self, *, envelope: bool, protocol: bool, transport: bool) -> tuple[Constraint, ...]:
+        """The `constraints` on a message whose envelope, protocol and transport slots count or not; made once each."""
+        shown = (envelope, protocol, transport)
+        if shown not in self._observed:
+            self._observed[shown] = tuple(each for each in self.constraints if _is_observed(each, *shown))
+        return self._observed[shown]
+
+    @cached_property
+    def _observed(self) -> dict[tuple[bool, bool, bool], tuple[Constraint, ...]]:
+        return {}
 
     @property
     def all_constraints(self) -> Iterator[Constraint]:
@@ -125,6 +137,13 @@ class Definition:
     @property
     def schema_format(self) -> str | None:
         return self.attributes.get("dataschemaformat")
+
+
+def _is_observed(constraint: Constraint, envelope: bool, protocol: bool, transport: bool) -> bool:
+    """Can the constraint be held against a message that shows so much (D26, D28)?"""
+    slot = constraint.slot
+    in_sight = envelope if slot.section == ENVELOPE else protocol or slot.name == "datacontenttype"
+    return in_sight and (transport or not constraint.kind.transport)
 
 
 def compile_definition(

@@ -228,10 +228,9 @@ def _feature(constraint: Constraint) -> Feature | None:
 
 
 def _template_feature(section: str, name: str, template: Template) -> Feature | None:
-    literal = [(position, piece.literals[0]) for position, piece in enumerate(template.pieces) if not piece.names]
-    if not literal:
+    if not template.fixed:
         return None
-    positions, segments = zip(*literal, strict=True)
+    positions, segments = zip(*template.fixed, strict=True)
     return Feature(Part(section, name, template.place.separator, len(template.pieces), positions), segments)
 
 

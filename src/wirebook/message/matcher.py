@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, Literal, NamedTuple
 
 from wirebook.message.definition import Constraint, Definition, Entries
@@ -65,13 +66,32 @@ class Match:
     synthesized: bool = False
 
 
+class Finding(NamedTuple):
+    """Something that keeps a message from fitting, not yet put into words: few of those found are ever reported."""
+
+    code: str
+    slot: str
+    expected: Any = None
+    actual: Any = None
+    message: str = ""
+
+    def problem(self) -> Problem:
+        """The finding as reports show it; without a message of its own, in the words of the definition."""
+        expected, actual = shown(self.expected), shown(self.actual)
+        stated = f"{self.slot}: {self.code.replace('-', ' ')}, expected {expected!r}, got {actual!r}"
+        return Problem(self.code, self.message or stated, slot=self.slot, expected=expected, actual=actual)
+
+
 @dataclass(slots=True)
 class Trial:
-    """One definition tried on one message: what is counted and found on the way."""
+    """One definition tried on one message: what is counted and found on the way.
+
+    Rule: it ends at the latest with the finding number `enough`: one decides that there is no match.
+    """
 
     options: MatchOptions
-    explain: bool
-    problems: list[Problem] = field(default_factory=list)
+    enough: float
+    findings: list[Finding] = field(default_factory=list)
     splits: list[tuple[str, Template, str, Split]] = field(default_factory=list)
     literals: int = 0
     valued: int = 0
@@ -80,11 +100,10 @@ class Trial:
 
     @property
     def over(self) -> bool:
-        """Is there nothing more to learn? One problem decides; an explanation wants them all."""
-        return bool(self.problems) and not self.explain
+        return len(self.findings) >= self.enough
 
     def add(self, code: str, constraint: Constraint, actual: Any, expected: Any = None) -> None:
-        self.problems.append(problem(code, constraint, actual, expected))
+        self.findings.append(finding(code, constraint, actual, expected))
 
     def count(self, constraint: Constraint, found: Found) -> None:
         self.literals += constraint.valued
@@ -118,13 +137,19 @@ def match_metadata(
     *,
     mode: str | None = None,
     endpoint_templates: Iterable[Constraint] = (),
-) -> Match | tuple[Problem, ...]:
-    """The match, or the problem that prevents it.
+) -> Match | None:
+    """The match, or None; `explain_metadata` says why.
 
     `mode` and `endpoint_templates` come from the endpoint in play (D19, D25). Cost: linear in the message.
     """
-    trial = _try(definition, view, Trial(options, explain=False), mode, endpoint_templates)
-    return tuple(trial.problems) or _match(definition, view, trial)
+    trial = Trial(options, enough=1)
+    _try(definition, view, trial, mode, endpoint_templates)
+    if trial.findings:
+        return None
+    bindings, ambiguous = _bindings(trial)
+    if trial.findings:
+        return None
+    return Match(definition, _rank(definition, view, trial), bindings, ambiguous, _is_synthesized(definition, view))
 
 
 def explain_metadata(
@@ -134,82 +159,74 @@ def explain_metadata(
     *,
     mode: str | None = None,
     endpoint_templates: Iterable[Constraint] = (),
-) -> tuple[Problem, ...]:
-    """Every problem that keeps the message from fitting, in slot order; none when it fits."""
-    trial = _try(definition, view, Trial(options, explain=True), mode, endpoint_templates)
-    if not trial.problems:
-        _match(definition, view, trial)
-    return tuple(trial.problems)
+    enough: float = inf,
+) -> list[Finding]:
+    """What keeps the message from fitting, in slot order; nothing when it fits.
 
-
-def _match(definition: Definition, view: View, trial: Trial) -> Match | tuple[Problem, ...]:
-    bindings, ambiguous = _bindings(trial)
-    if trial.problems:
-        return tuple(trial.problems)
-    return Match(definition, _rank(definition, view, trial), bindings, ambiguous, _is_synthesized(definition, view))
+    Everything, or `enough` of it: whoever wants the definition with the fewest findings need not know how many more.
+    """
+    trial = Trial(options, enough)
+    _try(definition, view, trial, mode, endpoint_templates)
+    if not trial.findings:
+        _bindings(trial)
+    return trial.findings
 
 
 def _try(
     definition: Definition, view: View, trial: Trial, mode: str | None, endpoint_templates: Iterable[Constraint]
-) -> Trial:
-    for problem_ in _selectors(definition, view, trial.options, mode):
-        trial.problems.append(problem_)
-        return trial
-    for constraint in _observed(definition.constraints, definition, view, trial.options):
+) -> None:
+    if wrong := _wrong_selector(definition, view, trial.options, mode):
+        trial.findings.append(wrong)
+        return
+    for constraint in _observed(definition, view, trial.options):
         if trial.over:
-            return trial
+            return
         _try_constraint(constraint, view.value(constraint.slot), trial)
-    for group in definition.entries if view.shows_protocol else ():
-        if trial.over:
-            return trial
-        _try_entries(group, view.values(group.section, group.name), trial)
-    for constraint in endpoint_templates if view.shows_protocol else ():
-        if (value := view.value(constraint.slot)) is not ABSENT:
-            _try_value(constraint, value, trial)
+    if view.shows_protocol:
+        _try_repeated(definition, view, trial)
+        _try_endpoint(endpoint_templates, view, trial)
     _check_vacuity(definition, trial)
     if trial.options.closed:
-        trial.problems += undeclared(definition, view)
-    return trial
+        trial.findings += undeclared(definition, view)
+
+
+def _observed(definition: Definition, view: View, options: MatchOptions) -> Iterable[Constraint]:
+    """The constraints that this message can be held to (D26, D28)."""
+    return definition.observed(
+        envelope=not _is_synthesized(definition, view),
+        protocol=view.shows_protocol,
+        transport=options.match_transport,
+    )
 
 
 # -- selectors ------------------------------------------------------------------------------------------------------
 
 
-def _selectors(definition: Definition, view: View, options: MatchOptions, mode: str | None) -> Iterator[Problem]:
+def _wrong_selector(definition: Definition, view: View, options: MatchOptions, mode: str | None) -> Finding | None:
     """Protocol, envelope and content mode: when one differs, nothing else is worth comparing."""
     if definition.protocol and view.shows_protocol and definition.protocol != view.protocol:
-        yield _selector("wrong-protocol", "protocol", definition.protocol, view.protocol)
-    elif definition.is_cloudevent and not view.is_cloudevent:
+        return _selector("wrong-protocol", "protocol", definition.protocol, view.protocol)
+    if not definition.is_cloudevent:
+        if definition.protocol and not view.shows_protocol:
+            return _selector("wrong-protocol", "protocol", definition.protocol, view.protocol)
+    elif not view.is_cloudevent:
         if not (options.accept_native and definition.protocol and view.kind == "native"):
-            yield _selector("wrong-envelope", "envelope", definition.envelope, None)
-    elif definition.is_cloudevent and (wanted := definition.mode or mode) and view.mode not in (wanted, None):
-        if not (view.mode == "batch" and wanted == "structured"):
-            yield _selector("wrong-mode", "envelopeoptions.mode", wanted, view.mode)
-    elif not definition.is_cloudevent and not view.shows_protocol and definition.protocol:
-        yield _selector("wrong-protocol", "protocol", definition.protocol, view.protocol)
+            return _selector("wrong-envelope", "envelope", definition.envelope, None)
+    elif (wanted := definition.mode or mode) and not _is_in_mode(view, wanted):
+        return _selector("wrong-mode", "envelopeoptions.mode", wanted, view.mode)
+    return None
 
 
-def _selector(code: str, slot: str, expected: Any, actual: Any) -> Problem:
-    return Problem(code=code, slot=slot, expected=expected, actual=actual, message=f"{slot} is not '{expected}'")
+def _is_in_mode(view: View, wanted: str) -> bool:
+    return view.mode in (wanted, None) or (view.mode == "batch" and wanted == "structured")
+
+
+def _selector(code: str, slot: str, expected: Any, actual: Any) -> Finding:
+    return Finding(code, slot, expected, actual, f"{slot} is not '{expected}'")
 
 
 def _is_synthesized(definition: Definition, view: View) -> bool:
     return definition.is_cloudevent and not view.is_cloudevent
-
-
-def _observed(
-    constraints: Iterable[Constraint], definition: Definition, view: View, options: MatchOptions
-) -> Iterator[Constraint]:
-    """The constraints that this message can be held to (D26, D28)."""
-    for constraint in constraints:
-        in_envelope = constraint.slot.section == "envelope"
-        if in_envelope and _is_synthesized(definition, view):
-            continue
-        if not in_envelope and not view.shows_protocol and constraint.slot.name != "datacontenttype":
-            continue
-        if constraint.kind.transport and not options.match_transport:
-            continue
-        yield constraint
 
 
 # -- one slot -------------------------------------------------------------------------------------------------------
@@ -241,6 +258,8 @@ def fit(constraint: Constraint, value: Any, *, rfc6570: bool = False) -> Found |
     """Does one value satisfy one constraint?"""
     if constraint.media_type is not None:
         return _fit_media_type(constraint, value)
+    if constraint.literal is not None and type(value) is str and value == constraint.declared:
+        return FITS
     try:
         actual = CHECKS[constraint.type](value)
     except NotOfType as wrong:
@@ -269,7 +288,21 @@ def _fit_media_type(constraint: Constraint, value: Any) -> Found | Unfit:
     return FITS if fits else Unfit("mismatch", constraint.declared)
 
 
+def _try_endpoint(templates: Iterable[Constraint], view: View, trial: Trial) -> None:
+    """What the endpoint's options say about slots that the message has (D19)."""
+    for constraint in templates:
+        if (value := view.value(constraint.slot)) is not ABSENT:
+            _try_value(constraint, value, trial)
+
+
 # -- repeated names -------------------------------------------------------------------------------------------------
+
+
+def _try_repeated(definition: Definition, view: View, trial: Trial) -> None:
+    for group in definition.entries:
+        if trial.over:
+            return
+        _try_entries(group, view.values(group.section, group.name), trial)
 
 
 def _try_entries(group: Entries, values: list[Any], trial: Trial) -> None:
@@ -343,15 +376,7 @@ def _bindings(trial: Trial) -> tuple[dict[str, str], bool]:
     if conflict := solution.conflict:
         message = f"'{conflict.name}' is '{conflict.first}' in {conflict.first_slot}, '{conflict.second}' here"
         expected = {"placeholder": conflict.name, "slot": conflict.first_slot, "value": shown(conflict.first)}
-        trial.problems.append(
-            Problem(
-                code="placeholder-conflict",
-                slot=conflict.second_slot,
-                expected=expected,
-                actual=shown(conflict.second),
-                message=message,
-            )
-        )
+        trial.findings.append(Finding("placeholder-conflict", conflict.second_slot, expected, conflict.second, message))
     return solution.bindings([label for label, *_ in splits]), solution.ambiguous
 
 
@@ -385,14 +410,14 @@ def _softness(definition: Definition, view: View) -> int:
 
 def _check_vacuity(definition: Definition, trial: Trial) -> None:
     """Under the relaxed reading of `value`, one of the definition's values must be there (D1)."""
-    if trial.options.values_imply_presence or trial.problems or not trial.valued:
+    if trial.options.values_imply_presence or trial.findings or not trial.valued:
         return
     if not trial.literals and not trial.splits:
         message = "none of the values that the definition gives is present"
-        trial.problems.append(Problem(code="vacuous-match", slot=definition.xid, message=message))
+        trial.findings.append(Finding("vacuous-match", definition.xid, message=message))
 
 
-def undeclared(definition: Definition, view: View) -> Iterator[Problem]:
+def undeclared(definition: Definition, view: View) -> Iterator[Finding]:
     """What the message has and neither CloudEvents nor the definition declares (D2)."""
     declared = {(c.slot.section, c.slot.name) for c in definition.all_constraints}
     declared |= {(ENVELOPE, name) for name in ATTRIBUTES}
@@ -400,21 +425,17 @@ def undeclared(definition: Definition, view: View) -> Iterator[Problem]:
         carries = envelope_attribute(view.family, section, name) if section != ENVELOPE else None
         if (section, name) not in declared and not (carries and view.is_cloudevent):
             label = f"{'envelopemetadata' if section == ENVELOPE else 'protocoloptions.' + section}.{name}"
-            yield Problem(code="undeclared-property", slot=label, message=f"{label} is not declared")
+            yield Finding("undeclared-property", label, message=f"{label} is not declared")
+
+
+def finding(code: str, constraint: Constraint, actual: Any, expected: Any = None) -> Finding:
+    """What is wrong with one slot, in the words of the definition."""
+    allowed = constraint.declared if expected is None else expected
+    return Finding(code, constraint.label, constraint.type if code == "missing-required" else allowed, actual)
 
 
 def problem(code: str, constraint: Constraint, actual: Any, expected: Any = None) -> Problem:
-    """What is wrong with one slot, in the words of the definition."""
-    allowed = constraint.declared if expected is None else expected
-    if code == "missing-required":
-        allowed = constraint.type
-    return Problem(
-        code=code,
-        slot=constraint.label,
-        expected=shown(allowed),
-        actual=shown(actual),
-        message=f"{constraint.label}: {code.replace('-', ' ')}, expected {shown(allowed)!r}, got {shown(actual)!r}",
-    )
+    return finding(code, constraint, actual, expected).problem()
 
 
 def shown(value: Any) -> Any:

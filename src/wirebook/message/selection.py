@@ -5,16 +5,18 @@ Spec: message/spec.md#message-definition-matching (R33); docs/semantics.md D25-D
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
+from math import inf
 from typing import Any
 
 from wirebook.bindings import Received, as_structured
 from wirebook.message.definition import Constraint, Definition
 from wirebook.message.index import Index
-from wirebook.message.matcher import DEFAULT_OPTIONS, Match, MatchOptions, explain_metadata, match_metadata
+from wirebook.message.matcher import DEFAULT_OPTIONS, Finding, Match, MatchOptions, explain_metadata, match_metadata
 from wirebook.message.view import View
 from wirebook.problems import Problem
 from wirebook.schema import Reading
@@ -143,7 +145,7 @@ class Selector:
             (match, view)
             for view in views
             for definition in self._candidates(view, scope)
-            if isinstance(match := self._match(definition, view, scope), Match)
+            if (match := self._match(definition, view, scope))
         ]
         if not matches:
             return self._unexpected(views, scope)
@@ -151,7 +153,7 @@ class Selector:
         best = [(match, view.received) for match, view in matches if match.rank == best_rank]
         return self._settle(*best[0]) if len(best) == 1 else self._settle_several(best)
 
-    def _match(self, definition: Definition, view: View, scope: Scope) -> Match | tuple[Problem, ...]:
+    def _match(self, definition: Definition, view: View, scope: Scope) -> Match | None:
         return match_metadata(definition, view, self.options, mode=scope.mode, endpoint_templates=scope.templates)
 
     # -- candidates -------------------------------------------------------------------------------------------------
@@ -223,13 +225,18 @@ class Selector:
         nearest = dict.fromkeys(
             definition for view in reversed(views) for definition in self.index(view).near(view, scope.members)
         )
-        tried = (self._explained(definition, views, scope) for definition in islice(nearest, MAX_TRIED))
-        return tuple(sorted(tried, key=lambda near: len(near.problems))[:MAX_NEAR])
+        kept: list[tuple[Definition, list[Finding]]] = []
+        for definition in islice(nearest, MAX_TRIED):
+            enough = len(kept[-1][1]) if len(kept) == MAX_NEAR else inf
+            tried = definition, self._findings(definition, views, scope, enough)
+            insort(kept, tried, key=lambda each: len(each[1]))
+            del kept[MAX_NEAR:]
+        return tuple(Near(each.xid, tuple(finding.problem() for finding in found)) for each, found in kept)
 
-    def _explained(self, definition: Definition, views: Sequence[View], scope: Scope) -> Near:
+    def _findings(self, definition: Definition, views: Sequence[View], scope: Scope, enough: float) -> list[Finding]:
         view = views[-1] if definition.is_cloudevent else views[0]
-        problems = explain_metadata(definition, view, self.options, mode=scope.mode, endpoint_templates=scope.templates)
-        return Near(definition.xid, problems)
+        mode, templates = scope.mode, scope.templates
+        return explain_metadata(definition, view, self.options, mode=mode, endpoint_templates=templates, enough=enough)
 
 
 def _ambiguity(match: Match) -> Iterator[Problem]:

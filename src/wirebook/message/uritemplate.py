@@ -14,9 +14,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 PLACEHOLDER = re.compile(r"\{([A-Za-z0-9_]+)\}")
+ALONE = ("", "")  # the literals of a segment that is one placeholder
 UNRESERVED_OR_ESCAPED = re.compile(r"(?:[A-Za-z0-9._~-]|%[0-9A-Fa-f]{2})+\Z")
 
 
@@ -46,16 +48,14 @@ MQTT_TOPIC = Place("mqtt-topic", forbidden="+#\0", spans=False)
 NATS_SUBJECT = Place("nats-subject", separator=".", forbidden="*> \t\r\n", spans=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """One segment: literals around placeholder names; ``len(literals) == len(names) + 1``."""
 
     literals: tuple[str, ...]
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(NamedTuple):
     """A placeholder's text. `raw` as it stands in the slot, `value` as it is reported, `key` as it is compared."""
 
     name: str
@@ -64,8 +64,7 @@ class Bound:
     key: str
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
+class Split(NamedTuple):
     """One reading of a text: what each placeholder is, and whether it is the only reading."""
 
     bound: tuple[Bound, ...]
@@ -76,13 +75,16 @@ class Split:
 class Template:
     """A parsed template at a place.
 
-    Shape: `pieces` one for each segment; `whole` is set when the template is one placeholder and nothing else;
-    `literal_length` counts the characters outside of placeholders, separators apart.
+    Shape: `pieces` one for each segment, `fixed` and `varying` the same by position: those without a placeholder, as
+    texts, and those with one; `whole` is set when the template is one placeholder and nothing else; `literal_length`
+    counts the characters outside of placeholders, separators apart.
     """
 
     text: str
     place: Place
     pieces: tuple[Piece, ...]
+    fixed: tuple[tuple[int, str], ...]
+    varying: tuple[tuple[int, Piece], ...]
     names: tuple[str, ...]
     whole: bool
     literal_length: int
@@ -104,20 +106,20 @@ class Template:
         segments = self.segments(text)
         if segments is None:
             return None
-        bound: list[Bound] = []
-        unique = True
-        guarded = rfc6570 or bool(self.place.forbidden)
-        for piece, segment in zip(self.pieces, segments, strict=True):
-            if not piece.names:
-                if segment != piece.literals[0]:
-                    return None
-                continue
-            captures = scan(piece, segment)
-            if captures is None or (guarded and not all(self._allows(raw, rfc6570) for raw in captures)):
+        for position, literal in self.fixed:
+            if segments[position] != literal:
                 return None
-            unique = unique and (len(captures) < 2 or captures == scan_from_right(piece, segment))
-            bound += map(self.bind, piece.names, captures)
-        return Split(tuple(bound), unique)
+        captures: list[str] = []
+        unique = True
+        for position, piece in self.varying:
+            found = scan(piece, segments[position])
+            if found is None:
+                return None
+            unique = unique and (len(found) < 2 or found == scan_from_right(piece, segments[position]))
+            captures += found
+        if not self._allows(captures, rfc6570):
+            return None
+        return Split(tuple(map(self.bind, self.names, captures)), unique)
 
     def bind(self, name: str, raw: str) -> Bound:
         if not self.place.uri or "%" not in raw:
@@ -125,10 +127,10 @@ class Template:
         decoded = percent_decode(raw)
         return Bound(name, raw, raw if self.whole and not self.place.encoded else decoded, decoded)
 
-    def _allows(self, raw: str, rfc6570: bool) -> bool:
-        if rfc6570 and not UNRESERVED_OR_ESCAPED.match(raw):
+    def _allows(self, captures: Sequence[str], rfc6570: bool) -> bool:
+        if rfc6570 and not all(map(UNRESERVED_OR_ESCAPED.match, captures)):
             return False
-        return not any(char in raw for char in self.place.forbidden)
+        return not self.place.forbidden or set(self.place.forbidden).isdisjoint("".join(captures))
 
     def expand(self, context: Mapping[str, str], *, encoding: str = "place") -> str:
         """The template filled in (D21).
@@ -169,8 +171,10 @@ def parse_template(text: str, place: Place = TEXT) -> Template:
     whole = PLACEHOLDER.fullmatch(text) is not None
     cut = [text] if whole and place.spans else _cut(text, place.separator)
     pieces = tuple(map(_piece, cut))
+    fixed = tuple((position, piece.literals[0]) for position, piece in enumerate(pieces) if not piece.names)
+    varying = tuple((position, piece) for position, piece in enumerate(pieces) if piece.names)
     literal_length = sum(len(literal) for piece in pieces for literal in piece.literals)
-    return Template(text, place, pieces, names, whole, literal_length)
+    return Template(text, place, pieces, fixed, varying, names, whole, literal_length)
 
 
 def _cut(text: str, separator: str) -> list[str]:
@@ -186,6 +190,8 @@ def _piece(segment: str) -> Piece:
 def scan(piece: Piece, text: str) -> list[str] | None:
     """The leftmost-shortest split of `text`, each placeholder at least one character; None when there is none."""
     literals = piece.literals
+    if literals == ALONE:
+        return [text] if text else None
     if not piece.names:
         return [] if text == literals[0] else None
     if not _ends_fit(literals, text):
@@ -266,9 +272,8 @@ class Solution:
 def units_of(slot: str, template: Template, text: str) -> Iterator[Unit]:
     """The segments of `text` that have something to bind; nothing when the template does not fit."""
     segments = template.segments(text) or []
-    for piece, segment in zip(template.pieces, segments, strict=False):
-        if piece.names:
-            yield Unit(slot, template, piece, segment)
+    for position, piece in template.varying if segments else ():
+        yield Unit(slot, template, piece, segments[position])
 
 
 def solve(units: Iterable[Unit]) -> Solution:

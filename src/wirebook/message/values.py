@@ -14,8 +14,7 @@ import binascii
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from wirebook.bindings.write import FORBIDDEN
 
@@ -28,8 +27,7 @@ class NotOfType(ValueError):
     """A value is not of a type; the text says what is allowed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Canonical:
+class Canonical(NamedTuple):
     """A value in the form that compares: `kind` keeps 1 and true, text and bytes apart."""
 
     kind: str
@@ -56,6 +54,8 @@ MAX_INTEGER_DIGITS: Final = 40
 def text_of(value: Any) -> str:
     if not isinstance(value, str):
         raise NotOfType("a text")
+    if value.isascii() and value.isprintable():
+        return value
     if found := FORBIDDEN.search(value):
         raise NotOfType(f"a text without the control character or noncharacter U+{ord(found[0]):04X}")
     return value
