@@ -7,9 +7,7 @@ call, and a row is settled when no error names it and every value in it fits its
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import islice
@@ -19,6 +17,7 @@ import jsonschema_rs
 import numpy as np
 import pyarrow as pa
 
+from wirebook.core.collector import without_collector
 from wirebook.core.jsonvalue import JsonError, parse_json
 from wirebook.core.pointers import format_pointer
 from wirebook.problems import Problem
@@ -155,18 +154,6 @@ def _only(values: list[Any], among: np.ndarray[Any, Any], other: Any = None) -> 
     """The values of some rows, `other` in the place of the rest."""
     chosen = np.where(among, np.arange(len(values)), len(values)).tolist()
     return list(map([*values, other].__getitem__, chosen))
-
-
-@contextmanager
-def without_collector() -> Iterator[None]:
-    """Many values alive at once make the cyclic collector run for nothing: it is off meanwhile."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 # -- what every format's `read` begins and ends with ------------------------------------------------------------------

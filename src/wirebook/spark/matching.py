@@ -16,6 +16,7 @@ import orjson
 import pyarrow as pa
 
 from wirebook.catalog import Catalog
+from wirebook.core.collector import without_collector
 from wirebook.message.selection import Outcome
 from wirebook.spark.chunks import Chunk
 from wirebook.spark.engine import CatalogueEngine, engine_for
@@ -57,7 +58,9 @@ def match(df: DataFrame, catalog: Catalog, *, endpoint: str | None = None) -> Da
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         engine = engine_for(document, {"endpoint": endpoint})
         for batch in batches:
-            yield from outcomes_of(batch, engine).to_batches()
+            with without_collector():
+                outcomes = outcomes_of(batch, engine)
+            yield from outcomes.to_batches()
 
     added = StructType.fromDDL(OUTCOME_DDL)
     assert isinstance(added, StructType)

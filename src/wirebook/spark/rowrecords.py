@@ -150,9 +150,13 @@ def _is_bytes(type_: pa.DataType) -> bool:
     return bool(pa.types.is_binary(type_) or pa.types.is_large_binary(type_))
 
 
+def _is_text_or_bytes(type_: pa.DataType) -> bool:
+    return _is_texts(type_) or _is_bytes(type_)
+
+
 def _as_text(column: pa.Array) -> tuple[pa.StringArray, Mask]:
     """A column of texts or bytes as texts; null, and told apart, where it is neither, or not UTF-8."""
-    if not (_is_texts(column.type) or _is_bytes(column.type)):
+    if not _is_text_or_bytes(column.type):
         return pa.nulls(len(column), pa.string()), mask_of(column.is_valid())
     try:
         return column.cast(pa.binary()).cast(pa.string()), np.zeros(len(column), bool)
@@ -200,26 +204,26 @@ _NO_PAIRS: Final = _FlatPairs(0, np.zeros(0, np.int64), pa.array([], pa.string()
 
 def _list_of_pairs(column: pa.Array) -> _FlatPairs:
     """``list<struct<name, value>>``, or a map."""
-    type_ = column.type
-    is_map = pa.types.is_map(type_)
-    if is_map:
-        column = column.take(pa.array(np.arange(len(column))))  # keys and items of a slice are those of the whole
-        names, values = column.keys, column.items
-    elif _is_list_of_pairs(type_):
-        pairs = column.flatten()
-        names, values = pc.struct_field(pairs, "name"), pc.struct_field(pairs, "value")
-    if not is_map and not _is_list_of_pairs(type_):
+    lists = _of_map(column) if pa.types.is_map(column.type) else column
+    if not _is_list_of_pairs(lists.type):
         return _NO_PAIRS._replace(length=len(column))
-    if not all(_is_texts(each.type) or _is_bytes(each.type) for each in (names, values)):
-        return _NO_PAIRS._replace(length=len(column))
-    counts = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
-    return _FlatPairs(len(column), np.repeat(np.arange(len(column)), counts), names, values)
+    pairs = lists.flatten()
+    counts = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
+    owners = np.repeat(np.arange(len(column)), counts)
+    return _FlatPairs(len(column), owners, pc.struct_field(pairs, "name"), pc.struct_field(pairs, "value"))
+
+
+def _of_map(column: pa.MapArray) -> pa.ListArray:
+    whole = column.take(pa.array(np.arange(len(column))))  # keys and items of a slice are those of the whole
+    pairs = pa.StructArray.from_arrays([whole.keys, whole.items], ["name", "value"])
+    return pa.ListArray.from_arrays(whole.offsets, pairs, mask=whole.is_null())
 
 
 def _is_list_of_pairs(type_: pa.DataType) -> bool:
     if not (pa.types.is_list(type_) or pa.types.is_large_list(type_)) or not pa.types.is_struct(type_.value_type):
         return False
-    return all(type_.value_type.get_field_index(name) >= 0 for name in ("name", "value"))
+    places = [type_.value_type.get_field_index(name) for name in ("name", "value")]
+    return all(place >= 0 and _is_text_or_bytes(type_.value_type.field(place).type) for place in places)
 
 
 # -- what a member must be ------------------------------------------------------------------------------------------

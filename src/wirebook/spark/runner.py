@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["SparkRunner"]
 
 MAX_SAID = 300
+WORKER_DIED = "Python worker exited unexpectedly"
+NO_JAVA_ANY_MORE = ("Answer from Java side is empty", "Error while sending or receiving", "Error while receiving")
+TRACEBACK = "Traceback (most recent call last):"
 
 
 class SparkRunner:
@@ -59,11 +62,21 @@ class SparkRunner:
 
 
 def _spark_failed(error: Exception) -> Problem:
-    """What Spark says, without the places in its code."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    said = next((line for line in lines if "Exception: " in line), lines[0] if lines else type(error).__name__)
-    message = f"Spark stopped: {said.rpartition('Exception: ')[2][:MAX_SAID]}"
-    return Problem(code="spark-failed", message=message, hint="run it again: it goes on where it stopped")
+    hint = "run it again: it goes on where it stopped; WIREBOOK_SPARK_LOG=error shows what Spark says"
+    return Problem(code="spark-failed", message=f"Spark stopped: {_cause(error)[:MAX_SAID]}", hint=hint)
+
+
+def _cause(error: Exception) -> str:
+    """Why, as far as it is known; else what Spark says, without the places in its code and in Python's."""
+    text = str(error)
+    if isinstance(error, OSError) or any(said in text for said in NO_JAVA_ANY_MORE):
+        return "its Java process ended, or cannot be reached"
+    if WORKER_DIED in text:
+        return "a Python worker died; it was killed, or there was not enough memory"
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    first = next((place for place, line in enumerate(lines) if "Exception: " in line), 0)
+    unindented = (line for line in lines[first:] if not line[0].isspace() and not line.endswith(TRACEBACK))
+    return next(unindented, type(error).__name__).rpartition("Exception: ")[2]
 
 
 def run_rows(job: Job, tasks: Tasks, rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -21,6 +21,7 @@ from typing import Any
 
 import msgspec
 
+from wirebook.core.collector import without_collector
 from wirebook.spark.chunks import Chunk, Engine, EngineFactory, Landed
 from wirebook.spark.formats import FORMATS, Spool, StagedFile
 from wirebook.spark.lines import DEFAULT_SIZES, Sizes
@@ -161,7 +162,8 @@ class _Task:
         chunks = read_unit(unit, result.progress, self._sizes)
         while (chunk := _next(chunks, result)) is not None:
             self.place = _place(chunk)
-            landed = self._engine.land(chunk)
+            with without_collector():
+                landed = self._engine.land(chunk)
             _check(chunk, landed)
             self._tally.add(landed)
             self._stage(landed)
