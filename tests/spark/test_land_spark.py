@@ -121,6 +121,32 @@ def test_the_command_line_lands_and_shows(bed: Path) -> None:
     assert "[no-target]" in run(*PROGRAM, "show", bed / "source", code=2)
 
 
+FAULTS = """
+import os, signal, sys
+import wirebook.spark.job as job
+from wirebook.cli.app import run
+def raising(document, options):
+    raise ValueError("one\\ntwo")
+def dying(document, options):
+    os.kill(os.getpid(), signal.SIGKILL)
+for job.engine_for in raising, dying:
+    print(run(sys.argv[1:]))
+"""
+
+
+def test_a_fault_in_a_worker_is_one_line(bed: Path) -> None:
+    land = ("land", bed / "source", "--catalog", bed / "catalogue.json", "--to", bed / "tables")
+    command = [str(argument) for argument in (sys.executable, "-c", FAULTS, *land)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout == "2\n2\n"
+    assert done.stderr.splitlines() == [
+        "error: ValueError: one\\ntwo (while reading 'events.jsonl' from line 1) [internal-error]; "
+        "WIREBOOK_DEBUG=1 shows where",
+        "error: Spark stopped: a Python worker died; it was killed, or there was not enough memory [spark-failed]; "
+        "run it again: it goes on where it stopped; WIREBOOK_SPARK_LOG=error shows what Spark says",
+    ]
+
+
 def test_spark_submit_runs_it_on_its_own_session(bed: Path) -> None:
     (bed / "job.py").write_text(SUBMITTED)
     submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"

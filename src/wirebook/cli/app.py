@@ -10,6 +10,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -100,7 +101,7 @@ def run(args: Sequence[str] | None = None) -> int:
         return _refuse(error)
     except WirebookError as error:
         _print_traceback()
-        print_problems(error.problems)
+        print_problems(map(_with_debug_hint, error.problems))
         return CANNOT_RUN
     except (KeyboardInterrupt, typer.Abort):
         print_note("stopped")
@@ -142,7 +143,14 @@ def _refuse(error: Any) -> int:
 def _fault(error: Exception) -> Problem:
     lines = str(error).strip().splitlines()
     what = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
-    return Problem(code="internal-error", message=what, hint=f"{_DEBUG}=1 shows where")
+    return _with_debug_hint(Problem(code="internal-error", message=what))
+
+
+def _with_debug_hint(problem: Problem) -> Problem:
+    """A fault of Wirebook's own, wherever it happened, with how to see more."""
+    if problem.code != "internal-error" or problem.hint:
+        return problem
+    return replace(problem, hint=f"{_DEBUG}=1 shows where")
 
 
 def _print_traceback() -> None:

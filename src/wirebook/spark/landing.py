@@ -45,6 +45,8 @@ from wirebook.spark.task import Job, TaskResult
 __all__ = ["BATCH_BYTES", "Catalogue", "Landing", "Runner", "Watch", "land_files"]
 
 BATCH_BYTES = 1 << 30
+MAX_FAULTS = 3
+"""Of a batch whose tasks all stop, the faults that are reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,9 +232,10 @@ class _Run:
             watch.during(marks) if watch else nullcontext(),
         ):
             results = self._landing.runner(replace(job, marks=marks), tasks)
-        faults = [Problem(code=result.fault[0], message=result.fault[1]) for result in results if result.fault]
+        faults = dict.fromkeys(result.fault for result in results if result.fault)
         if faults:
-            raise WirebookError(*faults) from RuntimeError("\n".join(result.trace for result in results))
+            problems = [Problem(code=code, message=message) for code, message in faults]
+            raise WirebookError(*problems[:MAX_FAULTS]) from RuntimeError("\n".join(result.trace for result in results))
         return results
 
     def _commit(self, begun: Begun, entries: list[Entry], results: list[TaskResult]) -> None:

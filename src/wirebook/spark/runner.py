@@ -7,7 +7,7 @@ row back: the encoded summary. No message passes through the JVM.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,8 @@ __all__ = ["SparkRunner"]
 
 MAX_SAID = 300
 WORKER_DIED = "Python worker exited unexpectedly"
-NO_JAVA_ANY_MORE = ("Answer from Java side is empty", "Error while sending or receiving", "Error while receiving")
+NO_JAVA_ANY_MORE = ("JAVA_GATEWAY_EXITED", "Gateway is not connected", "Java side is empty", "Error while ")
+"""Of what PySpark and py4j say then."""
 TRACEBACK = "Traceback (most recent call last):"
 
 
@@ -39,7 +40,8 @@ class SparkRunner:
 
     @cached_property
     def _spark(self) -> SparkSession:
-        return self._start()
+        with spark_failures():
+            return self._start()
 
     @cached_property
     def parallelism(self) -> int:
@@ -48,17 +50,32 @@ class SparkRunner:
             return int(self._spark.sparkContext.defaultParallelism)
         from pyspark.sql import functions as F  # noqa: PLC0415 (half a second)
 
-        partitions = self._spark.range(1 << 16).select(F.spark_partition_id().alias("partition"))
-        return max(partitions.distinct().count(), 1)
+        with spark_failures():
+            partitions = self._spark.range(1 << 16).select(F.spark_partition_id().alias("partition"))
+            return max(partitions.distinct().count(), 1)
 
     def __call__(self, job: Job, tasks: Tasks) -> list[TaskResult]:
-        frame = self._spark.range(0, len(tasks), 1, len(tasks))
-        try:
+        with spark_failures():
+            frame = self._spark.range(0, len(tasks), 1, len(tasks))
             rows = frame.mapInArrow(partial(run_rows, job, tasks), "task long, result binary").collect()
-        except Exception as error:  # py4j's, PySpark's, or the socket's when the JVM is gone
-            raise WirebookError(_spark_failed(error)) from error
+            if len(rows) < len(tasks):  # a Java that dies while it hands them over is no error to PySpark
+                raise ConnectionError
         decoded = {row["task"]: msgspec.msgpack.decode(bytes(row["result"]), type=TaskResult) for row in rows}
         return [decoded[number] for number in range(len(tasks))]
+
+
+@contextmanager
+def spark_failures() -> Iterator[None]:
+    """What is raised inside: py4j's, PySpark's, or the socket's when Java is gone.
+
+    Raises: spark-failed
+    """
+    try:
+        yield
+    except WirebookError:
+        raise
+    except Exception as error:
+        raise WirebookError(_spark_failed(error)) from error
 
 
 def _spark_failed(error: Exception) -> Problem:

@@ -1,0 +1,72 @@
+"""What becomes of a Spark that fails: one problem that says why, whatever PySpark and py4j raise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from wirebook.problems import WirebookError
+from wirebook.spark.runner import SparkRunner
+from wirebook.spark.task import Job
+
+JAVA = "its Java process ended, or cannot be reached"
+WORKER = """Job aborted due to stage failure: Task 0 in stage 0.0 failed 1 times: org.apache.spark.SparkException: \
+Python worker exited unexpectedly (crashed). Consider setting 'spark.python.worker.faulthandler.enabled'
+\tat org.apache.spark.api.python.BasePythonRunner"""
+PYTHON = """An exception was thrown from the Python worker.
+org.apache.spark.api.python.PythonException: Traceback (most recent call last):
+  File "x.py", line 1, in <module>
+ZeroDivisionError: division by zero
+
+\tat org.apache.spark.api"""
+
+
+class Session:
+    """A session whose jobs all end the same way."""
+
+    def __init__(self, end: Exception | list[Any]) -> None:
+        self.end = end
+
+    def range(self, *_: int) -> Session:
+        return self
+
+    def mapInArrow(self, *_: Any) -> Session:
+        return self
+
+    def collect(self) -> list[Any]:
+        if isinstance(self.end, Exception):
+            raise self.end
+        return self.end
+
+
+def failure(start: Any) -> str:
+    with pytest.raises(WirebookError) as caught:
+        SparkRunner(start)(Job(lambda *_: None, b"", {}), [[]])  # type: ignore[arg-type,return-value]
+    (problem,) = caught.value.problems
+    assert problem.code == "spark-failed"
+    return problem.message.removeprefix("Spark stopped: ")
+
+
+@pytest.mark.parametrize(
+    ("end", "said"),
+    [
+        (ConnectionRefusedError(111, "Connection refused"), JAVA),
+        (RuntimeError("Answer from Java side is empty"), JAVA),
+        (RuntimeError("Error while sending or receiving"), JAVA),
+        ([], JAVA),
+        (RuntimeError(WORKER), "a Python worker died; it was killed, or there was not enough memory"),
+        (RuntimeError(PYTHON), "ZeroDivisionError: division by zero"),
+        (RuntimeError("o1.x.\n: org.apache.spark.SparkException: Job 0 cancelled\n\tat a.b"), "Job 0 cancelled"),
+        (RuntimeError(), "RuntimeError"),
+    ],
+)
+def test_why_spark_stopped(end: Any, said: str) -> None:
+    assert failure(lambda: Session(end)) == said
+
+
+def test_a_session_that_does_not_start() -> None:
+    def start() -> Any:
+        raise RuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number.")
+
+    assert failure(start) == JAVA
