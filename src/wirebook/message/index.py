@@ -14,7 +14,8 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from functools import cached_property
+from itertools import chain, islice
 from typing import NamedTuple
 
 from wirebook.message.definition import Constraint, Definition
@@ -33,9 +34,11 @@ INDEXED = {
     (BARE, "key"): "/",
     ("properties", "subject"): "/",
 }
+SLOTS = {place: Slot(*place, label="") for place in INDEXED}
 MAX_MASKS = 48
 SMALL_BUCKET = 4
 MAX_VOTERS = 8
+MAX_VOTING_SEGMENTS = 16
 NEIGHBOURS = 2
 
 
@@ -70,7 +73,7 @@ class Values:
     def text(self, section: str, name: str) -> str | None:
         slot = (section, name)
         if slot not in self.texts:
-            value = self.view.value(Slot(section, name, ""))
+            value = self.view.value(SLOTS[slot])
             self.texts[slot] = value if isinstance(value, str) else None
         return self.texts[slot]
 
@@ -124,70 +127,96 @@ class Index:
                 found += table.get(keys, ())
         return [self.definitions[number] for number in sorted(found)]
 
-    def near(self, view: View, scope: frozenset[str] | None) -> list[Definition]:
+    def near(self, view: View, scope: frozenset[str] | None) -> Iterator[Definition]:
         """The few definitions that share most with `view`, best first, then some that share its protocol alone.
 
         Cost: bounded whatever the catalogue's size.
         """
         protocols = self._protocols(view)
-        votes = self.nearby.votes(Values(view))
+        votes = self.nearby.votes(view)
         ranked = sorted(votes, key=lambda number: (self.definitions[number].protocol not in protocols, -votes[number]))
         some = (number for protocol in protocols for number in self.some.get(protocol, ()) if number not in votes)
-        chosen = (self.definitions[number] for number in (*ranked, *some))
-        return [each for each in chosen if scope is None or each.xid in scope]
+        chosen = (self.definitions[number] for number in chain(ranked, some))
+        return chosen if scope is None else (each for each in chosen if each.xid in scope)
 
     def _protocols(self, view: View) -> tuple[str | None, ...]:
         return (view.protocol, None) if view.shows_protocol else tuple(self.tables)
 
 
 @dataclass(slots=True)
-class Nearby:
-    """Single literals and sorted values: who shares anything with a message."""
+class Sayings:
+    """What definitions say at one slot, with their numbers.
 
-    sharing: defaultdict[tuple[object, ...], list[int]] = field(default_factory=lambda: defaultdict(list))
-    sorted_values: dict[tuple[str, str], list[tuple[str, int]]] = field(default_factory=dict)
-    is_sorted: bool = False
+    Shape: `sharing` by whole literal, and by (position, segment); `declared` are the values, sorted once all are there.
+    """
 
-    def add(self, number: int, definition: Definition, features: Iterable[Feature]) -> None:
-        for feature in features:
-            for sharer in _single_keys(feature):
-                voters = self.sharing[sharer]
-                if len(voters) <= MAX_VOTERS:
-                    voters.append(number)
-        for constraint in definition.constraints:
-            if isinstance(constraint.declared, str) and (constraint.slot.section, constraint.slot.name) in INDEXED:
-                place = (constraint.slot.section, constraint.slot.name)
-                self.sorted_values.setdefault(place, []).append((constraint.declared, number))
+    slot: Slot
+    separator: str
+    sharing: defaultdict[str | tuple[int, str], list[int]] = field(default_factory=lambda: defaultdict(list))
+    declared: list[tuple[str, int]] = field(default_factory=list)
 
-    def votes(self, values: Values) -> dict[int, float]:
-        """Definition number to votes: four for a shared whole value, one for a segment, half for a neighbour.
+    def add_literals(self, feature: Feature, number: int) -> None:
+        """The literals of a definition here, for whoever shares one of them."""
+        part, key = feature
+        if isinstance(key, str):
+            self._add(key, number)
+        segments = (
+            enumerate(key.split(self.separator)) if isinstance(key, str) else zip(part.positions, key, strict=True)
+        )
+        for segment in segments:
+            self._add(segment, number)
+
+    def _add(self, literal: str | tuple[int, str], number: int) -> None:
+        sharers = self.sharing[literal]
+        if len(sharers) <= MAX_VOTERS:
+            sharers.append(number)
+
+    def vote(self, text: str, votes: dict[int, float]) -> None:
+        """Four for a shared whole value, one for a segment, half for a neighbour.
 
         A segment that many share says nothing, and has no vote.
         """
+        for number in self.sharing.get(text, ())[:MAX_VOTERS]:
+            votes[number] += 4
+        for segment in islice(enumerate(text.split(self.separator)), MAX_VOTING_SEGMENTS if text else 0):
+            sharers = self.sharing.get(segment, ())
+            for number in sharers if len(sharers) <= MAX_VOTERS else ():
+                votes[number] += 1
+        middle = bisect_left(self.declared, (text, -1))
+        for _, number in self.declared[max(0, middle - NEIGHBOURS) : middle + NEIGHBOURS]:
+            votes[number] += 0.5
+
+
+class Nearby:
+    """Single literals and sorted values: who shares anything with a message."""
+
+    def __init__(self) -> None:
+        self.sayings = {place: Sayings(SLOTS[place], separator) for place, separator in INDEXED.items()}
+
+    def add(self, number: int, definition: Definition, features: Iterable[Feature]) -> None:
+        for feature in features:
+            self.sayings[feature.part.section, feature.part.name].add_literals(feature, number)
+        for constraint in definition.constraints:
+            place = (constraint.slot.section, constraint.slot.name)
+            if isinstance(constraint.declared, str) and place in INDEXED:
+                self.sayings[place].declared.append((constraint.declared, number))
+
+    def votes(self, view: View) -> dict[int, float]:
+        """Definition number to votes: the more, the nearer."""
         votes: defaultdict[int, float] = defaultdict(float)
-        for place, separator in INDEXED.items():
-            text = values.text(*place)
-            if text is None:
-                continue
-            for number in self.sharing.get((*place, text), ())[:MAX_VOTERS]:
-                votes[number] += 4
-            for position, segment in enumerate(islice(values.cut(*place, separator), 16)):
-                sharing = self.sharing.get((*place, position, segment), ())
-                for number in sharing if len(sharing) <= MAX_VOTERS else ():
-                    votes[number] += 1
-            for number in self._neighbours(place, text):
-                votes[number] += 0.5
+        for sayings in self._sorted:
+            text = view.value(sayings.slot)
+            if isinstance(text, str):
+                sayings.vote(text, votes)
         return votes
 
-    def _neighbours(self, place: tuple[str, str], text: str) -> Iterator[int]:
-        if not self.is_sorted:
-            for values in self.sorted_values.values():
-                values.sort()
-            self.is_sorted = True
-        values = self.sorted_values.get(place, [])
-        middle = bisect_left(values, (text, -1))
-        for _, number in values[max(0, middle - NEIGHBOURS) : middle + NEIGHBOURS]:
-            yield number
+    @cached_property
+    def _sorted(self) -> list[Sayings]:
+        """The slots of which anything is said, their values sorted when the first message asks for its neighbours."""
+        used = [sayings for sayings in self.sayings.values() if sayings.declared]
+        for sayings in used:
+            sayings.declared.sort()
+        return used
 
 
 def _sufficient(
@@ -245,16 +274,3 @@ def _coarse(features: Sequence[Feature]) -> list[Feature]:
             return [Feature(part, key)]
         return [Feature(part._replace(segments=0, positions=part.positions[:1]), (key[0],))]
     return []
-
-
-def _single_keys(feature: Feature) -> Iterator[tuple[object, ...]]:
-    """The keys under which a feature is found by whoever shares one literal of it."""
-    part, key = feature
-    if isinstance(key, str):
-        yield (part.section, part.name, key)
-        separator = INDEXED[part.section, part.name]
-        for position, segment in enumerate(key.split(separator)):
-            yield (part.section, part.name, position, segment)
-    else:
-        for position, segment in zip(part.positions, key, strict=True):
-            yield (part.section, part.name, position, segment)
