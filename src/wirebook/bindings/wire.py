@@ -22,7 +22,7 @@ TIME_PATTERN: Final = (
     rf"^(?:{_DATE})[Tt](?:[01]\d|2[0-3]):[0-5]\d:(?:[0-5]\d|60)(?:\.\d+)?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)\Z"
 ).replace(r"\d", "[0-9]")
 
-Time: TypeAlias = Annotated[str, Meta(pattern=TIME_PATTERN)]
+Time: TypeAlias = str  # in `TIME_PATTERN`; held to it where records are read
 Natural: TypeAlias = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
