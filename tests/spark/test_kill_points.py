@@ -106,6 +106,22 @@ def test_dying_in_a_task_and_again_in_its_second_attempt(bed: Any, tmp_path: Pat
     bed.check_conserved(43)
 
 
+def test_a_worker_that_outlives_its_run_may_still_write(bed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may make its folder below staging again when the next run has just cleared that."""
+    clear_staging = Target.clear_staging
+
+    def clear_and_write(target: Target, batch: int | None = None) -> None:
+        clear_staging(target, batch)
+        stray = target.staging(batch or 1) / "stray"
+        stray.mkdir(parents=True, exist_ok=True)
+        (stray / "a.parquet").write_bytes(b"PAR1")
+
+    monkeypatch.setattr(Target, "clear_staging", clear_and_write)
+    expected = write(bed)
+    assert bed.land(batch_bytes=1).read == expected
+    bed.check_conserved(expected)
+
+
 def test_a_pinned_catalogue_that_is_gone_is_a_problem(bed: Any, tmp_path: Path) -> None:
     write(bed)
     assert die(tmp_path, "staged", 0) == DYING

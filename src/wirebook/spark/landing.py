@@ -225,10 +225,10 @@ class _Run:
             return []
         if job.staging:
             self._target.clear_staging(job.batch)
-            Path(job.staging).mkdir(parents=True)
+            Path(job.staging).mkdir(parents=True, exist_ok=True)  # a worker of a killed run may still write there
         watch = self._landing.watch
         with (
-            tempfile.TemporaryDirectory(prefix="marks-", dir=job.staging) as marks,
+            tempfile.TemporaryDirectory(prefix="marks-", dir=job.staging, ignore_cleanup_errors=True) as marks,
             watch.during(marks) if watch else nullcontext(),
         ):
             results = self._landing.runner(replace(job, marks=marks), tasks)
