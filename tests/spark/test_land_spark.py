@@ -122,14 +122,18 @@ def test_the_command_line_lands_and_shows(bed: Path) -> None:
 
 
 FAULTS = """
-import os, signal, sys
+import os, signal, sys, time
 import wirebook.spark.job as job
 from wirebook.cli.app import run
 def raising(document, options):
     raise ValueError("one\\ntwo")
 def dying(document, options):
     os.kill(os.getpid(), signal.SIGKILL)
-for job.engine_for in raising, dying:
+def orphaned(document, options):
+    java = int(open(f"/proc/{os.getppid()}/stat").read().rpartition(")")[2].split()[1])
+    os.kill(java, signal.SIGKILL)
+    time.sleep(60)
+for job.engine_for in raising, dying, orphaned:
     print(run(sys.argv[1:]))
 """
 
@@ -138,12 +142,14 @@ def test_a_fault_in_a_worker_is_one_line(bed: Path) -> None:
     land = ("land", bed / "source", "--catalog", bed / "catalogue.json", "--to", bed / "tables")
     command = [str(argument) for argument in (sys.executable, "-c", FAULTS, *land)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.stdout == "2\n2\n"
+    hint = "run it again: it goes on where it stopped; WIREBOOK_SPARK_LOG=error shows what Spark says"
+    assert done.stdout == "2\n2\n2\n"
     assert done.stderr.splitlines() == [
         "error: ValueError: one\\ntwo (while reading 'events.jsonl' from line 1) [internal-error]; "
         "WIREBOOK_DEBUG=1 shows where",
-        "error: Spark stopped: a Python worker died; it was killed, or there was not enough memory [spark-failed]; "
-        "run it again: it goes on where it stopped; WIREBOOK_SPARK_LOG=error shows what Spark says",
+        "error: Spark stopped: a Python worker died; it was killed, or there was not enough memory "
+        f"[spark-failed]; {hint}",
+        f"error: Spark stopped: its Java process ended, or cannot be reached [spark-failed]; {hint}",
     ]
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from wirebook.spark.java import Java, find_java
 
@@ -39,7 +40,9 @@ def session(app_name: str = "wirebook", *, cores: int | None = None) -> SparkSes
     if any(name in os.environ for name in GIVEN):
         return builder.getOrCreate()
     with _environment(_local_environment(find_java())):
-        return builder.config(map={**local_settings(cores)}).getOrCreate()
+        spark = builder.config(map={**local_settings(cores)}).getOrCreate()
+    _say_nothing_when_java_ends(spark)
+    return spark
 
 
 def local_settings(cores: int | None = None) -> dict[str, str]:
@@ -70,6 +73,18 @@ def _local_environment(java: Java) -> dict[str, str]:
         "SPARK_HOME": str(Path(pyspark.__file__).parent),
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
+
+
+def _say_nothing_when_java_ends(spark: SparkSession) -> None:
+    """PySpark's server of accumulators prints a traceback then, beside the error that whoever asked Spark gets."""
+    server: Any = getattr(spark.sparkContext, "_accumulatorServer", None)
+    if server is not None:
+        server.handle_error = _handle_error
+
+
+def _handle_error(*_: object) -> None:
+    if not isinstance(sys.exception(), EOFError | OSError):
+        traceback.print_exc()
 
 
 def _driver_memory_mib() -> int:
