@@ -20,11 +20,15 @@ PLACES = {each.name: each for each in (t.TEXT, t.URI, t.PATH, t.QUERY, t.MQTT_TO
 def test_vector(vector: dict[str, Any]) -> None:
     template = t.parse_template(vector["template"], PLACES[vector.get("place", "text")])
     split = template.match(vector["text"])
-    found = None if split is None else {bound.name: bound.value for bound in split.bound}
+    found = None if split is None else bindings(template, split)
     assert found == vector["bindings"]
     if "unique" in vector:
         assert split is not None
         assert split.unique is vector["unique"]
+
+
+def bindings(template: t.Template, split: t.Split) -> dict[str, str]:
+    return {name: template.bind(name, raw).value for name, raw in zip(template.names, split.captures, strict=True)}
 
 
 def solved(*slots: tuple[str, str, t.Place]) -> t.Solution:
@@ -71,7 +75,7 @@ def test_an_embedded_uri_placeholder_comes_back(first: str, second: str) -> None
     template = t.parse_template("/a/{x}/b/{y}", t.URI)
     split = template.match(template.expand({"x": first, "y": second}))
     assert split is not None
-    assert {bound.name: bound.value for bound in split.bound} == {"x": first, "y": second}
+    assert bindings(template, split) == {"x": first, "y": second}
 
 
 @given(
@@ -83,14 +87,28 @@ def test_a_reading_rebuilds_its_text(parts: list[str], text: str) -> None:
     split = template.match(text)
     if split is None:
         return
-    values = iter(bound.raw for bound in split.bound)
+    values = iter(split.captures)
     assert t.PLACEHOLDER.sub(lambda _: next(values), template.text) == text
+
+
+@given(
+    st.lists(st.sampled_from(["{a}", "{b}", "x", "/", ".", "#", "\n", "\0", "\\", "]"]), min_size=1, max_size=9),
+    st.text("x/.#\n\0\\]", max_size=12),
+    st.sampled_from([*PLACES.values()]),
+)
+def test_the_expression_reads_as_the_scan_does(parts: list[str], text: str, place: t.Place) -> None:
+    template = t.parse_template("".join(parts), place)
+    for each in (text, template.expand({"a": text[:3], "b": text[3:]}, encoding="raw")):
+        assert template.match(each) == template._scan(each)
 
 
 @pytest.mark.parametrize("char", ["-", "a", "%", "/", "-a"])
 def test_adversarial_texts_end(char: str) -> None:
     template = t.parse_template("".join(f"{{p{number}}}-" for number in range(20)) + "z")
     assert template.match(char * 10_000) is None
+    plain = t.parse_template("/".join(f"a{{p{number}}}" for number in range(20)) + "/z")
+    assert plain.pattern is not None
+    assert plain.match(char * 10_000) is None
     again = t.parse_template("".join(f"{{p{number}}}-" for number in range(20)) + "a")
     again.match("-" * 10_000 + "a")
     solved((again.text, "x-" * 5_000 + "a", t.TEXT), (again.text, "x-" * 5_000 + "a", t.TEXT))

@@ -107,7 +107,7 @@ class Definition:
     def is_cloudevent(self) -> bool:
         return self.envelope is not None
 
-    def observed(self, *, envelope: bool, protocol: bool, transport: bool) -> tuple[Constraint, ...]:
+    def observed(self, envelope: bool, protocol: bool, transport: bool) -> tuple[Constraint, ...]:
         """The `constraints` on a message whose envelope, protocol and transport slots count or not; made once each."""
         shown = (envelope, protocol, transport)
         if shown not in self._observed:

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 from wirebook.message.definition import Constraint, Definition, Entries
 from wirebook.message.mediatype import parse_media_type
 from wirebook.message.slots import ATTRIBUTES, ENVELOPE, envelope_attribute
-from wirebook.message.uritemplate import Bound, Split, Template, solve, units_of
+from wirebook.message.uritemplate import Conflict, Split, Template, solve, units_of
 from wirebook.message.values import CHECKS, NotOfType
 from wirebook.message.view import ABSENT, QueryText, View
 from wirebook.problems import Problem
@@ -66,6 +66,9 @@ class Match:
     synthesized: bool = False
 
 
+TextSplit = tuple[str, Template, str, Split]  # the slot's label, its template, the text there, how it splits
+
+
 class Finding(NamedTuple):
     """Something that keeps a message from fitting, not yet put into words: few of those found are ever reported."""
 
@@ -92,7 +95,7 @@ class Trial:
     options: MatchOptions
     enough: float
     findings: list[Finding] = field(default_factory=list)
-    splits: list[tuple[str, Template, str, Split]] = field(default_factory=list)
+    splits: list[TextSplit] = field(default_factory=list)
     literals: int = 0
     valued: int = 0
     required: int = 0
@@ -192,11 +195,7 @@ def _try(
 
 def _observed(definition: Definition, view: View, options: MatchOptions) -> Iterable[Constraint]:
     """The constraints that this message can be held to (D26, D28)."""
-    return definition.observed(
-        envelope=not _is_synthesized(definition, view),
-        protocol=view.shows_protocol,
-        transport=options.match_transport,
-    )
+    return definition.observed(not _is_synthesized(definition, view), view.shows_protocol, options.match_transport)
 
 
 # -- selectors ------------------------------------------------------------------------------------------------------
@@ -367,33 +366,59 @@ def members(line: Any) -> list[str]:
 
 def _bindings(trial: Trial) -> tuple[dict[str, str], bool]:
     """Placeholder values that agree in every slot (D18-D20); a conflict is added to the trial."""
-    splits = trial.splits
-    agreed = _agreed(splits)
-    if agreed is not None:
-        return agreed, False
-    units = [unit for label, template, text, _ in splits for unit in units_of(label, template, text)]
-    solution = solve(units)
-    if conflict := solution.conflict:
-        message = f"'{conflict.name}' is '{conflict.first}' in {conflict.first_slot}, '{conflict.second}' here"
-        expected = {"placeholder": conflict.name, "slot": conflict.first_slot, "value": shown(conflict.first)}
-        trial.findings.append(Finding("placeholder-conflict", conflict.second_slot, expected, conflict.second, message))
-    return solution.bindings([label for label, *_ in splits]), solution.ambiguous
+    agreed, ambiguous = _agreed(trial.splits), False
+    if agreed is None:
+        solution = solve(
+            [unit for label, template, text, _ in trial.splits for unit in units_of(label, template, text)]
+        )
+        agreed = solution.conflict or solution.bindings([label for label, *_ in trial.splits])
+        ambiguous = solution.ambiguous
+    if isinstance(agreed, Conflict):
+        trial.findings.append(_contradiction(agreed))
+        return {}, ambiguous
+    return agreed, ambiguous
 
 
-def _agreed(splits: Sequence[tuple[str, Template, str, Split]]) -> dict[str, str] | None:
-    """The bindings when every text has one reading and all agree: the plain case, without solving anything."""
-    found: dict[str, tuple[bool, Bound]] = {}
-    for _, template, _, split in splits:
+def _agreed(splits: Sequence[TextSplit]) -> dict[str, str] | Conflict | None:
+    """The plain case, nothing to solve: every text has one reading, and they agree or they do not. None otherwise."""
+    keys: dict[str, str] = {}
+    escaped = False
+    for _, template, text, split in splits:
         if not split.unique:
             return None
-        uri = template.place.uri
-        for bound in split.bound:
-            first = found.setdefault(bound.name, (uri, bound))
-            if first[1].key != bound.key:
-                return None
-            if first[0] and not uri:  # the first slot that is no URI gives the text (D20)
-                found[bound.name] = (uri, bound)
-    return {name: bound.value for name, (_, bound) in found.items()}
+        for name, key in zip(template.names, template.keys(split), strict=True):
+            if keys.setdefault(name, key) != key:
+                return _conflict(splits, name)
+        escaped = escaped or template.keeps_escapes(text)
+    return _reported(splits, keys) if escaped else keys
+
+
+def _conflict(splits: Sequence[TextSplit], name: str) -> Conflict:
+    """The first two texts of a name that differ."""
+    found = [
+        (label, template.bind(name, raw))
+        for label, template, _, split in splits
+        for each, raw in zip(template.names, split.captures, strict=True)
+        if each == name
+    ]
+    first_slot, first = found[0]
+    second_slot, second = next((slot, bound) for slot, bound in found if bound.key != first.key)
+    return Conflict(name, first_slot, first.value, second_slot, second.value)
+
+
+def _reported(splits: Sequence[TextSplit], names: Iterable[str]) -> dict[str, str]:
+    """Names that agree, each with its text in the first slot that is no URI, else in the first slot (D20)."""
+    values: dict[str, str] = {}
+    for _, template, _, split in sorted(splits, key=lambda each: each[1].place.uri):
+        for name, raw in zip(template.names, split.captures, strict=True):
+            values.setdefault(name, template.bind(name, raw).value)
+    return {name: values[name] for name in names}
+
+
+def _contradiction(conflict: Conflict) -> Finding:
+    message = f"'{conflict.name}' is '{conflict.first}' in {conflict.first_slot}, '{conflict.second}' here"
+    expected = {"placeholder": conflict.name, "slot": conflict.first_slot, "value": shown(conflict.first)}
+    return Finding("placeholder-conflict", conflict.second_slot, expected, conflict.second, message)
 
 
 def _rank(definition: Definition, view: View, trial: Trial) -> Rank:

@@ -1,7 +1,8 @@
 """Templates: values with placeholders, RFC 6570 level 1 (``/vehicles/{vin}/{sensor}``).
 
 As a filter a template splits a text into literals and bound placeholders; as a template it is filled in. Matching is
-a scan with `str.find`, never a regular expression: linear in the text whatever the text is.
+linear in the text whatever the text is: a regular expression that never goes back where every placeholder ends with its
+segment, else a scan with `str.find`.
 
     template    = *( literal / placeholder )
     placeholder = "{" 1*( ALPHA / DIGIT / "_" ) "}"        ; any other brace group is literal (D15)
@@ -14,11 +15,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 PLACEHOLDER = re.compile(r"\{([A-Za-z0-9_]+)\}")
-ALONE = ("", "")  # the literals of a segment that is one placeholder
 UNRESERVED_OR_ESCAPED = re.compile(r"(?:[A-Za-z0-9._~-]|%[0-9A-Fa-f]{2})+\Z")
 
 
@@ -65,13 +66,13 @@ class Bound(NamedTuple):
 
 
 class Split(NamedTuple):
-    """One reading of a text: what each placeholder is, and whether it is the only reading."""
+    """One reading of a text: the text of each placeholder, in their order, and whether it is the only reading."""
 
-    bound: tuple[Bound, ...]
+    captures: tuple[str, ...]
     unique: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Template:
     """A parsed template at a place.
 
@@ -101,14 +102,34 @@ class Template:
         cut = text.split(self.place.separator, len(self.pieces))
         return cut if len(cut) == len(self.pieces) else None
 
+    @cached_property
+    def pattern(self) -> re.Pattern[str] | None:
+        """The template as an expression with a group for each placeholder; None unless each ends with its segment.
+
+        Cost: linear in the text, as a group takes all it can and gives nothing back.
+        """
+        if any(piece.literals[1:] != ("",) for _, piece in self.varying):
+            return None
+        outside = self.place.forbidden if self.spanning else self.place.forbidden + self.place.separator
+        group = f"([^{re.escape(outside)}]++)" if outside else "(.++)"
+        parts = (re.escape(piece.literals[0]) + (group if piece.names else "") for piece in self.pieces)
+        return re.compile(re.escape(self.place.separator).join(parts), re.DOTALL)
+
     def match(self, text: str, *, rfc6570: bool = False) -> Split | None:
         """The leftmost-shortest reading of `text`, or None. Cost: linear in `text`."""
-        segments = self.segments(text)
-        if segments is None:
+        if self.pattern is None:
+            split = self._scan(text)
+        else:
+            found = self.pattern.fullmatch(text)
+            split = Split(found.groups(), unique=True) if found else None
+        if split and rfc6570 and not all(map(UNRESERVED_OR_ESCAPED.match, split.captures)):
             return None
-        for position, literal in self.fixed:
-            if segments[position] != literal:
-                return None
+        return split
+
+    def _scan(self, text: str) -> Split | None:
+        segments = self.segments(text)
+        if segments is None or any(segments[position] != literal for position, literal in self.fixed):
+            return None
         captures: list[str] = []
         unique = True
         for position, piece in self.varying:
@@ -117,20 +138,22 @@ class Template:
                 return None
             unique = unique and (len(found) < 2 or found == scan_from_right(piece, segments[position]))
             captures += found
-        if not self._allows(captures, rfc6570):
-            return None
-        return Split(tuple(map(self.bind, self.names, captures)), unique)
+        allowed = set(self.place.forbidden).isdisjoint("".join(captures))
+        return Split(tuple(captures), unique) if allowed else None
+
+    def keys(self, split: Split) -> Sequence[str]:
+        """The captures as they compare: decoded where the slot is a URI."""
+        return [percent_decode(raw) for raw in split.captures] if self.place.uri else split.captures
+
+    def keeps_escapes(self, text: str) -> bool:
+        """Is a placeholder's text here reported otherwise than it compares?"""
+        return self.whole and "%" in text and self.place.uri and not self.place.encoded
 
     def bind(self, name: str, raw: str) -> Bound:
-        if not self.place.uri or "%" not in raw:
+        if not self.place.uri:
             return Bound(name, raw, raw, raw)
         decoded = percent_decode(raw)
-        return Bound(name, raw, raw if self.whole and not self.place.encoded else decoded, decoded)
-
-    def _allows(self, captures: Sequence[str], rfc6570: bool) -> bool:
-        if rfc6570 and not all(map(UNRESERVED_OR_ESCAPED.match, captures)):
-            return False
-        return not self.place.forbidden or set(self.place.forbidden).isdisjoint("".join(captures))
+        return Bound(name, raw, raw if self.keeps_escapes(raw) else decoded, decoded)
 
     def expand(self, context: Mapping[str, str], *, encoding: str = "place") -> str:
         """The template filled in (D21).
@@ -150,6 +173,8 @@ def percent_encode(text: str) -> str:
 
 def percent_decode(text: str) -> str:
     """One round of decoding; escapes that are no UTF-8 leave the text as it is."""
+    if "%" not in text:
+        return text
     try:
         return unquote(text, errors="strict")
     except UnicodeDecodeError:
@@ -165,6 +190,7 @@ def placeholders(text: str) -> list[str]:
     return PLACEHOLDER.findall(text)
 
 
+@lru_cache(maxsize=4096)
 def parse_template(text: str, place: Place = TEXT) -> Template:
     """`text` as a template at `place`; without placeholders it is one literal."""
     names = tuple(placeholders(text))
@@ -190,8 +216,6 @@ def _piece(segment: str) -> Piece:
 def scan(piece: Piece, text: str) -> list[str] | None:
     """The leftmost-shortest split of `text`, each placeholder at least one character; None when there is none."""
     literals = piece.literals
-    if literals == ALONE:
-        return [text] if text else None
     if not piece.names:
         return [] if text == literals[0] else None
     if not _ends_fit(literals, text):

@@ -34,10 +34,22 @@ class QueryText(str):
 class View:
     """A message as the matcher asks for it.
 
-    `is_reinterpreted`: only the context says that it is a CloudEvent (MQTT 3.1.1, bare NATS).
+    `is_reinterpreted`: only the context says that it is a CloudEvent (MQTT 3.1.1, bare NATS). `shows_protocol`: its
+    protocol slots can be observed, which those of an event from a plain file cannot.
     """
 
-    __slots__ = ("_entries", "_slots", "family", "is_cloudevent", "is_reinterpreted", "mode", "protocol", "received")
+    __slots__ = (
+        "_entries",
+        "_slots",
+        "_values",
+        "family",
+        "is_cloudevent",
+        "is_reinterpreted",
+        "mode",
+        "protocol",
+        "received",
+        "shows_protocol",
+    )
 
     def __init__(self, received: Received, *, is_reinterpreted: bool = False) -> None:
         self.received = received
@@ -46,17 +58,14 @@ class View:
         self.mode = received.mode
         self.is_cloudevent = received.kind == "cloudevent"
         self.is_reinterpreted = is_reinterpreted
+        self.shows_protocol = received.protocol != CLOUDEVENTS
         self._slots: dict[str, Any] | None = None
+        self._values: dict[tuple[str, str], Any] = {}
         self._entries: dict[str, dict[str, list[Any]]] = {}
 
     @property
     def kind(self) -> str:
         return self.received.kind
-
-    @property
-    def shows_protocol(self) -> bool:
-        """Can protocol slots be observed? Not of an event from a plain file."""
-        return self.protocol != CLOUDEVENTS
 
     @property
     def slots(self) -> dict[str, Any]:
@@ -67,12 +76,17 @@ class View:
 
     def value(self, slot: Slot) -> Any:
         """The value of a slot that does not repeat, or ABSENT."""
-        if slot.section == ENVELOPE:
-            return self._attribute(slot.name)
-        if slot.section == BARE:
-            return self._bare(slot.name)
-        section = self.slots.get(slot.section) or {}
-        return section.get(slot.name, ABSENT)
+        place = (slot.section, slot.name)
+        if place not in self._values:
+            self._values[place] = self._read(*place)
+        return self._values[place]
+
+    def _read(self, section: str, name: str) -> Any:
+        if section == ENVELOPE:
+            return self._attribute(name)
+        if section == BARE:
+            return self._bare(name)
+        return (self.slots.get(section) or {}).get(name, ABSENT)
 
     def values(self, section: str, name: str) -> list[Any]:
         """The values of a header, query item or user property, in order; `name` as it compares."""
