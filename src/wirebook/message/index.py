@@ -134,9 +134,11 @@ class Index:
         """
         protocols = self._protocols(view)
         votes = self.nearby.votes(view)
-        ranked = sorted(votes, key=lambda number: (self.definitions[number].protocol not in protocols, -votes[number]))
+        ranked = sorted(votes, key=votes.__getitem__, reverse=True)
+        own = (number for number in ranked if self.definitions[number].protocol in protocols)
+        others = (number for number in ranked if self.definitions[number].protocol not in protocols)
         some = (number for protocol in protocols for number in self.some.get(protocol, ()) if number not in votes)
-        chosen = (self.definitions[number] for number in chain(ranked, some))
+        chosen = (self.definitions[number] for number in chain(own, others, some))
         return chosen if scope is None else (each for each in chosen if each.xid in scope)
 
     def _protocols(self, view: View) -> tuple[str | None, ...]:
@@ -147,7 +149,7 @@ class Index:
 class Sayings:
     """What definitions say at one slot, with their numbers.
 
-    Shape: `sharing` by whole literal, and by (position, segment); `declared` are the values, sorted once all are there.
+    Shape: `sharing` by whole literal, and by (position, segment); `declared` are the values. `settle` comes before `vote`.
     """
 
     slot: Slot
@@ -171,16 +173,19 @@ class Sayings:
         if len(sharers) <= MAX_VOTERS:
             sharers.append(number)
 
-    def vote(self, text: str, votes: dict[int, float]) -> None:
-        """Four for a shared whole value, one for a segment, half for a neighbour.
+    def settle(self) -> None:
+        """Sort the values, and leave out segments that many share: they say nothing."""
+        self.declared.sort()
+        for literal, sharers in list(self.sharing.items()):
+            if len(sharers) > MAX_VOTERS:
+                self.sharing[literal] = sharers[:MAX_VOTERS] if isinstance(literal, str) else []
 
-        A segment that many share says nothing, and has no vote.
-        """
-        for number in self.sharing.get(text, ())[:MAX_VOTERS]:
+    def vote(self, text: str, votes: dict[int, float]) -> None:
+        """Four for a shared whole value, one for a segment, half for a neighbour."""
+        for number in self.sharing.get(text, ()):
             votes[number] += 4
         for segment in islice(enumerate(text.split(self.separator)), MAX_VOTING_SEGMENTS if text else 0):
-            sharers = self.sharing.get(segment, ())
-            for number in sharers if len(sharers) <= MAX_VOTERS else ():
+            for number in self.sharing.get(segment, ()):
                 votes[number] += 1
         middle = bisect_left(self.declared, (text, -1))
         for _, number in self.declared[max(0, middle - NEIGHBOURS) : middle + NEIGHBOURS]:
@@ -204,18 +209,18 @@ class Nearby:
     def votes(self, view: View) -> dict[int, float]:
         """Definition number to votes: the more, the nearer."""
         votes: defaultdict[int, float] = defaultdict(float)
-        for sayings in self._sorted:
+        for sayings in self._settled:
             text = view.value(sayings.slot)
             if isinstance(text, str):
                 sayings.vote(text, votes)
         return votes
 
     @cached_property
-    def _sorted(self) -> list[Sayings]:
-        """The slots of which anything is said, their values sorted when the first message asks for its neighbours."""
+    def _settled(self) -> list[Sayings]:
+        """The slots of which anything is said, settled when the first message asks who is near."""
         used = [sayings for sayings in self.sayings.values() if sayings.declared]
         for sayings in used:
-            sayings.declared.sort()
+            sayings.settle()
         return used
 
 

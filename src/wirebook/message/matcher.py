@@ -467,8 +467,8 @@ def shown(value: Any) -> Any:
     """A value as reports show it: bytes as base64, long texts cut."""
     if isinstance(value, (bytes, bytearray)):
         return {"base64": shown(base64.b64encode(bytes(value[:SHOWN_LENGTH])).decode())}
-    if isinstance(value, str) and len(value) > SHOWN_LENGTH:
+    if not isinstance(value, str):
+        return value
+    if len(value) > SHOWN_LENGTH:
         return value[: SHOWN_LENGTH - 1] + "…"
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
-    return value
+    return value if value.isascii() else value.encode("utf-8", "replace").decode()

@@ -9,7 +9,7 @@ from bisect import insort
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from math import inf
 from typing import Any
 
@@ -216,18 +216,18 @@ class Selector:
             )
             return Outcome("unexpected", view.received, problems=(problem,))
         near = self._near(views, scope)
-        message = "no definition shares a literal value with the message"
-        nothing = Problem(code="no-definition", slot="definition", message=message)
-        return Outcome("unexpected", view.received, problems=near[0].problems if near else (nothing,), near=near)
+        return Outcome(
+            "unexpected", view.received, problems=near[0].problems if near else (_nothing_near(),), near=near
+        )
 
     def _near(self, views: Sequence[View], scope: Scope) -> tuple[Near, ...]:
         """At most three definitions that came near, fewest problems first, each with every problem."""
-        nearest = dict.fromkeys(
-            definition for view in reversed(views) for definition in self.index(view).near(view, scope.members)
-        )
+        nearest = chain.from_iterable(self.index(view).near(view, scope.members) for view in reversed(views))
         kept: list[tuple[Definition, list[Finding]]] = []
-        for definition in islice(nearest, MAX_TRIED):
+        for definition in islice(_each_once(nearest), MAX_TRIED):
             enough = len(kept[-1][1]) if len(kept) == MAX_NEAR else inf
+            if enough <= 1:  # none has fewer
+                break
             tried = definition, self._findings(definition, views, scope, enough)
             insort(kept, tried, key=lambda each: len(each[1]))
             del kept[MAX_NEAR:]
@@ -258,6 +258,19 @@ def _unreadable(received: Received) -> Outcome:
     if codes & OVERSIZED_CODES:
         return Outcome("oversized", received, problems=received.problems)
     return Outcome(received.kind, received, problems=received.problems)
+
+
+def _each_once(definitions: Iterable[Definition]) -> Iterator[Definition]:
+    seen: set[Definition] = set()
+    for definition in definitions:
+        if definition not in seen:
+            seen.add(definition)
+            yield definition
+
+
+def _nothing_near() -> Problem:
+    message = "no definition shares a literal value with the message"
+    return Problem(code="no-definition", slot="definition", message=message)
 
 
 def _unknown_endpoint(xid: str | None, known: Iterable[str]) -> Problem:

@@ -41,7 +41,6 @@ class View:
     __slots__ = (
         "_entries",
         "_slots",
-        "_values",
         "family",
         "is_cloudevent",
         "is_reinterpreted",
@@ -60,7 +59,6 @@ class View:
         self.is_reinterpreted = is_reinterpreted
         self.shows_protocol = received.protocol != CLOUDEVENTS
         self._slots: dict[str, Any] | None = None
-        self._values: dict[tuple[str, str], Any] = {}
         self._entries: dict[str, dict[str, list[Any]]] = {}
 
     @property
@@ -76,17 +74,12 @@ class View:
 
     def value(self, slot: Slot) -> Any:
         """The value of a slot that does not repeat, or ABSENT."""
-        place = (slot.section, slot.name)
-        if place not in self._values:
-            self._values[place] = self._read(*place)
-        return self._values[place]
-
-    def _read(self, section: str, name: str) -> Any:
-        if section == ENVELOPE:
-            return self._attribute(name)
-        if section == BARE:
-            return self._bare(name)
-        return (self.slots.get(section) or {}).get(name, ABSENT)
+        if slot.section == ENVELOPE:
+            return self._attribute(slot.name)
+        if slot.section == BARE:
+            return self._bare(slot.name)
+        section = self.slots.get(slot.section) or {}
+        return section.get(slot.name, ABSENT)
 
     def values(self, section: str, name: str) -> list[Any]:
         """The values of a header, query item or user property, in order; `name` as it compares."""
