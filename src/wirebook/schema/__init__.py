@@ -4,6 +4,7 @@
     schema.fields                               # the columns
     schema.read(Payload(b'{"a": 1}'))           # one payload: the reference
     schema.read_column(payloads)                # a whole Arrow column
+    schema.encode({"a": 1})                     # a value as a payload, where the schema is an `Encoder`
 
 Spec: xregistry-1.0-rc4/schema/spec.md. Types: docs/types.md.
 """
@@ -14,7 +15,16 @@ from wirebook.schema.compiling import compile_schema
 from wirebook.schema.formats import SchemaFormat, parse_format
 from wirebook.schema.lookup import SchemaIndex
 from wirebook.schema.payload import UNSET, Payload
-from wirebook.schema.reading import ColumnReading, CompiledSchema, Limits, Options, Reading, Unsupported
+from wirebook.schema.reading import (
+    ColumnReading,
+    CompiledSchema,
+    Encoded,
+    Encoder,
+    Limits,
+    Options,
+    Reading,
+    Unsupported,
+)
 from wirebook.schema.shapes import REST, Field
 
 __all__ = [
@@ -22,6 +32,8 @@ __all__ = [
     "UNSET",
     "ColumnReading",
     "CompiledSchema",
+    "Encoded",
+    "Encoder",
     "Field",
     "Limits",
     "Options",

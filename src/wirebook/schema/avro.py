@@ -23,13 +23,15 @@ from wirebook.schema.avro_columns import is_columnar, read_values
 from wirebook.schema.avro_json import Found, from_json
 from wirebook.schema.avro_shapes import shape_of
 from wirebook.schema.avro_types import AvroError, Type, parse_types
+from wirebook.schema.avro_write import settle, to_binary, to_json
 from wirebook.schema.cursor import Cursor
-from wirebook.schema.jsonreader import MAX_PROBLEMS, OUTCOMES, failed, parse_payload, shown
+from wirebook.schema.jsonreader import MAX_PROBLEMS, OUTCOMES, failed, json_payload, parse_payload, shown
 from wirebook.schema.jsonschema import not_compilable
 from wirebook.schema.payload import Payload
 from wirebook.schema.reading import (
     ColumnReading,
     CompiledSchema,
+    Encoded,
     Limits,
     Reading,
     Unsupported,
@@ -42,6 +44,8 @@ from wirebook.schema.source import Source
 
 FEW = 16  # rows: fewer are read one by one, a column costs about 100 µs per field before its first row
 BATCH = 8192  # rows read at a time
+JSON_TYPES = (str, bool, int, float, type(None))
+MEDIA_TYPE = "application/vnd.apache.avro"
 
 
 def compile_avro(source: Source) -> CompiledSchema | Unsupported:
@@ -118,6 +122,21 @@ class AvroReader:
             return self._row(decoded)
         return Reading(value, None, tuple(_problem(*each) for each in sorted(found.errors, key=str)), "invalid-payload")
 
+    def encode(self, value: Any, content_type: str | None = None) -> Encoded:
+        """A value in the JSON encoding where the content type is JSON, else in the binary one."""
+        found = Found(MAX_PROBLEMS)
+        try:
+            settled = settle(self.type, value, "", found)
+        except RecursionError:
+            deep = Problem("payload-too-deep", "the value is nested too deeply", slot="payload")
+            return Encoded(None, (deep,))
+        if found.errors:
+            wrong = ((pointer, expected, _said(actual)) for pointer, expected, actual in found.errors)
+            return Encoded(None, tuple(_problem(*each) for each in sorted(wrong, key=str)))
+        if is_json(content_type):
+            return json_payload(to_json(self.type, settled), str(content_type))
+        return Encoded(Payload(to_binary(self.type, settled), content_type=content_type or MEDIA_TYPE))
+
     def _row(self, decoded: Any) -> Reading:
         row = row_of(self.shape, decoded)
         cells = {name: cell for name, cell in row.items() if name != REST}
@@ -151,6 +170,11 @@ class AvroReader:
         others = read_each(self, payloads.take(pa.array(places)), None)
         reading.settled[places] = others.settled
         return ColumnReading(replaced(reading.columns, places, others.columns), reading.settled)
+
+
+def _said(value: Any) -> Any:
+    """A value that an application gave, as a problem may show it: JSON, or its text."""
+    return value if isinstance(value, JSON_TYPES) else repr(value)
 
 
 def _problem(pointer: str, expected: Any, actual: Any) -> Problem:

@@ -7,6 +7,7 @@ call, and a row is settled when no error names it and every value in it fits its
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -26,6 +27,7 @@ from wirebook.schema.lines import decode_column
 from wirebook.schema.payload import Payload
 from wirebook.schema.reading import (
     ColumnReading,
+    Encoded,
     Failure,
     Limits,
     Reading,
@@ -89,6 +91,14 @@ class JsonReader:
         if self.validator.is_valid(value):
             return Reading(value, partial(row_of, self.shape, value))
         return Reading(value, None, self.problems(value), "invalid-payload")
+
+    def encode(self, value: Any, content_type: str | None = None) -> Encoded:
+        """A value as JSON text, checked as it is read again. Problems: payload-invalid, payload-too-large ..."""
+        encoded = json_payload(value, content_type or "application/json")
+        if encoded.payload is None:
+            return encoded
+        problems = self.read(encoded.payload).problems
+        return Encoded(None, problems) if problems else encoded
 
     def problems(self, value: Any) -> tuple[Problem, ...]:
         """Every error, in the order of places; at most 20."""
@@ -173,6 +183,17 @@ def parse_payload(payload: Payload, limits: Limits) -> Any:
 
 def too_large(raw: bytes, limits: Limits) -> JsonError:
     return JsonError("payload-too-large", f"{len(raw)} bytes; at most {limits.size} are read")
+
+
+def json_payload(value: Any, content_type: str) -> Encoded:
+    """A value as compact JSON text; NaN, and what JSON has no word for, is a problem."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+    except (ValueError, TypeError, RecursionError) as error:
+        actual = shown(str(error))
+        problem = Problem("payload-invalid", f"not JSON: {actual}", slot="payload", expected="JSON", actual=actual)
+        return Encoded(None, (problem,))
+    return Encoded(Payload(text, content_type=content_type))
 
 
 OUTCOMES: dict[str, Failure] = {

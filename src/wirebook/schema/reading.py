@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -88,6 +88,25 @@ class CompiledSchema(Protocol):
     def read(self, payload: Payload) -> Reading: ...
 
     def read_column(self, payloads: pa.BinaryArray, content_type: str | None = None) -> ColumnReading: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A value as a payload of its format: bytes and content type, or None and what is wrong with the value."""
+
+    payload: Payload | None
+    problems: tuple[Problem, ...] = ()
+
+
+@runtime_checkable
+class Encoder(Protocol):
+    """A compiled schema that can also write: the way back of `read`.
+
+    `encode` takes a value as `read` gives it (and as people write it in JSON); `content_type` chooses among the
+    encodings of the format, None takes the usual one. What it gives, `read` accepts.
+    """
+
+    def encode(self, value: Any, content_type: str | None = None) -> Encoded: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,190 @@
+"""Writing payloads: what `encode` gives, `read` takes, and fastavro reads the same value."""
+
+from __future__ import annotations
+
+import io
+import json
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+import fastavro
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wirebook.schema import CompiledSchema, Encoder, Payload, compile_schema
+
+RECORD = {
+    "type": "record",
+    "name": "n.R",
+    "fields": [
+        {"name": "i", "type": "int"},
+        {"name": "l", "type": ["null", "long"]},
+        {"name": "d", "type": "double"},
+        {"name": "f", "type": "float"},
+        {"name": "b", "type": "bytes"},
+        {"name": "x", "type": {"type": "fixed", "name": "F", "size": 3}},
+        {"name": "e", "type": {"type": "enum", "name": "E", "symbols": ["A", "B"]}},
+        {"name": "u", "type": ["null", "string", "long", {"type": "map", "values": "boolean"}]},
+        {"name": "a", "type": {"type": "array", "items": "string"}},
+        {"name": "m", "type": {"type": "map", "values": ["null", "n.R"]}},
+    ],
+}
+LOGICAL = {
+    "type": "record",
+    "name": "L",
+    "fields": [
+        {"name": "at", "type": {"type": "long", "logicalType": "timestamp-micros"}},
+        {"name": "day", "type": {"type": "int", "logicalType": "date"}},
+        {"name": "sum", "type": {"type": "bytes", "logicalType": "decimal", "precision": 9, "scale": 2}},
+        {"name": "id", "type": {"type": "string", "logicalType": "uuid"}},
+        {"name": "span", "type": {"type": "fixed", "name": "D", "size": 12, "logicalType": "duration"}},
+    ],
+}
+
+
+def avro(schema: Any) -> Any:
+    compiled = compile_schema("Avro", schema)
+    assert isinstance(compiled, Encoder)
+    return compiled
+
+
+INT, LONG = st.integers(-(2**31), 2**31 - 1), st.integers(-(2**63), 2**63 - 1)
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+
+
+def records(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.fixed_dictionaries(
+        {
+            "i": INT,
+            "l": st.none() | LONG,
+            "d": st.floats(allow_nan=False),
+            "f": st.floats(width=32, allow_nan=False),
+            "b": st.binary(max_size=5),
+            "x": st.binary(min_size=3, max_size=3),
+            "e": st.sampled_from("AB"),
+            "u": st.none()
+            | st.one_of(
+                TEXT.map(lambda v: {"string": v}),
+                LONG.map(lambda v: {"long": v}),
+                st.dictionaries(TEXT, st.booleans(), max_size=2).map(lambda v: {"map": v}),
+            ),
+            "a": st.lists(TEXT, max_size=3),
+            "m": st.dictionaries(TEXT, inner, max_size=2),
+        }
+    )
+
+
+RECORDS = st.recursive(st.none(), records, max_leaves=4)
+
+
+@given(records(RECORDS))
+def test_avro_binary_is_what_fastavro_reads(value: Any) -> None:
+    encoded = avro(RECORD).encode(value)
+    assert encoded.problems == ()
+    assert encoded.payload.content_type == "application/vnd.apache.avro"
+    read = fastavro.schemaless_reader(io.BytesIO(encoded.payload.raw), RECORD)
+    assert read == plain(value)
+    assert avro(RECORD).read(encoded.payload).problems == ()
+
+
+def plain(value: Any) -> Any:
+    """The value as fastavro gives it: without the names of branches."""
+    return value and value | {
+        "u": value["u"] and next(iter(value["u"].values())),
+        "m": {key: plain(each) for key, each in value["m"].items()},
+    }
+
+
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@given(records(RECORDS), FINITE, st.floats(width=32, allow_nan=False, allow_infinity=False))
+def test_both_encodings_say_the_same(value: Any, double: float, single: float) -> None:
+    value |= {"d": double, "f": single, "m": {}}
+    compiled = avro(RECORD)
+    binary, text = compiled.encode(value), compiled.encode(value, "application/json")
+    assert (binary.problems, text.problems) == ((), ())
+    assert compiled.read(binary.payload).value == compiled.read(text.payload).value
+
+
+def test_logical_values_go_around() -> None:
+    compiled = avro(LOGICAL)
+    value = {
+        "at": datetime(2026, 1, 1, 12, 0, 0, 5, tzinfo=UTC),
+        "day": date(1969, 12, 31),
+        "sum": Decimal("-12.50"),
+        "id": "8a2f1e4c-0000-4000-8000-000000000001",
+        "span": {"months": 1, "days": 2, "milliseconds": 3},
+    }
+    for content_type in (None, "application/json"):
+        assert compiled.read(compiled.encode(value, content_type).payload).value == value
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "slots"),
+    [
+        ("int", 2**31, ["payload#"]),
+        ("long", True, ["payload#"]),
+        ("float", 1e39, ["payload#"]),
+        ("string", "\ud800", ["payload#"]),
+        ("bytes", "€", ["payload#"]),
+        ({"type": "fixed", "name": "F", "size": 2}, b"abc", ["payload#"]),
+        ({"type": "enum", "name": "E", "symbols": ["A"]}, "B", ["payload#"]),
+        ({"type": "array", "items": "int"}, [1, "x", None], ["payload#/1", "payload#/2"]),
+        ({"type": "map", "values": "int"}, {"a/b": "x"}, ["payload#/a~1b"]),
+        (["null", "string"], 5, ["payload#"]),
+        (["int", "long"], 5, ["payload#"]),
+        (RECORD, {"i": 1, "z": 2}, ["payload#", "payload#/z"]),
+        ({"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}, Decimal("1.234"), ["payload#"]),
+        ({"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}, Decimal("123"), ["payload#"]),
+        ("string", object(), ["payload#"]),
+    ],
+)
+def test_avro_values_that_do_not_fit(schema: Any, value: Any, slots: list[str]) -> None:
+    encoded = avro(schema).encode(value)
+    assert encoded.payload is None
+    assert {problem.code for problem in encoded.problems} == {"payload-invalid"}
+    assert sorted({problem.slot for problem in encoded.problems}) == slots
+
+
+def test_a_branch_may_be_left_out_where_only_one_can_be_meant() -> None:
+    compiled = avro(
+        ["null", "string", "long", {"type": "record", "name": "P", "fields": [{"name": "x", "type": "int"}]}]
+    )
+    for value, wrapped in [("a", {"string": "a"}), (5, {"long": 5}), ({"x": 1}, {"P": {"x": 1}}), (None, None)]:
+        assert json.loads(compiled.encode(value, "application/json").payload.raw) == wrapped
+        assert compiled.encode(value).payload == compiled.encode(wrapped).payload
+
+
+def test_a_value_that_contains_itself_is_too_deep() -> None:
+    schema = {"type": "record", "name": "N", "fields": [{"name": "next", "type": ["null", "N"]}]}
+    value: dict[str, Any] = {}
+    value["next"] = value
+    assert [problem.code for problem in avro(schema).encode(value).problems] == ["payload-too-deep"]
+
+
+def test_a_deep_union_takes_no_longer() -> None:
+    inner = {"type": "record", "name": "B", "fields": [{"name": "next", "type": ["null", "A", "B"]}]}
+    schema = {"type": "record", "name": "A", "fields": [{"name": "next", "type": ["null", "A", inner]}]}
+    value: Any = None
+    for _ in range(60):
+        value = {"next": value}
+    assert avro(schema).encode(value).problems
+
+
+NUMBERS = {"type": "object", "properties": {"n": {"type": "integer", "maximum": 5}}, "required": ["n"]}
+STRUCTURE = {"$schema": "https://json-structure.org/meta/core/v0/#", "$id": "https://x.invalid/s", "name": "S"} | {
+    "type": "object", "properties": {"n": {"type": "int32"}}, "required": ["n"]
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("format", "schema"), [("JsonSchema", NUMBERS), ("JsonStructure", STRUCTURE)])
+def test_json_formats(format: str, schema: Any) -> None:
+    compiled: CompiledSchema | Any = compile_schema(format, schema)
+    assert compiled.encode({"n": 3}).payload == Payload(b'{"n":3}', content_type="application/json")
+    assert compiled.encode({"n": 3}, "a/b+json").payload.content_type == "a/b+json"
+    assert [problem.code for problem in compiled.encode({"m": "x"}).problems] == ["payload-invalid"]
+    for value in (float("nan"), object(), b"x", "\ud800"):
+        assert [problem.code for problem in compiled.encode({"n": value}).problems] == ["payload-invalid"]
