@@ -149,7 +149,7 @@ class Index:
 class Sayings:
     """What definitions say at one slot, with their numbers.
 
-    Shape: `sharing` by whole literal, and by (position, segment); `declared` are the values. `settle` comes before `vote`.
+    Shape: `sharing` by whole literal, and by (position, segment); `declared` are the values. `settle`, then `vote`.
     """
 
     slot: Slot

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 from wirebook.message.definition import Constraint, Definition, Entries
 from wirebook.message.mediatype import parse_media_type
 from wirebook.message.slots import ATTRIBUTES, ENVELOPE, envelope_attribute
-from wirebook.message.uritemplate import Conflict, Split, Template, solve, units_of
+from wirebook.message.uritemplate import Bound, Conflict, Split, Template, solve, units_of
 from wirebook.message.values import CHECKS, NotOfType
 from wirebook.message.view import ABSENT, QueryText, View
 from wirebook.problems import Problem
@@ -383,27 +383,22 @@ def _agreed(splits: Sequence[TextSplit]) -> dict[str, str] | Conflict | None:
     """The plain case, nothing to solve: every text has one reading, and they agree or they do not. None otherwise."""
     keys: dict[str, str] = {}
     escaped = False
-    for _, template, text, split in splits:
+    for label, template, text, split in splits:
         if not split.unique:
             return None
-        for name, key in zip(template.names, template.keys(split), strict=True):
+        for name, raw, key in zip(template.names, split.captures, template.keys(split), strict=True):
             if keys.setdefault(name, key) != key:
-                return _conflict(splits, name)
+                return _conflict(splits, label, template.bind(name, raw))
         escaped = escaped or template.keeps_escapes(text)
     return _reported(splits, keys) if escaped else keys
 
 
-def _conflict(splits: Sequence[TextSplit], name: str) -> Conflict:
-    """The first two texts of a name that differ."""
-    found = [
-        (label, template.bind(name, raw))
-        for label, template, _, split in splits
-        for each, raw in zip(template.names, split.captures, strict=True)
-        if each == name
-    ]
-    first_slot, first = found[0]
-    second_slot, second = next((slot, bound) for slot, bound in found if bound.key != first.key)
-    return Conflict(name, first_slot, first.value, second_slot, second.value)
+def _conflict(splits: Sequence[TextSplit], slot: str, bound: Bound) -> Conflict:
+    """What a placeholder is where it first stands, and what it is in another slot."""
+    name = bound.name
+    first_slot, template, _, split = next(each for each in splits if name in each[1].names)
+    first = template.bind(name, split.captures[template.names.index(name)])
+    return Conflict(name, first_slot, first.value, slot, bound.value)
 
 
 def _reported(splits: Sequence[TextSplit], names: Iterable[str]) -> dict[str, str]:
