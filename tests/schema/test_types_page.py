@@ -16,7 +16,20 @@ from wirebook.schema import CompiledSchema, Payload, Unsupported, compile_schema
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "types.md"
 ROW = re.compile(r"\| `(?P<schema>[^`]+)` \| `(?P<arrow>[^`]+)` \| `(?P<spark>[^`]+)` \|")
-SECTIONS = {"JSON Schema": "JsonSchema", "JSON Structure": "JsonStructure/draft-02", "Avro": "Avro/1.11"}
+SECTIONS = {
+    "JSON Schema": "JsonSchema",
+    "JSON Structure": "JsonStructure/draft-02",
+    "Avro": "Avro/1.11",
+    "Protobuf": "Protobuf/3",
+}
+WELL_KNOWN = ("timestamp", "duration", "wrappers", "struct", "any", "field_mask", "empty")
+PROTO = "".join(f'import "google/protobuf/{name}.proto"; ' for name in WELL_KNOWN) + """
+    message Root { %s }
+    enum E { ZERO = 0; }
+    message In { int32 x = 1; }
+    message Nothing {}
+    message Nested { int32 x = 1; Nested inside = 2; }
+"""
 
 
 def rows() -> Iterator[Any]:
@@ -24,22 +37,26 @@ def rows() -> Iterator[Any]:
         title, _, body = section.partition("\n")
         for found in ROW.finditer(body) if title in SECTIONS else ():
             schema, arrow, spark = found.groups()
-            yield pytest.param(SECTIONS[title], json.loads(schema), arrow, spark, id=f"{title}: {schema}"[:90])
+            yield pytest.param(SECTIONS[title], schema, arrow, spark, id=f"{title}: {schema}"[:90])
 
 
-def compiled(format: str, schema: Any) -> CompiledSchema:
+def compiled(format: str, schema: str) -> CompiledSchema:
     """A schema of one member `m` that is as the row says."""
-    if format.startswith("Avro"):
-        document = {"type": "record", "name": "Root", "fields": [{"name": "m", "type": schema}]}
-    else:
-        document = {"type": "object", "name": "Root", "properties": {"m": schema}}
-    found = compile_schema(format, document)
+    found = compile_schema(format, document_of(format, schema), "Root" if format.startswith("Protobuf") else None)
     assert not isinstance(found, Unsupported), found.problems
     return found
 
 
+def document_of(format: str, schema: str) -> Any:
+    if format.startswith("Avro"):
+        return {"type": "record", "name": "Root", "fields": [{"name": "m", "type": json.loads(schema)}]}
+    if format.startswith("Protobuf"):
+        return PROTO % schema
+    return {"type": "object", "name": "Root", "properties": {"m": json.loads(schema)}}
+
+
 @pytest.mark.parametrize(("format", "schema", "arrow", "spark"), list(rows()))
-def test_row(format: str, schema: Any, arrow: str, spark: str) -> None:
+def test_row(format: str, schema: str, arrow: str, spark: str) -> None:
     (field,) = compiled(format, schema).fields
     assert str(field.arrow_type) == arrow
     assert spark_name(field.arrow_type) == spark
@@ -57,7 +74,7 @@ def spark_name(type_: pa.DataType) -> str:
 
 
 def test_all_types_are_on_the_page() -> None:
-    assert len(list(rows())) > 80
+    assert len(list(rows())) > 115
 
 
 EXAMPLES = [

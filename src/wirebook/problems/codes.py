@@ -202,6 +202,7 @@ _TABLE: tuple[tuple[str, Severity, str], ...] = (
     ("unsupported-format", ERROR, "the schema format is not supported"),
     ("schema-not-compilable", ERROR, "the schema does not compile"),
     ("schema-not-found", ERROR, "the schema reference leads nowhere"),
+    ("unnamed-type", ERROR, "the schema defines several types and the reference names none"),
     # -- building a message --------------------------------------------------------------------------------------
     ("missing-context", ERROR, "a placeholder has no value"),
     ("constant-override", ERROR, "the definition fixes this value"),

@@ -8,11 +8,12 @@ from typing import Any
 from wirebook.core.jsonvalue import MAX_DEPTH, JsonError, parse_json
 from wirebook.problems import Problem
 from wirebook.schema.avro import compile_avro
-from wirebook.schema.formats import AVRO, JSON_SCHEMA, JSON_STRUCTURE, parse_format
+from wirebook.schema.formats import AVRO, JSON_SCHEMA, JSON_STRUCTURE, PROTOBUF, TEXTS, SchemaFormat, parse_format
 from wirebook.schema.jsonschema import compile_json_schema
 from wirebook.schema.jsonstructure import compile_json_structure
+from wirebook.schema.protobuf import compile_protobuf
 from wirebook.schema.reading import CompiledSchema, Options, Unsupported
-from wirebook.schema.source import Resolve, Source
+from wirebook.schema.source import Include, Resolve, Source
 
 Compiler = Callable[[Source], CompiledSchema | Unsupported]
 
@@ -20,12 +21,17 @@ COMPILERS: dict[str, Compiler] = {
     JSON_SCHEMA: compile_json_schema,
     JSON_STRUCTURE: compile_json_structure,
     AVRO: compile_avro,
+    PROTOBUF: compile_protobuf,
 }
 DEFAULT = Options()
 ANONYMOUS = "https://catalogue.invalid/inline"
 
 
 def _nowhere(uri: str) -> None:  # noqa: ARG001
+    return None
+
+
+def _nothing(name: str, base_uri: str) -> None:  # noqa: ARG001
     return None
 
 
@@ -36,12 +42,14 @@ def compile_schema(
     *,
     base_uri: str = ANONYMOUS,
     resolve: Resolve = _nowhere,
+    include: Include = _nothing,
     options: Options = DEFAULT,
 ) -> CompiledSchema | Unsupported:
     """A reader for payloads of `document`, or of the part of it that `fragment` names.
 
-    `document` is JSON, or its text. `resolve` gives the document behind an absolute URI (or the full name of an Avro
-    type) that the schema refers to, or None; nothing is fetched.
+    `document` is JSON, or its text; of Protobuf and XSD it is a text. `resolve` gives the document behind an absolute
+    URI (or the full name of an Avro type) that the schema refers to, `include` the text that a text imports; None where
+    there is none. Nothing is fetched.
     """
     name = parse_format(format)
     compiler = COMPILERS.get(name.family)
@@ -49,15 +57,29 @@ def compile_schema(
         message = f"'{format}' is not supported; supported are {', '.join(COMPILERS)}"
         problem = Problem("unsupported-format", message, slot="payload", expected=list(COMPILERS), actual=format)
         return Unsupported(str(name), (problem,))
+    read = _text_of if name.family in TEXTS else _json_of
+    parsed = read(name, document)
+    if isinstance(parsed, Unsupported):
+        return parsed
+    return compiler(Source(name, parsed, fragment, base_uri, resolve, include, options))
+
+
+def _text_of(name: SchemaFormat, document: Any) -> str | Unsupported:
+    if isinstance(document, str):
+        return document
+    return _not_compilable(name, f"a schema of the format {name.family} is a text")
+
+
+def _json_of(name: SchemaFormat, document: Any) -> Any:
     try:
         parsed = parse_json(document.encode()) if _is_text(document) else document
-    except JsonError as error:
-        problem = Problem("schema-not-compilable", f"the schema is not JSON: {error}", slot="payload")
-        return Unsupported(str(name), (problem,))
-    if is_deep(parsed):
-        problem = Problem("schema-not-compilable", f"the schema is nested deeper than {MAX_DEPTH}", slot="payload")
-        return Unsupported(str(name), (problem,))
-    return compiler(Source(name, parsed, fragment, base_uri, resolve, options))
+    except (JsonError, UnicodeEncodeError) as error:
+        return _not_compilable(name, f"the schema is not JSON: {error}")
+    return _not_compilable(name, f"the schema is nested deeper than {MAX_DEPTH}") if is_deep(parsed) else parsed
+
+
+def _not_compilable(name: SchemaFormat, message: str) -> Unsupported:
+    return Unsupported(str(name), (Problem("schema-not-compilable", message, slot="payload"),))
 
 
 def _is_text(document: Any) -> bool:

@@ -9,10 +9,12 @@ import base64
 import binascii
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urljoin
 
 LOCAL = "https://catalogue.invalid"  # the address of a document that has none: LOCAL + XID
+MAX_REFERENCE = 2000  # characters
 ADDRESSES = ("self", "shortself", "schemauri", "schemaurl")
 
 
@@ -55,6 +57,36 @@ class Documents:
             return self._follow_path(unquote(address), unquote(fragment))
         return self._follow_uri(address, unquote(fragment))
 
+    def imported(self, name: str, base_uri: str) -> Document | None:
+        """The document that one at `base_uri` imports as `name`, a path or a URI.
+
+        Rule: the reference taken literally, relative to `base_uri`; else a schema with the path, or its end, as its id
+        (``common/units.proto``, ``common/units``, ``common.units``, ``units.proto``, ``units``): of the same group
+        first, then the only one of the catalogue.
+        """
+        for reference in (urljoin(base_uri, name), urljoin(base_uri.partition("/versions/")[0], name), name):
+            document, part = (len(reference) < MAX_REFERENCE and self.follow(reference)) or (None, None)
+            if document is not None and document.content is not None and part is None:
+                return document
+        group = base_uri.removeprefix(LOCAL).partition("/schemas/")[0]
+        for schema_id in _ids_for(name):
+            named = self._by_id.get(schema_id.lower(), ())
+            near = [each for each in named if f"{group}/" in each.xid or each.base_uri.startswith(f"{group}/")]
+            for candidates in (near, named):
+                if len(candidates) == 1:
+                    return candidates[0]
+        return None
+
+    @cached_property
+    def _by_id(self) -> dict[str, list[Document]]:
+        """The default Versions that have content, by the schema's id in small letters."""
+        found: dict[str, list[Document]] = {}
+        for xid, document in self.by_xid.items():
+            parts = xid.split("/")
+            if len(parts) == 5 and document.content is not None:
+                found.setdefault(parts[4].lower(), []).append(document)
+        return found
+
     def _follow_uri(self, address: str, fragment: str) -> tuple[Document, str | None] | None:
         for head, suffix in _splits(address):
             if head in self.by_uri:
@@ -70,6 +102,15 @@ class Documents:
                 if xid in self.by_xid:
                     return self.by_xid[xid], _part(suffix, tail, fragment)
         return None
+
+
+def _ids_for(name: str) -> Iterator[str]:
+    """The ids that the schema behind an imported path may have, the likeliest first."""
+    path = name.rpartition("#")[2].rpartition("://")[2].strip("/")
+    for each in (path, path.rpartition("/")[2]):
+        stem, dot, ending = each.rpartition(".")
+        bare = stem if dot and ending.lower() in ("proto", "xsd") else each
+        yield from dict.fromkeys((each, bare, each.replace("/", "."), bare.replace("/", ".")))
 
 
 def _part(suffix: str, tail: str, fragment: str) -> str | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 JSON_SCHEMA, JSON_STRUCTURE, AVRO, PROTOBUF, XSD = "JsonSchema", "JsonStructure", "Avro", "Protobuf", "XSD"
+TEXTS = (PROTOBUF, XSD)  # formats whose schemas are texts and not JSON
 FAMILIES = {
     "jsonschema": JSON_SCHEMA,
     "jsonstructure": JSON_STRUCTURE,

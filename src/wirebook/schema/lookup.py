@@ -19,6 +19,7 @@ from wirebook.schema.compiling import COMPILERS, DEFAULT, compile_schema
 from wirebook.schema.documents import Document, Documents
 from wirebook.schema.formats import AVRO, parse_format
 from wirebook.schema.reading import CompiledSchema, Options, Unsupported
+from wirebook.schema.source import Text
 
 Compiled = CompiledSchema | Unsupported
 
@@ -64,7 +65,7 @@ class SchemaIndex:
             if document.content is not None and id(document.content) not in seen:
                 seen.add(id(document.content))
                 compiled = self._compile(None, document, None)
-                if isinstance(compiled, Unsupported):
+                if isinstance(compiled, Unsupported) and not _is_library(compiled):
                     yield from (problem.at(xid=document.xid, slot=None) for problem in compiled.problems)
 
     def _compile(self, format: str | None, document: Document, part: str | None) -> Compiled:
@@ -72,7 +73,13 @@ class SchemaIndex:
         key = (chosen.lower(), document.xid, part)
         if key not in self._compiled:
             compiled = compile_schema(
-                chosen, document.content, part, base_uri=document.base_uri, resolve=self.resolve, options=self.options
+                chosen,
+                document.content,
+                part,
+                base_uri=document.base_uri,
+                resolve=self.resolve,
+                include=self.include,
+                options=self.options,
             )
             self._compiled.setdefault(key, compiled)
         return self._compiled[key]
@@ -80,7 +87,9 @@ class SchemaIndex:
     def _compile_inline(self, format: str | None, schema: Any) -> Compiled:
         key = ((format or "").lower(), orjson.dumps(schema, option=orjson.OPT_SORT_KEYS, default=str))
         if key not in self._compiled:
-            compiled = compile_schema(format or "", schema, resolve=self.resolve, options=self.options)
+            compiled = compile_schema(
+                format or "", schema, resolve=self.resolve, include=self.include, options=self.options
+            )
             self._compiled.setdefault(key, compiled)
         return self._compiled[key]
 
@@ -93,12 +102,24 @@ class SchemaIndex:
             return self._avro_types.get(reference)
         return _as_json(found[0].content)
 
+    def include(self, name: str, base_uri: str) -> Text | None:
+        """The text that a text standing at `base_uri` imports under `name`."""
+        found = self.documents.imported(name, base_uri)
+        if found is None or not isinstance(found.content, str):
+            return None
+        return Text(found.content, found.base_uri, parse_format(found.format or "").version)
+
     @cached_property
     def _avro_types(self) -> dict[str, Any]:
         """The named types that the catalogue's Avro schemas define."""
         documents = self.documents.by_xid.values()
         schemas = (_as_json(each.content) for each in documents if parse_format(each.format or "").family == AVRO)
         return {name: definition for schema in schemas for name, definition in named_types(schema)}
+
+
+def _is_library(compiled: Unsupported) -> bool:
+    """Is nothing wrong but that the document has several types, of which its users name one?"""
+    return all(problem.code == "unnamed-type" for problem in compiled.problems)
 
 
 def _as_json(content: Any) -> Any:
