@@ -44,6 +44,7 @@ from wirebook.schema.payload import UNSET, Payload
 TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=20).filter(lambda t: not FORBIDDEN.search(t))
 HEADER_TEXT = TEXT.map(str.strip)
 NAME = st.from_regex(r"[a-z][a-z0-9]{0,10}", fullmatch=True).filter(lambda name: name != "data")
+URI = st.from_regex(r"[A-Za-z0-9./:;?#@!$&'()*+,=~_-]{1,20}", fullmatch=True)
 VALUE = TEXT | st.booleans() | st.integers(-(2**31), 2**31 - 1) | st.binary(max_size=8)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
@@ -58,7 +59,7 @@ def attributes(draw: st.DrawFn) -> dict[str, Any]:
     """Attributes of a sound CloudEvent."""
     more = draw(st.dictionaries(NAME, VALUE, max_size=4))
     some_text = TEXT.filter(bool)
-    four = {"specversion": "1.0"} | {name: draw(some_text) for name in ("id", "source", "type")}
+    four = {"specversion": "1.0", "source": draw(URI)} | {name: draw(some_text) for name in ("id", "type")}
     content_type = draw(MEDIA_TYPES)
     return more | four | ({"datacontenttype": content_type} if content_type else {})
 

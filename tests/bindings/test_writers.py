@@ -7,7 +7,16 @@ from typing import Any
 
 import pytest
 
-from wirebook.bindings import PROTOCOLS, HttpMessage, KafkaRecord, to_record, with_slots, write_event, write_native
+from wirebook.bindings import (
+    PROTOCOLS,
+    HttpMessage,
+    KafkaRecord,
+    read_message,
+    to_record,
+    with_slots,
+    write_event,
+    write_native,
+)
 from wirebook.bindings.wire import CLASSES, bytes_of
 from wirebook.schema.payload import Payload
 
@@ -29,6 +38,12 @@ JSON = Payload(b'{"a": 1}', content_type="application/json")
         ({"x": "\ufdd0"}, "illegal-character", "x"),
         ({"x": 2**31}, "wrong-type", "x"),
         ({"x": 1.5}, "wrong-type", "x"),
+        ({"source": "/a b"}, "illegal-character", "source"),
+        ({"source": "/%4"}, "illegal-character", "source"),
+        ({"dataschema": "ü"}, "illegal-character", "dataschema"),
+        ({"time": "yesterday"}, "wrong-type", "time"),
+        ({"time": "2026-01-01T00:00:00"}, "wrong-type", "time"),
+        ({"subject": ""}, "wrong-type", "subject"),
     ],
 )
 @pytest.mark.parametrize("mode", ["binary", "structured"])
@@ -64,6 +79,91 @@ def test_attributes(protocol: str, mode: Any, changed: dict[str, Any], code: str
 def test_slots(protocol: str, options: dict[str, Any], slot: str) -> None:
     _, problems = with_slots(CLASSES[protocol](), options)
     assert [(problem.code, problem.slot) for problem in problems] == [("illegal-character", f"protocoloptions.{slot}")]
+
+
+@pytest.mark.parametrize(
+    ("protocol", "options", "code", "slot"),
+    [
+        ("HTTP", {"path": "a"}, "illegal-character", "path"),
+        ("HTTP", {"path": "/ü"}, "illegal-character", "path"),
+        ("HTTP", {"path": "/%zz"}, "illegal-character", "path"),
+        ("HTTP", {"path": "/a#b"}, "illegal-character", "path"),
+        ("HTTP", {"path": 5}, "wrong-type", "path"),
+        ("HTTP", {"method": ""}, "illegal-character", "method"),
+        ("HTTP", {"status": "20x"}, "wrong-type", "status"),
+        ("HTTP", {"status": 99}, "wrong-type", "status"),
+        ("HTTP", {"status": 200, "method": "GET"}, "wrong-type", "status"),
+        ("HTTP", {"headers": [("", "1")]}, "illegal-character", "headers[]"),
+        ("HTTP", {"headers": [("x", 5)]}, "wrong-type", "headers[x]"),
+        ("HTTP", {"query": [("q", "\ud800")]}, "illegal-character", "query[q]"),
+        ("KAFKA", {"partition": -1}, "wrong-type", "partition"),
+        ("KAFKA", {"partition": 2**31}, "wrong-type", "partition"),
+        ("KAFKA", {"partition": True}, "wrong-type", "partition"),
+        ("KAFKA", {"key": 5}, "wrong-type", "key"),
+        ("KAFKA", {"headers": [("x", 5)]}, "wrong-type", "headers[x]"),
+        ("KAFKA", {"headers": [("\ud800", "5")]}, "illegal-character", "headers[\ud800]"),
+        ("MQTT/5.0", {"topic_name": "é" * 32768}, "too-large", "topic_name"),
+        ("MQTT/5.0", {"content_type": "a" * 65536}, "too-large", "content_type"),
+        ("MQTT/5.0", {"correlation_data": bytes(65536)}, "too-large", "correlation_data"),
+        ("MQTT/5.0", {"user_properties": [("a", "b" * 65536)]}, "too-large", "user_properties[a]"),
+        ("MQTT/5.0", {"user_properties": [("a", b"\xff")]}, "wrong-type", "user_properties[a]"),
+        ("MQTT/5.0", {"payload_format": 2}, "wrong-type", "payload_format"),
+        ("MQTT/5.0", {"message_expiry_interval": 2**32}, "wrong-type", "message_expiry_interval"),
+        ("MQTT/3.1.1", {"qos": 3}, "wrong-type", "qos"),
+        ("MQTT/3.1.1", {"retain": "yes"}, "wrong-type", "retain"),
+        ("NATS", {"subject": ""}, "illegal-character", "subject"),
+        ("NATS", {"subject": "a\tb"}, "illegal-character", "subject"),
+        ("NATS", {"headers": [("a:b", "1")]}, "illegal-character", "headers[a:b]"),
+        ("AMQP/1.0", {"properties": {"nonsense": "1"}}, "unknown-slot", "properties.nonsense"),
+        ("AMQP/1.0", {"properties": {"group-sequence": -1}}, "wrong-type", "properties.group-sequence"),
+        ("AMQP/1.0", {"properties": {"creation-time": "2026-01-01"}}, "wrong-type", "properties.creation-time"),
+        ("AMQP/1.0", {"header": {"priority": 256}}, "wrong-type", "header.priority"),
+        ("AMQP/1.0", {"header": {"ttl": 2**32}}, "wrong-type", "header.ttl"),
+        ("AMQP/1.0", {"header": {"durable": 1}}, "wrong-type", "header.durable"),
+        ("AMQP/1.0", {"application-properties": {"x": [1]}}, "wrong-type", "application-properties.x"),
+        ("AMQP/1.0", {"application-properties": {"x": {"map": {}}}}, "wrong-type", "application-properties.x"),
+        ("AMQP/1.0", {"application-properties": {"x": 2**64}}, "wrong-type", "application-properties.x"),
+        ("AMQP/1.0", {"application-properties": {"x": {"ubyte": 256}}}, "wrong-type", "application-properties.x"),
+        ("AMQP/1.0", {"message-annotations": {"é": "1"}}, "illegal-character", "message-annotations.é"),
+    ],
+)  # fmt: skip
+def test_slots_with_another_code(protocol: str, options: dict[str, Any], code: str, slot: str) -> None:
+    wire, problems = with_slots(CLASSES[protocol](), options)
+    assert [(problem.code, problem.slot) for problem in problems] == [(code, f"protocoloptions.{slot}")]
+    assert wire == CLASSES[protocol]()
+
+
+def test_mqtt_strings_of_the_envelope() -> None:
+    _, problems = write_event("MQTT/5.0", "binary", FOUR | {"x": "a" * 65536}, None)
+    assert [(problem.code, problem.slot) for problem in problems] == [
+        ("too-large", "protocoloptions.user_properties[x]")
+    ]
+
+
+def test_mqtt_says_text_only_of_text() -> None:
+    wire, _ = write_native("MQTT/5.0", Payload(b"\xff", content_type="image/png"))
+    assert [problem.code for problem in with_slots(wire, {"payload_format": 1}).problems] == ["wrong-type"]
+
+
+def test_amqp_has_one_separator() -> None:
+    wire, _ = write_event("AMQP/1.0", "binary", FOUR, None)
+    filled, _ = with_slots(wire, {"application-properties": {"cloudEvents:type": "b"}})
+    (received,) = read_message(filled)
+    assert (received.attributes["type"], received.problems) == ("b", ())
+
+
+def test_json_under_another_content_type() -> None:
+    for written in (
+        write_native("HTTP", Payload(None, {"a": 1}, "image/png")),
+        write_event("HTTP", "binary", FOUR, Payload(None, {"a": 1}, "image/png")),
+    ):
+        assert [problem.code for problem in written.problems] == ["payload-invalid"]
+
+
+@pytest.mark.parametrize("content_type", ["application/cloudevents+avro", "application/cloudevents-batch+json"])
+def test_formats_that_are_not_written(content_type: str) -> None:
+    _, problems = write_event("HTTP", "structured", FOUR, None, content_type=content_type)
+    assert [problem.code for problem in problems] == ["unsupported-event-format"]
 
 
 @pytest.mark.parametrize(

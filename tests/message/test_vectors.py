@@ -25,7 +25,7 @@ OPTIONS = {"values_imply_presence", "closed", "placeholders", "match_transport",
 OUTCOMES = {"matched", "unconstrained", "unexpected", "ambiguous", "malformed"}
 OUTCOMES |= {"undecodable", "invalid-payload", "unsupported", "oversized"}
 BUILD_MEMBERS = {"vector", "name", "description", "definition", "catalogue", "context", "data", "attributes"}
-BUILD_MEMBERS |= {"now", "mode", "protocol", "options", "expect"}
+BUILD_MEMBERS |= {"properties", "now", "mode", "protocol", "options", "encoding", "allow_incomplete", "expect"}
 
 
 def read(name: str) -> Any:

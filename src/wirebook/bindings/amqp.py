@@ -10,16 +10,16 @@ Spec: amqp-protocol-binding.md; docs/semantics.md D31
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
 
-from wirebook.bindings import headers
 from wirebook.bindings.cloudevents import Binding, Contents, Parts, add_attribute, map_content_type, read_parts
 from wirebook.bindings.jsonevent import is_attribute_name, strange_name
 from wirebook.bindings.received import Received
-from wirebook.bindings.typed import native, natives, written
+from wirebook.bindings.strict import Check, boolean, integer, octets, refused, text
+from wirebook.bindings.typed import Timestamp, native, natives, type_of, written
 from wirebook.bindings.wire import AmqpMessage, bytes_of, from_bytes, shown
 from wirebook.problems import Problem
 
@@ -88,22 +88,106 @@ def fill(wire: AmqpMessage, contents: Contents) -> AmqpMessage:
 
 def with_slots(wire: AmqpMessage, options: dict[str, Any]) -> tuple[AmqpMessage, list[Problem]]:
     """`wire` with properties of its sections set: section name -> {name: Python value}."""
+    problems = list(_check(options))
+    if problems:
+        return wire, problems
     changes = {}
     for name, field in SECTIONS.items():
         if options.get(name):
             new = {key: written(value) for key, value in options[name].items()}
-            changes[field] = (getattr(wire, field) or {}) | new
-    return msgspec.structs.replace(wire, **changes), list(_check(options))
+            changes[field] = _with_separator(getattr(wire, field) or {}, new) | new
+    return msgspec.structs.replace(wire, **changes), []
 
 
-def _check(options: dict[str, Any]) -> Iterable[Problem]:
-    properties = options.get("properties") or {}
-    for name in ("content-type", "content-encoding"):
-        if isinstance(properties.get(name), str):
-            slot = f"protocoloptions.properties.{name}"
-            yield from headers.check_text(properties[name], _NOT_ASCII, "printable ASCII", slot)
+def _with_separator(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """Application properties with the separator that declared attributes have: one message has one of them."""
+    if not any(name.startswith(f"{PREFIX}:") for name in new):
+        return old
+    return {name.replace(f"{PREFIX}_", f"{PREFIX}:", 1): value for name, value in old.items()}
+
+
+_TEXT: Final = text(_NUL, "a text without NUL")
+_SYMBOL: Final = text(_NOT_ASCII, "printable ASCII")
+_UINT: Final = integer(0, 2**32 - 1)
+
+
+def _time(slot: str, value: Any) -> Iterator[Problem]:
+    if not isinstance(value, Timestamp) and type_of(value) != "timestamp":
+        yield refused("wrong-type", slot, "a time", value)
+
+
+def _simple(slot: str, value: Any) -> Iterator[Problem]:
+    """What application properties may hold: no lists and maps."""
+    if isinstance(value, (list, tuple)) or (
+        isinstance(value, dict) and type_of(value) in (None, "list", "map", "array")
+    ):
+        yield refused("wrong-type", slot, "a simple value", value)
+    else:
+        yield from _any(slot, value)
+
+
+def _any(slot: str, value: Any) -> Iterator[Problem]:
+    if isinstance(value, str):
+        yield from _TEXT(slot, value)
+    elif isinstance(value, int):
+        yield from integer(-(2**63), 2**64 - 1)(slot, int(value))
+    elif not isinstance(value, (float, bytes, list, dict, type(None))):
+        yield refused("wrong-type", slot, "a value that AMQP has", value)
+    else:
+        yield from _typed(slot, value)
+
+
+def _typed(slot: str, value: Any) -> Iterator[Problem]:
+    try:
+        native(value)
+    except ValueError as error:
+        yield refused("wrong-type", slot, str(error), next(iter(value.values())))
+
+
+_ID: Final = _simple
+_CHECKS: Final[dict[str, dict[str, Check]]] = {
+    "properties": {
+        "message-id": _ID,
+        "user-id": octets(),
+        "to": _TEXT,
+        "subject": _TEXT,
+        "reply-to": _TEXT,
+        "correlation-id": _ID,
+        "content-type": _SYMBOL,
+        "content-encoding": _SYMBOL,
+        "absolute-expiry-time": _time,
+        "creation-time": _time,
+        "group-id": _TEXT,
+        "group-sequence": _UINT,
+        "reply-to-group-id": _TEXT,
+    },
+    "header": {
+        "durable": boolean,
+        "priority": integer(0, 255),
+        "ttl": _UINT,
+        "first-acquirer": boolean,
+        "delivery-count": _UINT,
+    },
+}
+
+
+def _check(options: dict[str, Any]) -> Iterator[Problem]:
     for section in SECTIONS:
         for name, value in (options.get(section) or {}).items():
-            if isinstance(value, str):
-                slot = f"protocoloptions.{section}.{shown(name)}"
-                yield from headers.check_text(value, _NUL, "no NUL", slot)
+            slot = f"protocoloptions.{section}.{shown(name)}"
+            if value is not None:
+                yield from _check_property(section, name, slot, value)
+
+
+def _check_property(section: str, name: str, slot: str, value: Any) -> Iterator[Problem]:
+    known = _CHECKS.get(section)
+    if known is not None and name not in known:
+        yield Problem("unknown-slot", slot=slot, expected=sorted(known), actual=name)
+    elif known is not None:
+        yield from known[name](slot, value)
+    elif section == "application-properties":
+        yield from _TEXT(slot, name)
+        yield from _simple(slot, value)
+    else:
+        yield from _SYMBOL(slot, name)
+        yield from _any(slot, value)

@@ -15,11 +15,12 @@ from typing import Any, Final
 from wirebook.bindings.cloudevents import Parts, add_attribute, not_text
 from wirebook.bindings.jsonevent import WELL_KNOWN, attribute_slot, is_attribute_name, malformed, strange_name
 from wirebook.bindings.percent import PLAIN, decode_value, encode_value
+from wirebook.bindings.strict import check_pairs, text
 from wirebook.bindings.wire import Bytes, Pair, from_bytes, shown, text_of
 from wirebook.problems import Problem
 
 PREFIX: Final = "ce-"
-NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")  # RFC 9110 token
+NOT_IN_NAME: Final = re.compile(r"[^!#$%&'*+.^_`|~0-9A-Za-z-]|^\Z")  # RFC 9110 token
 CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _BLANK: Final = " \t"
 
@@ -103,22 +104,14 @@ def wire_lines(pairs: Iterable[tuple[str, str | bytes]]) -> list[tuple[str, Byte
     return [(name, from_bytes(value) if isinstance(value, bytes) else value) for name, value in pairs]
 
 
-def check_lines(pairs: Iterable[tuple[str, str | bytes]], slot: str) -> Iterator[Problem]:
+def check_lines(pairs: Iterable[tuple[str, str | bytes]], section: str = "headers") -> Iterator[Problem]:
     """Names are tokens, values have no control characters."""
-    for name, value in pairs:
-        place = f"{slot}[{shown(name)}]"
-        if not NAME.match(name):
-            expected = "a header name of letters, digits and !#$%&'*+.^_`|~-"
-            yield Problem("illegal-character", slot=place, expected=expected, actual=shown(name))
-        text = value if isinstance(value, str) else value.decode("latin-1")
-        yield from check_text(text, CONTROL, "no control character", place)
+    yield from check_pairs(section, _check_name, _check_value, {section: pairs})
 
 
-def check_text(text: str, forbidden: re.Pattern[str], expected: str, slot: str) -> Iterator[Problem]:
-    """No character of `text` is one of `forbidden`, and it has no lone surrogate."""
-    if forbidden.search(text) or not _encodable(text):
-        yield Problem("illegal-character", slot=slot, expected=expected, actual=shown(text))
+_check_name: Final = text(NOT_IN_NAME, "a header name of letters, digits and !#$%&'*+.^_`|~-")
+_check_text: Final = text(CONTROL, "a text without control characters")
 
 
-def _encodable(text: str) -> bool:
-    return text.isascii() or not re.search("[\ud800-\udfff]", text)
+def _check_value(slot: str, value: Any) -> Iterator[Problem]:
+    yield from _check_text(slot, value.decode("latin-1") if isinstance(value, bytes) else value)

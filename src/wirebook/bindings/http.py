@@ -9,7 +9,7 @@ Spec: http-protocol-binding.md; docs/semantics.md D30
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 from urllib.parse import quote, unquote_to_bytes
 
@@ -18,14 +18,15 @@ import msgspec
 from wirebook.bindings import headers
 from wirebook.bindings.cloudevents import Binding, Contents, Parts, read_parts
 from wirebook.bindings.received import Received
+from wirebook.bindings.strict import Check, check_pairs, check_slots, integer, refused, text
 from wirebook.bindings.wire import HttpMessage, bytes_of, from_bytes, shown
 from wirebook.problems import Problem
 
 BINDING: Final = Binding("HTTP", batch=True)
 _UNRESERVED: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _ESCAPE: Final = re.compile(r"%([0-9A-Fa-f]{2})")
-_NOT_IN_TARGET: Final = re.compile(r"[\x00-\x20\x7f#]")
-_NOT_IN_METHOD: Final = re.compile(r"[^!#$%&'*+.^_`|~0-9A-Za-z-]")
+_NOT_IN_TARGET: Final = re.compile(r"[^\x21-\x7e]|#|^(?!/|\*\Z|[A-Za-z][A-Za-z0-9+.-]*://)|%(?![0-9A-Fa-f]{2})")
+_NOT_IN_METHOD: Final = re.compile(r"[^!#$%&'*+.^_`|~0-9A-Za-z-]|^\Z")
 
 
 def read(wire: HttpMessage) -> tuple[Received, ...]:
@@ -114,9 +115,13 @@ def fill(wire: HttpMessage, contents: Contents) -> HttpMessage:
 
 def with_slots(wire: HttpMessage, options: dict[str, Any]) -> tuple[HttpMessage, list[Problem]]:
     """`wire` with protocol slots set: the same names as in `slots`; headers replace those of the same name."""
+    if isinstance(status := options.get("status"), str) and status.isdecimal():
+        options = options | {"status": int(status)}
     problems = list(_check(options))
+    if problems:
+        return wire, problems
     changes: dict[str, Any] = {name: options[name] for name in ("method", "status") if name in options}
-    if isinstance(changes.get("method"), str):
+    if "method" in changes:
         changes["method"] = changes["method"].upper()
     if "path" in options or "query" in options:
         path, query = split_target(wire.target)
@@ -136,10 +141,18 @@ def _encoded(value: str) -> str:
     return value if isinstance(value, Escaped) else quote(value, safe="")
 
 
-def _check(options: dict[str, Any]) -> Iterable[Problem]:
-    yield from headers.check_lines(options.get("headers", ()), "protocoloptions.headers")
-    if options.get("path"):
-        expected = "a path without blanks, control characters and '#'"
-        yield from headers.check_text(options["path"], _NOT_IN_TARGET, expected, "protocoloptions.path")
-    if options.get("method"):
-        yield from headers.check_text(options["method"], _NOT_IN_METHOD, "a method name", "protocoloptions.method")
+_CHECKS: Final[dict[str, Check]] = {
+    "method": text(_NOT_IN_METHOD, "a method name"),
+    "path": text(_NOT_IN_TARGET, "a path of ASCII that begins with a slash, without blanks, controls and '#'"),
+    "status": integer(100, 999),
+}
+_QUERY: Final = text(None, "a text")
+
+
+def _check(options: dict[str, Any]) -> Iterator[Problem]:
+    yield from check_slots(_CHECKS, options)
+    yield from check_pairs("query", _QUERY, _QUERY, options)
+    yield from headers.check_lines(options.get("headers", ()))
+    if options.get("status") is not None and options.get("method") is not None:
+        expected = "a request (method) or a response (status)"
+        yield refused("wrong-type", "protocoloptions.status", expected, options["status"])

@@ -45,8 +45,8 @@ def data_bytes(payload: Payload | None, problems: list[Problem]) -> bytes | None
         problems.append(Problem("payload-invalid", slot="payload", expected="a JSON value", actual=shown(str(error))))
         return None
     expected = f"bytes or a text, as {shown(content_type)} is not JSON"
-    problems.append(Problem("data-not-text", slot="payload", expected=expected, actual=type(payload.value).__name__))
-    return json_bytes(payload.value)
+    problems.append(Problem("payload-invalid", slot="payload", expected=expected, actual=type(payload.value).__name__))
+    return None
 
 
 def write_json_event(attributes: dict[str, Any], payload: Payload | None, problems: list[Problem]) -> bytes | None:

@@ -10,7 +10,7 @@ Spec: kafka-protocol-binding.md; docs/semantics.md D33
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
@@ -27,6 +27,7 @@ from wirebook.bindings.cloudevents import (
 )
 from wirebook.bindings.jsonevent import WELL_KNOWN, is_attribute_name, strange_name
 from wirebook.bindings.received import Received
+from wirebook.bindings.strict import Check, check_pairs, check_slots, integer, octets, text
 from wirebook.bindings.wire import KafkaRecord, bytes_of, from_bytes, text_of
 from wirebook.problems import Problem
 
@@ -80,16 +81,34 @@ def fill(wire: KafkaRecord, contents: Contents) -> KafkaRecord:
 
 def with_slots(wire: KafkaRecord, options: dict[str, Any]) -> tuple[KafkaRecord, list[Problem]]:
     """`wire` with protocol slots set: the same names as in `slots`; `key` may be text or bytes."""
+    problems = list(_check(options))
+    if problems:
+        return wire, problems
     changes: dict[str, Any] = {name: options[name] for name in ("topic", "partition") if name in options}
     if "key" in options:
         key = options["key"]
         changes["key"] = from_bytes(key) if isinstance(key, bytes) else key
     if "headers" in options:
         changes["headers"] = headers.replaced(wire.headers, headers.wire_lines(options["headers"]))
-    return msgspec.structs.replace(wire, **changes), list(_check(options))
+    return msgspec.structs.replace(wire, **changes), []
 
 
-def _check(options: dict[str, Any]) -> Iterable[Problem]:
-    if options.get("topic") is not None:
-        expected = "at most 249 of the characters A-Z a-z 0-9 . _ -"
-        yield from headers.check_text(options["topic"], _NOT_IN_TOPIC, expected, "protocoloptions.topic")
+_CHECKS: Final[dict[str, Check]] = {
+    "topic": text(_NOT_IN_TOPIC, "at most 249 of the characters A-Z a-z 0-9 . _ -"),
+    "partition": integer(0, 2**31 - 1),
+    "key": octets(),
+}
+_NAME: Final = text()
+
+
+def _check(options: dict[str, Any]) -> Iterator[Problem]:
+    yield from check_slots(_CHECKS, options)
+    yield from check_pairs("headers", _NAME, _check_header, options)
+
+
+def _check_header(slot: str, value: Any) -> Iterator[Problem]:
+    if value is not None:
+        yield from _OCTETS(slot, value)
+
+
+_OCTETS: Final = octets()

@@ -11,7 +11,7 @@ Spec: mqtt-protocol-binding.md; docs/semantics.md D32
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import msgspec
@@ -28,14 +28,27 @@ from wirebook.bindings.cloudevents import (
 )
 from wirebook.bindings.jsonevent import WELL_KNOWN, is_attribute_name
 from wirebook.bindings.received import Received
+from wirebook.bindings.strict import (
+    MQTT_STRING,
+    Check,
+    boolean,
+    check_pairs,
+    check_slots,
+    integer,
+    octets,
+    refused,
+    text,
+)
 from wirebook.bindings.wire import (
+    AnyMessage,
+    Base64,
     Mqtt3Publish,
     Mqtt5Publish,
     MqttProperties,
+    MqttPublish,
     Pair,
     bytes_of,
     from_bytes,
-    shown,
     text_of,
 )
 from wirebook.problems import Problem
@@ -108,6 +121,9 @@ def with_slots(
     wire: Mqtt3Publish | Mqtt5Publish, options: dict[str, Any]
 ) -> tuple[Mqtt3Publish | Mqtt5Publish, list[Problem]]:
     """`wire` with protocol slots set: the same names as in `slots`; what 3.1.1 has not is ignored there (D32)."""
+    problems = list(_check(wire, options))
+    if problems:
+        return wire, problems
     names = {"topic_name": "topic", "qos": "qos", "retain": "retain"}
     changes: dict[str, Any] = {field: options[name] for name, field in names.items() if name in options}
     if isinstance(wire, Mqtt5Publish):
@@ -116,7 +132,7 @@ def with_slots(
             changes["properties"] = msgspec.structs.replace(wire.properties or _NOTHING, **properties)
         if "user_properties" in options:
             changes["user_properties"] = _replaced(wire.user_properties, options["user_properties"])
-    return msgspec.structs.replace(wire, **changes), list(_check(options))
+    return msgspec.structs.replace(wire, **changes), []
 
 
 def _written(value: Any) -> Any:
@@ -130,12 +146,39 @@ def _replaced(old: list[Any] | None, new: Iterable[tuple[str, str | bytes]]) -> 
     return [pair for pair in old or () if pair[0] not in names] + added
 
 
-def _check(options: dict[str, Any]) -> Iterable[Problem]:
-    for name in ("topic_name", "response_topic"):
-        if options.get(name) is not None:
-            expected = "levels between slashes, without '+', '#' and NUL"
-            yield from headers.check_text(options[name], _NOT_IN_TOPIC, expected, f"protocoloptions.{name}")
-    for name, value in options.get("user_properties", ()):
-        slot = f"protocoloptions.user_properties[{shown(name)}]"
-        text = name + value if isinstance(value, str) else name
-        yield from headers.check_text(text, _NUL, "no NUL", slot)
+_TOPIC: Final = text(_NOT_IN_TOPIC, "levels between slashes, without '+', '#' and NUL", MQTT_STRING)
+_STRING: Final = text(_NUL, "a text without NUL", MQTT_STRING)
+_CHECKS: Final[dict[str, Check]] = {"topic_name": _TOPIC, "qos": integer(0, 2), "retain": boolean}
+_CHECKS_5: Final[dict[str, Check]] = _CHECKS | {
+    "response_topic": _TOPIC,
+    "content_type": _STRING,
+    "payload_format": integer(0, 1),
+    "message_expiry_interval": integer(0, 2**32 - 1),
+    "correlation_data": octets(MQTT_STRING),
+}
+
+
+def _check(wire: Mqtt3Publish | Mqtt5Publish, options: dict[str, Any]) -> Iterator[Problem]:
+    if isinstance(wire, Mqtt3Publish):
+        yield from check_slots(_CHECKS, options)
+        return
+    yield from check_slots(_CHECKS_5, options)
+    yield from check_pairs("user_properties", _STRING, _STRING, options)
+    if options.get("payload_format") == 1 and isinstance(wire.payload, Base64):
+        slot = "protocoloptions.payload_format"
+        yield refused("wrong-type", slot, "0, as the payload is no UTF-8", options["payload_format"])
+
+
+def check_written(wire: AnyMessage) -> Iterator[Problem]:
+    """Strings that the envelope wrote: content type and attributes in user properties."""
+    if isinstance(wire, Mqtt5Publish):
+        yield from check_pairs("user_properties", _STRING, _STRING, {"user_properties": wire.user_properties or ()})
+        content_type = wire.properties.content_type if wire.properties else None
+        yield from check_slots(_CHECKS_5, {"content_type": content_type})
+    if isinstance(wire, MqttPublish):
+        size = len(bytes_of(wire.payload) or b"")
+        if size > MAX_PAYLOAD:
+            yield refused("too-large", "payload", f"at most {MAX_PAYLOAD:,} bytes", f"{size:,} bytes")
+
+
+MAX_PAYLOAD: Final = 268_435_455  # mqtt-v5.0#1.5.5: the most that a packet's length can say

@@ -10,7 +10,7 @@ Spec: nats-protocol-binding.md; docs/semantics.md D34
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
@@ -18,6 +18,7 @@ import msgspec
 from wirebook.bindings import headers
 from wirebook.bindings.cloudevents import Binding, Contents, Parts, read_parts
 from wirebook.bindings.received import Received
+from wirebook.bindings.strict import check_slots, text
 from wirebook.bindings.wire import NatsMessage, bytes_of, from_bytes
 from wirebook.problems import Problem
 
@@ -47,6 +48,9 @@ def fill(wire: NatsMessage, contents: Contents) -> NatsMessage:
 
 def with_slots(wire: NatsMessage, options: dict[str, Any]) -> tuple[NatsMessage, list[Problem]]:
     """`wire` with protocol slots set: the same names as in `slots`; headers replace those of the same name."""
+    problems = list(_check(options))
+    if problems:
+        return wire, problems
     changes: dict[str, Any] = {}
     if "subject" in options:
         changes["subject"] = options["subject"]
@@ -54,12 +58,12 @@ def with_slots(wire: NatsMessage, options: dict[str, Any]) -> tuple[NatsMessage,
         changes["reply_to"] = options["reply-to"]
     if "headers" in options:
         changes["headers"] = headers.replaced(wire.headers, headers.wire_lines(options["headers"]))
-    return msgspec.structs.replace(wire, **changes), list(_check(options))
+    return msgspec.structs.replace(wire, **changes), []
 
 
-def _check(options: dict[str, Any]) -> Iterable[Problem]:
-    yield from headers.check_lines(options.get("headers", ()), "protocoloptions.headers")
-    for name in ("subject", "reply-to"):
-        if options.get(name) is not None:
-            expected = "tokens between dots, without blanks, '*' and '>'"
-            yield from headers.check_text(options[name], _NOT_IN_SUBJECT, expected, f"protocoloptions.{name}")
+_SUBJECT: Final = text(_NOT_IN_SUBJECT, "tokens between dots, without blanks, '*' and '>'")
+
+
+def _check(options: dict[str, Any]) -> Iterator[Problem]:
+    yield from check_slots({"subject": _SUBJECT, "reply-to": _SUBJECT}, options)
+    yield from headers.check_lines(options.get("headers", ()))

@@ -18,8 +18,10 @@ from wirebook.bindings import amqp, http, kafka, mqtt, nats
 from wirebook.bindings.cloudevents import Contents
 from wirebook.bindings.jsonevent import MEDIA_TYPE, attribute_slot, check_mandatory, is_attribute_name
 from wirebook.bindings.jsonwrite import canonical_text, data_bytes, write_json_event
+from wirebook.bindings.strict import SURROGATE, refused
 from wirebook.bindings.wire import (
     CLASSES,
+    TIME_PATTERN,
     AmqpMessage,
     AnyMessage,
     HttpMessage,
@@ -65,7 +67,9 @@ FORBIDDEN: Final = re.compile(
     + "".join(f"{chr(plane * 0x10000 + 0xFFFE)}{chr(plane * 0x10000 + 0xFFFF)}" for plane in range(17))
     + "]"
 )
-SURROGATE: Final = re.compile("[\ud800-\udfff]")
+# RFC 3986: the characters of a URI reference, with whole escapes.
+URI_REFERENCE: Final = re.compile(r"(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*\Z")
+_IS_TIME: Final = re.compile(TIME_PATTERN)
 _MEDIA_TYPE: Final = re.compile(r"[\x20-\x7e]+\Z")
 
 
@@ -82,20 +86,30 @@ def write_event(
     attributes: dict[str, Any],
     payload: Payload | None,
     base: AnyMessage | None = None,
+    *,
+    content_type: str = MEDIA_TYPE,
 ) -> Written:
     """A CloudEvent as a message of `protocol`; `mode` None takes the protocol's usual one; `base` has slots already.
 
-    Shape: `attributes` as `Received` has them, `datacontenttype` with them; None is absent.
+    Shape: `attributes` as `Received` has them, `datacontenttype` with them; None is absent. `content_type` is that of a
+    structured event: the JSON format, maybe with parameters.
     """
     wire = base or CLASSES[protocol]()
     attributes = {name: value for name, value in attributes.items() if value is not None}
     problems = list(check_attributes(attributes))
     if (mode or DEFAULT_MODE[wire.protocol]) == "structured":
-        contents = _structured(attributes, payload, problems)
+        problems.extend(_no_format(content_type))
+        contents = Contents({}, {}, content_type, write_json_event(attributes, payload, problems))
     else:
         problems.extend(_no_binary(wire))
         contents = _binary(attributes, payload, problems)
-    return Written(_FILL[type(wire)](wire, contents), tuple(problems))
+    return _filled(wire, contents, problems)
+
+
+def _filled(wire: AnyMessage, contents: Contents, problems: list[Problem]) -> Written:
+    filled = _FILL[type(wire)](wire, contents)
+    problems.extend(mqtt.check_written(filled))
+    return Written(filled, tuple(problems))
 
 
 def write_native(protocol: str, payload: Payload | None, base: AnyMessage | None = None) -> Written:
@@ -104,7 +118,7 @@ def write_native(protocol: str, payload: Payload | None, base: AnyMessage | None
     data = data_bytes(payload, problems)
     content_type = payload.content_type if payload else None
     problems.extend(_check_content_type(content_type))
-    return Written(_FILL[type(wire)](wire, Contents({}, {}, content_type, data)), tuple(problems))
+    return _filled(wire, Contents({}, {}, content_type, data), problems)
 
 
 def with_slots(wire: AnyMessage, options: dict[str, Any]) -> Written:
@@ -137,8 +151,12 @@ def _encodable(value: Any) -> bool:
     return not isinstance(value, str) or value.isascii() or not SURROGATE.search(value)
 
 
-def _structured(attributes: dict[str, Any], payload: Payload | None, problems: list[Problem]) -> Contents:
-    return Contents({}, {}, MEDIA_TYPE, write_json_event(attributes, payload, problems))
+def _no_format(content_type: str) -> Iterator[Problem]:
+    """Formats other than JSON are not written."""
+    if content_type.partition(";")[0].strip().lower() != MEDIA_TYPE:
+        slot, text = "envelopeoptions.format", f"nothing here writes events as {shown(content_type)}"
+        yield Problem("unsupported-event-format", text, slot=slot, expected=MEDIA_TYPE, actual=shown(content_type))
+    yield from _check_content_type(content_type)
 
 
 def _no_binary(wire: AnyMessage) -> Iterator[Problem]:
@@ -165,12 +183,24 @@ def check_attributes(attributes: dict[str, Any]) -> Iterator[Problem]:
         yield from _check_value(name, value)
 
 
+def _check_core(name: str, slot: str, value: str) -> Iterator[Problem]:
+    """What the attributes of CloudEvents itself are besides texts (spec.md#required-attributes)."""
+    if name in ("source", "dataschema") and not URI_REFERENCE.match(value):
+        yield refused("illegal-character", slot, "a URI reference (RFC 3986)", value)
+    elif name == "time" and not _IS_TIME.match(value):
+        yield refused("wrong-type", slot, "a time as in RFC 3339, with an offset", value)
+    elif name in ("subject", "dataschema", "datacontenttype", "time") and not value:
+        yield refused("wrong-type", slot, "a text that is not empty", value)
+
+
 def _check_value(name: str, value: Any) -> Iterator[Problem]:
     slot = attribute_slot(name)
     if isinstance(value, str):
         if FORBIDDEN.search(value):
             expected = "a text without controls, surrogates and noncharacters"
             yield Problem("illegal-character", slot=slot, expected=expected, actual=shown(value))
+        else:
+            yield from _check_core(name, slot, value)
     elif isinstance(value, int) and not isinstance(value, bool):
         if not -(2**31) <= value < 2**31:
             yield Problem("wrong-type", slot=slot, expected="an integer of 32 bits", actual=shown(value))

@@ -18,15 +18,17 @@ import orjson
 
 from wirebook.bindings import AnyMessage, KafkaRecord, Received, WireMessage, read_message, read_record
 from wirebook.bindings.write import WriteMode
+from wirebook.catalog.building import built_from, sendable
 from wirebook.catalog.load import load_registry
 from wirebook.catalog.registry import Registry
 from wirebook.endpoint.scope import scope_of
-from wirebook.message.builder import Request, build, payload_of
+from wirebook.message.builder import Built, Request
 from wirebook.message.definition import Definition, compile_definition
 from wirebook.message.matcher import DEFAULT_OPTIONS, MatchOptions
+from wirebook.message.request import Encoding
 from wirebook.message.selection import Outcome, Scope, Selector
 from wirebook.problems import Problem, WirebookError
-from wirebook.schema import CompiledSchema, Payload, Reading, SchemaIndex, Unsupported
+from wirebook.schema import CompiledSchema, Reading, SchemaIndex, Unsupported
 
 Source = str | PathLike[str] | Mapping[str, Any]
 Message = WireMessage | Received | Mapping[str, Any] | bytes | str
@@ -120,30 +122,38 @@ class Catalog:
         properties: Mapping[str, Any] | None = None,
         protocol: str | None = None,
         mode: WriteMode | None = None,
+        encoding: Encoding = "place",
+        allow_incomplete: bool = False,
     ) -> AnyMessage:
         """A message by the definition with this XID, ready to be sent: the template half of a definition.
 
-        `context` fills the placeholders, `data` is bytes or a JSON value, `attributes` and `properties` what the
-        definition leaves open. `protocol` is needed when the definition binds none.
+        `context` fills the placeholders. `data` is the payload's bytes, or a value, which is written in the format of
+        the definition's schema; either is checked. `attributes` (by CloudEvents name) and `properties` (by slot:
+        ``key``, ``headers.X-Trace``) are what the definition leaves open. `protocol` is needed when the definition
+        binds none. `encoding`: percent-encode placeholders as their ``place`` asks, never (``raw``) or always
+        (``rfc6570``). `allow_incomplete` builds although a base message is missing.
 
         Raises: WirebookError with every problem at once (``missing-context``, ``constant-override``,
-        ``illegal-character``, ``payload-invalid``, ``not-buildable`` ...).
+        ``illegal-character``, ``payload-invalid``, ``missing-data``, ``not-buildable`` ...).
         """
-        compiled = self.definitions.get(definition)
-        if compiled is None:
-            text = f"the catalogue has no usable definition '{definition}'"
-            raise WirebookError(Problem("not-buildable", text, xid=definition))
-        payload = payload_of(data, compiled.schema_format)
-        request = Request(context or {}, payload, attributes or {}, properties or {}, protocol, mode)
-        built = build(compiled, request)
-        problems = (*built.errors, *self._payload_problems(compiled, payload))
-        if problems or built.wire is None:
-            raise WirebookError(*problems)
-        return built.wire
+        request = Request(
+            context or {},
+            None,
+            attributes or {},
+            properties or {},
+            protocol,
+            mode,
+            encoding=encoding,
+            allow_incomplete=allow_incomplete,
+        )
+        return sendable(self.try_build(definition, request, data))
 
-    def _payload_problems(self, definition: Definition, payload: Payload | None) -> tuple[Problem, ...]:
-        schema = self.schema_of(definition)
-        return () if schema is None or payload is None else schema.read(payload).problems
+    def try_build(self, definition: str, request: Request, data: Any = None) -> Built:
+        """As `build`, with what is worth knowing besides: the message, or None, and all problems, not only errors.
+
+        Raises: WirebookError (``not-buildable``) when the catalogue has no such definition.
+        """
+        return built_from(self, definition, request, data)
 
     # -- payloads ---------------------------------------------------------------------------------------------------
 

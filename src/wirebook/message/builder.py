@@ -1,67 +1,35 @@
 """Building a message from its definition: constants, templates, id, time, mode, content type.
 
-The same constraints that match a message fill one in. Everything that is wrong is listed at once.
+The same constraints that match a message fill one in. Everything that is wrong is listed at once; what is built is read
+again, so that a message that its own definition would not take never leaves.
 
 Spec: message/spec.md#value, #message-definitions (a message definition is a template); docs/semantics.md D4, D12, D13,
-D21-D25.
+D21-D25, D40.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
-from uuid import uuid4
 
-from wirebook.bindings import AnyMessage, with_slots, write_event, write_native
-from wirebook.bindings.http import Escaped
-from wirebook.bindings.wire import CLASSES
+from wirebook.bindings import CLASSES, Written, with_slots, write_event, write_native
+from wirebook.bindings.jsonevent import MEDIA_TYPE
 from wirebook.bindings.write import WriteMode
-from wirebook.message.definition import Constraint, Definition
-from wirebook.message.matcher import Unfit, fit, problem
-from wirebook.message.mediatype import inferred_content_type
-from wirebook.message.slots import AMQP_SECTIONS, BARE, ENTRY_SECTIONS, ENVELOPE, family
-from wirebook.message.uritemplate import QUERY, percent_encode, placeholders
-from wirebook.message.values import URI_REFERENCE
+from wirebook.message.definition import Definition
+from wirebook.message.dialects_names import is_cloudevents
+from wirebook.message.filling import Filling, missing_names
+from wirebook.message.matcher import DEFAULT_OPTIONS, MatchOptions
+from wirebook.message.mediatype import inferred_content_type, parse_media_type
+from wirebook.message.options import Slots, carried_attributes, filled_slots
+from wirebook.message.proof import check_built
+from wirebook.message.request import Built, Request
+from wirebook.message.slots import BARE, ENVELOPE, envelope_attribute, family
 from wirebook.problems import Problem, Severity
 from wirebook.schema import Payload
 
+__all__ = ["Built", "Request", "build", "content_type_of", "event_attributes", "payload_of", "protocol_of"]
+
 SPECVERSION: Final = "1.0"
-
-
-def current_time() -> str:
-    return datetime.now(UTC).isoformat().replace("+00:00", "Z")
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What the application gives for one message.
-
-    Shape: `context` placeholder to text; `attributes` by CloudEvents name and `properties` by slot (``key``,
-    ``headers.X-Trace``, ``application-properties.n``) are what the definition leaves open.
-    """
-
-    context: Mapping[str, str] = field(default_factory=dict)
-    payload: Payload | None = None
-    attributes: Mapping[str, Any] = field(default_factory=dict)
-    properties: Mapping[str, Any] = field(default_factory=dict)
-    protocol: str | None = None
-    mode: WriteMode | None = None
-    now: Callable[[], str] = current_time
-    new_id: Callable[[], str] = lambda: str(uuid4())
-
-
-@dataclass(frozen=True, slots=True)
-class Built:
-    """A message, and what is to be said about it; with an error it must not be sent."""
-
-    wire: AnyMessage | None
-    problems: tuple[Problem, ...] = ()
-
-    @property
-    def errors(self) -> tuple[Problem, ...]:
-        return tuple(each for each in self.problems if each.severity is Severity.ERROR)
 
 
 def payload_of(data: Any, schema_format: str | None = None) -> Payload | None:
@@ -73,209 +41,192 @@ def payload_of(data: Any, schema_format: str | None = None) -> Payload | None:
     return Payload(None, data, "application/json")
 
 
-def build(definition: Definition, request: Request) -> Built:
+def protocol_of(definition: Definition, request: Request) -> str:
+    return definition.protocol or request.protocol or "HTTP"
+
+
+def build(definition: Definition, request: Request, options: MatchOptions = DEFAULT_OPTIONS) -> Built:
     """The message that `definition` and `request` say. Cost: linear in both."""
-    problems = list(_preconditions(definition, request))
-    if problems:
-        return Built(None, tuple(problems))
-    protocol = definition.protocol or request.protocol or "HTTP"
-    slots = _protocol_slots(definition, request, problems)
-    if definition.is_cloudevent:
-        attributes = _attributes(definition, request, problems)
-        mode = _mode(definition, request)
-        written = write_event(protocol, mode, attributes, request.payload)
-    else:
-        written = write_native(protocol, _native_payload(definition, request))
-    filled = with_slots(written.wire, slots) if slots else written
-    problems += written.problems
-    problems += filled.problems if slots else ()
-    return Built(filled.wire, tuple(problems))
+    filling = Filling(request, list(_preconditions(definition, request)))
+    protocol = protocol_of(definition, request)
+    if protocol not in CLASSES:
+        return Built(None, tuple(filling.problems))
+    slots = filled_slots(definition, protocol, filling)
+    written = _written(definition, protocol, slots, filling)
+    if slots:
+        filled = with_slots(written.wire, slots)
+        written = Written(filled.wire, (*written.problems, *filled.problems))
+    filling.problems += [each for each in written.problems if not _is_open(each, filling)]
+    if not _has_errors(filling.problems):
+        filling.problems += check_built(definition, written.wire, request, options)
+    problems = tuple(_distinct(filling.problems))
+    return Built(None if _has_errors(problems) else written.wire, problems)
+
+
+def _has_errors(problems: Iterable[Problem]) -> bool:
+    return any(each.severity is Severity.ERROR for each in problems)
+
+
+def _distinct(problems: Iterable[Problem]) -> Iterator[Problem]:
+    """Each once: what a slot refuses, the writer refuses again."""
+    seen: set[tuple[str, str | None, str]] = set()
+    for each in problems:
+        key = (each.code, each.slot, "" if each.code == "illegal-character" else each.message)
+        if key not in seen:
+            seen.add(key)
+            yield each
 
 
 def _preconditions(definition: Definition, request: Request) -> Iterator[Problem]:
-    if definition.incomplete:
+    if definition.incomplete and not request.allow_incomplete:
         text = f"its base '{definition.incomplete}' is missing"
         yield Problem("not-buildable", text, xid=definition.xid, actual=definition.incomplete)
-    protocol = definition.protocol or request.protocol or "HTTP"
+    if definition.envelope and not is_cloudevents(definition.envelope):
+        text = f"nothing is known of the envelope '{definition.envelope}'"
+        yield Problem("not-buildable", text, xid=definition.xid, slot="envelope", actual=definition.envelope)
+    protocol = protocol_of(definition, request)
     if protocol not in CLASSES:
         yield Problem("unknown-protocol", f"'{protocol}' is no protocol", expected=sorted(CLASSES), actual=protocol)
-    elif definition.protocol and request.protocol not in (None, definition.protocol):
+    elif request.protocol not in (None, protocol):
         text = f"the definition is for {definition.protocol}"
         yield Problem("wrong-protocol", text, slot="protocol", expected=definition.protocol, actual=request.protocol)
+    yield from _wrong_mode(definition, request)
+    yield from _missing_context(definition, request)
+
+
+def _wrong_mode(definition: Definition, request: Request) -> Iterator[Problem]:
+    slot = "envelopeoptions.mode"
     if definition.mode and request.mode not in (None, definition.mode):
         text = f"the definition is for {definition.mode} mode"
-        yield Problem("wrong-mode", text, slot="envelopeoptions.mode", expected=definition.mode, actual=request.mode)
-    yield from _missing_context(definition, request.context)
+        yield Problem("wrong-mode", text, slot=slot, expected=definition.mode, actual=request.mode)
+    elif request.mode and not definition.is_cloudevent:
+        text = "the definition has no envelope, so there is no mode"
+        yield Problem("wrong-mode", text, slot=slot, expected=None, actual=request.mode)
 
 
-def _missing_context(definition: Definition, context: Mapping[str, str]) -> Iterator[Problem]:
+def _missing_context(definition: Definition, request: Request) -> Iterator[Problem]:
     """One problem for each name without a value, or with an empty one, naming the slots that need it (D22)."""
-    for name in definition.placeholders:
-        value = context.get(name)
-        if not isinstance(value, str) or not value:
-            places = [c.label for c in definition.all_constraints if c.template and name in c.template.names]
-            text = f"the placeholder '{name}' of {', '.join(places)} has no value"
-            yield Problem("missing-context", text, slot=places[0], expected=name, actual=value)
+    for name in missing_names(definition.placeholders, request.context):
+        places = [c.label for c in definition.all_constraints if c.template and name in c.template.names]
+        text = f"the placeholder '{name}' of {', '.join(places)} has no value"
+        yield Problem("missing-context", text, slot=places[0], expected=name, actual=request.context.get(name))
 
 
-def _mode(definition: Definition, request: Request) -> WriteMode | None:
-    mode = definition.mode or request.mode
-    return mode if mode in ("binary", "structured") else None  # type: ignore[return-value]
+def _written(definition: Definition, protocol: str, slots: Slots, filling: Filling) -> Written:
+    request = filling.request
+    payload = _with_content_type(definition, request, filling)
+    if not definition.is_cloudevent:
+        return write_native(protocol, payload)
+    attributes = event_attributes(definition, filling, dict(carried_attributes(protocol, slots)), payload)
+    mode: WriteMode | None = definition.mode or request.mode  # type: ignore[assignment]
+    return write_event(protocol, mode, attributes, payload, content_type=event_format(definition))
 
 
-# -- values ---------------------------------------------------------------------------------------------------------
+def _is_open(problem: Problem, filling: Filling) -> bool:
+    return problem.slot in filling.open
 
 
-def _value(constraint: Constraint, given: Any, request: Request, problems: list[Problem]) -> Any:
-    """The slot's value: what the definition fixes, else what the application gives; None when there is none."""
-    fixed = _fixed_value(constraint, request.context, problems)
-    if fixed is None and given is None and constraint.current_time:
-        return request.now()
-    if fixed is None:
-        return _checked(constraint, given, problems)
-    if given is not None and given != fixed and isinstance(fit(constraint, given), Unfit):
-        problems.append(problem("constant-override", constraint, given, fixed))
-    return fixed
+# -- content type -----------------------------------------------------------------------------------------------------
 
 
-def _fixed_value(constraint: Constraint, context: Mapping[str, str], problems: list[Problem]) -> Any:
-    if constraint.template is None:
-        return constraint.declared
-    if constraint.template.place is QUERY:
-        return _query_value(constraint.template.text, context)
-    text = constraint.template.expand(context)
-    place, split = constraint.template.place, constraint.template.match(text)
-    if split is None or (place.uri and not URI_REFERENCE.match(text)):
-        # a value brought in a character that the slot forbids, or would read as something else
-        problems.append(problem("illegal-character", constraint, text, constraint.declared))
-        return text
-    return _checked(constraint, text, problems)
+def content_type_of(definition: Definition, request: Request) -> str | None:
+    """The content type of the data: as the definition states it, as the application gives it, else inferred (D12)."""
+    stated = _stated_content_type(definition, request)
+    given = request.attributes.get("datacontenttype") or _given_content_type(definition, request)
+    own = request.payload.content_type if request.payload else None
+    for more in (given, own):
+        if isinstance(more, str) and (stated is None or _refines(more, stated)):
+            return more
+    return stated or inferred_content_type(definition.schema_format)
 
 
-def _query_value(text: str, context: Mapping[str, str]) -> Escaped:
-    """A query value, encoded: a slash of the template stays, one of a value is escaped, so that they stay apart."""
-    for name in dict.fromkeys(placeholders(text)):
-        text = text.replace(f"{{{name}}}", f"\0{name}\0")
-    parts = text.split("\0")
-    encoded = [percent_encode(context[part]) if n % 2 else _literal(part) for n, part in enumerate(parts)]
-    return Escaped("".join(encoded))
+def _stated_content_type(definition: Definition, request: Request) -> str | None:
+    kin = family(protocol_of(definition, request))
+    for each in definition.all_constraints:
+        section, name = each.slot.section, each.slot.name
+        is_one = name == "datacontenttype" and section in (ENVELOPE, BARE)
+        if not is_one and envelope_attribute(kin, section, name) != "datacontenttype":
+            continue
+        if each.template and not missing_names(each.template.names, request.context):
+            return each.template.expand(request.context)
+        if each.media_type and not each.media_type.is_cloudevents:
+            return str(each.declared)
+    return None
 
 
-def _literal(text: str) -> str:
-    return percent_encode(text).replace("%2F", "/")
+def _given_content_type(definition: Definition, request: Request) -> Any:
+    """The content type among the properties that the application gives."""
+    names = {"HTTP": "headers.content-type", "KAFKA": "headers.content-type", "MQTT": "content_type"}
+    wanted = names.get(family(protocol_of(definition, request)), "properties.content-type")
+    return next((value for key, value in request.properties.items() if key.lower() == wanted), None)
 
 
-def _checked(constraint: Constraint, value: Any, problems: list[Problem]) -> Any:
-    """`value`, with a problem when it does not fit the slot's type."""
-    if value is not None and isinstance(found := fit(constraint, value), Unfit):
-        problems.append(problem(found.code, constraint, value, found.expected))
-    return value
+def _refines(given: str, stated: str) -> bool:
+    """Is it the stated type, maybe with more parameters?"""
+    one, other = parse_media_type(given), parse_media_type(stated)
+    return given == stated if one is None or other is None else one.satisfies(other)
 
 
-# -- envelope -------------------------------------------------------------------------------------------------------
-
-
-def _attributes(definition: Definition, request: Request, problems: list[Problem]) -> dict[str, Any]:
-    """The CloudEvents attributes; what CloudEvents needs and nobody gives is generated or a problem."""
-    declared = {c.slot.name: c for c in definition.constraints if c.slot.section == ENVELOPE}
-    values = {
-        name: _value(constraint, request.attributes.get(name), request, problems)
-        for name, constraint in declared.items()
-    }
-    attributes = {**request.attributes, **{name: value for name, value in values.items() if value is not None}}
-    attributes.setdefault("specversion", SPECVERSION)
-    _generate(definition, request, attributes)
-    problems += _missing(declared.values(), attributes)
-    if "source" not in attributes:
-        text = "a CloudEvent has a source, and nothing gives one"
-        problems.append(Problem("missing-required", text, slot="envelopemetadata.source"))
-    return {name: value for name, value in attributes.items() if value is not None}
-
-
-def _generate(definition: Definition, request: Request, attributes: dict[str, Any]) -> None:
-    """id, time, and type from the messageid (R19, D4); content type and schema as they are inferred (D12, D13)."""
-    attributes.setdefault("id", request.new_id())
-    attributes.setdefault("time", request.now())
-    attributes.setdefault("type", definition.xid.rpartition("/")[2])
-    inferred = {each.slot.name: each.declared for each in definition.soft}
-    content_type = request.payload.content_type if request.payload else None
-    content_type = content_type or inferred.get("datacontenttype")
-    if content_type and request.payload is not None:
-        attributes.setdefault("datacontenttype", content_type)
-    if "dataschema" in inferred:
-        attributes.setdefault("dataschema", inferred["dataschema"])
-
-
-def _missing(constraints: Iterable[Constraint], values: Mapping[str, Any]) -> Iterator[Problem]:
-    for constraint in constraints:
-        if constraint.required and values.get(constraint.slot.name) is None and constraint.slot.name != "source":
-            yield problem("missing-required", constraint, None)
-
-
-# -- protocol -------------------------------------------------------------------------------------------------------
-
-
-def _native_payload(definition: Definition, request: Request) -> Payload | None:
+def _with_content_type(definition: Definition, request: Request, filling: Filling) -> Payload | None:
+    """The payload under its content type; one of its own that the definition contradicts is a problem (D23)."""
     payload = request.payload
     if payload is None:
         return None
-    declared = definition.attributes.get("datacontenttype")
-    content_type = declared or payload.content_type or inferred_content_type(definition.schema_format)
+    content_type = content_type_of(definition, request)
+    if payload.raw is not None and payload.content_type and content_type:
+        inferred = payload.content_type == inferred_content_type(definition.schema_format)
+        if not inferred and not _refines(payload.content_type, content_type):
+            text = f"the data is {payload.content_type}, the message is to say {content_type}"
+            found = Problem("constant-override", text, slot="datacontenttype", expected=content_type)
+            filling.problems.append(found.at(actual=payload.content_type))
     return Payload(payload.raw, payload.value, content_type)
 
 
-def _protocol_slots(definition: Definition, request: Request, problems: list[Problem]) -> dict[str, Any]:
-    """Protocol slots by name, as the bindings' writers take them; hop-dependent ones too (D28)."""
-    protocol = definition.protocol or request.protocol or "HTTP"
-    slots: dict[str, Any] = {}
-    given = dict(request.properties)
-    for constraint in definition.constraints:
-        section, name = constraint.slot.section, constraint.slot.name
-        if section == ENVELOPE or name in ("datacontenttype", "wire-content-type"):
-            continue
-        value = _slot_value(constraint, given.pop(_key(section, name), None), request, problems)
-        if value is not None and section == BARE:
-            slots["key" if name == "key_base64" else name] = value
-        elif value is not None:
-            slots.setdefault(section, {})[name] = value
-    _add_entries(definition, request, given, slots, problems)
-    _add_given(protocol, given, slots)
-    if protocol == "HTTP" and "status" not in slots:
-        slots.setdefault("method", "POST")  # endpoint/spec.md#http-endpoints: the default
-    return slots
+def event_format(definition: Definition) -> str:
+    """The content type of a structured event, as the definition states it."""
+    for each in definition.all_constraints:
+        if each.media_type and each.media_type.is_cloudevents:
+            return str(each.declared)
+    options = definition.attributes.get("envelopeoptions")
+    declared = options.get("format") if isinstance(options, Mapping) else None
+    return declared if isinstance(declared, str) and declared else MEDIA_TYPE
 
 
-def _slot_value(constraint: Constraint, given: Any, request: Request, problems: list[Problem]) -> Any:
-    value = _value(constraint, given, request, problems)
-    if value is None and constraint.required:
-        problems.append(problem("missing-required", constraint, None))
-    if constraint.type == "binary" and constraint.literal is not None:
-        return constraint.literal.value
-    return value
+# -- envelope ---------------------------------------------------------------------------------------------------------
 
 
-def _add_entries(
-    definition: Definition, request: Request, given: dict[str, Any], slots: dict[str, Any], problems: list[Problem]
-) -> None:
-    for group in definition.entries:
-        for constraint in group.entries:
-            shown = constraint.label.removeprefix(f"protocoloptions.{group.section}.")
-            value = _slot_value(constraint, given.pop(_key(group.section, shown), None), request, problems)
-            if value is not None:
-                slots.setdefault(group.section, []).append((shown, value if isinstance(value, str) else str(value)))
+def event_attributes(
+    definition: Definition, filling: Filling, carried: Mapping[str, Any], payload: Payload | None
+) -> dict[str, Any]:
+    """The CloudEvents attributes; what CloudEvents needs and nobody gives is generated or a problem.
+
+    `carried` are those that protocol slots say.
+    """
+    given = filling.request.attributes
+    declared = {c.slot.name: c for c in definition.constraints if c.slot.section == ENVELOPE}
+    values = {name: filling.value(each, given.get(name)) for name, each in declared.items()}
+    undeclared = {name: value for name, value in given.items() if name not in declared}
+    attributes = {n: v for n, v in {**undeclared, **values, **carried}.items() if v is not None}
+    _generate(definition, filling, attributes, payload)
+    filling.add_missing((c for name, c in declared.items() if name != "source"), attributes)
+    if "source" not in attributes and "envelopemetadata.source" not in filling.open:
+        text = "a CloudEvent has a source, and nothing gives one"
+        filling.problems.append(Problem("missing-required", text, slot="envelopemetadata.source"))
+    return attributes
 
 
-def _add_given(protocol: str, given: Mapping[str, Any], slots: dict[str, Any]) -> None:
-    """Properties that the definition does not declare: allowed (D2), written as given."""
-    for key, value in given.items():
-        section, _, name = key.partition(".")
-        if name and section in ENTRY_SECTIONS.get(family(protocol), ()):
-            slots.setdefault(section, []).append((name, value))
-        elif name and section in AMQP_SECTIONS:
-            slots.setdefault(section, {})[name] = value
-        else:
-            slots[key] = value
-
-
-def _key(section: str, name: str) -> str:
-    return f"{section}.{name}" if section else name
+def _generate(definition: Definition, filling: Filling, attributes: dict[str, Any], payload: Payload | None) -> None:
+    """id, time, and type from the messageid (R19, D4); content type and schema as they are inferred (D12, D13)."""
+    attributes.setdefault("specversion", SPECVERSION)
+    attributes.setdefault("id", filling.request.new_id())
+    attributes.setdefault("time", filling.request.now())
+    if "type" not in attributes and "envelopemetadata.type" not in filling.open:
+        attributes["type"] = definition.xid.rpartition("/")[2]
+        text = f"nothing gives a type: the messageid '{attributes['type']}' is taken"
+        slot = "envelopemetadata.type"
+        filling.problems.append(Problem("inferred-type", text, slot=slot, actual=attributes["type"]))
+    if payload is not None and payload.content_type:
+        attributes["datacontenttype"] = payload.content_type
+    for each in definition.soft:
+        if each.slot.name == "dataschema":
+            attributes.setdefault("dataschema", each.declared)

@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from wirebook.bindings.write import FORBIDDEN
+from wirebook.bindings.write import FORBIDDEN, URI_REFERENCE
 
 INT32: Final = (-(2**31), 2**31 - 1)
 UINT32: Final = (0, 2**32 - 1)
@@ -45,8 +45,6 @@ DURATION = re.compile(
     r"P(?:[0-9]+W|(?=[0-9T])(?:[0-9]+Y)?(?:[0-9]+M)?(?:[0-9]+D)?"
     r"(?:T(?=[0-9])(?:[0-9]+H)?(?:[0-9]+M)?(?:[0-9]+(?:[.,][0-9]+)?S)?)?)\Z"
 )
-# RFC 3986: the characters of a URI reference, with whole escapes.
-URI_REFERENCE = re.compile(r"(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*\Z")
 SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:.")
 MAX_INTEGER_DIGITS: Final = 40
 

@@ -208,6 +208,12 @@ _TABLE: tuple[tuple[str, Severity, str], ...] = (
     ("constant-override", ERROR, "the definition fixes this value"),
     ("illegal-character", ERROR, "the value has a character that its place in the message forbids"),
     ("not-buildable", ERROR, "the definition cannot be used as a template"),
+    ("inferred-type", INFO, "the CloudEvents type is taken from the messageid"),
+    ("unknown-slot", ERROR, "the protocol has no such property"),
+    ("context-changed", ERROR, "a receiver would read another value for a placeholder"),
+    ("not-encodable", ERROR, "nothing here writes values in this payload format; give bytes"),
+    ("not-expressible", ERROR, "a program or library has no way to say this part of the message"),
+    ("missing-extra", ERROR, "an optional package is not installed"),
     # -- running the pipeline: sources and targets -----------------------------------------------------------------
     ("source-changed", ERROR, "a file that landed is no longer the same"),
     ("unfinished-line", INFO, "the last line of a file is not finished"),

@@ -1,0 +1,152 @@
+"""The values of a message's slots: what the definition fixes, filled in, else what the application gives.
+
+Spec: docs/semantics.md R11, D5, D21-D23, D31
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from wirebook.bindings import Timestamp, Uuid
+from wirebook.bindings.http import Escaped
+from wirebook.bindings.write import URI_REFERENCE
+from wirebook.message.definition import Constraint
+from wirebook.message.matcher import Unfit, fit, problem
+from wirebook.message.request import Request
+from wirebook.message.slots import AMQP_SECTIONS, ENVELOPE
+from wirebook.message.uritemplate import QUERY, percent_encode, placeholders
+from wirebook.message.values import NotOfType, canonical
+from wirebook.problems import Problem
+
+
+@dataclass(slots=True)
+class Filling:
+    """One message in the making. Shape: `open` are the labels of slots that a missing placeholder leaves empty."""
+
+    request: Request
+    problems: list[Problem] = field(default_factory=list)
+    open: set[str] = field(default_factory=set)
+
+    def value(self, constraint: Constraint, given: Any) -> Any:
+        """The slot's value in the kind that its type has; None when there is none."""
+        fixed = self._fixed(constraint)
+        if constraint.label in self.open:
+            return None
+        if fixed is None and given is None and constraint.current_time:
+            return self.request.now()
+        if fixed is None:
+            return self._checked(constraint, given)
+        if given is not None and not _says(constraint, fixed, given):
+            self.problems.append(problem("constant-override", constraint, given, fixed))
+        return natural(constraint, fixed)
+
+    def add_missing(self, constraints: Iterable[Constraint], values: Mapping[str, Any]) -> None:
+        """A problem for each required slot without a value; `values` by slot name."""
+        for constraint in constraints:
+            absent = values.get(constraint.slot.name) is None
+            if constraint.required and absent and constraint.label not in self.open:
+                self.problems.append(problem("missing-required", constraint, None))
+
+    def _fixed(self, constraint: Constraint) -> Any:
+        template, context = constraint.template, self.request.context
+        if template is None:
+            return constraint.declared
+        if not all(_is_given(context, name) for name in template.names):
+            self.open.add(constraint.label)
+            return None
+        if template.place is QUERY:
+            return _query_value(template.text, context)
+        return self._expanded(constraint, template.expand(context, encoding=self.request.encoding))
+
+    def _expanded(self, constraint: Constraint, text: str) -> str:
+        template = constraint.template
+        assert template is not None
+        if template.match(text) is None or (template.place.uri and not URI_REFERENCE.match(text)):
+            # a value brought in a character that the slot forbids, or would read as something else
+            self.problems.append(problem("illegal-character", constraint, text, constraint.declared))
+            return text
+        self._check(constraint, text)
+        return text
+
+    def _checked(self, constraint: Constraint, value: Any) -> Any:
+        """`value` as its type has it, with a problem when it does not fit the slot's type."""
+        return natural(constraint, value) if value is not None and self._check(constraint, value) else value
+
+    def _check(self, constraint: Constraint, value: Any) -> bool:
+        found = fit(constraint, value)
+        if isinstance(found, Unfit):
+            self.problems.append(problem(found.code, constraint, value, found.expected))
+        return not isinstance(found, Unfit)
+
+
+def _is_given(context: Mapping[str, str], name: str) -> bool:
+    """Has the placeholder a text? An empty one is none (D22)."""
+    value = context.get(name)
+    return isinstance(value, str) and bool(value)
+
+
+def missing_names(names: Iterable[str], context: Mapping[str, str]) -> list[str]:
+    return [name for name in names if not _is_given(context, name)]
+
+
+def _says(constraint: Constraint, fixed: Any, given: Any) -> bool:
+    """Does the application give what the definition fixes (D23)?"""
+    if constraint.template is None:
+        return not isinstance(fit(constraint, given), Unfit)
+    try:
+        return canonical(constraint.type, given) == canonical(constraint.type, str(fixed))
+    except NotOfType:
+        return False
+
+
+def _query_value(text: str, context: Mapping[str, str]) -> Escaped:
+    """A query value, encoded: a slash of the template stays, one of a value is escaped, so that they stay apart."""
+    for name in dict.fromkeys(placeholders(text)):
+        text = text.replace(f"{{{name}}}", f"\0{name}\0")
+    parts = text.split("\0")
+    encoded = [percent_encode(context[part]) if n % 2 else _literal(part) for n, part in enumerate(parts)]
+    return Escaped("".join(encoded))
+
+
+def _literal(text: str) -> str:
+    return percent_encode(text).replace("%2F", "/")
+
+
+# -- kinds ------------------------------------------------------------------------------------------------------------
+
+
+def natural(constraint: Constraint, value: Any) -> Any:
+    """A value that fits, in the kind its type has: ``"5"`` as 5, base64 as bytes; in AMQP's sections also times."""
+    make = KINDS.get(constraint.type)
+    if constraint.slot.section in AMQP_SECTIONS:
+        make = AMQP_KINDS.get(constraint.type, make)
+    elif constraint.slot.section == ENVELOPE and isinstance(value, bytes):
+        return value
+    return value if make is None or not isinstance(value, str) else make(value)
+
+
+def _number(text: str) -> Any:
+    return float(text) if any(each in text for each in ".eE") else int(text)
+
+
+def _bytes(text: str) -> bytes:
+    return base64.b64decode(text)
+
+
+KINDS: Final[dict[str, Callable[[str], Any]]] = {
+    "integer": int,
+    "uint32": int,
+    "ulong": int,
+    "number": _number,
+    "boolean": lambda text: text == "true",
+    "binary": _bytes,
+}
+AMQP_KINDS: Final[dict[str, Callable[[str], Any]]] = {
+    "timestamp": Timestamp,
+    "uuid": Uuid,
+    "ulong": lambda text: {"ulong": int(text)},
+    "symbol": lambda text: {"symbol": text},
+}
