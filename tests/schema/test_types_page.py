@@ -23,13 +23,16 @@ SECTIONS = {
     "Protobuf": "Protobuf/3",
 }
 WELL_KNOWN = ("timestamp", "duration", "wrappers", "struct", "any", "field_mask", "empty")
-PROTO = "".join(f'import "google/protobuf/{name}.proto"; ' for name in WELL_KNOWN) + """
+PROTO = (
+    "".join(f'import "google/protobuf/{name}.proto"; ' for name in WELL_KNOWN)
+    + """
     message Root { %s }
     enum E { ZERO = 0; }
     message In { int32 x = 1; }
     message Nothing {}
     message Nested { int32 x = 1; Nested inside = 2; }
 """
+)
 
 
 def rows() -> Iterator[Any]:
