@@ -114,7 +114,8 @@ def fill_5(wire: Mqtt5Publish, contents: Contents) -> Mqtt5Publish:
     pairs: list[Pair] = list(contents.texts.items())
     names = {name for name, _ in pairs}
     pairs += [pair for pair in wire.user_properties or () if pair[0] not in names]
-    return msgspec.structs.replace(wire, properties=properties, user_properties=pairs or None, payload=payload)
+    given = None if properties == _NOTHING else properties
+    return msgspec.structs.replace(wire, properties=given, user_properties=pairs or None, payload=payload)
 
 
 def with_slots(

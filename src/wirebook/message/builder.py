@@ -23,7 +23,7 @@ from wirebook.message.mediatype import inferred_content_type, parse_media_type
 from wirebook.message.options import Slots, carried_attributes, filled_slots
 from wirebook.message.proof import check_built
 from wirebook.message.request import Built, Request
-from wirebook.message.slots import BARE, ENVELOPE, envelope_attribute, family
+from wirebook.message.slots import ATTRIBUTES, BARE, ENVELOPE, envelope_attribute, family
 from wirebook.problems import Problem, Severity
 from wirebook.schema import Payload
 
@@ -212,7 +212,8 @@ def event_attributes(
     if "source" not in attributes and "envelopemetadata.source" not in filling.open:
         text = "a CloudEvent has a source, and nothing gives one"
         filling.problems.append(Problem("missing-required", text, slot="envelopemetadata.source"))
-    return attributes
+    known = [name for name in ATTRIBUTES if name in attributes]
+    return {name: attributes[name] for name in dict.fromkeys((*known, *attributes))}
 
 
 def _generate(definition: Definition, filling: Filling, attributes: dict[str, Any], payload: Payload | None) -> None:
