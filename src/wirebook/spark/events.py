@@ -34,6 +34,8 @@ from wirebook.spark.records import Records
 TEXT: Final = str | None | msgspec.UnsetType
 EXTENSION: Final = str | bool | int | None | msgspec.UnsetType
 DATA: Final = ("data", "data_base64")
+# Where attributes have no prefix: what is beside an event is one only if the event has it too.
+UNPREFIXED: Final = ("MQTT/5.0",)
 
 
 def frames_of(records: Records, extensions: frozenset[str]) -> Iterator[Frame]:
@@ -78,7 +80,7 @@ def structured_frame(frame: Frame, extensions: frozenset[str]) -> Frame:
     attributes = {name: _attribute(columns[name]) for name in names}
     for column in attributes.values():
         doubtful |= column.doubtful
-    doubtful |= ~_sound(attributes) | _not_json(attributes["datacontenttype"])
+    doubtful |= ~_sound(attributes) | _not_json(attributes["datacontenttype"]) | _overridden(frame, attributes)
     declared = attributes["datacontenttype"].text
     return replace(
         frame,
@@ -127,6 +129,17 @@ def _sound(attributes: dict[str, Column]) -> Any:
     for name in ("id", "source", "type"):
         sound &= mask_of(pc.not_equal(attributes[name].text, ""))
     return sound
+
+
+def _overridden(frame: Frame, attributes: dict[str, Column]) -> Any:
+    """Where something beside the event is not as in it: the event wins, and the reference says so."""
+    found = np.zeros(len(frame), bool)
+    for name, outside in frame.attributes.items():
+        inside = attributes.get(name) or absent(len(frame))
+        if name != "datacontenttype":
+            differs = outside.present & ~mask_of(pc.equal(outside.text, inside.text))
+            found |= differs & inside.present if frame.protocol in UNPREFIXED else differs
+    return found
 
 
 def _not_json(content_type: Column) -> Any:
