@@ -21,6 +21,7 @@ from wirebook.bindings.write import WriteMode
 from wirebook.catalog.building import built_from, sendable
 from wirebook.catalog.load import load_registry
 from wirebook.catalog.registry import Registry
+from wirebook.catalog.transforming import transformed
 from wirebook.endpoint.scope import scope_of
 from wirebook.message.builder import Built, Request
 from wirebook.message.definition import Definition, compile_definition
@@ -154,6 +155,35 @@ class Catalog:
         Raises: WirebookError (``not-buildable``) when the catalogue has no such definition.
         """
         return built_from(self, definition, request, data)
+
+    # -- transform ---------------------------------------------------------------------------------------------------
+
+    def transform(
+        self,
+        message: Message | Outcome,
+        to: str,
+        *,
+        endpoint: str | None = None,
+        context: Mapping[str, str] | None = None,
+        attributes: Mapping[str, Any] | None = None,
+        properties: Mapping[str, Any] | None = None,
+        protocol: str | None = None,
+        mode: WriteMode | None = None,
+    ) -> AnyMessage:
+        """The message of the definition `to` that says what `message` says, which some definition has to match.
+
+        Placeholders of one name are one thing: the bindings of the message are the context of the new one. `context`,
+        `attributes` and `properties` add what the message does not say.
+
+        Raises: WirebookError (``not-transformable`` with what is wrong with the message; all of `build`).
+        """
+        outcome = message if isinstance(message, Outcome) else self.match(message, endpoint)
+        request = Request(context or {}, None, attributes or {}, properties or {}, protocol, mode)
+        return sendable(self.try_transform(outcome, to, request))
+
+    def try_transform(self, outcome: Outcome, to: str, request: Request) -> Built:
+        """As `transform`, of what was matched already: the message, or None, and all problems, not only errors."""
+        return transformed(self, outcome, to, request)
 
     # -- payloads ---------------------------------------------------------------------------------------------------
 

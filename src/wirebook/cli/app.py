@@ -36,6 +36,9 @@ COMMANDS: dict[str, Command] = {
     "demo": Command("wirebook.cli.demo", "demo", "Land 200,000 synthesised messages of a shipped catalogue."),
     "match": Command("wirebook.cli.match", "match", "Say which definition each captured message is, and why not."),
     "build": Command("wirebook.cli.build", "build", "Build a message by its definition, or a command that sends it."),
+    "transform": Command(
+        "wirebook.cli.transform", "transform", "Turn captured messages into those of another definition."
+    ),
     "land": Command("wirebook.cli.land", "land", "Land captured messages: a typed table per definition, dead letters."),
     "show": Command("wirebook.cli.land", "show", "Show the tables of a target folder and their first rows."),
     "lint": Command("wirebook.cli.documents", "lint", "Check catalogue documents and say what is wrong with them."),

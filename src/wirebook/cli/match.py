@@ -40,7 +40,7 @@ def match(
     loaded = Catalog.load(*catalog)
     print_problems(loaded.registry.unread)
     counts: Counter[str] = Counter()
-    with _source(capture) as path:
+    with source_path(capture) as path:
         rows: list[tuple[Any, ...]] = []
         for origin, outcome in outcomes_in(path, loaded, endpoint):
             if outcome is None:
@@ -77,7 +77,7 @@ def _said(outcome: Outcome) -> str:
 
 
 @contextmanager
-def _source(capture: str) -> Iterator[Path]:
+def source_path(capture: str) -> Iterator[Path]:
     """The source as a path; standard input by way of a temporary file."""
     if capture != STANDARD_INPUT:
         yield Path(capture)

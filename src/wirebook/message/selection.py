@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, islice
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wirebook.bindings import Received, as_structured
 from wirebook.message.definition import Constraint, Definition
@@ -20,6 +20,9 @@ from wirebook.message.matcher import DEFAULT_OPTIONS, Finding, Match, MatchOptio
 from wirebook.message.view import View
 from wirebook.problems import Problem
 from wirebook.schema import Reading
+
+if TYPE_CHECKING:
+    from cloudevents.core.v1.event import CloudEvent
 
 MAX_NEAR = 3
 MAX_TRIED = 5
@@ -45,7 +48,7 @@ class Outcome:
 
     Shape: `outcome` is a word of the table in docs/outcomes.md (``matched``, ``unexpected`` ...); `definition` the XID,
     None unless exactly one was chosen; `bindings` placeholder to text; `reading` the decoded payload where there is a
-    schema; `near` at most three, best first.
+    schema; `near` at most three, best first; `template` the definition that makes a CloudEvent of one that is none.
     """
 
     outcome: str
@@ -57,6 +60,7 @@ class Outcome:
     reading: Reading | None = None
     ambiguous_bindings: bool = False
     synthesized: bool = False
+    template: Definition | None = field(default=None, repr=False, compare=False)
 
     @property
     def matched(self) -> bool:
@@ -71,6 +75,17 @@ class Outcome:
         if payload is None:
             return None
         return payload.value if payload.raw is None else payload.raw
+
+    def to_cloudevent(self) -> CloudEvent:
+        """The message as an event of the CloudEvents SDK (extra ``cloudevents``).
+
+        Of a message without envelope that a definition with one matched (`accept_native`, `synthesized`): the event
+        that the definition makes of it. Raises: WirebookError (``no-cloudevent``, ``missing-extra`` ...).
+        """
+        from wirebook.convert.cloudevents import event_of  # noqa: PLC0415 (only here)
+        from wirebook.message.cloudevent import event_in  # noqa: PLC0415 (it knows the builder)
+
+        return event_of(*event_in(self))
 
     def to_dict(self) -> dict[str, Any]:
         """The members that `match --json` prints for a message."""
@@ -185,6 +200,7 @@ class Selector:
             reading=reading,
             ambiguous_bindings=match.ambiguous_bindings,
             synthesized=match.synthesized,
+            template=match.definition if match.synthesized else None,
         )
 
     def _settle_several(self, best: list[tuple[Match, Received]]) -> Outcome:
