@@ -1,0 +1,23 @@
+"""Header lines between bytes, as HTTP libraries keep them, and wire records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from wirebook.bindings import Base64, HttpMessage, bytes_of, from_bytes
+from wirebook.bindings.wire import Bytes
+
+
+def pairs_of(raw: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, Bytes]] | None:
+    """Lines as a record has them; names are ASCII."""
+    found = [(name.decode("latin-1"), from_bytes(value) or "") for name, value in raw]
+    return found or None
+
+
+def raw_of(wire: HttpMessage) -> list[tuple[bytes, bytes]]:
+    """Lines as bytes."""
+    return [(name.encode("latin-1"), _octets(value)) for name, value in wire.headers or ()]
+
+
+def _octets(value: Bytes) -> bytes:
+    return value.base64 if isinstance(value, Base64) else bytes_of(value) or b""

@@ -1,0 +1,82 @@
+"""The CloudEvents SDK: its own events, and what its own JSON format and HTTP binding make of them."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from cloudevents.core.formats.json import JSONFormat
+from cloudevents.core.v1.event import CloudEvent
+
+from wirebook.bindings import Timestamp, read_events, read_message, write_event
+from wirebook.convert.cloudevents import attributes_of, data_of, event_of, moment, payload_of
+from wirebook.problems import WirebookError
+from wirebook.schema import Payload
+
+FOUR = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
+
+
+@pytest.mark.parametrize(
+    ("payload", "data"),
+    [
+        (None, None),
+        (Payload(b'{"a": 1}', content_type="application/json"), {"a": 1}),
+        (Payload(b"{", content_type="application/json"), b"{"),
+        (Payload(None, [1], None), [1]),
+        (Payload(b"<a/>", content_type="application/xml"), "<a/>"),
+        (Payload(b"\xff", content_type="text/plain"), b"\xff"),
+        (Payload(b"abc", content_type="image/png"), b"abc"),
+    ],
+)
+def test_data(payload: Payload | None, data: Any) -> None:
+    assert data_of(payload) == data
+
+
+def test_an_event_of_the_sdk_says_the_same_in_its_own_format() -> None:
+    attributes = FOUR | {"time": Timestamp("2026-01-05T08:00:00.5Z"), "n": 5, "datacontenttype": "application/json"}
+    event = event_of(attributes, Payload(b'{"a":1}', content_type="application/json"))
+    assert type(event) is CloudEvent
+    (read,) = read_events(JSONFormat().write(event))
+    assert read.attributes == {**attributes, "time": "2026-01-05T08:00:00.500000Z"}
+    assert read.payload is not None
+    assert read.payload.value == {"a": 1}
+
+
+def test_an_event_of_the_sdk_is_sent() -> None:
+    event = CloudEvent(
+        {
+            "id": "1",
+            "source": "/s",
+            "type": "t",
+            "time": datetime(2026, 1, 5, tzinfo=UTC),
+            "datacontenttype": "text/csv",
+        },
+        "a,b",
+    )
+    wire, problems = write_event("KAFKA", None, attributes_of(event), payload_of(event))
+    assert problems == ()
+    (read,) = read_message(wire)
+    assert read.attributes == FOUR | {"time": "2026-01-05T00:00:00Z", "datacontenttype": "text/csv"}
+    assert read.payload is not None
+    assert read.payload.raw == b"a,b"
+
+
+@pytest.mark.parametrize("data", [{"a": 1}, [1, 2], b"\xff", None])
+def test_payloads_go_around(data: Any) -> None:
+    event = CloudEvent(FOUR | {"id": "2"}, data)
+    payload = payload_of(event)
+    wire, _ = write_event("HTTP", "structured", attributes_of(event), payload)
+    (read,) = read_message(wire)
+    found = data_of(read.payload)
+    assert found == data
+    assert json.loads(wire.body)["id"] == "2"  # type: ignore[union-attr, arg-type]
+
+
+def test_times() -> None:
+    assert moment("2026-12-31T23:59:60Z") == datetime(2027, 1, 1, tzinfo=UTC)
+    assert moment("2026-01-01t00:00:00.1234567z") == datetime(2026, 1, 1, 0, 0, 0, 123456, tzinfo=UTC)
+    with pytest.raises(WirebookError) as error:
+        event_of(FOUR | {"time": "0000-01-01T00:00:00Z"}, None)
+    assert [each.code for each in error.value.problems] == ["not-expressible"]

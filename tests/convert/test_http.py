@@ -1,0 +1,120 @@
+"""httpx and ASGI: an application between the two converters, reached by httpx's own transport."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import httpx
+import pytest
+
+from wirebook.bindings import Base64, HttpMessage, KafkaRecord
+from wirebook.convert import asgi
+from wirebook.convert import httpx as by_httpx
+from wirebook.problems import WirebookError
+
+HEADERS = [("x-a", "1"), ("x-a", "2"), ("ce-subject", "Euro%20%E2%82%AC"), ("x-bytes", Base64(b"\xff")), ("x-ü", "é")]
+REQUEST = HttpMessage(
+    method="PUT",
+    target="/a%2Fb/%C3%BC?x=1%202&x=%7B",
+    headers=[("content-type", "application/json"), *HEADERS[:4]],  # type: ignore[list-item]
+    body=Base64(b"\xff\x00"),
+)
+RESPONSE = HttpMessage(status=202, headers=[("content-type", "a/b"), *HEADERS[:4]], body="done")  # type: ignore[list-item]
+SERVER = "http://example.com:8080"
+
+
+def without(message: HttpMessage, *names: str) -> HttpMessage:
+    """The message without what the library itself says of the connection."""
+    import msgspec
+
+    kept = [pair for pair in message.headers or () if pair[0].lower() not in names]
+    return msgspec.structs.replace(message, headers=kept)
+
+
+OWN = ("host", "content-length", "accept", "accept-encoding", "connection", "user-agent")
+
+
+def test_requests_go_around() -> None:
+    request = by_httpx.request_of(REQUEST, SERVER)
+    assert request.url.host == "example.com"
+    assert without(by_httpx.record_of(request), *OWN) == REQUEST
+
+
+def test_responses_go_around() -> None:
+    assert without(by_httpx.record_of(by_httpx.response_of(RESPONSE)), *OWN) == RESPONSE
+
+
+async def talk() -> tuple[HttpMessage, HttpMessage]:
+    """What the application got, and what the client got."""
+    got = []
+
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        got.append(await asgi.record_of(scope, receive))
+        for event in asgi.events_of(RESPONSE):
+            await send(event)
+
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app=application), base_url=SERVER) as client:
+        response = await client.send(by_httpx.request_of(REQUEST, SERVER))
+    return got[0], by_httpx.record_of(response)
+
+
+def test_an_application_between_both() -> None:
+    request, response = asyncio.run(talk())
+    assert without(request, *OWN) == REQUEST
+    assert without(response, *OWN) == RESPONSE
+
+
+async def chunks(*events: dict[str, Any]) -> HttpMessage:
+    waiting = list(events)
+
+    async def receive() -> dict[str, Any]:
+        return waiting.pop(0)
+
+    return await asgi.record_of({"method": "POST", "path": "/ü", "headers": []}, receive, max_body=4)
+
+
+def test_bodies_in_pieces() -> None:
+    parts = [{"type": "http.request", "body": b"ab", "more_body": True}, {"type": "http.request", "body": b"c"}]
+    assert asyncio.run(chunks(*parts)) == HttpMessage(method="POST", target="/%C3%BC", body="abc")
+
+
+@pytest.mark.parametrize(
+    ("events", "code"),
+    [
+        ([{"type": "http.request", "body": b"abc", "more_body": True}] * 2, "too-large"),
+        ([{"type": "http.disconnect"}], "malformed-record"),
+    ],
+)
+def test_bodies_that_do_not_come(events: list[Any], code: str) -> None:
+    with pytest.raises(WirebookError) as error:
+        asyncio.run(chunks(*events))
+    assert [each.code for each in error.value.problems] == [code]
+
+
+def test_a_request_as_a_scope() -> None:
+    scope, body = asgi.scope_of(REQUEST)
+    assert asgi.request_of(scope, body) == REQUEST
+    assert scope["path"] == "/a/b/ü"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: by_httpx.request_of(RESPONSE, SERVER),
+        lambda: by_httpx.response_of(REQUEST),
+        lambda: asgi.events_of(REQUEST),
+        lambda: asgi.scope_of(RESPONSE),
+        lambda: asgi.scope_of(KafkaRecord()),
+        lambda: by_httpx.request_of(KafkaRecord(), SERVER),
+    ],
+)
+def test_what_cannot_be_said(call: Any) -> None:
+    with pytest.raises(WirebookError) as error:
+        call()
+    assert [each.code for each in error.value.problems] == ["not-expressible"]
+
+
+def test_absolute_targets() -> None:
+    wire = HttpMessage(method="GET", target="http://other/x?y")
+    assert str(by_httpx.request_of(wire, SERVER).url) == "http://other/x?y"

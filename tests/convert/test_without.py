@@ -1,0 +1,40 @@
+"""Without a library: its module can be imported, and a call says what to install."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+import pytest
+
+from wirebook.bindings import Mqtt5Publish
+from wirebook.problems import WirebookError
+
+MODULES = ("confluent", "paho", "aiomqtt", "nats", "proton", "cloudevents", "asgi")
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_converter_is_imported_without_its_library(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for library in ("confluent_kafka", "paho", "aiomqtt", "nats", "proton", "cloudevents"):
+        monkeypatch.setitem(sys.modules, library, None)
+    module = f"wirebook.convert.{name}"
+    monkeypatch.delitem(sys.modules, module, raising=False)
+    importlib.import_module(module)
+
+
+@pytest.mark.parametrize(
+    ("library", "extra", "call"),
+    [
+        ("paho.mqtt.packettypes", "mqtt", ("paho", "arguments_of", Mqtt5Publish(topic="t"))),
+        ("cloudevents.core.v1.event", "cloudevents", ("cloudevents", "event_of", {}, None)),
+    ],
+)
+def test_a_call_says_what_to_install(library: str, extra: str, call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    module, function, *arguments = call
+    with pytest.raises(WirebookError) as error:
+        getattr(importlib.import_module(f"wirebook.convert.{module}"), function)(*arguments)
+    assert [(each.code, each.hint) for each in error.value.problems] == [
+        ("missing-extra", f"pip install 'wirebook[{extra}]'")
+    ]
