@@ -22,7 +22,7 @@ def vectors(name: str) -> list[dict[str, Any]]:
     return list(json.loads((VECTORS / f"{name}.json").read_text()))
 
 
-READING = [vector for name in ("json-schema", "json-structure", "avro", "protobuf") for vector in vectors(name)]
+READING = [vector for name in ("json-schema", "json-structure", "avro", "protobuf", "xsd") for vector in vectors(name)]
 
 
 def payload_of(vector: dict[str, Any]) -> Payload:

@@ -21,6 +21,7 @@ SECTIONS = {
     "JSON Structure": "JsonStructure/draft-02",
     "Avro": "Avro/1.11",
     "Protobuf": "Protobuf/3",
+    "XML Schema": "XSD/1.0",
 }
 WELL_KNOWN = ("timestamp", "duration", "wrappers", "struct", "any", "field_mask", "empty")
 PROTO = (
@@ -33,6 +34,16 @@ PROTO = (
     message Nested { int32 x = 1; Nested inside = 2; }
 """
 )
+XSD = """
+    <xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema">
+      <xs:element name="Root"><xs:complexType><xs:sequence>%s</xs:sequence></xs:complexType></xs:element>
+      <xs:complexType name="In"><xs:sequence><xs:element name="x" type="xs:int"/></xs:sequence>
+        <xs:attribute name="k" type="xs:string"/></xs:complexType>
+      <xs:complexType name="Nested"><xs:sequence><xs:element name="x" type="xs:int"/>
+        <xs:element name="inside" type="Nested" minOccurs="0"/></xs:sequence></xs:complexType>
+      <xs:complexType name="Mixed" mixed="true"><xs:sequence/></xs:complexType>
+    </xs:schema>
+"""
 
 
 def rows() -> Iterator[Any]:
@@ -45,7 +56,9 @@ def rows() -> Iterator[Any]:
 
 def compiled(format: str, schema: str) -> CompiledSchema:
     """A schema of one member `m` that is as the row says."""
-    found = compile_schema(format, document_of(format, schema), "Root" if format.startswith("Protobuf") else None)
+    found = compile_schema(
+        format, document_of(format, schema), "Root" if format.startswith(("Protobuf", "XSD")) else None
+    )
     assert not isinstance(found, Unsupported), found.problems
     return found
 
@@ -55,6 +68,8 @@ def document_of(format: str, schema: str) -> Any:
         return {"type": "record", "name": "Root", "fields": [{"name": "m", "type": json.loads(schema)}]}
     if format.startswith("Protobuf"):
         return PROTO % schema
+    if format.startswith("XSD"):
+        return XSD % schema
     return {"type": "object", "name": "Root", "properties": {"m": json.loads(schema)}}
 
 
@@ -77,7 +92,7 @@ def spark_name(type_: pa.DataType) -> str:
 
 
 def test_all_types_are_on_the_page() -> None:
-    assert len(list(rows())) > 115
+    assert len(list(rows())) > 145
 
 
 EXAMPLES = [

@@ -8,12 +8,13 @@ from typing import Any
 from wirebook.core.jsonvalue import MAX_DEPTH, JsonError, parse_json
 from wirebook.problems import Problem
 from wirebook.schema.avro import compile_avro
-from wirebook.schema.formats import AVRO, JSON_SCHEMA, JSON_STRUCTURE, PROTOBUF, TEXTS, SchemaFormat, parse_format
+from wirebook.schema.formats import AVRO, JSON_SCHEMA, JSON_STRUCTURE, PROTOBUF, TEXTS, XSD, SchemaFormat, parse_format
 from wirebook.schema.jsonschema import compile_json_schema
 from wirebook.schema.jsonstructure import compile_json_structure
 from wirebook.schema.protobuf import compile_protobuf
 from wirebook.schema.reading import CompiledSchema, Options, Unsupported
 from wirebook.schema.source import Include, Resolve, Source
+from wirebook.schema.xsd import compile_xsd
 
 Compiler = Callable[[Source], CompiledSchema | Unsupported]
 
@@ -22,6 +23,7 @@ COMPILERS: dict[str, Compiler] = {
     JSON_STRUCTURE: compile_json_structure,
     AVRO: compile_avro,
     PROTOBUF: compile_protobuf,
+    XSD: compile_xsd,
 }
 DEFAULT = Options()
 ANONYMOUS = "https://catalogue.invalid/inline"

@@ -1,0 +1,76 @@
+"""XML texts, read as if whoever wrote them meant harm: no DTD, no entities, nothing fetched, limits on size and depth.
+
+libxml2's own limits hold, too: 10 MB for one text, 256 levels, what entities may come to.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import chain
+from typing import Any
+
+from lxml import etree
+
+Element = Any
+_DECLARATION = re.compile(r"\s*<\?xml[^>]{0,200}\?>")
+_OPTIONS: dict[str, Any] = {
+    "resolve_entities": False,
+    "no_network": True,
+    "load_dtd": False,
+    "dtd_validation": False,
+    "attribute_defaults": False,
+    "huge_tree": False,
+    "remove_comments": True,
+    "remove_pis": True,
+}
+
+
+class XmlError(ValueError):
+    """Why a text is not read: `code`, `message`, the `line` (from 1) and `column` where it is known."""
+
+    def __init__(self, message: str, code: str = "payload-syntax", line: int = 0, column: int = 0) -> None:
+        super().__init__(message)
+        self.message, self.code, self.line, self.column = message, code, line, column
+
+
+def parse_xml(text: bytes | str) -> Element:
+    """The root element. Raises: XmlError (payload-syntax, payload-too-large, payload-too-deep)"""
+    data = _without_declaration(text) if isinstance(text, str) else text
+    try:
+        root = etree.fromstring(data, etree.XMLParser(**_OPTIONS))
+    except (etree.XMLSyntaxError, ValueError) as error:
+        raise _refused(error) from None
+    if root.getroottree().docinfo.internalDTD is not None:
+        raise XmlError("a document type declaration is not allowed")
+    return root
+
+
+def _without_declaration(text: str) -> bytes:
+    """A text that is no bytes any more has no encoding either."""
+    return _DECLARATION.sub("", text.removeprefix("\ufeff"), count=1).encode("utf-8", "surrogatepass")
+
+
+def _refused(error: Exception) -> XmlError:
+    message = re.sub(r"( line \d+)?, line \d+, column \d+( \(.*\))?\Z", "", str(error).partition("\n")[0])
+    line, column = getattr(error, "position", (0, 0))
+    code = "payload-syntax"
+    if "depth" in message.lower():
+        code = "payload-too-deep"
+    elif any(word in message.lower() for word in ("huge", "too long", "too large", "resource limit", "amplification")):
+        code = "payload-too-large"
+    return XmlError(message[:200] or "no XML", code, line, column)
+
+
+def is_deeper(root: Element, levels: int) -> bool:
+    """Are the elements nested deeper than so many levels?"""
+    level = [root]
+    for _ in range(levels):
+        level = list(chain.from_iterable(level))
+        if not level:
+            return False
+    return True
+
+
+def xml_of(element: Element) -> str:
+    """An element as XML text."""
+    return str(etree.tostring(element, encoding="unicode", with_tail=False))

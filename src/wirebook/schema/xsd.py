@@ -1,0 +1,232 @@
+"""XML Schema: a text to a reader of XML payloads.
+
+Rule: the payload is one element, the one that the fragment names: a global element, or one with the name of a global
+type. Without a name it is the one that the schema defines, or the one that no other refers to.
+
+Spec: schema/spec.md#432-xml-schema; XML Schema 1.0 and 1.1; docs/decisions/0051.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from wirebook.core.collector import without_collector
+from wirebook.core.jsonvalue import JsonError
+from wirebook.problems import Problem
+from wirebook.schema.jsonreader import OUTCOMES, failed, shown, too_large
+from wirebook.schema.jsonschema import not_compilable
+from wirebook.schema.payload import Payload
+from wirebook.schema.protobuf_source import UnnamedTypeError
+from wirebook.schema.reading import ColumnReading, CompiledSchema, Encoded, Limits, Reading, Unsupported, read_each
+from wirebook.schema.shapes import REST, VALUE, Field, Shape, Struct, fields_of, row_of
+from wirebook.schema.source import Source
+from wirebook.schema.xml_text import Element, XmlError, is_deeper, parse_xml
+from wirebook.schema.xsd_engine import MAX_PROBLEMS, Compiled, Fault, Validator, fast_schema, pointer_of
+from wirebook.schema.xsd_patterns import components
+from wirebook.schema.xsd_shapes import Broken, Convert, Model
+from wirebook.schema.xsd_source import (
+    XS,
+    Documents,
+    XsdError,
+    documents_of,
+    has_patterns,
+    has_wildcards,
+    without_patterns,
+)
+
+MEDIA_TYPE = "application/xml"
+_NAME = re.compile(r"""(?:@name\s*=\s*['"]|element\(|type\()?([^'"()\[\]@=/:\s]+)['")\]]*\Z""")
+
+
+def compile_xsd(source: Source) -> CompiledSchema | Unsupported:
+    """A reader for the element that the fragment names, or for the one that the document defines."""
+    label = f"XSD/{source.format.version}" if source.format.version else "XSD"
+    try:
+        documents = documents_of(source)
+        name = _named(documents, source.fragment)
+        return _reader(label, documents, name, source)
+    except UnnamedTypeError as error:
+        return Unsupported(label, (Problem("unnamed-type", shown(str(error)), slot="payload"),))
+    except (XsdError, RecursionError) as error:
+        return not_compilable(label, error)
+
+
+def _reader(label: str, documents: Documents, name: str, source: Source) -> XsdReader:
+    compiled = Compiled(documents, source.format.version)
+    element = compiled.model.maps.elements[name]
+    patterns = has_patterns(documents)
+    model = Model(patterns=patterns)
+    shape, convert = model.element(element)
+    visible = not patterns or not (model.opaque or has_wildcards(documents) or _has_unions(compiled.model))
+    without_patterns(documents)
+    fast = fast_schema(documents) if visible and not compiled.new else None
+    validator = Validator(compiled.model, fast, patterns)
+    return XsdReader(label, element.name, shape, convert, validator, model.opaque, source.options.limits)
+
+
+def _has_unions(model: Any) -> bool:
+    """Is there a type whose values may be of several types? A pattern says which, then."""
+    return any(hasattr(each, "member_types") for each in components(model))
+
+
+# -- the element ------------------------------------------------------------------------------------------------------
+
+
+def _named(documents: Documents, part: str | None) -> str:
+    """The element that is meant, by its full name. A type that is named gets an element of its name."""
+    root = next(iter(documents.values()))
+    namespace = root.get("targetNamespace")
+    own = [each for name, each in documents.items() if each is root or _included(root, name)]
+    elements = _names(own, "element")
+    if part:
+        name = _local_name(part)
+        if name not in elements:
+            types = _names(own, "complexType", "simpleType")
+            if name not in types:
+                raise XsdError(f"the schema does not define '{name}'; it defines {_listed([*elements, *types])}")
+            _add_element(documents, name, namespace)
+    else:
+        name = _only(elements, documents)
+    return f"{{{namespace}}}{name}" if namespace else name
+
+
+def _names(roots: list[Element], *kinds: str) -> list[str]:
+    tags = [XS + kind for kind in kinds]
+    return [name for root in roots for each in root.iterchildren(*tags) if (name := each.get("name"))]
+
+
+def _included(root: Element, name: str) -> bool:
+    return any(each.get("schemaLocation") == name for each in root.iterchildren(f"{XS}include", f"{XS}redefine"))
+
+
+def _local_name(part: str) -> str:
+    """``Order``, ``/xs:schema/xs:element[@name='Order']``, ``element(/Order)``, ``xpointer(...)``."""
+    found = _NAME.search(part.strip().rstrip("/)"))
+    return found[1] if found else part
+
+
+def _add_element(documents: Documents, name: str, namespace: str | None) -> None:
+    """Adds an element of the type `name` to the first document, under the type's name."""
+    file, root = next(iter(documents.items()))
+    prefixes = {uri: prefix for prefix, uri in root.nsmap.items()}
+    if namespace and namespace not in prefixes:
+        again = root.makeelement(root.tag, dict(root.attrib), nsmap={**root.nsmap, "named": namespace})
+        again.extend(list(root))
+        documents[file], root, prefixes[namespace] = again, again, "named"
+    prefix = prefixes.get(namespace) if namespace else None
+    type_ = f"{prefix}:{name}" if prefix else name
+    root.append(root.makeelement(f"{XS}element", {"name": name, "type": type_}))
+
+
+def _only(names: list[str], documents: Documents) -> str:
+    if not names:
+        raise XsdError("the schema defines no element")
+    referred = {
+        each.get("ref", "").rpartition(":")[2] for root in documents.values() for each in root.iter(f"{XS}element")
+    }
+    for candidates in (names, [name for name in names if name not in referred]):
+        if len(candidates) == 1:
+            return candidates[0]
+    raise UnnamedTypeError(f"the schema defines {len(names)} elements and the reference names none: {_listed(names)}")
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names[:10]) + (", ..." if len(names) > 10 else "") or "nothing"
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class XsdReader:
+    """A compiled element. `opaque`: elements may be nested as deeply as they like."""
+
+    format: str
+    element: str
+    shape: Shape
+    convert: Convert
+    validator: Validator
+    opaque: bool
+    limits: Limits
+    fields: tuple[Field, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fields", fields_of(self.shape))
+
+    def read(self, payload: Payload) -> Reading:
+        """What one payload is: its bytes, or the text that a structured event has as its data."""
+        try:
+            root = self._root(payload)
+        except XmlError as error:
+            return _undecodable(error)
+        except JsonError as error:
+            return failed(error)
+        faults = self._faults(root)
+        if faults:
+            return self._invalid(faults)
+        broken: list[Broken] = []
+        value = self.convert(root, broken)
+        if broken and self.validator.is_fast(root):
+            return self._invalid([_unmatched(each) for each in broken[:MAX_PROBLEMS]])
+        row = row_of(self.shape, value)
+        cells = {name: cell for name, cell in row.items() if name != REST}
+        whole = cells if isinstance(self.shape, Struct) else cells[VALUE]
+        return Reading(value if row[REST] else whole, lambda: row)
+
+    def encode(self, value: Any, content_type: str | None = None) -> Encoded:
+        """XML text, or its bytes, checked; from other values no XML is made."""
+        if not isinstance(value, bytes | str):
+            expected = "XML, as a text or bytes"
+            problem = Problem(
+                "payload-invalid", f"expected {expected}", slot="payload", expected=expected, actual=shown(value)
+            )
+            return Encoded(None, (problem,))
+        raw = value if isinstance(value, bytes) else value.encode("utf-8", "surrogatepass")
+        payload = Payload(raw, content_type=content_type or MEDIA_TYPE)
+        problems = self.read(payload).problems
+        return Encoded(None, problems) if problems else Encoded(payload)
+
+    def _root(self, payload: Payload) -> Element:
+        raw = payload.value if payload.raw is None else payload.raw
+        if not isinstance(raw, bytes | str):
+            raise XmlError("a JSON value is no XML; XML in a structured event is a text")
+        if len(raw) > self.limits.size:
+            raise too_large(raw if isinstance(raw, bytes) else raw.encode("utf-8", "replace"), self.limits)
+        root = parse_xml(raw)
+        if (self.opaque or self.limits.depth < 32) and is_deeper(root, self.limits.depth):
+            raise XmlError(f"nested deeper than {self.limits.depth}", "payload-too-deep")
+        return root
+
+    def _faults(self, root: Element) -> list[Fault]:
+        if root.tag != self.element:
+            return [Fault("", root.tag, f"expected the element '{self.element}'")]
+        return self.validator.faults(root)
+
+    def _invalid(self, faults: list[Fault]) -> Reading:
+        return Reading(None, None, tuple(map(_problem, faults)), "invalid-payload")
+
+    def read_column(self, payloads: pa.BinaryArray, content_type: str | None = None) -> ColumnReading:
+        """What a column of payloads is: each is parsed and validated in C and laid out by the reference."""
+        with without_collector():
+            return read_each(self, payloads, content_type)
+
+
+def _unmatched(broken: Broken) -> Fault:
+    return Fault(pointer_of(broken.element, broken.attribute), broken.text, f"expected the pattern {broken.pattern}")
+
+
+def _problem(fault: Fault) -> Problem:
+    message = shown(fault.rule)
+    return Problem(
+        "payload-invalid", message, slot=f"payload#{fault.pointer}", expected=message, actual=shown(fault.value)
+    )
+
+
+def _undecodable(error: XmlError) -> Reading:
+    place = f" (line {error.line}, column {error.column})" if error.line else ""
+    problem = Problem(error.code, f"{error.message}{place}", slot="payload", actual=error.message)
+    return Reading(None, None, (problem,), OUTCOMES[error.code])
