@@ -115,6 +115,11 @@ def test_what_cannot_be_said(call: Any) -> None:
     assert [each.code for each in error.value.problems] == ["not-expressible"]
 
 
+def test_targets_are_below_the_server() -> None:
+    for target, url in [("/x", "https://h/base/x"), (None, "https://h/base/"), ("/a%2fb?c", "https://h/base/a%2fb?c")]:
+        assert str(by_httpx.request_of(HttpMessage(method="GET", target=target), "https://h/base/").url) == url
+
+
 def test_absolute_targets() -> None:
     wire = HttpMessage(method="GET", target="http://other/x?y")
     assert str(by_httpx.request_of(wire, SERVER).url) == "http://other/x?y"

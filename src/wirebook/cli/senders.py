@@ -107,7 +107,7 @@ def _curl(wire: HttpMessage, server: str) -> SendCommand:
         command.add("--data-binary", "@-")
         if not any(name.lower() == "content-type" for name, _ in wire.headers or ()):
             command.add("--header", "Content-Type:")  # else curl says that it is a form
-    target = wire.target or "/"
+    target = wire.target or ""
     command.add(target if "://" in target.partition("?")[0] else server.rstrip("/") + target)
     return command
 

@@ -42,14 +42,24 @@ def _(message: httpx.Response) -> HttpMessage:
 
 
 def request_of(wire: AnyMessage, server: str) -> httpx.Request:
-    """The request, to `server` (``https://example.com``). Raises: WirebookError (``not-expressible``)."""
+    """The request, to `server` (``https://example.com/base``), at the message's path below it.
+
+    Raises: WirebookError (``not-expressible``).
+    """
     found = _http(wire)
     if found.method is None:
         raise refuse(NAME, "protocoloptions.method", "there, for a request", None)
+    return httpx.Request(found.method, _url(server, found.target), headers=raw_of(found), content=bytes_of(found.body))
+
+
+def _url(server: str, target: str | None) -> httpx.URL:
+    """The target as it is: nothing in it is escaped again, or put in order."""
     base = httpx.URL(server)
-    target = found.target or "/"
-    url = httpx.URL(target) if "://" in target.partition("?")[0] else base.copy_with(raw_path=target.encode("ascii"))
-    return httpx.Request(found.method, url, headers=raw_of(found), content=bytes_of(found.body))
+    if target is None:
+        return base
+    if "://" in target.partition("?")[0]:
+        return httpx.URL(target)
+    return base.copy_with(raw_path=base.raw_path.partition(b"?")[0].rstrip(b"/") + target.encode("ascii"))
 
 
 def response_of(wire: AnyMessage) -> httpx.Response:
