@@ -36,7 +36,7 @@ class Filling:
         if constraint.label in self.open:
             return None
         if fixed is None and given is None and constraint.current_time:
-            return self.request.now()
+            return natural(constraint, self.request.now())
         if fixed is None:
             return self._checked(constraint, given)
         if given is not None and not _says(constraint, fixed, given):

@@ -113,9 +113,7 @@ def split_key(protocol: str, key: str) -> tuple[str, str]:
     """``headers.X-Trace`` as section and name; what has no section of the protocol is a bare slot."""
     key = key.removeprefix("protocoloptions.")
     section, dot, name = key.partition(".")
-    kin = family(protocol)
-    sections = (*ENTRY_SECTIONS[kin], *(AMQP_SECTIONS if kin == "AMQP" else ()))
-    return (section, name) if dot and section in sections else (BARE, key)
+    return (section, name) if dot and section in sections_of(protocol) else (BARE, key)
 
 
 def _next(given: Given, section: str, name: str) -> Any:
@@ -144,7 +142,7 @@ def _add_rest(
 
 def _undeclared(protocol: str, section: str, name: str, shown: str) -> Constraint | None:
     kin = family(protocol)
-    if section == BARE and name not in bare_names(protocol):
+    if section not in sections_of(protocol) and (section != BARE or name not in bare_names(protocol)):
         return None
     if section == BARE:
         kind, label = BARE_SLOTS[kin][name], name
@@ -162,9 +160,13 @@ def bare_names(protocol: str) -> list[str]:
     return [name for name in names if protocol != "MQTT/3.1.1" or name in MQTT_3_SLOTS]
 
 
+def sections_of(protocol: str) -> tuple[str, ...]:
+    """The sections of a protocol; MQTT 3.1.1 has none."""
+    kin = family(protocol)
+    return () if protocol == "MQTT/3.1.1" else (*ENTRY_SECTIONS[kin], *(AMQP_SECTIONS if kin == "AMQP" else ()))
+
+
 def _unknown(protocol: str, name: str) -> Problem:
-    sections = (*ENTRY_SECTIONS[family(protocol)], *(AMQP_SECTIONS if family(protocol) == "AMQP" else ()))
-    sections = () if protocol == "MQTT/3.1.1" else sections
-    known = [*bare_names(protocol), *(f"{section}.NAME" for section in sections)]
+    known = [*bare_names(protocol), *(f"{section}.NAME" for section in sections_of(protocol))]
     text = f"{protocol} has no property '{name}'; it has {', '.join(known)}"
     return Problem("unknown-slot", text, slot=f"protocoloptions.{name}", expected=known, actual=name)
