@@ -21,7 +21,7 @@ from wirebook.spark.chunks import Chunk
 from wirebook.spark.engine import CatalogueEngine
 from wirebook.spark.reading import Progress, read_unit
 from wirebook.spark.sources import list_files, scan_files
-from wirebook.spark.units import cut_file
+from wirebook.spark.units import cut_file, merge
 
 OURS = "/wirebook/"
 
@@ -43,7 +43,7 @@ def land(engine: Watched, source: Path) -> dict[str, tuple[float, int]]:
     found = {}
     for scan in scan_files(list_files(source).files):
         started, messages = time.process_time(), 0
-        for unit in cut_file(scan, None).units:
+        for unit in merge(list(cut_file(scan, None).units)):
             for chunk in read_unit(unit, Progress(lines=0)):
                 messages += engine.land(chunk).read
         found[scan.file.name] = (time.process_time() - started, messages)

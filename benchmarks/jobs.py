@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ RECORD_DDL = (
 )
 KEPT = ("protocol", "received", "topic", "partition", "offset", "key", "headers", "qos", "retain", "user_properties")
 THREADS = 8
+BATCH = 250_000  # messages
 
 
 @contextmanager
@@ -54,11 +57,17 @@ def product(spark: SparkSession, source: Path, catalog: Catalog, to: Path, **set
 
 def records(spark: SparkSession, source: Path) -> DataFrame:
     """The records of a capture, parsed, with the payload as text in `data`."""
-    if list(source.glob("*.parquet")):
-        frame = spark.read.parquet(str(source))
-        data = F.coalesce(F.col("value"), F.col("payload")).cast("string")
-        return frame.select(*KEPT, data.alias("data"))
-    parsed = spark.read.text(str(source)).select(F.from_json("value", RECORD_DDL).alias("record")).select("record.*")
+    return _parsed(spark.read.parquet(str(source)) if _is_parquet(source) else spark.read.text(str(source)))
+
+
+def _is_parquet(source: Path) -> bool:
+    return bool(list(source.glob("*.parquet")))
+
+
+def _parsed(raw: DataFrame) -> DataFrame:
+    if "protocol" in raw.columns:
+        return raw.select(*KEPT, F.coalesce("value", "payload").cast("string").alias("data"))
+    parsed = raw.select(F.from_json("value", RECORD_DDL).alias("record")).select("record.*")
     return parsed.select(*KEPT, F.coalesce("value", "payload").alias("data"))
 
 
@@ -76,12 +85,29 @@ def bare(spark: SparkSession, source: Path, to: Path) -> None:
 
 
 def filters(spark: SparkSession, source: Path, definitions: int, to: Path) -> None:
-    """What is written inside `foreachBatch`: the batch cached, then a filter and a write for each definition.
+    """What is written by hand today: in `foreachBatch` the batch is cached, then a filter and a write for each
+    definition. A batch has about `BATCH` messages, whole files of the capture.
 
     It is spared the templates, the equality of placeholders, validation and dead letters: only `type` or topic count.
     """
     emptied(to)
-    frame = records(spark, source).withColumn("type", _event_type(source)).persist()
+    write = partial(_write_all, definitions=definitions, by_struct=_is_parquet(source), to=to)
+    with tempfile.TemporaryDirectory(prefix="wirebook-bench-") as checkpoint:
+        writer = _stream(spark, source).writeStream.foreachBatch(write).trigger(availableNow=True)
+        writer.option("checkpointLocation", checkpoint).start().awaitTermination()
+
+
+def _stream(spark: SparkSession, source: Path) -> DataFrame:
+    whole = spark.read.parquet(str(source)) if _is_parquet(source) else spark.read.text(str(source))
+    messages = int(source.name.split("-")[2])
+    reader = spark.readStream.schema(whole.schema).option(
+        "maxFilesPerTrigger", max(1, BATCH * traffic.FILES // messages)
+    )
+    return reader.parquet(str(source)) if _is_parquet(source) else reader.text(str(source))
+
+
+def _write_all(batch: DataFrame, _: int, *, definitions: int, by_struct: bool, to: Path) -> None:
+    frame = _parsed(batch).withColumn("type", _event_type(by_struct)).persist()
     try:
         with ThreadPoolExecutor(THREADS) as pool:
             list(pool.map(lambda number: _write(frame, number, to), range(definitions)))
@@ -89,8 +115,8 @@ def filters(spark: SparkSession, source: Path, definitions: int, to: Path) -> No
         frame.unpersist()
 
 
-def _event_type(source: Path) -> Column:
-    if list(source.glob("*.parquet")):
+def _event_type(by_struct: bool) -> Column:
+    if by_struct:
         found = F.filter("headers", lambda header: header["name"] == "ce_type")
         return F.get(found, F.lit(0))["value"].cast("string")
     return F.get(F.get(F.filter("headers", lambda header: header[0] == "ce_type"), F.lit(0)), F.lit(1))
@@ -100,4 +126,4 @@ def _write(frame: DataFrame, number: int, to: Path) -> None:
     label = traffic.name(number)
     fits = F.col("type") == label if traffic.is_event(number) else F.col("topic").endswith(f"/{label}")
     chosen = frame.where(fits).select(*KEPT, payload().alias("payload")).select(*KEPT, "payload.*")
-    chosen.write.parquet(str(to / label))
+    chosen.write.mode("append").parquet(str(to / label))

@@ -109,7 +109,7 @@ def _pipeline(bench: Bench, spark: Any, form: str) -> None:
     rows: list[tuple[Runs, Goal | None]] = [(bare, None), (product, Goal(bare, most=2.0))]
     again = replace(product, label="wirebook land, again")
     if form in sizes.filters:
-        filtered = Runs("one filter for each definition", day.count)
+        filtered = Runs("foreachBatch, one filter for each", day.count)
         filtered.samples = [measured(lambda: jobs.filters(spark, source, day.definitions, out / "filters"))]
         rows += [(filtered, None), (again, Goal(filtered, least=5.0))]
     if form == "jsonl":
