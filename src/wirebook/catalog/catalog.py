@@ -29,7 +29,7 @@ from wirebook.message.matcher import DEFAULT_OPTIONS, MatchOptions
 from wirebook.message.request import Encoding
 from wirebook.message.selection import Outcome, Scope, Selector
 from wirebook.problems import Problem, WirebookError
-from wirebook.schema import CompiledSchema, Reading, SchemaIndex, Unsupported
+from wirebook.schema import CompiledSchema, Payload, Reading, SchemaIndex, Unsupported, without_prefix
 
 Source = str | PathLike[str] | Mapping[str, Any]
 Message = WireMessage | Received | Mapping[str, Any] | bytes | str
@@ -209,7 +209,17 @@ class Catalog:
             return Reading(None, None, schema.problems, "unsupported")
         if received.payload is None:
             return _without_data(definition, received)
-        return schema.read(received.payload)
+        payload = self._bare(received, received.payload, schema)
+        return _refused(payload) if isinstance(payload, Problem) else schema.read(payload)
+
+    def _bare(self, received: Received, payload: Payload, schema: CompiledSchema) -> Payload | Problem:
+        """The payload without Confluent's prefix, where that is asked for."""
+        prefixed = self.options.confluent_prefix and received.protocol == "KAFKA" and received.mode != "structured"
+        return without_prefix(payload, schema) if prefixed else payload
+
+
+def _refused(problem: Problem) -> Reading:
+    return Reading(None, None, (problem,), "undecodable" if problem.code == "payload-syntax" else "invalid-payload")
 
 
 def _without_data(definition: Definition, received: Received) -> Reading:

@@ -40,6 +40,9 @@ def land(  # noqa: PLR0917 (options)
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count only, write nothing.")] = False,
     form: Annotated[str, typer.Option("--format", help="The format of the tables: parquet.")] = "parquet",
     batch_size: Annotated[int, typer.Option(help="MiB that land together, all or nothing.", min=1)] = 1024,
+    confluent: Annotated[
+        bool, typer.Option("--confluent", help="Take Confluent's prefix (a zero byte, an id) off Kafka values.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="End with one JSON object, and print nothing else.")] = False,
 ) -> int:
     """Land captured messages: one typed table per definition, and dead letters that say why.
@@ -48,13 +51,14 @@ def land(  # noqa: PLR0917 (options)
     """
     from wirebook.catalog import Catalog  # noqa: PLC0415 (half a second, all of these)
     from wirebook.cli.progress import ProgressBar  # noqa: PLC0415
+    from wirebook.message.matcher import MatchOptions  # noqa: PLC0415
     from wirebook.spark.formats import FORMATS  # noqa: PLC0415
     from wirebook.spark.job import land as land_job  # noqa: PLC0415
     from wirebook.spark.session import session  # noqa: PLC0415
 
     if form not in FORMATS:
         raise typer.BadParameter(f"'{form}' is none of: {', '.join(FORMATS)}", param_hint="--format")
-    loaded = Catalog.load(*catalog)
+    loaded = Catalog.load(*catalog, options=MatchOptions(confluent_prefix=confluent))
     _note_diagnostics(loaded)
     with ProgressBar() as bar:
 

@@ -31,13 +31,17 @@ def match(
         list[str], typer.Option("--catalog", "-c", help="A catalogue: file, folder or URL. Repeatable.")
     ],
     endpoint: Annotated[str | None, typer.Option(help="XID of the endpoint that all messages came through.")] = None,
+    confluent: Annotated[
+        bool, typer.Option("--confluent", help="Take Confluent's prefix (a zero byte, an id) off Kafka values.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object for each message.")] = False,
 ) -> None:
     """Say which definition each captured message is, and why not."""
     from wirebook.catalog import Catalog  # noqa: PLC0415 (half a second, both of these)
+    from wirebook.message.matcher import MatchOptions  # noqa: PLC0415
     from wirebook.spark.outcomes import outcomes_in  # noqa: PLC0415
 
-    loaded = Catalog.load(*catalog)
+    loaded = Catalog.load(*catalog, options=MatchOptions(confluent_prefix=confluent))
     print_problems(loaded.registry.unread)
     counts: Counter[str] = Counter()
     with source_path(capture) as path:

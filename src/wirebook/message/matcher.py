@@ -31,7 +31,7 @@ class MatchOptions:
 
     `values_imply_presence` (D1); `closed` lists undeclared properties (D2); `placeholders` (D17); `match_transport`
     also compares what changes from hop to hop (D28); `accept_native` matches a message that is no CloudEvent by the
-    protocol part alone (D26).
+    protocol part alone (D26); `confluent_prefix` takes Confluent's prefix off the values of Kafka records.
     """
 
     values_imply_presence: bool = True
@@ -39,6 +39,7 @@ class MatchOptions:
     placeholders: Literal["segment", "rfc6570"] = "segment"
     match_transport: bool = False
     accept_native: bool = False
+    confluent_prefix: bool = False
 
 
 DEFAULT_OPTIONS = MatchOptions()

@@ -12,6 +12,7 @@ Spec: xregistry-1.0-rc4/schema/spec.md. Types: docs/types.md.
 from __future__ import annotations
 
 from wirebook.schema.compiling import compile_schema
+from wirebook.schema.confluent import column_without_prefix, without_prefix
 from wirebook.schema.formats import SchemaFormat, parse_format
 from wirebook.schema.lookup import SchemaIndex
 from wirebook.schema.payload import UNSET, Payload
@@ -42,6 +43,8 @@ __all__ = [
     "SchemaFormat",
     "SchemaIndex",
     "Unsupported",
+    "column_without_prefix",
     "compile_schema",
     "parse_format",
+    "without_prefix",
 ]

@@ -13,7 +13,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wirebook.schema import CompiledSchema
+from wirebook.schema import CompiledSchema, column_without_prefix
 from wirebook.spark.columnmatch import Matched
 from wirebook.spark.columns import Mask, Rows, codes_of, instants, mask_of
 from wirebook.spark.frames import Frame
@@ -145,9 +145,13 @@ class PayloadColumns:
         ]
 
 
-def read_payloads(frame: Frame, start: int, stop: int, schema: CompiledSchema | None) -> PayloadColumns:
+def read_payloads(
+    frame: Frame, start: int, stop: int, schema: CompiledSchema | None, *, confluent_prefix: bool = False
+) -> PayloadColumns:
     """The payloads of the rows from `start` to `stop`. Absent data (tombstones, say) is the reference's."""
     payloads = frame.payload.slice(start, stop - start)
+    if confluent_prefix and schema is not None and frame.protocol == "KAFKA" and frame.mode != "structured":
+        payloads = column_without_prefix(payloads, schema)
     there = mask_of(payloads.is_valid())
     if schema is None:  # the JSON value of a structured event is written anew, which the reference does
         return PayloadColumns(start, {"": payloads}, ~there if frame.json_values else np.ones(len(there), bool))

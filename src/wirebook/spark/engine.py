@@ -31,6 +31,7 @@ from wirebook.bindings import (
 )
 from wirebook.bindings.capture import Parsed
 from wirebook.catalog import Catalog
+from wirebook.message.matcher import MatchOptions
 from wirebook.message.selection import EVERYTHING, Outcome, Scope
 from wirebook.problems import Problem
 from wirebook.schema import CompiledSchema, Unsupported
@@ -151,7 +152,8 @@ class CatalogueEngine:
                 schema = self.schemas[self.numbers[run[0].definition.xid]]
                 if isinstance(schema, Unsupported):  # nothing of it lands
                     continue
-                payloads = read_payloads(run[0].frame, run[0].start, run[-1].stop, schema)
+                prefixed = self.catalog.options.confluent_prefix
+                payloads = read_payloads(run[0].frame, run[0].start, run[-1].stop, schema, confluent_prefix=prefixed)
                 for matched in run:
                     layout = self.layout(matched.definition.xid)
                     places, table = rows.table(matched, layout, payloads)
@@ -259,13 +261,15 @@ def _raw(parsed: Parsed) -> bytes:
 
 
 @lru_cache(maxsize=2)
-def _cached_engine(catalogue: bytes, endpoint: str | None, columns: bool) -> CatalogueEngine:
-    return CatalogueEngine(Catalog.load(orjson.loads(catalogue)), endpoint=endpoint, columns=columns)
+def _cached_engine(catalogue: bytes, endpoint: str | None, columns: bool, prefix: bool) -> CatalogueEngine:
+    loaded = Catalog.load(orjson.loads(catalogue), options=MatchOptions(confluent_prefix=prefix))
+    return CatalogueEngine(loaded, endpoint=endpoint, columns=columns)
 
 
 def engine_for(catalogue: bytes, options: Mapping[str, Any]) -> CatalogueEngine:
     """The engine of a catalogue (the normalised document as JSON), one for each worker process and catalogue.
 
-    `options`: ``endpoint`` (XID or None), ``columns`` (False: the reference alone).
+    `options`: ``endpoint`` (XID or None), ``columns`` (False: the reference alone), ``confluent_prefix``.
     """
-    return _cached_engine(catalogue, options.get("endpoint"), options.get("columns", True))
+    prefix = options.get("confluent_prefix", False)
+    return _cached_engine(catalogue, options.get("endpoint"), options.get("columns", True), prefix)

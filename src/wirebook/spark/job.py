@@ -46,7 +46,8 @@ def land(
     """Lands what is new in `source`, a file or a folder, as typed tables and dead letters in the folder `to`.
 
     `spark` is a session of any kind, or what makes one when there is something to read. `catalog` is a catalogue, or
-    what `Catalog.load` takes. `endpoint` (an XID) wins over what records say. A `dry_run` counts and writes nothing.
+    what `Catalog.load` takes; of its options ``confluent_prefix`` holds here, too. `endpoint` (an XID) wins over what
+    records say. A `dry_run` counts and writes nothing.
 
     Raises: WirebookError (unknown-endpoint, unreadable-file, columns-changed, target-locked, unwritable-target,
     not-conserved, and what loading a catalogue raises). Files that changed are in the report's problems.
@@ -58,6 +59,7 @@ def land(
         runner=SparkRunner(spark if callable(spark) else lambda: spark),
         factory=engine_for,
         endpoint=endpoint,
+        confluent_prefix=loaded.options.confluent_prefix,
         dry_run=dry_run,
         batch_bytes=batch_bytes,
         watch=watch,

@@ -82,6 +82,7 @@ class Landing:
     runner: Runner
     factory: EngineFactory
     endpoint: str | None = None
+    confluent_prefix: bool = False
     dry_run: bool = False
     batch_bytes: int = BATCH_BYTES
     form: str = "parquet"
@@ -161,6 +162,7 @@ class _Run:
             batch=self._number,
             catalogue=self._catalogue.fingerprint,
             endpoint=self._landing.endpoint,
+            confluent_prefix=self._landing.confluent_prefix,
             tasks=tasks,
             entries=entries,
         )
@@ -213,7 +215,11 @@ class _Run:
         return Job(
             factory=self._landing.factory,
             catalogue=Job.pack(document),
-            options={"endpoint": begun.endpoint, "catalogue": begun.catalogue},
+            options={
+                "endpoint": begun.endpoint,
+                "catalogue": begun.catalogue,
+                "confluent_prefix": begun.confluent_prefix,
+            },
             batch=begun.batch,
             staging=staging,
             format=self._landing.form,

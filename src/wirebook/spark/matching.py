@@ -54,9 +54,10 @@ def match(df: DataFrame, catalog: Catalog, *, endpoint: str | None = None) -> Da
     if endpoint is not None:
         catalog.check_endpoint(endpoint)
     document = orjson.dumps(catalog.registry.document)
+    options = {"endpoint": endpoint, "confluent_prefix": catalog.options.confluent_prefix}
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        engine = engine_for(document, {"endpoint": endpoint})
+        engine = engine_for(document, options)
         for batch in batches:
             with without_collector():
                 outcomes = outcomes_of(batch, engine)

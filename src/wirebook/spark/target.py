@@ -43,6 +43,7 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True):
     batch: int
     catalogue: str
     endpoint: str | None = None
+    confluent_prefix: bool = False
     tasks: list[list[Unit]]
     entries: list[Entry]
 
