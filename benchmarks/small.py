@@ -21,7 +21,7 @@ from wirebook.cli.output import print_table
 
 LOAD_GOAL = 1.0  # seconds
 MATCH_GOAL, GROWTH_GOAL = 50.0, 2.0  # microseconds at 100 definitions; times that at 10,000
-UNEXPECTED_GOAL = 2.0  # times a match among as many definitions
+UNEXPECTED_GOAL = 3.0  # times a match among as many definitions, as in the pipeline
 PASSES = 3
 SIZES = (10, 100, 1_500, 10_000)
 
