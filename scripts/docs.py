@@ -59,10 +59,10 @@ PUBLIC: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
     (
         "wirebook.catalog",
         Catalog,
-        ("load", "match", "match_each", "build", "definitions", "diagnostics", "fingerprint"),
+        ("load", "match", "match_each", "build", "try_build", "transform", "definitions", "diagnostics", "fingerprint"),
     ),
     ("wirebook.message.matcher", MatchOptions, ()),
-    ("wirebook.message.selection", Outcome, ("matched", "data", "to_dict")),
+    ("wirebook.message.selection", Outcome, ("matched", "data", "to_cloudevent", "to_dict")),
     ("wirebook.message.selection", Near, ()),
     ("wirebook.schema", Reading, ()),
     ("wirebook.problems", Problem, ("severity", "reason", "to_dict")),
@@ -75,7 +75,8 @@ PUBLIC: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
 
 
 def python_page() -> str:
-    head = "The public names, from their docstrings. Guides: [landing](../land.md), [catalogues](../catalogues.md)."
+    guides = "[catalogues](../catalogues.md), [building](../build.md), [landing](../land.md)"
+    head = f"The public names, from their docstrings. Guides: {guides}."
     return page("Python", head, *(entry for row in PUBLIC for entry in public_entry(*row)))
 
 

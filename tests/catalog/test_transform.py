@@ -98,7 +98,7 @@ def codes(error: pytest.ExceptionInfo[WirebookError]) -> list[str]:
     ("message", "to", "expected"),
     [
         (RAW, "elsewhere", ["missing-context"]),
-        (RAW, "open", ["missing-required", "malformed-cloudevent"]),
+        (RAW, "open", ["missing-required"]),
         (RAW, "nowhere", ["not-buildable"]),
         (Mqtt5Publish(topic="other"), "event", ["not-transformable"]),
         (Mqtt5Publish(topic="oslo/ovens/7", payload='{"celsius": "hot"}'), "record", ["payload-invalid"]),

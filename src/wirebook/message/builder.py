@@ -15,9 +15,9 @@ from typing import Any, Final
 from wirebook.bindings import CLASSES, Written, with_slots, write_event, write_native
 from wirebook.bindings.jsonevent import MEDIA_TYPE
 from wirebook.bindings.write import WriteMode
-from wirebook.message.definition import Definition
+from wirebook.message.definition import ENVELOPE_MODES, Definition
 from wirebook.message.dialects_names import is_cloudevents
-from wirebook.message.filling import Filling, missing_names
+from wirebook.message.filling import Filling, missing_names, plain
 from wirebook.message.matcher import DEFAULT_OPTIONS, MatchOptions
 from wirebook.message.mediatype import inferred_content_type, parse_media_type
 from wirebook.message.options import Slots, carried_attributes, filled_slots
@@ -56,25 +56,16 @@ def build(definition: Definition, request: Request, options: MatchOptions = DEFA
     if slots:
         filled = with_slots(written.wire, slots)
         written = Written(filled.wire, (*written.problems, *filled.problems))
-    filling.problems += [each for each in written.problems if not _is_open(each, filling)]
+    told = filling.open | {each.slot for each in filling.problems if each.severity is Severity.ERROR}
+    filling.problems += [each for each in written.problems if each.slot is None or each.slot not in told]
     if not _has_errors(filling.problems):
         filling.problems += check_built(definition, written.wire, request, options)
-    problems = tuple(_distinct(filling.problems))
+    problems = tuple(filling.problems)
     return Built(None if _has_errors(problems) else written.wire, problems)
 
 
 def _has_errors(problems: Iterable[Problem]) -> bool:
     return any(each.severity is Severity.ERROR for each in problems)
-
-
-def _distinct(problems: Iterable[Problem]) -> Iterator[Problem]:
-    """Each once: what a slot refuses, the writer refuses again."""
-    seen: set[tuple[str, str | None, str]] = set()
-    for each in problems:
-        key = (each.code, each.slot, "" if each.code == "illegal-character" else each.message)
-        if key not in seen:
-            seen.add(key)
-            yield each
 
 
 def _preconditions(definition: Definition, request: Request) -> Iterator[Problem]:
@@ -99,6 +90,9 @@ def _wrong_mode(definition: Definition, request: Request) -> Iterator[Problem]:
     if definition.mode and request.mode not in (None, definition.mode):
         text = f"the definition is for {definition.mode} mode"
         yield Problem("wrong-mode", text, slot=slot, expected=definition.mode, actual=request.mode)
+    elif request.mode not in (None, *ENVELOPE_MODES):
+        text = f"'{request.mode}' is no mode of a message that is built"
+        yield Problem("wrong-mode", text, slot=slot, expected=sorted(ENVELOPE_MODES), actual=request.mode)
     elif request.mode and not definition.is_cloudevent:
         text = "the definition has no envelope, so there is no mode"
         yield Problem("wrong-mode", text, slot=slot, expected=None, actual=request.mode)
@@ -120,10 +114,6 @@ def _written(definition: Definition, protocol: str, slots: Slots, filling: Filli
     attributes = event_attributes(definition, filling, dict(carried_attributes(protocol, slots)), payload)
     mode: WriteMode | None = definition.mode or request.mode  # type: ignore[assignment]
     return write_event(protocol, mode, attributes, payload, content_type=event_format(definition))
-
-
-def _is_open(problem: Problem, filling: Filling) -> bool:
-    return problem.slot in filling.open
 
 
 # -- content type -----------------------------------------------------------------------------------------------------
@@ -202,7 +192,7 @@ def event_attributes(
 
     `carried` are those that protocol slots say.
     """
-    given = filling.request.attributes
+    given = {name: plain(value) for name, value in filling.request.attributes.items()}
     declared = {c.slot.name: c for c in definition.constraints if c.slot.section == ENVELOPE}
     values = {name: filling.value(each, given.get(name)) for name, each in declared.items()}
     undeclared = {name: value for name, value in given.items() if name not in declared}

@@ -8,7 +8,9 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Final
+from uuid import UUID
 
 from wirebook.bindings import Timestamp, Uuid
 from wirebook.bindings.http import Escaped
@@ -113,6 +115,13 @@ def _query_value(text: str, context: Mapping[str, str]) -> Escaped:
 
 def _literal(text: str) -> str:
     return percent_encode(text).replace("%2F", "/")
+
+
+def plain(value: Any) -> Any:
+    """What an application gives, as messages have it: a datetime with its offset, and a UUID, as text."""
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return Timestamp(value.isoformat().replace("+00:00", "Z"))
+    return Uuid(value) if isinstance(value, UUID) else value
 
 
 # -- kinds ------------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import Any
 from wirebook.bindings.jsonwrite import canonical_text
 from wirebook.bindings.percent import decode_value
 from wirebook.message.definition import Constraint, Definition, constraint_of
-from wirebook.message.filling import Filling
+from wirebook.message.filling import Filling, plain
 from wirebook.message.slots import (
     AMQP_SECTIONS,
     BARE,
@@ -85,7 +85,7 @@ def _add_entries(definition: Definition, given: Given, slots: Slots, filling: Fi
 
 def entry_text(value: Any) -> Any:
     """A value as a header, query item or user property has it: a text, bytes where the wire has bytes."""
-    return value if isinstance(value, (str, bytes)) else canonical_text(value)
+    return canonical_text(value) if isinstance(value, (bool, int, float)) else value
 
 
 def _put(slots: Slots, section: str, name: str, value: Any) -> None:
@@ -105,7 +105,7 @@ def _given(protocol: str, filling: Filling) -> Given:
         section, name = split_key(protocol, key)
         repeats = section in ENTRY_SECTIONS[kin] and isinstance(value, (list, tuple))
         place = section, entry_name(kin, section, name) if section in ENTRY_SECTIONS[kin] else name
-        found.setdefault(place, []).extend((name, each) for each in (value if repeats else [value]))
+        found.setdefault(place, []).extend((name, plain(each)) for each in (value if repeats else [value]))
     return found
 
 

@@ -1,0 +1,95 @@
+"""What applications give in Python: values of its own types, and values that are none."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from wirebook.bindings import AmqpMessage, HttpMessage, KafkaRecord, Timestamp, read_message
+from wirebook.catalog import Catalog
+from wirebook.message.request import Request
+from wirebook.problems import WirebookError
+
+XID = "/messagegroups/g/messages/m"
+EVENT = {"envelope": "CloudEvents/1.0", "envelopemetadata": {"type": {"value": "t"}, "source": {"value": "/{a}"}}}
+
+
+def catalog(**definition: Any) -> Catalog:
+    message = {"messageid": "m", **(definition or EVENT)}
+    return Catalog.load({"messagegroups": {"g": {"messagegroupid": "g", "messages": {"m": message}}}})
+
+
+def codes(*arguments: Any, **named: Any) -> list[str]:
+    with pytest.raises(WirebookError) as error:
+        catalog().build(*arguments, **named)
+    return [problem.code for problem in error.value.problems]
+
+
+def test_times_and_uuids_of_python() -> None:
+    given = {"time": datetime(2026, 1, 5, 8, tzinfo=UTC), "id": UUID(int=5), "n": 5, "yes": True, "raw": b"\xff"}
+    for protocol in ("HTTP", "AMQP/1.0"):
+        (read,) = read_message(catalog().build(XID, {"a": "b"}, attributes=given, protocol=protocol))
+        assert read.attributes["time"] == "2026-01-05T08:00:00Z"
+        assert read.attributes["id"] == "00000000-0000-0000-0000-000000000005"
+        assert isinstance(read.attributes["time"], Timestamp) == (protocol == "AMQP/1.0")
+    assert (read.attributes["n"], read.attributes["yes"], read.attributes["raw"]) == (5, True, b"\xff")
+
+
+def test_times_in_properties() -> None:
+    properties = {"properties.creation-time": datetime(2026, 1, 5, tzinfo=UTC), "application-properties.x": UUID(int=5)}
+    wire = catalog().build(XID, {"a": "b"}, properties=properties, protocol="AMQP/1.0")
+    assert isinstance(wire, AmqpMessage)
+    assert wire.properties is not None
+    assert wire.properties["creation-time"] == {"timestamp": "2026-01-05T00:00:00Z"}
+    assert (wire.application_properties or {})["x"] == {"uuid": str(UUID(int=5))}
+
+
+@pytest.mark.parametrize(
+    ("named", "expected"),
+    [
+        ({"context": {"a": 5}}, "missing-context"),
+        ({"attributes": {"time": datetime(2026, 1, 5)}}, "wrong-type"),  # without an offset
+        ({"attributes": {"x": object()}}, "wrong-type"),
+        ({"attributes": {"x": 1.5}}, "wrong-type"),
+        ({"attributes": {"X": "1"}}, "illegal-character"),
+        ({"attributes": {"source": 5}}, "constant-override"),
+        ({"properties": {"headers.x": object()}}, "wrong-type"),
+        ({"properties": {"headers": "x"}}, "unknown-slot"),
+        ({"properties": {"method": 5}}, "wrong-type"),
+        ({"protocol": "SMTP"}, "unknown-protocol"),
+        ({"data": object()}, "payload-invalid"),
+        ({"data": float("nan")}, "payload-invalid"),
+        ({"mode": "batch"}, "wrong-mode"),
+    ],
+)
+def test_values_that_are_none(named: dict[str, Any], expected: str) -> None:
+    assert expected in codes(XID, **{"context": {"a": "b"}, **named})
+
+
+def test_a_definition_that_is_not_there() -> None:
+    assert codes("/messagegroups/g/messages/n") == ["not-buildable"]
+
+
+def test_a_definition_with_another_envelope() -> None:
+    other = catalog(envelope="Other/1.0", envelopemetadata={})
+    with pytest.raises(WirebookError) as error:
+        other.build(XID, attributes={"source": "/s"})
+    assert "not-buildable" in [problem.code for problem in error.value.problems]
+
+
+def test_try_build_tells_and_does_not_raise() -> None:
+    built = catalog().try_build(XID, Request({"a": "b"}, protocol="KAFKA", attributes={"id": "1"}))
+    assert isinstance(built.wire, KafkaRecord)
+    assert built.problems == ()
+    built = catalog().try_build(XID, Request())
+    assert built.wire is None
+    assert [problem.code for problem in built.errors] == ["missing-context"]
+
+
+def test_an_endpoint_of_http_is_posted_to() -> None:
+    wire = catalog().build(XID, {"a": "b"}, {"n": 1})
+    assert isinstance(wire, HttpMessage)
+    assert (wire.method, wire.body) == ("POST", '{"n":1}')
