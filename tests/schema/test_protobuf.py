@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from decimal import Decimal
+from multiprocessing import get_context
 from random import Random
 from typing import Any
 
@@ -16,7 +18,7 @@ from hypothesis import strategies as st
 
 from tests.schema.payloads import damaged
 from tests.schema.test_columns import check
-from wirebook.schema import REST, Limits, Options, Payload, SchemaIndex, Unsupported, compile_schema
+from wirebook.schema import REST, Limits, Options, Payload, SchemaIndex, Unsupported, compile_schema, protoc
 from wirebook.schema.protobuf import ProtobufReader
 
 EVERYTHING = """
@@ -506,3 +508,43 @@ def test_pools_are_their_own() -> None:
     first, second = compiled(ONE), compiled(ONE.replace("string x", "int32 x"))
     assert [str(each.fields[0].arrow_type) for each in (first, second)] == ["string", "int32"]
     assert message_factory.GetMessageClass(first.descriptor) is not message_factory.GetMessageClass(second.descriptor)
+
+
+def _named_in_a_child(name: str, answers: Any) -> None:
+    answers.put(compiled(ONE.replace("string x", f"string {name}")).fields[0].name)
+
+
+def test_threads_and_forks_compile_beside_each_other() -> None:
+    compiled(ONE)
+    with ThreadPoolExecutor(4) as pool:
+        names = [f"y{each}" for each in range(12)]
+        assert (
+            list(pool.map(lambda name: compiled(ONE.replace("string x", f"string {name}")).fields[0].name, names))
+            == names
+        )
+    context = get_context("fork")
+    answers = context.Queue()
+    children = [context.Process(target=_named_in_a_child, args=(f"z{each}", answers)) for each in range(2)]
+    for child in children:
+        child.start()
+    assert sorted(answers.get(timeout=60) for _ in children) == ["z0", "z1"]
+    for child in children:
+        child.join(timeout=60)
+
+
+def test_a_compiler_that_died_is_started_again() -> None:
+    compiled(ONE)
+    assert protoc._PROCESS._running is not None
+    protoc._PROCESS._running.kill()
+    protoc._PROCESS._running.wait()
+    assert [field.name for field in compiled(ONE).fields] == ["x"]
+
+
+def test_a_schema_that_keeps_the_compiler_busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It costs that schema alone."""
+    monkeypatch.setattr(protoc, "SECONDS", 0)
+    schema = compile_schema("Protobuf/3", EVERYTHING, "Order")
+    assert isinstance(schema, Unsupported)
+    assert "longer than 0 seconds" in str(schema.problems[0].message)
+    monkeypatch.undo()
+    assert [field.name for field in compiled(ONE).fields] == ["x"]

@@ -8,6 +8,7 @@ sees the files that it is given and the well-known types, nothing else.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import os
 import re
@@ -108,6 +109,8 @@ class _Process:
             return int(answer)
 
     def _started(self) -> subprocess.Popen[str]:
+        if self._running is not None and self._running.poll() is not None:
+            self._end()  # died between two schemas
         if self._running is None:
             script = str(Path(protoc_process.__file__))
             paths = os.pathsep.join(path for path in sys.path if path)
@@ -128,7 +131,8 @@ class _Process:
             process.wait()
             for pipe in (process.stdin, process.stdout):
                 if pipe is not None:
-                    pipe.close()
+                    with contextlib.suppress(OSError):  # what was still to be written goes nowhere
+                        pipe.close()
 
     def stop(self) -> None:
         if self._owner == os.getpid():

@@ -6,6 +6,7 @@ libxml2's own limits hold, too: 10 MB for one text, 256 levels, what entities ma
 from __future__ import annotations
 
 import re
+import threading
 from itertools import chain
 from typing import Any
 
@@ -23,6 +24,7 @@ _OPTIONS: dict[str, Any] = {
     "remove_comments": True,
     "remove_pis": True,
 }
+_OWN = threading.local()
 
 
 class XmlError(ValueError):
@@ -37,12 +39,19 @@ def parse_xml(text: bytes | str) -> Element:
     """The root element. Raises: XmlError (payload-syntax, payload-too-large, payload-too-deep)"""
     data = _without_declaration(text) if isinstance(text, str) else text
     try:
-        root = etree.fromstring(data, etree.XMLParser(**_OPTIONS))
+        root = etree.fromstring(data, _parser())
     except (etree.XMLSyntaxError, ValueError) as error:
         raise _refused(error) from None
     if root.getroottree().docinfo.internalDTD is not None:
         raise XmlError("a document type declaration is not allowed")
     return root
+
+
+def _parser() -> Any:
+    """The parser of this thread."""
+    if not hasattr(_OWN, "parser"):
+        _OWN.parser = etree.XMLParser(**_OPTIONS)
+    return _OWN.parser
 
 
 def _without_declaration(text: str) -> bytes:
