@@ -20,8 +20,9 @@ import standin  # noqa: E402
 
 from wirebook.spark.checks import Tasks  # noqa: E402
 from wirebook.spark.landing import Catalogue, Landing, land_files  # noqa: E402
+from wirebook.spark.replaying import replay_letters  # noqa: E402
 from wirebook.spark.report import Report  # noqa: E402
-from wirebook.spark.target import Target, no_stop  # noqa: E402
+from wirebook.spark.target import Chosen, Target, no_stop  # noqa: E402
 from wirebook.spark.task import Job, TaskResult, run_task  # noqa: E402
 
 
@@ -68,6 +69,21 @@ class Bed:
         catalogue = Catalogue(name, orjson.dumps(engine or {}), lambda _: tables or {})
         landing = replace(self.settings, **settings)
         return land_files(landing, source or self.source, catalogue, Target(self.to, at))
+
+    def replay(
+        self,
+        *,
+        at: Callable[[str], None] = no_stop,
+        engine: dict[str, Any] | None = None,
+        name: str = "c2",
+        codes: tuple[str, ...] = (),
+        definitions: tuple[str, ...] = (),
+        check_endpoint: Callable[[str], None] = lambda _: None,
+        **settings: Any,
+    ) -> Report:
+        catalogue = Catalogue(name, orjson.dumps(engine or {}), lambda _: {}, check_endpoint)
+        chosen = Chosen(codes=list(codes), definitions=list(definitions))
+        return replay_letters(replace(self.settings, **settings), catalogue, Target(self.to, at), chosen)
 
     def rows(self, table: str = "*") -> list[dict[str, Any]]:
         """What any reader of Parquet sees, by file and line."""

@@ -165,3 +165,22 @@ def test_spark_submit_runs_it_on_its_own_session(bed: Path) -> None:
     out = run(submit, "--master", "local[2]", "--conf", "spark.ui.enabled=false", *arguments, environment=environment)
     closing = [line.removeprefix("closing line ") for line in out.splitlines() if line.startswith("closing line")]
     assert [json.loads(line) for line in closing] == [FIRST, SECOND]
+
+
+def test_the_command_line_replays(bed: Path) -> None:
+    tables = bed / "tables"
+    wirebook("land", bed / "source", "--catalog", bed / "catalogue.json", "--to", tables)
+    corrected = json.dumps(CATALOGUE).replace('"type": "integer"', '"type": ["integer", "string"]')
+    (bed / "corrected.json").write_text(corrected.replace('"value": "seen"', '"value": "{kind}"'))
+    replay = ("replay", tables, "--catalog", bed / "corrected.json")
+    assert "[unknown-code]; did you mean 'payload-invalid'?" in run(
+        *PROGRAM, *replay, "--code", "payload-invald", code=2
+    )
+    assert wirebook(*replay, "--code", "mismatch") == SECOND | {
+        "read": 1,
+        "dead_lettered": 0,
+        "landed": 1,
+        "skipped": 1,
+        "tables": {"g__seen": {"definition": "/messagegroups/g/messages/seen", "rows": 1}},
+        "outcomes": {"matched": 1},
+    }

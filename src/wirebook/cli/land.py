@@ -59,7 +59,7 @@ def land(  # noqa: PLR0917 (options)
     if form not in FORMATS:
         raise typer.BadParameter(f"'{form}' is none of: {', '.join(FORMATS)}", param_hint="--format")
     loaded = Catalog.load(*catalog, options=MatchOptions(confluent_prefix=confluent))
-    _note_diagnostics(loaded)
+    note_diagnostics(loaded)
     with ProgressBar() as bar:
 
         def start() -> Any:
@@ -77,7 +77,7 @@ def land(  # noqa: PLR0917 (options)
     return CANNOT_RUN if report.has_errors else OK
 
 
-def _note_diagnostics(catalog: Catalog) -> None:
+def note_diagnostics(catalog: Catalog) -> None:
     print_problems(catalog.registry.unread)
     errors = sum(problem.severity is Severity.ERROR for problem in catalog.diagnostics)
     if errors:

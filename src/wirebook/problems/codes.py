@@ -226,6 +226,7 @@ _TABLE: tuple[tuple[str, Severity, str], ...] = (
     ("broken-target", ERROR, "a file of the target folder's own cannot be read"),
     ("no-target", ERROR, "the folder has no tables"),
     ("unknown-table", ERROR, "the target has no such table"),
+    ("unknown-code", ERROR, "no problem has the code"),
     ("not-conserved", ERROR, "messages read and rows written differ"),
     # -- the demonstration ---------------------------------------------------------------------------------------------
     ("foreign-folder", ERROR, "the folder holds something else"),

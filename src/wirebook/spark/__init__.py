@@ -1,6 +1,6 @@
 """The main job on Spark: sources, matching, decoding, landing, dead letters.
 
-from wirebook.spark import land, match
+from wirebook.spark import land, match, replay
 report = land(spark, "captures/", "catalogue.xreg.json", "tables/")
 messages = match(spark.read.text("captures/"), Catalog.load("catalogue.xreg.json"))
 """
@@ -11,12 +11,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from wirebook.spark.job import land
+    from wirebook.spark.job import land, replay
     from wirebook.spark.matching import match
 
-__all__ = ["land", "match"]
+__all__ = ["land", "match", "replay"]
 
-_HOMES: Final = {"land": "wirebook.spark.job", "match": "wirebook.spark.matching"}
+_HOMES: Final = {"land": "wirebook.spark.job", "match": "wirebook.spark.matching", "replay": "wirebook.spark.job"}
 
 
 def __getattr__(name: str) -> Any:

@@ -9,10 +9,11 @@ import msgspec
 import pyarrow as pa
 
 from wirebook.problems import Problem, WirebookError
+from wirebook.spark.layout import RESOLVED
 from wirebook.spark.ledger import Entry, Ledger
 from wirebook.spark.plan import unfinished
 from wirebook.spark.target import TableEntry
-from wirebook.spark.task import DEAD_LETTERS, TaskResult, UnitResult
+from wirebook.spark.task import TaskResult, UnitResult
 from wirebook.spark.units import Unit
 
 Tasks = list[list[Unit]]
@@ -110,6 +111,16 @@ def check_conservation(results: Iterable[TaskResult], written: Mapping[str, int]
         raise WirebookError(Problem(code="not-conserved", message=message, expected=read, actual=rows))
 
 
+def check_replayed(results: Iterable[TaskResult], written: Mapping[str, int]) -> None:
+    """Each dead letter that landed has one row in its table and one that says so. Raises: not-conserved"""
+    results = list(results)
+    counted = +sum_of(result.rows for result in results)
+    read, landed = sum(result.read for result in results), counted.total() - counted[RESOLVED]
+    if counted != +Counter(written) or landed != counted[RESOLVED] or landed > read:
+        message = f"{read} dead letters were read, {counted[RESOLVED]} were resolved and {landed} rows written"
+        raise WirebookError(Problem(code="not-conserved", message=message, expected=counted[RESOLVED], actual=landed))
+
+
 def sum_of(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
     total: Counter[str] = Counter()
     for each in counts:
@@ -122,7 +133,7 @@ def table_entries(results: Iterable[TaskResult]) -> Iterator[TableEntry]:
     entries: dict[str, TableEntry] = {}
     for result in results:
         for table in {file.table for file in result.files}:
-            xid = None if table == DEAD_LETTERS else result.definitions[table]
+            xid = result.definitions.get(table)  # the dead letters and the resolved have none
             entry = TableEntry(table=table, xid=xid, columns=result.columns[table])
             if entries.setdefault(table, entry) != entry:
                 raise WirebookError(

@@ -1,15 +1,16 @@
-"""The main job: `land` for programs, notebooks and the command line alike.
+"""The main job: `land` and `replay` for programs, notebooks and the command line alike.
 
-from wirebook.spark import land
+from wirebook.spark import land, replay
 report = land(spark, "captures/", "catalogue.xreg.json", "tables/")
+report = replay(spark, "tables/", "corrected.xreg.json")
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import orjson
 
@@ -19,21 +20,23 @@ from wirebook.spark.checks import Tables
 from wirebook.spark.engine import CatalogueEngine, engine_for
 from wirebook.spark.landing import BATCH_BYTES, Catalogue, Landing, Watch, land_files
 from wirebook.spark.layout import table_name
+from wirebook.spark.replaying import replay_letters
 from wirebook.spark.report import Report
 from wirebook.spark.runner import SparkRunner
-from wirebook.spark.target import Target
+from wirebook.spark.target import Chosen, Target
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Report", "land"]
+__all__ = ["Report", "land", "replay"]
 
+AnySpark: TypeAlias = "SparkSession | Callable[[], SparkSession]"
 AnyPath = str | PathLike[str]
 AnyCatalog = Catalog | Source | list[Source] | tuple[Source, ...]
 
 
 def land(
-    spark: SparkSession | Callable[[], SparkSession],
+    spark: AnySpark,
     source: AnyPath,
     catalog: AnyCatalog,
     to: AnyPath,
@@ -55,16 +58,42 @@ def land(
     loaded = load_catalog(catalog)
     if endpoint is not None:
         loaded.check_endpoint(endpoint)
-    landing = Landing(
-        runner=SparkRunner(spark if callable(spark) else lambda: spark),
-        factory=engine_for,
-        endpoint=endpoint,
-        confluent_prefix=loaded.options.confluent_prefix,
-        dry_run=dry_run,
-        batch_bytes=batch_bytes,
-        watch=watch,
-    )
+    landing = _landing(spark, loaded, endpoint=endpoint, dry_run=dry_run, batch_bytes=batch_bytes, watch=watch)
     return land_files(landing, Path(source), catalogue_of(loaded), Target(Path(to)))
+
+
+def replay(
+    spark: AnySpark,
+    folder: AnyPath,
+    catalog: AnyCatalog,
+    *,
+    codes: Iterable[str] = (),
+    definitions: Iterable[str] = (),
+    endpoint: str | None = None,
+    dry_run: bool = False,
+    batch_bytes: int = BATCH_BYTES,
+    watch: Watch | None = None,
+) -> Report:
+    """Lands dead letters of the folder `folder` that fit a corrected catalogue, each once, and marks them resolved.
+
+    `codes` and `definitions` (XIDs) choose: letters with one of these problems, of or near one of these definitions.
+    An `endpoint` wins over the one that their landing was told. In the report `read` counts the letters that were
+    tried, `dead_lettered` those of them that still do not land.
+
+    Raises: WirebookError (no-target, unknown-code, unknown-endpoint, columns-changed, target-locked,
+    unwritable-target, not-conserved, and what loading a catalogue raises).
+    """
+    loaded = load_catalog(catalog)
+    landing = _landing(spark, loaded, endpoint=endpoint, dry_run=dry_run, batch_bytes=batch_bytes, watch=watch)
+    chosen = Chosen(codes=sorted(codes), definitions=sorted(definitions))
+    if endpoint is not None:
+        loaded.check_endpoint(endpoint)
+    return replay_letters(landing, catalogue_of(loaded), Target(Path(folder)), chosen)
+
+
+def _landing(spark: AnySpark, catalog: Catalog, **settings: Any) -> Landing:
+    runner = SparkRunner(spark if callable(spark) else lambda: spark)
+    return Landing(runner, engine_for, confluent_prefix=catalog.options.confluent_prefix, **settings)
 
 
 def load_catalog(catalog: AnyCatalog) -> Catalog:
@@ -77,7 +106,7 @@ def load_catalog(catalog: AnyCatalog) -> Catalog:
 def catalogue_of(catalog: Catalog) -> Catalogue:
     """What a run needs of a catalogue."""
     document = orjson.dumps(catalog.registry.document)
-    return Catalogue(catalog.fingerprint, document, lambda names: _tables(catalog, names))
+    return Catalogue(catalog.fingerprint, document, lambda names: _tables(catalog, names), catalog.check_endpoint)
 
 
 def _tables(catalog: Catalog, names: Collection[str]) -> Tables:

@@ -22,6 +22,7 @@ from wirebook.schema import CompiledSchema
 from wirebook.schema.shapes import REST
 
 DEAD_LETTERS = "dead_letters"
+RESOLVED = "resolved"
 INSTANT = pa.timestamp("us", tz="UTC")
 PROVENANCE: dict[str, pa.DataType] = {
     "_file": pa.string(),
@@ -47,6 +48,16 @@ DEAD_LETTER_SCHEMA = pa.schema({
     "near": pa.list_(pa.struct({"definition": pa.string(), "problems": pa.list_(REASON)})),
     "_catalogue": pa.string(),
 })  # fmt: skip
+
+RESOLVED_SCHEMA = pa.schema({
+    "_file": pa.string(),
+    "_line": pa.int64(),
+    "_index": pa.int32(),
+    "table": pa.string(),
+    "definition": pa.string(),
+    "_catalogue": pa.string(),
+})  # fmt: skip
+"""Dead letters that landed when they were replayed: which, where, and by which catalogue."""
 
 # CloudEvents attributes that every table of events has; `specversion` is always 1.0.
 CORE_ATTRIBUTES = tuple(name for name in ATTRIBUTES if name != "specversion")

@@ -18,7 +18,7 @@ from wirebook.spark.sources import Scan, digest_of
 from wirebook.spark.streams import SourceChanged
 from wirebook.spark.units import Unit, cut_file, merge, unreadable_unit
 
-__all__ = ["Batch", "Plan", "Planned", "changed", "make_batches", "make_plan", "make_tasks", "unfinished"]
+__all__ = ["Batch", "Plan", "Planned", "changed", "make_batches", "make_plan", "make_tasks", "pack", "unfinished"]
 
 MAX_UNITS = 5000
 """How many units a batch has at most: they travel to Spark with the job."""
@@ -174,6 +174,20 @@ def make_batches(files: Iterable[Planned], weight: int) -> Iterator[Batch]:
                 units, entries, held = [], {}, 0
     if units:
         yield Batch(units, list(entries.values()))
+
+
+def pack(units: Iterable[Unit], weight: int) -> Iterator[list[Unit]]:
+    """The units in lots of about `weight` bytes."""
+    some: list[Unit] = []
+    held = 0
+    for unit in units:
+        some.append(unit)
+        held += unit.weight
+        if held >= weight or len(some) >= MAX_UNITS:
+            yield some
+            some, held = [], 0
+    if some:
+        yield some
 
 
 def make_tasks(units: list[Unit], parallelism: int) -> list[list[Unit]]:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wirebook.problems import Problem, Severity
-from wirebook.spark.task import DEAD_LETTERS, TaskResult
+from wirebook.spark.layout import DEAD_LETTERS, RESOLVED
+from wirebook.spark.task import TaskResult
 
 __all__ = ["Report"]
 
@@ -21,11 +22,13 @@ class Report:
 
     Shape: `read` counts messages new to the target, `skipped` those of the source that the target already had, `empty`
     batches without a message. `rows` are this run's, table by table, the dead letters among them. `problems` are files
-    that changed or could not be listed (errors), and last lines left for later (notes).
+    that changed or could not be listed (errors), and last lines left for later (notes). Of a replay, `read` counts the
+    dead letters that were tried, `unresolved` those of them that still do not land, `skipped` all others.
     """
 
     read: int = 0
     skipped: int = 0
+    unresolved: int = 0
     empty: int = 0
     rows: Counter[str] = field(default_factory=Counter)
     definitions: dict[str, str] = field(default_factory=dict)
@@ -40,11 +43,11 @@ class Report:
 
     @property
     def dead_lettered(self) -> int:
-        return self.rows[DEAD_LETTERS]
+        return self.rows[DEAD_LETTERS] + self.unresolved
 
     @property
     def landed(self) -> int:
-        return self.rows.total() - self.dead_lettered
+        return self.rows.total() - self.rows[DEAD_LETTERS] - self.rows[RESOLVED]
 
     @property
     def has_errors(self) -> bool:
@@ -56,6 +59,7 @@ class Report:
         self.batches += 1
         for result in results:
             self.read += result.read
+            self.unresolved += result.unresolved
             self.empty += result.empty
             self.rows.update(result.rows)
             self.outcomes.update(result.outcomes)
@@ -64,7 +68,7 @@ class Report:
 
     def tables(self) -> dict[str, dict[str, Any]]:
         """Table to its definition and rows, by name."""
-        names = sorted(name for name, rows in self.rows.items() if rows and name != DEAD_LETTERS)
+        names = sorted(name for name, rows in self.rows.items() if rows and name not in (DEAD_LETTERS, RESOLVED))
         return {name: {"definition": self.definitions.get(name), "rows": self.rows[name]} for name in names}
 
     def closing_line(self) -> dict[str, Any]:

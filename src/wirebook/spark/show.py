@@ -11,15 +11,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from wirebook.problems import Problem, WirebookError
+from wirebook.spark.layout import DEAD_LETTERS, RESOLVED
 from wirebook.spark.target import Target
-from wirebook.spark.task import DEAD_LETTERS
 
 __all__ = ["TableSummary", "first_rows", "tables_in"]
 
 
 @dataclass(frozen=True, slots=True)
 class TableSummary:
-    """One table: the XID of its definition (None for the dead letters), its rows and its files."""
+    """One table: the XID of its definition (None for dead letters and the resolved), its rows and its files."""
 
     name: str
     definition: str | None
@@ -28,8 +28,9 @@ class TableSummary:
 
 
 def tables_in(folder: Path) -> list[TableSummary]:
-    """The tables of a target folder by name, the dead letters last. Cost: reads the footer of every file.
+    """The tables of a target folder by name, the dead letters and the resolved last.
 
+    Cost: reads the footer of every file.
     Raises: no-target
     """
     target = Target(folder)
@@ -37,7 +38,9 @@ def tables_in(folder: Path) -> list[TableSummary]:
         raise WirebookError(Problem(code="no-target", message=f"'{folder}' is no folder that was landed into"))
     known = target.tables()
     found = (_summary(path, known[path.name].xid if path.name in known else None) for path in _folders(folder))
-    return sorted((each for each in found if each.files), key=lambda each: (each.name == DEAD_LETTERS, each.name))
+    return sorted(
+        (each for each in found if each.files), key=lambda each: (each.name in (DEAD_LETTERS, RESOLVED), each.name)
+    )
 
 
 def _folders(folder: Path) -> Iterator[Path]:

@@ -29,27 +29,38 @@ import msgspec
 
 from wirebook.problems import Problem, WirebookError
 from wirebook.spark.formats import FORMATS, StagedFile, TableFormat, by_table, sync_folder
+from wirebook.spark.layout import RESOLVED
 from wirebook.spark.ledger import Entry, Ledger
 from wirebook.spark.units import Unit
 
-__all__ = ["Begun", "Manifest", "TableEntry", "Target", "write_atomically"]
+__all__ = ["Begun", "Chosen", "Manifest", "TableEntry", "Target", "write_atomically"]
 
 T = TypeVar("T")
 
 
+class Chosen(msgspec.Struct, frozen=True, kw_only=True):
+    """Which dead letters are replayed: those with a problem of one of the `codes`, and of or near one of the
+    `definitions` (XIDs). Of an empty list: all."""
+
+    codes: list[str] = []
+    definitions: list[str] = []
+
+
 class Begun(msgspec.Struct, frozen=True, kw_only=True):
-    """What a batch reads: its tasks, each a list of units; its files' entries afterwards; what it is pinned to."""
+    """What a batch reads: its tasks, each a list of units; its files' entries afterwards; what it is pinned to. For a
+    replay the units are pieces of files of dead letters, and `chosen` says which rows count."""
 
     batch: int
     catalogue: str
     endpoint: str | None = None
     confluent_prefix: bool = False
+    chosen: Chosen | None = None
     tasks: list[list[Unit]]
     entries: list[Entry]
 
 
 class TableEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """A table: the XID of its definition (None for the dead letters) and its columns, name to type."""
+    """A table: the XID of its definition (None for dead letters and the resolved) and its columns, name to type."""
 
     table: str
     xid: str | None
@@ -62,6 +73,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     batch: int
     catalogue: str
     endpoint: str | None = None
+    confluent_prefix: bool = False
     format: str = "parquet"
     files: list[StagedFile] = []
     tables: list[TableEntry] = []
@@ -105,6 +117,10 @@ class Target:
         path = self.home / "tables.json"
         tables: list[TableEntry] = _load(path, list[TableEntry]) if path.exists() else []
         return {table.table: table for table in tables}
+
+    def resolved(self) -> list[Path]:
+        """The files that say which dead letters have landed since."""
+        return sorted((self.root / RESOLVED).glob("*.parquet"))
 
     def next_batch(self) -> int:
         return max((_number(path) for path in self.batches.glob("*.json")), default=0) + 1

@@ -24,20 +24,22 @@ import msgspec
 from wirebook.core.collector import without_collector
 from wirebook.spark.chunks import Chunk, Engine, EngineFactory, Landed
 from wirebook.spark.formats import FORMATS, Spool, StagedFile
+from wirebook.spark.layout import DEAD_LETTERS, RESOLVED
+from wirebook.spark.letters import Letters, MessageTwice, read_letters, resolve
 from wirebook.spark.lines import DEFAULT_SIZES, Sizes
 from wirebook.spark.reading import Progress, read_unit
 from wirebook.spark.streams import SourceChanged
 from wirebook.spark.units import Unit
 
-__all__ = ["DEAD_LETTERS", "Job", "TaskResult", "UnitResult", "run_task"]
+__all__ = ["DEAD_LETTERS", "Job", "Letters", "TaskResult", "UnitResult", "run_task"]
 
-DEAD_LETTERS = "dead_letters"
 PROGRESS_SECONDS = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What all tasks of a batch share. `staging` is None for a dry run; `marks` is where they say how far they are."""
+    """What all tasks of a batch share. `staging` is None for a dry run; `marks` is where they say how far they are.
+    With `letters` the units are pieces of files of dead letters."""
 
     factory: EngineFactory
     catalogue: bytes
@@ -47,6 +49,7 @@ class Job:
     marks: str | None = None
     format: str = "parquet"
     sizes: Sizes = DEFAULT_SIZES
+    letters: Letters | None = None
 
     @staticmethod
     def pack(catalogue: bytes) -> bytes:
@@ -66,7 +69,8 @@ class UnitResult(msgspec.Struct, kw_only=True):
 
 
 class TaskResult(msgspec.Struct, kw_only=True):
-    """What a task did. `read` is the engine's count of messages, `files` have the rows as they were written.
+    """What a task did. `read` is the engine's count of messages, `files` have the rows as they were written. Of a
+    replay, `unresolved` counts dead letters that were read and did not land.
 
     `fault` is the problem that stopped the task, code and message; `trace` is where, for a fault of Wirebook's own.
     """
@@ -77,6 +81,7 @@ class TaskResult(msgspec.Struct, kw_only=True):
     columns: dict[str, dict[str, str]] = {}
     rows: dict[str, int] = {}
     read: int = 0
+    unresolved: int = 0
     empty: int = 0
     outcomes: dict[str, int] = {}
     reasons: dict[str, int] = {}
@@ -93,6 +98,7 @@ class _Tally:
     """Running counts of a task."""
 
     read: int = 0
+    unresolved: int = 0
     empty: int = 0
     rows: Counter[str] = field(default_factory=Counter)
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -127,7 +133,7 @@ def run_task(job: Job, units: list[Unit], number: int = 0) -> TaskResult:
     task = _Task(job, number)
     try:
         for unit in units:
-            results.append(task.land(unit))
+            results.append(task.replay(unit, job.letters) if job.letters else task.land(unit))
             if results[-1].changed:
                 break
         return task.finish(results)
@@ -169,6 +175,24 @@ class _Task:
             self._stage(landed)
             result.messages += 0 if _is_notice(chunk) else landed.read
             self._mark.add(result.progress.position, landed.read)
+        self._mark.end(unit.weight)
+        return result
+
+    def replay(self, unit: Unit, letters: Letters) -> UnitResult:
+        """Lands what can be landed now of a piece of a file of dead letters."""
+        result = UnitResult(unit=unit, progress=Progress(lines=0))
+        self.place = f"dead letters in '{unit.file}'"
+        try:
+            for records in read_letters(unit, letters, self._sizes):
+                with without_collector():
+                    landed = resolve(self._engine, records, self._job.options["catalogue"])
+                self._tally.add(landed)
+                self._tally.unresolved += landed.read - landed.tables[RESOLVED].num_rows
+                self._stage(landed)
+                result.progress.position += records.size
+                self._mark.add(result.progress.position, landed.read)
+        except MessageTwice as error:
+            raise Fault("not-conserved", f"{self.place}: {error}") from error
         self._mark.end(unit.weight)
         return result
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -18,14 +19,26 @@ from wirebook.spark.chunks import PROBLEM_OUTCOMES, Chunk, Landed
 
 PLACE = [("_file", pa.string()), ("_line", pa.int64()), ("_index", pa.int32())]
 TABLE = pa.schema([*PLACE, ("text", pa.large_binary())])
-DEAD = pa.schema([*PLACE, ("raw", pa.large_binary()), ("outcome", pa.string()), ("reason", pa.string())])
+PROBLEMS = pa.list_(pa.struct([("code", pa.string())]))
+NEAR = pa.list_(pa.struct([("definition", pa.string())]))
+DEAD = pa.schema([
+    *PLACE,
+    ("raw", pa.large_binary()),
+    ("outcome", pa.string()),
+    ("reason", pa.string()),
+    ("definition", pa.string()),
+    ("problems", PROBLEMS),
+    ("near", NEAR),
+])  # fmt: skip
 
 
 class StandIn:
-    """Slow by `delay` seconds a chunk; dies at a record that has $STANDIN_DIE in it."""
+    """Slow by `delay` seconds a chunk; dies at a record that has $STANDIN_DIE in it. Messages for a table in `unknown`
+    are dead letters, near the definition of that table."""
 
-    def __init__(self, delay: float = 0.0) -> None:
+    def __init__(self, delay: float = 0.0, unknown: Sequence[str] = ()) -> None:
         self._delay, self._die = delay, os.environ.get("STANDIN_DIE", "").encode()
+        self._unknown = unknown
 
     def land(self, chunk: Chunk) -> Landed:
         time.sleep(self._delay)
@@ -40,21 +53,30 @@ class StandIn:
             if chunk.problem or not isinstance(value, dict) or "t" not in value:
                 outcome = PROBLEM_OUTCOMES[chunk.problem.code] if chunk.problem else "malformed"
                 code = chunk.problem.code if chunk.problem else "malformed-record"
-                dead.append(place | {"_index": 0, "raw": text, "outcome": outcome, "reason": code})
+                dead.append(place | letter(text, outcome, code))
                 continue
-            empty += not value.get("x", 1)
-            rows = [place | {"_index": index, "text": text} for index in range(value.get("x", 1))]
-            tables.setdefault(value["t"], []).extend(rows)
+            table, count = value["t"], value.get("x", 1)
+            empty += not count
+            rows = [place | {"_index": index, "text": text} for index in range(count)]
+            odd = [row for row in rows if table in self._unknown and row["_index"] % 2 == 0]
+            dead += [row | letter(text, "unexpected", "no-definition", table, row["_index"]) for row in odd]
+            tables.setdefault(table, []).extend(row for row in rows if row not in odd)
         landed = sum(map(len, tables.values()))
         return Landed(
             tables={name: pa.Table.from_pylist(rows, TABLE) for name, rows in tables.items() if rows},
             dead_letters=pa.Table.from_pylist(dead, DEAD),
             read=landed + len(dead),
             empty=empty,
-            outcomes={"matched": landed} | {each["outcome"]: len(dead) for each in dead},
-            reasons={each["reason"]: len(dead) for each in dead},
+            outcomes={"matched": landed} | Counter(each["outcome"] for each in dead),
+            reasons=Counter(each["reason"] for each in dead),
             definitions={name: f"/messagegroups/g/messages/{name}" for name in tables},
         )
+
+
+def letter(raw: bytes, outcome: str, code: str, near: str | None = None, index: int = 0) -> dict[str, Any]:
+    definitions = [f"/messagegroups/g/messages/{near}"] if near else []
+    said = {"problems": [{"code": code}], "near": [{"definition": each} for each in definitions]}
+    return {"_index": index, "raw": raw, "outcome": outcome, "reason": code} | said
 
 
 def records(chunk: Chunk) -> Iterator[tuple[int, bytes]]:

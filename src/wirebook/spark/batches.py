@@ -1,0 +1,182 @@
+"""Batches: begun with what they are pinned to, run as tasks, checked, committed. What is common to landing and replay.
+
+The driver sees file names and counts, never a message.
+
+Spec: docs/land.md#what-is-promised; docs/land.md#kill-and-resume; docs/decisions/0013
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from wirebook.problems import Problem, WirebookError
+from wirebook.spark.checks import Tables, Tasks, check_conservation, check_replayed, sum_of, table_entries
+from wirebook.spark.chunks import EngineFactory
+from wirebook.spark.formats import FORMATS
+from wirebook.spark.ledger import Entry
+from wirebook.spark.lines import DEFAULT_SIZES, Sizes
+from wirebook.spark.report import Report
+from wirebook.spark.target import Begun, Chosen, Manifest, Target
+from wirebook.spark.task import Job, Letters, TaskResult
+
+__all__ = ["BATCH_BYTES", "Batches", "Catalogue", "Landing", "Runner", "Watch"]
+
+BATCH_BYTES = 1 << 30
+MAX_FAULTS = 3
+"""Of a batch whose tasks all stop, the faults that are reported."""
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """The catalogue of a run: its fingerprint, the document that is pinned and shipped; `tables` gives, of the tables
+    that are named, those it has definitions for; `check_endpoint` raises when it has no endpoint of an XID."""
+
+    fingerprint: str
+    document: bytes
+    tables: Callable[[Collection[str]], Tables]
+    check_endpoint: Callable[[str], None] = lambda _: None
+
+
+class Runner(Protocol):
+    """Runs the tasks of a batch, each at least once, wherever it likes; one result for each."""
+
+    def __call__(self, job: Job, tasks: Tasks) -> list[TaskResult]: ...
+    @property
+    def parallelism(self) -> int: ...
+
+
+class Watch(Protocol):
+    """Shows how far a run is. `total` bytes are to be read in all."""
+
+    def begin(self, total: int) -> None: ...
+    def during(self, marks: str) -> AbstractContextManager[None]:
+        """Watches the marks of tasks in a folder while a batch runs."""
+
+
+@dataclass(slots=True)
+class Landing:
+    """Settings of a run: see `land_files` and `replay_letters`."""
+
+    runner: Runner
+    factory: EngineFactory
+    endpoint: str | None = None
+    confluent_prefix: bool = False
+    dry_run: bool = False
+    batch_bytes: int = BATCH_BYTES
+    form: str = "parquet"
+    sizes: Sizes = DEFAULT_SIZES
+    watch: Watch | None = None
+
+
+class Batches:
+    """The batches of one run, one after the other, and its report. Each is begun, run and committed."""
+
+    def __init__(self, landing: Landing, target: Target, catalogue: Catalogue) -> None:
+        self.report = Report(dry_run=landing.dry_run)
+        self.landing, self.target, self.catalogue = landing, target, catalogue
+        self._number = target.next_batch()
+
+    def take_number(self) -> int:
+        self._number += 1
+        return self._number - 1
+
+    def begin(self, tasks: Tasks, entries: Sequence[Entry] = (), **pinned: Any) -> Begun:
+        """Pins a batch to its tasks and to the catalogue; `pinned` are other members of its record."""
+        settings: dict[str, Any] = {
+            "endpoint": self.landing.endpoint,
+            "confluent_prefix": self.landing.confluent_prefix,
+        }
+        number, fingerprint = self.take_number(), self.catalogue.fingerprint
+        begun = Begun(batch=number, catalogue=fingerprint, tasks=tasks, entries=[*entries], **settings | pinned)
+        if not self.landing.dry_run:
+            self.target.begin(begun, self.catalogue.document)
+        return begun
+
+    def run(self, begun: Begun, document: bytes, tasks: Tasks) -> list[TaskResult]:
+        """Runs tasks of a batch: their results. Raises: the faults that stopped them"""
+        if not tasks:
+            return []
+        job = self._job(begun, document)
+        if job.staging:
+            self.target.clear_staging(job.batch)
+            Path(job.staging).mkdir(parents=True, exist_ok=True)  # a worker of a killed run may still write there
+        watch = self.landing.watch
+        with (
+            tempfile.TemporaryDirectory(prefix="marks-", dir=job.staging, ignore_cleanup_errors=True) as marks,
+            watch.during(marks) if watch else nullcontext(),
+        ):
+            results = self.landing.runner(replace(job, marks=marks), tasks)
+        faults = dict.fromkeys(result.fault for result in results if result.fault)
+        if faults:
+            problems = [Problem(code=code, message=message) for code, message in faults]
+            raise WirebookError(*problems[:MAX_FAULTS]) from RuntimeError("\n".join(result.trace for result in results))
+        return results
+
+    def run_replay(self, begun: Begun, document: bytes) -> None:
+        """Runs a batch of dead letters and commits it. What does not land leaves no trace."""
+        results = self.run(begun, document, begun.tasks)
+        self.commit(begun, [], results)
+
+    def _job(self, begun: Begun, document: bytes) -> Job:
+        staging = None if self.landing.dry_run else str(self.target.staging(begun.batch).absolute())
+        return Job(
+            factory=self.landing.factory,
+            catalogue=Job.pack(document),
+            options={
+                "endpoint": begun.endpoint,
+                "catalogue": begun.catalogue,
+                "confluent_prefix": begun.confluent_prefix,
+            },
+            batch=begun.batch,
+            staging=staging,
+            format=self.landing.form,
+            sizes=self.landing.sizes,
+            letters=self._letters(begun.chosen) if begun.chosen else None,
+        )
+
+    def _letters(self, chosen: Chosen) -> Letters:
+        """What tasks of a replay must know; the same whenever they are run again, as nothing is committed between."""
+        events = frozenset(entry.file for entry in self.target.ledger().values() if entry.kind == "events")
+        resolved = tuple(str(path.absolute()) for path in self.target.resolved())
+        return Letters(frozenset(chosen.codes), frozenset(chosen.definitions), resolved, events)
+
+    def commit(self, begun: Begun, entries: list[Entry], results: list[TaskResult]) -> None:
+        """Makes a batch count; one that has nothing to say is forgotten. Raises: not-conserved"""
+        check = check_replayed if begun.chosen else check_conservation
+        if self.landing.dry_run:
+            check(results, sum_of(result.rows for result in results))
+        elif not entries and not any(result.files for result in results):
+            self.target.abandon(begun.batch)
+        else:
+            manifest = self._manifest(begun, entries, results, check)
+            self.target.commit(manifest)
+            self.target.finish(manifest)
+        self.report.add(results)
+
+    def _manifest(self, begun: Begun, entries: list[Entry], results: list[TaskResult], check: Check) -> Manifest:
+        files = [file for result in results for file in result.files]
+        staging, form = self.target.staging(begun.batch), FORMATS[self.landing.form]
+        with ThreadPoolExecutor(4) as pool:
+            counted = pool.map(lambda file: {file.table: form.count(staging / file.path)}, files)
+            check(results, sum_of(counted))
+        return Manifest(
+            batch=begun.batch,
+            catalogue=begun.catalogue,
+            endpoint=begun.endpoint,
+            confluent_prefix=begun.confluent_prefix,
+            format=self.landing.form,
+            files=files,
+            tables=list(table_entries(results)),
+            entries=entries,
+            read=sum(result.read for result in results),
+            empty=sum(result.empty for result in results),
+        )
+
+
+Check = Callable[[Sequence[TaskResult], Mapping[str, int]], None]

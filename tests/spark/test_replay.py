@@ -1,0 +1,196 @@
+"""Replaying dead letters: what a corrected catalogue fits lands once, is marked as resolved, and keeps its place."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wirebook.problems import WirebookError
+from wirebook.spark.report import Report
+from wirebook.spark.show import tables_in
+from wirebook.spark.target import Target
+
+HERE = Path(__file__).parent
+BAD = {"unknown": ["a", "b"]}
+RECORDS = b"".join(b'{"protocol":"X","t":"%s","x":%d}\n' % (b"abc"[i % 3 : i % 3 + 1], i % 4) for i in range(24))
+TOTAL = 3 + 9 * 4  # x is 0, 1, 2 or 3 messages
+POINTS = ["locked", "pinned", "begun", "staged", "committed", "moved", "tabled", "finished"]
+DYING = 7
+
+
+def counts(report: Report) -> tuple[int, int, int, int]:
+    return report.read, report.landed, report.dead_lettered, report.skipped
+
+
+def places(bed: Any, table: str) -> list[tuple[str, int, int]]:
+    return [(row["_file"], row["_line"], row["_index"]) for row in bed.rows(table)]
+
+
+@pytest.fixture
+def dead(bed: Any) -> Any:
+    """Two files with the same places, a batch each: messages for `a` and `b` with an even index are dead letters."""
+    bed.write("one", RECORDS + b"rubbish\n")
+    bed.write("two", RECORDS + b"rubbish\n\n")
+    report = bed.land(engine=BAD, batch_bytes=1)
+    assert (report.read, report.dead_lettered, report.reasons["no-definition"]) == (74, 34, 32)
+    return bed
+
+
+def test_what_fits_lands_and_keeps_its_place(dead: Any) -> None:
+    letters = {place for place in places(dead, "dead_letters") if place[1] != 25}
+    before = {place for table in "abc" for place in places(dead, table)}
+    report = dead.replay()
+    assert counts(report) == (34, 32, 2, 0)
+    assert report.outcomes == {"matched": 32, "malformed": 2}
+    assert report.reasons == {"malformed-record": 2}
+    assert {place for table in "abc" for place in places(dead, table)} == before | letters
+    assert Counter(row["table"] for row in dead.rows("resolved")) == {"a": 16, "b": 16}
+    assert set(places(dead, "resolved")) == letters
+    assert {row["_catalogue"] for row in dead.rows("resolved")} == {"c2"}
+    assert places(dead, "dead_letters") == sorted([*letters, ("one", 25, 0), ("two", 25, 0)])
+
+
+def test_the_rows_are_those_that_landing_would_have_made(dead: Any, tmp_path: Path) -> None:
+    dead.replay()
+    replayed = {table: dead.rows(table) for table in "abc"}
+    dead.to = tmp_path / "other"
+    dead.land()
+    assert replayed == {table: dead.rows(table) for table in "abc"}
+
+
+def test_twice_adds_nothing(dead: Any) -> None:
+    dead.replay()
+    before = sorted(dead.to.rglob("*.parquet"))
+    assert counts(dead.replay()) == (2, 0, 2, 32)
+    assert sorted(dead.to.rglob("*.parquet")) == before
+    assert not list((dead.to / "_wirebook" / "batches").glob("*.begin.json"))
+    assert counts(dead.land())[0] == 0
+
+
+def test_once_all_have_landed_nothing_is_read(bed: Any) -> None:
+    bed.write("one", RECORDS)
+    bed.land(engine=BAD)
+    assert counts(bed.replay()) == (16, 16, 0, 0)
+    runs = len(bed.runner.tasks)
+    assert counts(bed.replay()) == (0, 0, 0, 16)
+    assert len(bed.runner.tasks) == runs
+
+
+def test_step_by_step(dead: Any) -> None:
+    assert counts(dead.replay(engine={"unknown": ["b"]})) == (34, 16, 18, 0)
+    assert counts(dead.replay(name="c3")) == (18, 16, 2, 16)
+    assert Counter(row["_catalogue"] for row in dead.rows("resolved")) == {"c2": 16, "c3": 16}
+    assert Counter(places(dead, "resolved")).most_common(1)[0][1] == 1
+
+
+def test_codes_and_definitions_choose(dead: Any) -> None:
+    assert counts(dead.replay(codes=("malformed-record",))) == (2, 0, 2, 32)
+    assert counts(dead.replay(codes=("payload-invalid",))) == (0, 0, 0, 34)
+    a = "/messagegroups/g/messages/a"
+    assert counts(dead.replay(codes=("malformed-record",), definitions=(a,))) == (0, 0, 0, 34)
+    assert counts(dead.replay(codes=("malformed-record", "no-definition"), definitions=(a,))) == (16, 16, 0, 18)
+    assert {row["table"] for row in dead.rows("resolved")} == {"a"}
+
+
+def test_a_code_that_is_none_is_refused(dead: Any) -> None:
+    with pytest.raises(WirebookError, match=r"unknown-code.*no problem has the code 'no-definitoin'"):
+        dead.replay(codes=("no-definitoin",))
+
+
+def test_no_target(bed: Any) -> None:
+    with pytest.raises(WirebookError, match="no-target"):
+        bed.replay()
+
+
+def test_a_dry_run_counts_and_writes_nothing(dead: Any) -> None:
+    before = sorted(dead.to.rglob("*"))
+    assert counts(dead.replay(dry_run=True)) == (34, 32, 2, 0)
+    assert sorted(dead.to.rglob("*")) == before
+
+
+def test_what_is_no_message_is_not_tried(bed: Any) -> None:
+    import gzip
+
+    bed.write("cut.gz", gzip.compress(RECORDS * 99)[:-300])
+    bed.land(engine=BAD)
+    notices = [row for row in bed.rows("dead_letters") if row["reason"] == "truncated-file"]
+    assert len(notices) == 1
+    report = bed.replay()
+    assert (report.dead_lettered, report.skipped) == (0, 1)
+
+
+def test_a_batch_keeps_what_its_landing_was_told(bed: Any) -> None:
+    bed.write("one", RECORDS)
+    bed.land(engine=BAD, endpoint="/endpoints/e", confluent_prefix=True)
+    bed.write("two", RECORDS[:-3] + b"4}\n")
+    bed.land(engine=BAD)
+    with pytest.raises(WirebookError, match="unknown-endpoint"):
+        bed.replay(check_endpoint=refuse)
+    bed.replay()
+    settings = {(m.endpoint, m.confluent_prefix) for m in Target(bed.to).manifests() if m.batch > 2}
+    assert settings == {("/endpoints/e", True), (None, False)}
+
+
+def refuse(xid: str) -> None:
+    from wirebook.problems import Problem
+
+    raise WirebookError(Problem(code="unknown-endpoint", message=xid))
+
+
+def test_show_has_the_resolved_last(dead: Any) -> None:
+    dead.replay()
+    assert [(table.name, table.rows) for table in tables_in(dead.to)][-2:] == [("dead_letters", 34), ("resolved", 32)]
+
+
+def test_lost_dead_letters_are_said(dead: Any) -> None:
+    next((dead.to / "dead_letters").glob("*.parquet")).unlink()
+    with pytest.raises(WirebookError, match="broken-target"):
+        dead.replay()
+
+
+# -- killed -------------------------------------------------------------------------------------------------------
+
+PROGRAM = """
+import os, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from conftest import Bed, Here, Landing, standin
+bed = Bed.__new__(Bed)
+bed.__dict__.update(source=Path(sys.argv[2]) / "source", to=Path(sys.argv[2]) / "target")
+bed.runner = Here()
+bed.settings = Landing(runner=bed.runner, factory=standin.engine)
+deadly = sys.argv[3]
+def at(point):
+    if point == deadly:
+        os._exit(7)
+bed.replay(at=at, name="old", batch_bytes=1, codes=("no-definition",))
+"""
+
+
+def die(root: Path, point: str) -> int:
+    environment = os.environ | {"STANDIN_DIE": '"a"' if point == "task" else ""}
+    command = [sys.executable, "-c", PROGRAM, str(HERE), str(root), point]
+    return subprocess.run(command, env=environment, check=False).returncode
+
+
+@pytest.mark.parametrize("then", ["replay", "land"])
+@pytest.mark.parametrize("point", [*POINTS, "task"])
+def test_dying_at_a_point_loses_nothing_and_doubles_nothing(dead: Any, tmp_path: Path, point: str, then: str) -> None:
+    assert die(tmp_path, point) == (9 if point == "task" else DYING)
+    begun = point not in ("locked", "pinned")
+    if then == "land":
+        dead.land(engine=BAD, name="new")
+        assert len(dead.rows("resolved")) == (16 if begun else 0)
+    dead.replay(name="new")
+    assert counts(dead.replay(name="new")) == (2, 0, 2, 32)
+    rows = [place for table in "abc" for place in places(dead, table)]
+    assert len(rows) == len(set(rows)) == 72
+    resolved = Counter(row["_catalogue"] for row in dead.rows("resolved"))
+    assert resolved == ({"old": 16, "new": 16} if begun else {"new": 32})
+    assert len(set(places(dead, "resolved"))) == 32
