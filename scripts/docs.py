@@ -18,7 +18,10 @@ from typing import Any
 
 from wirebook.catalog import Catalog
 from wirebook.cli.app import COMMANDS, find_spec
+from wirebook.message.comparison import SlotReport
+from wirebook.message.explanation import Comparison, Explanation
 from wirebook.message.matcher import MatchOptions
+from wirebook.message.payloadfaults import PayloadFault, PayloadReport
 from wirebook.message.selection import Near, Outcome
 from wirebook.problems import CODES, Problem, WirebookError, codes
 from wirebook.schema import Reading
@@ -59,11 +62,28 @@ PUBLIC: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
     (
         "wirebook.catalog",
         Catalog,
-        ("load", "match", "match_each", "build", "try_build", "transform", "definitions", "diagnostics", "fingerprint"),
+        (
+            "load",
+            "match",
+            "match_each",
+            "explain",
+            "explain_each",
+            "build",
+            "try_build",
+            "transform",
+            "definitions",
+            "diagnostics",
+            "fingerprint",
+        ),
     ),
     ("wirebook.message.matcher", MatchOptions, ()),
     ("wirebook.message.selection", Outcome, ("matched", "data", "to_cloudevent", "to_dict")),
     ("wirebook.message.selection", Near, ()),
+    ("wirebook.message.explanation", Explanation, ("to_dict",)),
+    ("wirebook.message.explanation", Comparison, ("wrong", "fits")),
+    ("wirebook.message.comparison", SlotReport, ()),
+    ("wirebook.message.payloadfaults", PayloadReport, ("fits",)),
+    ("wirebook.message.payloadfaults", PayloadFault, ()),
     ("wirebook.schema", Reading, ()),
     ("wirebook.problems", Problem, ("severity", "reason", "to_dict")),
     ("wirebook.problems", WirebookError, ()),

@@ -25,6 +25,7 @@ from wirebook.catalog.transforming import transformed
 from wirebook.endpoint.scope import scope_of
 from wirebook.message.builder import Built, Request
 from wirebook.message.definition import Definition, compile_definition
+from wirebook.message.explanation import Explainer, Explanation
 from wirebook.message.matcher import DEFAULT_OPTIONS, MatchOptions
 from wirebook.message.request import Encoding
 from wirebook.message.selection import Outcome, Scope, Selector
@@ -110,6 +111,29 @@ class Catalog:
             known = ", ".join(f"'{each}'" for each in sorted(self.scopes)[:10]) or "none"
             text = f"the catalogue has no endpoint '{xid}'; it has: {known}"
             raise WirebookError(Problem(code="unknown-endpoint", message=text, actual=xid))
+
+    # -- explain -----------------------------------------------------------------------------------------------------
+
+    def explain(self, message: Message, endpoint: str | None = None) -> Explanation:
+        """Why one message is what it is: what fits or came near, slot by slot, and what would make it fit.
+
+        Raises: WirebookError (``unknown-endpoint``; ``malformed-batch`` for a batch of other than one message).
+        """
+        explanations = self.explain_each(message, endpoint)
+        if len(explanations) != 1:
+            text = f"the record holds {len(explanations)} messages; explain_each() gives an explanation for each"
+            raise WirebookError(Problem(code="malformed-batch", message=text, actual=len(explanations)))
+        return explanations[0]
+
+    def explain_each(self, message: Message, endpoint: str | None = None) -> tuple[Explanation, ...]:
+        """The explanation of every message in a record, in order."""
+        if endpoint is not None:
+            self.check_endpoint(endpoint)
+        return tuple(self.explainer.explain(received, endpoint) for received in received_in(message))
+
+    @cached_property
+    def explainer(self) -> Explainer:
+        return Explainer(self.selector, self.schema_of)
 
     # -- build ------------------------------------------------------------------------------------------------------
 

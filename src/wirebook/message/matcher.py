@@ -164,12 +164,14 @@ def explain_metadata(
     mode: str | None = None,
     endpoint_templates: Iterable[Constraint] = (),
     enough: float = inf,
+    trial: Trial | None = None,
 ) -> list[Finding]:
     """What keeps the message from fitting, in slot order; nothing when it fits.
 
     Everything, or `enough` of it: whoever wants the definition with the fewest findings need not know how many more.
+    A `trial` of the caller's own is told of each constraint as it fits (`count`) or does not (`add`).
     """
-    trial = Trial(options, enough)
+    trial = trial or Trial(options, enough)
     _try(definition, view, trial, mode, endpoint_templates)
     if not trial.findings:
         _bindings(trial)
@@ -267,13 +269,13 @@ def fit(constraint: Constraint, value: Any, *, rfc6570: bool = False) -> Found |
     if constraint.literal is not None:
         return FITS if actual == constraint.literal else Unfit("mismatch", constraint.declared)
     if constraint.template is not None:
-        text = _template_text(value)
+        text = template_text(value)
         split = constraint.template.match(text, rfc6570=rfc6570)
         return Found(text, split) if split else Unfit("template-mismatch", constraint.declared)
     return FITS
 
 
-def _template_text(value: Any) -> str:
+def template_text(value: Any) -> str:
     """The text that a template is held against; a query value keeps escaped slashes apart."""
     if isinstance(value, str):
         return value.raw if isinstance(value, QueryText) else value

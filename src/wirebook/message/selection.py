@@ -155,18 +155,22 @@ class Selector:
         return self._select(received, scope)
 
     def _select(self, received: Received, scope: Scope) -> Outcome:
-        views = _views(received)
-        matches = [
-            (match, view)
-            for view in views
-            for definition in self._candidates(view, scope)
-            if (match := self._match(definition, view, scope))
-        ]
+        views = views_of(received)
+        matches = self.fitting(views, scope)
         if not matches:
             return self._unexpected(views, scope)
         best_rank = max(match.rank for match, _ in matches)
         best = [(match, view.received) for match, view in matches if match.rank == best_rank]
         return self._settle(*best[0]) if len(best) == 1 else self._settle_several(best)
+
+    def fitting(self, views: Sequence[View], scope: Scope) -> list[tuple[Match, View]]:
+        """Every definition of the scope whose metadata fits, in their order, each with the view that it fits."""
+        return [
+            (match, view)
+            for view in views
+            for definition in self._candidates(view, scope)
+            if (match := self._match(definition, view, scope))
+        ]
 
     def _match(self, definition: Definition, view: View, scope: Scope) -> Match | None:
         return match_metadata(definition, view, self.options, mode=scope.mode, endpoint_templates=scope.templates)
@@ -250,7 +254,7 @@ class Selector:
         return tuple(Near(each.xid, tuple(finding.problem() for finding in found)) for each, found in kept)
 
     def _findings(self, definition: Definition, views: Sequence[View], scope: Scope, enough: float) -> list[Finding]:
-        view = views[-1] if definition.is_cloudevent else views[0]
+        view = view_for(definition, views)
         mode, templates = scope.mode, scope.templates
         return explain_metadata(definition, view, self.options, mode=mode, endpoint_templates=templates, enough=enough)
 
@@ -262,11 +266,16 @@ def _ambiguity(match: Match) -> Iterator[Problem]:
         yield Problem("ambiguous-bindings", message, slot="bindings", actual=match.bindings)
 
 
-def _views(received: Received) -> list[View]:
+def views_of(received: Received) -> list[View]:
     """The message as it came and, where only context can tell (MQTT 3.1.1), as a structured CloudEvent too."""
     structured = as_structured(received)
     views = [View(received)]
     return views if structured is None else [*views, View(structured, is_reinterpreted=True)]
+
+
+def view_for(definition: Definition, views: Sequence[View]) -> View:
+    """The view that a definition which does not fit is explained by."""
+    return views[-1] if definition.is_cloudevent else views[0]
 
 
 def _unreadable(received: Received) -> Outcome:

@@ -1,0 +1,195 @@
+"""`wirebook explain`: why a message is what it is, slot by slot, and what would make it fit.
+
+Spec: docs/explain.md
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from wirebook.cli.match import STANDARD_INPUT, source_path
+from wirebook.cli.output import print_json, print_note, print_problems, printable
+
+if TYPE_CHECKING:
+    from wirebook.message.alignment import Part
+    from wirebook.message.comparison import SlotReport
+    from wirebook.message.explanation import Comparison, Explanation
+    from wirebook.message.payloadfaults import PayloadReport
+
+LIMIT = 20
+SHOWN = 120
+WORDS = {"fits": "fits", "wrong": "WRONG", "open": "open", "ignored": "-"}
+ROLES = {"chosen": "chosen", "equal": "fits as well", "beaten": "fits, less specific", "near": "came near"}
+
+
+def explain(  # noqa: PLR0917 (options)
+    message: Annotated[str, typer.Argument(help="A capture file, a folder of them, or - for standard input.")],
+    catalog: Annotated[
+        list[str], typer.Option("--catalog", "-c", help="A catalogue: file, folder or URL. Repeatable.")
+    ],
+    endpoint: Annotated[str | None, typer.Option(help="XID of the endpoint that all messages came through.")] = None,
+    line: Annotated[int | None, typer.Option(help="Only the message of this line.", min=1)] = None,
+    failed: Annotated[bool, typer.Option("--failed", help="Only messages that did not match.")] = False,
+    limit: Annotated[int, typer.Option(help="How many messages at most.", min=1)] = LIMIT,
+    full: Annotated[bool, typer.Option("--full", help="Every slot of every definition, also those that fit.")] = False,
+    confluent: Annotated[
+        bool, typer.Option("--confluent", help="Take Confluent's prefix (a zero byte, an id) off Kafka values.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object for each message.")] = False,
+) -> None:
+    """Show which definitions fit a message or came near, slot by slot, and what would make it fit."""
+    from wirebook.catalog import Catalog  # noqa: PLC0415 (half a second, both of these)
+    from wirebook.message.matcher import MatchOptions  # noqa: PLC0415
+    from wirebook.spark.outcomes import outcomes_in  # noqa: PLC0415
+
+    loaded = Catalog.load(*catalog, options=MatchOptions(confluent_prefix=confluent))
+    print_problems(loaded.registry.unread)
+    with source_path(message) as path:
+        chosen = (
+            (origin, outcome)
+            for origin, outcome in outcomes_in(path, loaded, endpoint)
+            if outcome is not None and line in (None, origin.line) and not (failed and outcome.matched)
+        )
+        count = 0
+        for origin, outcome in islice(chosen, limit):
+            explanation = loaded.explainer.explain_outcome(outcome, endpoint)
+            file = STANDARD_INPUT if message == STANDARD_INPUT else origin.file
+            if as_json:
+                place = {"file": file, "line": origin.line, "index": outcome.received.index}
+                print_json(place | explanation.to_dict())
+            else:
+                index = f"[{outcome.received.index}]" if outcome.received.index else ""
+                print("\n" * bool(count) + "\n".join(lines_of(f"{file}:{origin.line}{index}", explanation, full=full)))
+            count += 1
+        rest = next(chosen, None) is not None
+    _note(count, line, rest=rest)
+
+
+def _note(count: int, line: int | None, *, rest: bool) -> None:
+    if not count and line is not None:
+        raise typer.BadParameter(f"there is no such message in line {line}", param_hint="--line")
+    if not count:
+        print_note("no messages")
+    elif rest:
+        print_note(f"there are more messages: --limit {count * 10}, or --line N for one of them")
+
+
+def lines_of(place: str, explanation: Explanation, *, full: bool) -> Iterator[str]:
+    """An explanation for people. Nothing in it moves the cursor, whatever the message holds."""
+    outcome = explanation.outcome
+    codes = "" if explanation.comparisons or not outcome.problems else f" [{outcome.problems[0].code}]"
+    yield printable(f"{place}: {outcome.outcome}: {explanation.reason}{codes}")
+    for number, comparison in enumerate(explanation.comparisons):
+        yield ""
+        yield from _comparison(comparison, full=full or number == 0)
+    if not explanation.comparisons:
+        yield from (printable(f"  {each.message or each.code} [{each.code}]") for each in outcome.problems[1:])
+    notes = [f"{each.message or each.code} [{each.code}]" for each in outcome.problems if outcome.matched]
+    if explanation.advice or notes:
+        yield ""
+        yield from (printable(f"  {text}") for text in (*explanation.advice, *notes))
+
+
+def _comparison(comparison: Comparison, *, full: bool) -> Iterator[str]:
+    wrong = len(comparison.wrong) + (len(comparison.payload.faults) if comparison.payload else 0)
+    counted = f", {wrong} problem{'' if wrong == 1 else 's'}" if wrong else ""
+    yield printable(f"  {comparison.definition}: {ROLES[comparison.role]}{counted}")
+    shown = comparison.slots if full else comparison.wrong
+    width = max((len(report.slot) for report in shown), default=0)
+    width = max(width, len("payload"))
+    for report in shown:
+        yield from _slot(report, width)
+    if comparison.payload is not None and (full or not comparison.payload.fits):
+        yield from _payload(comparison.payload, width)
+    hidden = len(comparison.slots) - len(shown)
+    if hidden:
+        yield f"    and {hidden} slot{'' if hidden == 1 else 's'} that {'is' if hidden == 1 else 'are'} not wrong"
+
+
+def _slot(report: SlotReport, width: int) -> Iterator[str]:
+    head, blank = f"    {WORDS[report.verdict]:<6}{report.slot:<{width}}  ", " " * (width + 12)
+    texts = list(_texts(report))
+    yield printable(head + texts[0]).rstrip()
+    yield from (printable(blank + text).rstrip() for text in texts[1:])
+    if report.problem is not None and report.problem.code == "placeholder-conflict":
+        yield printable(f"{blank}{report.problem.message}")
+    if report.remedy:
+        yield printable(f"{blank}{'to fit' if report.verdict == 'wrong' else 'note'}: {report.remedy}")
+
+
+def _texts(report: SlotReport) -> Iterator[str]:
+    """What the definition says, and under it what the message has where the two differ."""
+    expected, actual = _expected(report.expected), _value(report.actual)
+    if report.verdict == "wrong" and report.expected is None:
+        yield report.problem.message if report.problem else ""
+        return
+    if len(report.parts) > 1 or (report.parts and report.actual != report.expected):
+        yield from aligned(report.parts, report.separator)
+        return
+    if report.verdict in ("open", "ignored"):
+        yield f"{expected}{': not there' if report.actual is None else f': {actual}'}, " + (
+            "and need not be" if report.verdict == "open" else "not compared"
+        )
+        return
+    same = report.verdict == "fits" and (report.expected == report.actual or isinstance(report.expected, dict))
+    yield f"{actual}" if same else expected
+    if not same:
+        yield "(not there)" if report.actual is None else actual
+
+
+def aligned(parts: Sequence[Part], separator: str) -> Iterator[str]:
+    """Template over value, segment by segment, and carets under what does not fit."""
+    rows = [(_cut(part.template), _cut(part.value), "" if part.fits else _carets(part)) for part in parts]
+    widths = [max(map(len, cells)) for cells in rows]
+    for line, joint in enumerate((separator, separator, " ")):
+        text = joint.join(cells[line].ljust(width) for cells, width in zip(rows, widths, strict=True)).rstrip()
+        if line < 2 or text:
+            yield text
+
+
+def _carets(part: Part) -> str:
+    """Marks under the characters in which a segment differs from its literal; under all of it where that says more."""
+    one, other = _cut(part.template), _cut(part.value)
+    if not one or not other or "{" in one:
+        return "^" * max(len(one), len(other), 1)
+    start = _shared(one, other)
+    rest = _shared(one[start:][::-1], other[start:][::-1])
+    return " " * start + "^" * max(max(len(one), len(other)) - start - rest, 1)
+
+
+def _shared(one: str, other: str) -> int:
+    """How many characters two texts begin with alike."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def _payload(payload: PayloadReport, width: int) -> Iterator[str]:
+    word = "fits" if payload.fits else "WRONG"
+    yield printable(
+        f"    {word:<6}{'payload':<{width}}  {payload.format}" + ("" if payload.fits else f": {payload.outcome}")
+    )
+    blank = " " * (width + 12)
+    for fault in payload.faults:
+        yield printable(f"{blank}{fault.path or 'the whole'}: {_cut(fault.message)} [{fault.code}]")
+        if fault.remedy:
+            yield printable(f"{blank}  to fit: {fault.remedy}")
+
+
+def _expected(value: Any) -> str:
+    if isinstance(value, dict) and value.keys() == {"type"}:
+        return f"any {value['type']}" if value["type"] != "any" else "anything"
+    return _value(value)
+
+
+def _value(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return _cut(text)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"

@@ -1,0 +1,264 @@
+"""Explanations: which definitions came near a message, slot by slot why or why not, and what would make it fit.
+
+    explanation = catalog.explain(message)
+    explanation.comparisons[0].wrong         # the slots that do not fit, each with a remedy
+
+Data only; `cli.explain` renders it. Outcome and verdicts are those of `selection` and `matcher`, asked again with a
+trial that remembers. Nothing here runs when messages are matched.
+
+Spec: docs/explain.md; docs/semantics.md D48
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from wirebook.bindings import Received, read_message
+from wirebook.bindings.jsonevent import MANDATORY
+from wirebook.message.alignment import nearest_name
+from wirebook.message.comparison import SlotReport, compare
+from wirebook.message.definition import Definition
+from wirebook.message.matcher import Match, Rank
+from wirebook.message.payloadfaults import PayloadReport, payload_report
+from wirebook.message.selection import EVERYTHING, Outcome, Scope, Selector, view_for, views_of
+from wirebook.message.slips import Slips
+from wirebook.message.slots import ENVELOPE, Slot
+from wirebook.message.view import View
+from wirebook.schema import CompiledSchema, Unsupported
+
+MAX_RIVALS = 5
+
+SchemaOf = Callable[[Definition], CompiledSchema | Unsupported | None]
+
+CRITERIA: dict[str, str] = {
+    "literals": "constant values",
+    "template_characters": "fixed characters in templates",
+    "protocol": "protocol named",
+    "required": "required properties",
+    "typed": "typed properties",
+    "soft": "implied values that hold",
+}
+"""The members of a rank in words, the weightiest first (D48)."""
+
+
+TELL_APART = "give one of them a value that the others do not have, or name the endpoint that the message came by"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One definition held against the message.
+
+    Shape: `role` is ``chosen``, ``equal`` (fits as well as another), ``beaten`` (fits, another is more specific),
+    ``near`` (does not fit). `slots` in slot order. `rank`, where it fits: criterion to count. `payload` None: there is
+    no schema, or the slots already say that this is another kind of message.
+    """
+
+    definition: str
+    role: str
+    slots: tuple[SlotReport, ...]
+    bindings: Mapping[str, str] = field(default_factory=dict)
+    rank: Mapping[str, int] | None = None
+    payload: PayloadReport | None = None
+
+    @property
+    def wrong(self) -> tuple[SlotReport, ...]:
+        """The slots that keep the message from fitting."""
+        return tuple(report for report in self.slots if report.verdict == "wrong")
+
+    @property
+    def fits(self) -> bool:
+        """Does everything fit, payload included?"""
+        return not self.wrong and (self.payload is None or self.payload.fits)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "definition": self.definition,
+            "role": self.role,
+            "bindings": dict(self.bindings),
+            "rank": None if self.rank is None else dict(self.rank),
+            "slots": [report.to_dict() for report in self.slots],
+            "payload": None if self.payload is None else self.payload.to_dict(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a message is what it is.
+
+    Shape: `outcome` as `Catalog.match` gives it; `reason` one sentence; `comparisons` the definitions that fit or came
+    near, best first, at most five; `advice` sentences on what else would help, where no single slot is the cause.
+    """
+
+    outcome: Outcome
+    reason: str
+    comparisons: tuple[Comparison, ...] = ()
+    advice: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The members that `explain --json` prints for a message: those of `match --json`, and the explanation."""
+        return {
+            **self.outcome.to_dict(),
+            "reason": self.reason,
+            "advice": list(self.advice),
+            "comparisons": [comparison.to_dict() for comparison in self.comparisons],
+        }
+
+
+class Explainer:
+    """Explains what a selector decides; `schema_of` gives a definition's payload schema."""
+
+    def __init__(self, selector: Selector, schema_of: SchemaOf) -> None:
+        self.selector = selector
+        self.schema_of = schema_of
+
+    @cached_property
+    def definitions(self) -> dict[str, Definition]:
+        return {definition.xid: definition for definition in self.selector.definitions}
+
+    def explain(self, received: Received, endpoint: str | None = None) -> Explanation:
+        """One message; `endpoint` wins over the record's own."""
+        return self.explain_outcome(self.selector.select(received, endpoint), endpoint)
+
+    def explain_outcome(self, outcome: Outcome, endpoint: str | None = None) -> Explanation:
+        """A message that was selected already, through the same endpoint.
+
+        Cost: that of selecting it again, and a few comparisons of bounded size.
+        """
+        xid = endpoint or outcome.received.endpoint
+        scope = self.selector.scopes.get(xid) if xid else EVERYTHING
+        if outcome.received.kind in ("malformed", "unsupported"):
+            return Explanation(outcome, _first_message(outcome), (), tuple(_renamed_attributes(outcome)))
+        if scope is None or scope.empty:
+            return Explanation(outcome, _first_message(outcome), (), tuple(self._about_endpoint(xid, scope)))
+        views = _views(outcome.received)
+        matches = sorted(self.selector.fitting(views, scope), key=lambda each: each[0].rank, reverse=True)
+        if matches:
+            return self._fitting(outcome, matches, scope)
+        return self._unexpected(outcome, views, scope, xid)
+
+    # -- some fit ----------------------------------------------------------------------------------------------------
+
+    def _fitting(self, outcome: Outcome, matches: list[tuple[Match, View]], scope: Scope) -> Explanation:
+        best = [each for each in matches if each[0].rank == matches[0][0].rank]
+        comparisons = tuple(self._matched(outcome, match, view, scope, best) for match, view in matches[:MAX_RIVALS])
+        advice = (TELL_APART,) if outcome.outcome == "ambiguous" else ()
+        return Explanation(outcome, _why(outcome, matches, best), comparisons, advice)
+
+    def _matched(
+        self, outcome: Outcome, match: Match, view: View, scope: Scope, best: Sequence[tuple[Match, View]]
+    ) -> Comparison:
+        definition = match.definition
+        chosen = outcome.definition == definition.xid
+        role = "chosen" if chosen else "equal" if match.rank == best[0][0].rank else "beaten"
+        return Comparison(
+            definition.xid,
+            role,
+            compare(definition, view, self.selector.options, scope),
+            match.bindings,
+            match.rank._asdict(),
+            self._payload(definition, view) if match.rank == best[0][0].rank else None,
+        )
+
+    def _payload(self, definition: Definition, view: View) -> PayloadReport | None:
+        reading = self.selector.read_payload(definition, view.received)
+        if reading is None:
+            return None
+        return payload_report(definition, reading, view.received.payload, self.schema_of(definition))
+
+    # -- none fits ---------------------------------------------------------------------------------------------------
+
+    def _unexpected(self, outcome: Outcome, views: Sequence[View], scope: Scope, xid: str | None) -> Explanation:
+        comparisons = tuple(self._near(self.definitions[near.definition], views, scope) for near in outcome.near)
+        advice = tuple(self._elsewhere(views, scope, xid))
+        if not comparisons and not advice:
+            advice = (self._bound_protocols(),)
+        if not comparisons:
+            return Explanation(outcome, _first_message(outcome), (), advice)
+        count = len(comparisons)
+        reason = f"no definition fits; {count} came near" if count > 1 else "no definition fits; one came near"
+        return Explanation(outcome, reason, comparisons, advice)
+
+    def _near(self, definition: Definition, views: Sequence[View], scope: Scope) -> Comparison:
+        view = view_for(definition, views)
+        reports = compare(definition, view, self.selector.options, scope)
+        same_kind = not any(report.slot in ("protocol", "envelope") for report in reports if report.verdict == "wrong")
+        payload = self._payload(definition, view) if same_kind else None
+        bindings = {name: text for report in reports for part in report.parts for name, text in part.bound.items()}
+        return Comparison(definition.xid, "near", reports, bindings, None, payload)
+
+    def _elsewhere(self, views: Sequence[View], scope: Scope, xid: str | None) -> Iterator[str]:
+        """Definitions outside of the endpoint that the message fits."""
+        if scope is EVERYTHING:
+            return
+        others = [match.definition.xid for match, _ in self.selector.fitting(views, EVERYTHING)]
+        if others:
+            named = ", ".join(others[:MAX_RIVALS])
+            yield f"it fits {named}, which the endpoint '{xid}' does not carry"
+
+    def _bound_protocols(self) -> str:
+        counted = Counter(each.protocol or "any protocol" for each in self.selector.definitions)
+        named = ", ".join(f"{protocol} ({count:,})" for protocol, count in counted.most_common(MAX_RIVALS))
+        return f"the catalogue has definitions for: {named}" if named else "the catalogue has no definitions"
+
+    def _about_endpoint(self, xid: str | None, scope: Scope | None) -> Iterator[str]:
+        """What else an endpoint that the catalogue does not have could be."""
+        if scope is not None or not xid:
+            return
+        if near := nearest_name(xid, self.selector.scopes):
+            yield f"did you mean the endpoint '{near}'?"
+        known = ", ".join(sorted(self.selector.scopes)[:MAX_RIVALS])
+        yield f"the catalogue has these endpoints: {known}" if known else "the catalogue has no endpoints"
+
+
+def _views(received: Received) -> list[View]:
+    """The views that the message was selected by; an event that only the context tells comes with its native self."""
+    if received.kind == "cloudevent" and received.wire is not None and received.mode == "structured":
+        first = read_message(received.wire)[:1]
+        if first and first[0].kind == "native":
+            return views_of(first[0])
+    return views_of(received)
+
+
+def _renamed_attributes(outcome: Outcome) -> Iterator[str]:
+    """Slips that explain why a CloudEvent lacks an attribute that it must have."""
+    slips = Slips((), View(outcome.received))
+    for name in (each for each in MANDATORY if each not in outcome.received.attributes):
+        slot = Slot(ENVELOPE, name, f"envelopemetadata.{name}")
+        if near := slips.nearest(slot):
+            yield f"rename '{near}' to '{slips.spelled(slot)}'"
+
+
+def _first_message(outcome: Outcome) -> str:
+    return next((problem.message for problem in outcome.problems if problem.message), outcome.outcome)
+
+
+def _why(outcome: Outcome, matches: Sequence[tuple[Match, View]], best: Sequence[tuple[Match, View]]) -> str:
+    """One sentence on how the one, or none, was chosen among those that fit."""
+    if outcome.outcome == "ambiguous":
+        return f"{_same(best)}, and the payload fits no fewer of them"
+    if len(best) > 1 and outcome.definition:
+        return f"{_same(best)}; the payload fits this one alone"
+    if len(best) > 1:
+        return f"{_same(best)}; the payload fits none of them"
+    if outcome.outcome != "matched":
+        return "one definition was chosen; its payload does not fit"
+    if len(matches) == 1:
+        return "one definition fits"
+    criterion, more, fewer = _decisive(matches[0][0].rank, matches[len(best)][0].rank)
+    return f"{len(matches)} definitions fit; this one is the most specific: {criterion} {more}, the next has {fewer}"
+
+
+def _same(best: Sequence[tuple[Match, View]]) -> str:
+    rank = best[0][0].rank
+    counted = ", ".join(f"{CRITERIA[name]} {count}" for name, count in rank._asdict().items() if count)
+    return f"{len(best)} definitions fit equally well" + (f" ({counted})" if counted else "")
+
+
+def _decisive(first: Rank, second: Rank) -> tuple[str, int, int]:
+    """The criterion that tells two ranks apart, with both counts."""
+    name = next(each for each in first._fields if getattr(first, each) != getattr(second, each))
+    return CRITERIA[name], getattr(first, name), getattr(second, name)

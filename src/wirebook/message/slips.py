@@ -1,0 +1,70 @@
+"""Slips in names: what the message has and nobody declares, for what the definition asks for and does not find.
+
+Spec: docs/explain.md#slips; docs/semantics.md D24, D30-D34
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+
+from wirebook.message.alignment import nearest_name
+from wirebook.message.slots import ATTRIBUTE_PREFIXES, ATTRIBUTES, ENVELOPE, Slot, envelope_attribute
+from wirebook.message.view import View
+
+
+class Slips:
+    """The names of a message that neither CloudEvents nor one of the `declared` slots knows."""
+
+    def __init__(self, declared: Iterable[Slot], view: View) -> None:
+        self.declared = tuple(declared)
+        self.view = view
+
+    @cached_property
+    def undeclared(self) -> dict[str, list[str]]:
+        """Section to names."""
+        known = {(slot.section, slot.name) for slot in self.declared}
+        known |= {(ENVELOPE, name) for name in ATTRIBUTES}
+        found: dict[str, list[str]] = {}
+        for section, name in self.view.extras():
+            attribute = None if section == ENVELOPE else envelope_attribute(self.view.family, section, name)
+            if (section, name) not in known and (ENVELOPE, attribute) not in known:
+                found.setdefault(section, []).append(name)
+        return found
+
+    def spelled(self, slot: Slot) -> str:
+        """The slot's name as a sender writes it: of an attribute the property that carries it in binary mode."""
+        for _, prefix in self._carriers(slot):
+            return prefix + slot.name
+        return slot.label.removeprefix(f"protocoloptions.{slot.section}.").removeprefix("protocoloptions.")
+
+    def nearest(self, slot: Slot) -> str | None:
+        """The name in the message that is most likely a slip for this slot's."""
+        for section, prefix in self._carriers(slot):
+            if found := _nearest_carrier(prefix, slot.name, self.undeclared.get(section, ())):
+                return found
+        return nearest_name(slot.name, self.undeclared.get(slot.section, ()))
+
+    def nearest_marker(self) -> tuple[str, str] | None:
+        """What was probably meant to say that the message is a CloudEvent, and how that is written."""
+        marker = Slot(ENVELOPE, "specversion", "")
+        found = self.nearest(marker)
+        return (found, self.spelled(marker)) if found else None
+
+    def _carriers(self, slot: Slot) -> Iterator[tuple[str, str]]:
+        """The sections that carry an attribute in binary mode, each with the prefix of its names."""
+        if slot.section != ENVELOPE or self.view.mode in ("structured", "batch"):
+            return
+        for (family, section), prefixes in ATTRIBUTE_PREFIXES.items():
+            if family == self.view.family:
+                yield section, prefixes[0]
+        if self.view.family == "MQTT":
+            yield "user_properties", ""
+
+
+def _nearest_carrier(prefix: str, name: str, choices: Sequence[str]) -> str | None:
+    """Names with the prefix are compared without it: it would make all of them alike."""
+    plain = {each.removeprefix(prefix): each for each in choices if each.startswith(prefix)}
+    if found := nearest_name(name, plain):
+        return plain[found]
+    return nearest_name(prefix + name, [each for each in choices if not each.startswith(prefix)])

@@ -1,0 +1,101 @@
+"""`wirebook explain`: what people and programs are shown, whatever a message holds."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wirebook.cli.app import run
+from wirebook.cli.explain import aligned
+from wirebook.message.alignment import parted
+from wirebook.message.uritemplate import NATS_SUBJECT, TEXT, Place, parse_template
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
+BIKES = ["--catalog", str(EXAMPLES / "bikes.xreg.json")]
+CAPTURE = str(EXAMPLES / "captures" / "kafka.jsonl")
+HOSTILE = "docks/17/\x1b[2J\x1b]0;x\x07/st\u202eatus\r\n"
+
+
+def explain(*arguments: str) -> int:
+    return run(["explain", *arguments, *BIKES])
+
+
+def dock(topic: str) -> dict[str, Any]:
+    return {"protocol": "MQTT/5.0", "topic": topic, "payload": "x"}
+
+
+def test_every_message_of_a_capture(capsys: pytest.CaptureFixture[str]) -> None:
+    assert explain(CAPTURE) == 0
+    out, err = capsys.readouterr()
+    heads = [line for line in out.splitlines() if line.startswith("kafka.jsonl:")]
+    assert [head.split(": ")[1] for head in heads] == ["matched", "matched", "invalid-payload", "unexpected"]
+    assert err == ""
+
+
+def test_chosen_messages(capsys: pytest.CaptureFixture[str]) -> None:
+    assert explain(CAPTURE, "--failed", "--limit", "1") == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("kafka.jsonl:3: invalid-payload")
+    assert "there are more messages" in err
+    assert explain(CAPTURE, "--line", "4") == 0
+    assert capsys.readouterr().out.startswith("kafka.jsonl:4: unexpected")
+    assert explain(CAPTURE, "--line", "9") == 2
+    assert "there is no such message in line 9" in capsys.readouterr().err
+    assert explain(CAPTURE, "--endpoint", "/endpoints/none") == 2
+    assert "unknown-endpoint" in capsys.readouterr().err
+
+
+def test_template_over_value(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(json.dumps(dock("dock/17/3/status")).encode())))
+    assert explain("-") == 0
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert lines[0] == "-:1: unexpected: no definition fits; one came near"
+    assert "WRONG protocoloptions.topic_name  docks/{station}/{dock}/status" in lines
+    assert lines[5:8] == ["dock /17       /3     /status", "^", "to fit: give 'docks/17/3/status'"]
+
+
+@pytest.mark.parametrize("form", [[], ["--full"], ["--json"]])
+def test_hostile_values_do_nothing(form: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capture = tmp_path / "hostile.jsonl"
+    event = {
+        "protocol": "KAFKA",
+        "topic": "rides",
+        "key": HOSTILE,
+        "headers": [[f"ce_{HOSTILE}", HOSTILE]],
+        "value": HOSTILE,
+    }
+    lines = [json.dumps(dock(HOSTILE)), json.dumps(dock("a/" * 20_000)), json.dumps(event), HOSTILE.strip(), "[" * 900]
+    capture.write_bytes("\n".join(lines).encode())
+    assert explain(str(capture), *form) == 0
+    out = capsys.readouterr().out
+    lines_out = out.removesuffix("\n").split("\n")
+    assert all(json.loads(line) if form == ["--json"] else line.isprintable() for line in lines_out)
+    assert "\x1b" not in out
+    assert len(out) < 60_000
+
+
+def test_json_is_match_and_more(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["match", CAPTURE, *BIKES, "--json"]) == 0
+    matched = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert explain(CAPTURE, "--json") == 0
+    explained = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    more = {"reason", "advice", "comparisons"}
+    assert [{name: value for name, value in each.items() if name not in more} for each in explained] == matched
+    assert all(more <= each.keys() for each in explained)
+
+
+@pytest.mark.parametrize(
+    ("template", "place", "text", "lines"),
+    [
+        ("a/{x}/c", TEXT, "a/long/c", ["a/{x} /c", "a/long/c"]),
+        ("a.{x}.c", NATS_SUBJECT, "a.b", ["a.{x}.c", "a.b  .", "      ^"]),
+        ("rides.started", TEXT, "rides.startd", ["rides.started", "rides.startd", "           ^"]),
+    ],
+)
+def test_alignment_as_text(template: str, place: Place, text: str, lines: list[str]) -> None:
+    assert list(aligned(parted(parse_template(template, place), text), place.separator)) == lines

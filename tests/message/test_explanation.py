@@ -1,0 +1,324 @@
+"""Explanations: held to `match` over every vector, and what they say of templates, names, payloads, ties."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from tests.message.test_vectors import CASES, catalog_of
+from wirebook.catalog import Catalog
+from wirebook.message.alignment import nearest_name, parted
+from wirebook.message.comparison import SlotReport
+from wirebook.message.explanation import Comparison, Explanation
+from wirebook.message.uritemplate import MQTT_TOPIC, NATS_SUBJECT, TEXT, Place, parse_template
+
+Case = dict[str, Any]
+
+# -- the same verdicts ------------------------------------------------------------------------------------------------
+
+
+def explained(case: Case) -> list[tuple[Any, Explanation]]:
+    """Every message of a vector, matched and explained."""
+    catalog = catalog_of(json.dumps(case["catalogue"]), json.dumps(case.get("options", {})))
+    endpoint = case.get("endpoint")
+    outcomes = catalog.match_each(case["record"], endpoint)
+    return list(zip(outcomes, catalog.explain_each(case["record"], endpoint), strict=True))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_explains_what_match_decides(case: Case) -> None:
+    for outcome, explanation in explained(case):
+        assert explanation.outcome.to_dict() == outcome.to_dict()
+        assert explanation.reason
+        json.dumps(explanation.to_dict(), default=str)
+        if outcome.outcome == "unexpected":
+            assert_near(outcome, explanation)
+        for comparison in explanation.comparisons if outcome.outcome != "unexpected" else ():
+            assert not comparison.wrong, "its metadata fits"
+        if outcome.matched:
+            chosen = next(each for each in explanation.comparisons if each.definition == outcome.definition)
+            assert (chosen.role, dict(chosen.bindings)) == ("chosen", dict(outcome.bindings))
+            assert chosen.fits
+
+
+def assert_near(outcome: Any, explanation: Explanation) -> None:
+    """The slots that are wrong are those of `near`, with the same codes; beyond a wrong selector there may be more."""
+    assert [each.definition for each in explanation.comparisons] == [each.definition for each in outcome.near]
+    for near, comparison in zip(outcome.near, explanation.comparisons, strict=True):
+        told = {(report.slot, report.problem.code) for report in comparison.wrong if report.problem}
+        known = {(problem.slot, problem.code) for problem in near.problems}
+        selectors = {"wrong-protocol", "wrong-envelope", "wrong-mode"}
+        assert told >= known
+        assert told == known or {code for _, code in known} & selectors
+
+
+def test_an_outcome_explains_as_its_message() -> None:
+    """Also of events that only the context tells, whose outcome keeps the structured reading alone."""
+    for case in CASES:
+        catalog = catalog_of(json.dumps(case["catalogue"]), json.dumps(case.get("options", {})))
+        for outcome, explanation in explained(case):
+            again = catalog.explainer.explain_outcome(outcome, case.get("endpoint"))
+            assert again.to_dict() == explanation.to_dict(), case["name"]
+
+
+# -- slot by slot -----------------------------------------------------------------------------------------------------
+
+SENSORS = {
+    "messagegroups": {
+        "g": {
+            "messages": {
+                "reading": {
+                    "envelope": "CloudEvents/1.0",
+                    "envelopemetadata": {
+                        "type": {"value": "sensor.reading"},
+                        "source": {"type": "uritemplate", "value": "/plants/{plant}/lines/{line}"},
+                        "subject": {"value": "{line}"},
+                        "priority": {"type": "integer", "required": True},
+                    },
+                    "protocol": "HTTP",
+                    "protocoloptions": {"method": "POST", "headers": [{"name": "X-Trace"}]},
+                    "dataschemaformat": "JsonSchema/draft-07",
+                    "dataschema": {
+                        "type": "object",
+                        "properties": {
+                            "celsius": {"type": "number"},
+                            "quality": {"enum": ["good", "poor"]},
+                            "unit": {"type": "object", "required": ["name"]},
+                        },
+                        "required": ["celsius"],
+                        "additionalProperties": False,
+                    },
+                }
+            }
+        }
+    }
+}
+HEADERS = {
+    "ce-specversion": "1.0",
+    "ce-id": "1",
+    "ce-type": "sensor.reading",
+    "ce-source": "/plants/p1/lines/l2",
+    "ce-subject": "l2",
+    "ce-priority": "3",
+    "content-type": "application/json",
+}
+
+
+def post(body: Any = None, **changes: str | None) -> dict[str, Any]:
+    """A good request; a header that is None is left out."""
+    headers = HEADERS | {name.replace("_", "-"): value for name, value in changes.items()}
+    pairs = [[name, value] for name, value in headers.items() if value is not None]
+    text = json.dumps({"celsius": 1} if body is None else body)
+    return {"protocol": "HTTP", "method": "POST", "target": "/", "headers": pairs, "body": text}
+
+
+def comparison_of(record: dict[str, Any], document: Any = SENSORS) -> Comparison:
+    return Catalog.load(document).explain(record).comparisons[0]
+
+
+def slot(record: dict[str, Any], label: str, document: Any = SENSORS) -> SlotReport:
+    return next(report for report in comparison_of(record, document).slots if report.slot == label)
+
+
+def test_a_good_message_fits_in_every_slot() -> None:
+    comparison = comparison_of(post())
+    assert {report.verdict for report in comparison.slots} == {"fits", "open"}
+    assert comparison.payload is not None
+    assert comparison.payload.fits
+    assert (comparison.role, comparison.fits) == ("chosen", True)
+    assert comparison.bindings == {"plant": "p1", "line": "l2"}
+
+
+def test_a_wrong_level_of_a_template() -> None:
+    report = slot(post(ce_source="/plant/p1/lines/l2"), "envelopemetadata.source")
+    assert [(part.template, part.value, part.fits) for part in report.parts] == [
+        ("", "", True),
+        ("plants", "plant", False),
+        ("{plant}", "p1", True),
+        ("lines", "lines", True),
+        ("{line}", "l2", True),
+    ]
+    assert (report.remedy, report.nearest) == ("give '/plants/p1/lines/l2'", "plants")
+
+
+def test_a_missing_level_is_filled_from_another_slot() -> None:
+    report = slot(post(ce_source="/plants/p1/lines"), "envelopemetadata.source")
+    assert [part.template for part in report.parts if not part.fits] == ["{line}"]
+    assert report.remedy == "give '/plants/p1/lines/l2'"
+
+
+def test_a_conflict_says_both_ways_out() -> None:
+    report = slot(post(ce_subject="l3"), "envelopemetadata.subject")
+    assert report.problem is not None
+    assert report.problem.code == "placeholder-conflict"
+    assert report.remedy == "give 'l2' here, or 'l3' in envelopemetadata.source"
+
+
+@pytest.mark.parametrize(
+    ("changes", "label", "verdict", "remedy", "nearest"),
+    [
+        ({"ce_priority": "high"}, "envelopemetadata.priority", "wrong", "give an integer", None),
+        ({"ce_priority": None}, "envelopemetadata.priority", "wrong", "add ce-priority, integer", None),
+        (
+            {"ce_priority": None, "ce_priorty": "3"},
+            "envelopemetadata.priority",
+            "wrong",
+            "rename 'ce-priorty' to 'ce-priority'",
+            "ce-priorty",
+        ),
+        (
+            {"ce_priority": None, "cc_priority": "3"},
+            "envelopemetadata.priority",
+            "wrong",
+            "rename 'cc-priority' to 'ce-priority'",
+            "cc-priority",
+        ),
+        ({"ce_type": "sensor.raeding"}, "envelopemetadata.type", "wrong", "give 'sensor.reading'", "sensor.reading"),
+        (
+            {"x_trase": "1"},
+            "protocoloptions.headers.X-Trace",
+            "open",
+            "'x-trase' is not declared; rename it to 'X-Trace' if it is meant",
+            "x-trase",
+        ),
+        ({"x_trace": "1"}, "protocoloptions.headers.X-Trace", "fits", None, None),
+    ],
+)
+def test_slips_and_remedies(
+    changes: dict[str, str | None], label: str, verdict: str, remedy: str | None, nearest: str | None
+) -> None:
+    report = slot(post(**changes), label)
+    assert (report.verdict, report.nearest) == (verdict, nearest)
+    assert (report.remedy or "").startswith(remedy or "")
+    assert (report.remedy is None) == (remedy is None)
+
+
+def test_what_is_proposed_fits() -> None:
+    """Following the remedies makes the message match."""
+    assert not Catalog.load(SENSORS).match(post(ce_source="/plant/p1/line/l2")).matched
+    remedy = slot(post(ce_source="/plant/p1/line/l2"), "envelopemetadata.source").remedy
+    assert remedy is not None
+    assert Catalog.load(SENSORS).match(post(ce_source=remedy.split("'")[1])).matched
+
+
+def test_another_protocol_is_compared_as_far_as_it_can_be() -> None:
+    record = {"protocol": "KAFKA", "headers": [["ce_" + n[3:], v] for n, v in HEADERS.items() if n[:3] == "ce-"]}
+    comparison = comparison_of(record | {"value": "{}"})
+    verdicts = {report.slot: report.verdict for report in comparison.slots}
+    assert verdicts["protocol"] == "wrong"
+    assert verdicts["envelopemetadata.type"] == "fits"
+    assert verdicts["protocoloptions.method"] == "ignored"
+    assert comparison.payload is None
+
+
+def test_a_slip_in_what_makes_an_event() -> None:
+    events = {"messagegroups": {"g": {"messages": {"m": {"envelope": "CloudEvents/1.0", "protocol": "NATS",
+              "protocoloptions": {"subject": "a.b"}}}}}}  # fmt: skip
+    record = {"protocol": "NATS", "subject": "a.b", "headers": [["cee-specversion", "1.0"]], "payload": "x"}
+    report = slot(record, "envelope", events)
+    assert (report.verdict, report.remedy) == ("wrong", "rename 'cee-specversion' to 'ce-specversion'")
+
+
+def test_a_slip_in_a_mandatory_attribute() -> None:
+    explanation = Catalog.load(SENSORS).explain(post(ce_type=None, ce_tpye="sensor.reading"))
+    assert explanation.outcome.outcome == "malformed"
+    assert explanation.advice == ("rename 'ce-tpye' to 'ce-type'",)
+
+
+# -- payloads ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("body", "path", "rule", "remedy", "nearest"),
+    [
+        ({"celcius": 1}, "", {"required": "celsius"}, "rename 'celcius' to 'celsius'", "celcius"),
+        ({"celcius": 1}, "", {"additionalProperties": False}, "rename 'celcius' to 'celsius'", "celsius"),
+        ({"celsius": 1, "zzz": 1}, "", {"additionalProperties": False}, "leave out zzz", None),
+        ({"celsius": 1, "quality": "goood"}, "/quality", {"enum": ["good", "poor"]}, "give 'good'", "good"),
+        ({"celsius": 1, "unit": {"nam": 1}}, "/unit", {"required": "name"}, "rename 'nam' to 'name'", "nam"),
+        ({"celsius": "x"}, "/celsius", {"type": "number"}, None, None),
+    ],
+)
+def test_faults_of_payloads(body: Any, path: str, rule: Any, remedy: str | None, nearest: str | None) -> None:
+    payload = comparison_of(post(body)).payload
+    assert payload is not None
+    assert payload.outcome == "invalid-payload"
+    fault = next(each for each in payload.faults if each.rule == rule)
+    assert (fault.path, fault.remedy, fault.nearest) == (path, remedy, nearest)
+
+
+def test_the_payload_of_a_definition_that_came_near_is_read_too() -> None:
+    comparison = comparison_of(post({"celsius": "x"}, ce_type="sensor.readin"))
+    assert [report.slot for report in comparison.wrong] == ["envelopemetadata.type"]
+    assert comparison.payload is not None
+    assert [fault.path for fault in comparison.payload.faults] == ["/celsius"]
+
+
+# -- several ----------------------------------------------------------------------------------------------------------
+
+
+def twins(**more: Any) -> dict[str, Any]:
+    event = {"envelope": "CloudEvents/1.0", "envelopemetadata": {"type": {"value": "sensor.reading"}}}
+    return {"messagegroups": {"g": {"messages": {"a": event, "b": event} | more}}}
+
+
+def test_a_tie_names_the_rivals() -> None:
+    explanation = Catalog.load(twins()).explain(post())
+    assert explanation.outcome.outcome == "ambiguous"
+    assert [each.role for each in explanation.comparisons] == ["equal", "equal"]
+    assert explanation.comparisons[0].rank == explanation.comparisons[1].rank
+    assert "2 definitions fit equally well (constant values 1" in explanation.reason
+    assert explanation.advice
+
+
+def test_the_most_specific_wins_and_says_by_what() -> None:
+    metadata = {"type": {"value": "sensor.reading"}, "subject": {"value": "l2"}}
+    better = {"envelope": "CloudEvents/1.0", "envelopemetadata": metadata}
+    explanation = Catalog.load(twins(c=better)).explain(post())
+    assert explanation.reason == ("3 definitions fit; this one is the most specific: constant values 2, the next has 1")
+    assert [each.role for each in explanation.comparisons] == ["chosen", "beaten", "beaten"]
+
+
+def test_what_fits_outside_of_the_endpoint_is_named() -> None:
+    document = SENSORS | {
+        "endpoints": {"other": {"endpointid": "other", "usage": ["consumer"], "messages": {"x": {
+            "messageid": "x", "envelope": "CloudEvents/1.0", "envelopemetadata": {"type": {"value": "x"}}}}}}
+    }  # fmt: skip
+    explanation = Catalog.load(document).explain(post(), "/endpoints/other")
+    assert explanation.outcome.outcome == "unexpected"
+    assert explanation.advice == (
+        "it fits /messagegroups/g/messages/reading, which the endpoint '/endpoints/other' does not carry",
+    )
+
+
+# -- alignment --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("template", "place", "text", "wrong"),
+    [
+        ("a/{x}/c", TEXT, "a/b/c", []),
+        ("a/{x}/c", TEXT, "a/b/d", [("c", "d")]),
+        ("a/{x}/c", TEXT, "a/c", [("{x}", "")]),
+        ("a/{x}/c", TEXT, "a/b/more/c", [("", "b")]),
+        ("a/{x}", MQTT_TOPIC, "a/+", [("{x}", "+")]),
+        ("a.{x}.c", NATS_SUBJECT, "a.b.cc", [("c", "cc")]),
+        ("a/{x}", TEXT, "a/", [("{x}", "")]),
+        ("v{x}.json", TEXT, "v1.yaml", [("v{x}.json", "v1.yaml")]),
+    ],
+)
+def test_alignment(template: str, place: Place, text: str, wrong: list[tuple[str, str]]) -> None:
+    parts = parted(parse_template(template, place), text)
+    assert [(part.template, part.value) for part in parts if not part.fits] == wrong
+
+
+@pytest.mark.parametrize("text", ["/" * 5000, "a" * 100_000, "/".join("ab" * 30 for _ in range(31)), "é/" * 900])
+def test_hostile_texts_cost_little(text: str) -> None:
+    started = time.perf_counter()
+    parted(parse_template("/".join("{a}" if n % 2 else "a" * 90 for n in range(31))), text)
+    nearest_name("a" * 100_000, ["a" * n for n in range(2000)])
+    Catalog.load(SENSORS).explain(post(ce_source=text.encode().hex()))
+    assert time.perf_counter() - started < 5
