@@ -108,6 +108,24 @@ def test_bodies(name: str, media_type: str) -> None:
     assert time.process_time() - start < SECONDS
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"protocol":"AMQP/1.0","header":{},"header":{"base64":"/w=="}}',
+        b'{"protocol":"AMQP/1.0","footer":{"base64":"/w=="},"footer":{"base64":"/w=="}}',
+        b'{"protocol":"MQTT/5.0","properties":{"base64":"/w=="}}',
+        b'{"protocol":"NATS","x":{"base64":"/w=="}}',
+        b'{"protocol":"NATS","data":"a","data":{"base64":"/w=="}}',
+        b'{"protocol":"HTTP","headers":[["a",{"base64":"/w=="}]],"headers":[]}',
+    ],
+)
+def test_what_looks_like_bytes(text: bytes) -> None:
+    """An object with the member base64 where there are no bytes, or twice, is left to `parse_record`."""
+    assert decode_records([text] * 2) == [None] * 2
+    good = line("HTTP", headers=[["a", {"base64": "/w=="}], ["b", "c"]], body={"base64": "/w=="})
+    assert decode_records([good, text])[0] == parse_record(good).wire
+
+
 def test_a_limit_on_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(capture, "MAX_RECORD_BYTES", 100)
     text = line("NATS", data="x" * 100)

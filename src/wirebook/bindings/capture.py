@@ -30,6 +30,7 @@ from wirebook.bindings.wire import (
     TIME_PATTERN,
     AmqpMessage,
     AnyMessage,
+    Base64,
     Mqtt5Publish,
     MqttProperties,
     shown,
@@ -239,12 +240,15 @@ def _unsettled(lines: list[bytes], records: list[AnyMessage]) -> set[int]:
     """The places of lines that may have a member twice, or one that is unknown, or a time that is none.
 
     Rule for members: a line has as many that are not null as its record has; and each null is a member of its own, null
-    in the record too (so none was given twice).
+    in the record too (so none was given twice). What looks like ``{"base64": ...}`` counts as no member, and so must be
+    bytes in the record.
     """
     names = names_of(lines)
     values = names.counts - names.nulls - names.wrappers
     agree = (values == [_member_count(record) for record in records]) & ~names.doubtful
     unsettled = set((~(agree & _sound_times(records))).nonzero()[0].tolist())
+    wrapped = names.wrappers.nonzero()[0].tolist()
+    unsettled |= {place for place in wrapped if names.wrappers[place] != _base64_count(records[place])}
     seen: set[tuple[int, bytes]] = set()
     for place, colon in zip(names.null_texts, names.null_places, strict=True):
         name = name_before(lines[place], colon)
@@ -279,6 +283,15 @@ def _member_count(record: AnyMessage) -> int:
         properties = astuple(record.properties)
         count += len(properties) - properties.count(None)
     return count
+
+
+def _base64_count(record: AnyMessage) -> int:
+    """How many values of a record are bytes that are no text."""
+    values = list(astuple(record))
+    values += [value for pairs in values if type(pairs) is list for _, value in pairs]
+    if type(record) is Mqtt5Publish and record.properties is not None:
+        values.append(record.properties.correlation_data)
+    return sum(type(value) is Base64 for value in values)
 
 
 def _decode_plain(line: bytes) -> AnyMessage | None:
