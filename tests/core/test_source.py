@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -51,11 +50,9 @@ def test_reading(vector: dict[str, Any]) -> None:
     "text", ["[" * 100_000, '{"a":' * 100_000, "[" * 201 + "]" * 201], ids=["open", "keys", "closed"]
 )
 def test_deep(read: Any, text: str) -> None:
-    began = time.perf_counter()
     with pytest.raises(WirebookError) as raised:
         read(text.encode(), "x")
     assert raised.value.problems[0].code == "too-deep"
-    assert time.perf_counter() - began < 2
 
 
 def test_deep_enough() -> None:
@@ -80,11 +77,9 @@ def test_endless_integer() -> None:
 def test_alias_bombs(width: int) -> None:
     lines = ["a0: &a0 [x]"]
     lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * width)}]" for i in range(1, 60)]
-    began = time.perf_counter()
     with pytest.raises(WirebookError) as raised:
         read_yaml("\n".join(lines).encode(), "x")
     assert raised.value.problems[0].code == "too-large"
-    assert time.perf_counter() - began < 2
 
 
 def test_alias_chain_is_deep() -> None:
