@@ -15,6 +15,7 @@ from wirebook.spark.chunks import Chunk, Landed
 from wirebook.spark.engine import CatalogueEngine
 from wirebook.spark.matching import outcomes_of
 
+DEAD_LETTERS = "dead_letters"
 Places = dict[tuple[int, int], list[tuple[str, dict[str, Any]]]]
 """The rows of each (line, index), each with the name of its table."""
 
@@ -102,7 +103,7 @@ def _counts(value: Any) -> Any:
 def places_in(landed: Landed) -> Places:
     """All rows by (line, index), each with its table."""
     found: Places = {}
-    for name, table in (*landed.tables.items(), ("dead_letters", landed.dead_letters)):
+    for name, table in (*landed.tables.items(), (DEAD_LETTERS, landed.dead_letters)):
         for row in _plain(table).to_pylist():
             found.setdefault((row["_line"], row["_index"]), []).append((name, row))
     return found

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from synthesis.agreement import Difference, Engines, Result
+from synthesis.agreement import DEAD_LETTERS, Difference, Engines, Result
 from synthesis.carriers import chunk_of_lines, chunk_of_rows
 from synthesis.dice import Dice, dice_of
 from synthesis.expectation import Place, places_of
@@ -68,10 +68,15 @@ def run(catalog: Catalog, seed: int | str, count: int, strangeness: float = 0.3)
 
 
 def _traffic(catalog: Catalog, dice: Dice, report: Report) -> Iterator[Message]:
-    """A message of each definition, then round after round one on each way; each once as it is and once changed."""
+    """A message of each definition, then round after round one on each way; each once as it is and once changed.
+
+    Ends when a whole round built nothing: then no other would.
+    """
     journeys = [(definition, way) for definition in _usable(catalog) for way in ways_of(definition)]
     first = [(definition, dice.choice(list(ways_of(definition)))) for definition in _usable(catalog)]
-    while journeys:
+    built = True
+    while journeys and built:
+        built = False
         dice.shuffle(journeys)
         for definition, way in (*first, *journeys):
             try:
@@ -79,9 +84,12 @@ def _traffic(catalog: Catalog, dice: Dice, report: Report) -> Iterator[Message]:
             except WirebookError as error:
                 report.unbuilt.append(f"{definition.xid} {way}: {error}")
                 continue
+            built = True
             yield message
             yield mutate(message, dice)
         first = []
+    if journeys:
+        report.unbuilt.append(f"a round of {len(journeys)} messages, of which none could be built, ended the traffic")
 
 
 def _usable(catalog: Catalog) -> list[Definition]:
@@ -119,8 +127,8 @@ def _count(catalog: Catalog, result: Result, messages: Sequence[Message], report
 
 def _placed(catalog: Catalog, message: Message, rows: list[tuple[str, dict[str, Any]]]) -> tuple[str, str | None]:
     """How a valid message did, and what is wrong with that, if anything."""
-    place, row = places_of(catalog, message)[0], rows[0][1]
-    table, outcome = rows[0][0], row.get("outcome", "matched")
+    place, (table, row) = places_of(catalog, message)[0], rows[0]
+    outcome = row["outcome"] if table == DEAD_LETTERS else "matched"
     shown = f"{message.definition} {message.way}: {table} {outcome}\n  {message}\n  best: {set(place.best)}\n  {row}"
     if not place.fits:
         return "unfit", f"does not fit its own definition: {shown}"
@@ -139,11 +147,13 @@ def _placed(catalog: Catalog, message: Message, rows: list[tuple[str, dict[str, 
 
 def _is_of(row: dict[str, Any], table: str, place: Place, catalog: Catalog) -> bool:
     """Is the row of one of the best definitions: in its table, or a dead letter that names it?"""
-    return row.get("definition", _definition_of(catalog, table)) in place.best
+    return _definition_of(catalog, table, row) in place.best
 
 
-def _definition_of(catalog: Catalog, table: str) -> str | None:
-    return _tables(catalog).get(table)
+def _definition_of(catalog: Catalog, table: str, row: dict[str, Any]) -> str | None:
+    """What a dead letter names; a table is of one definition, whatever its payload's columns are called."""
+    named: str | None = row["definition"] if table == DEAD_LETTERS else _tables(catalog).get(table)
+    return named
 
 
 def _tables(catalog: Catalog) -> dict[str, str]:
@@ -159,8 +169,8 @@ def _against_the_index(catalog: Catalog, message: Message, line: int, rows: Any)
     found = []
     for index, place in enumerate(places_of(catalog, message)):
         for table, row in rows.get((line, index), []):
-            definition = row.get("definition", _definition_of(catalog, table))
-            unexpected = row.get("outcome") == "unexpected"
+            definition = _definition_of(catalog, table, row)
+            unexpected = table == DEAD_LETTERS and row["outcome"] == "unexpected"
             if (definition is not None and definition not in place.best) or (unexpected and place.best):
                 found.append(f"the index decided: {message}\n  best: {set(place.best)}\n  {table} {row}")
     return found

@@ -216,7 +216,7 @@ def _payload(catalog: Catalog, definition: Definition, dice: Dice) -> Payload | 
     declared = declared_type(definition)
     as_json = dice.random() < 0.5 if declared is None else _is_json(declared)
     made = payload_for(catalog, definition, dice, as_json=as_json)
-    return Payload(_raw(made, dice), content_type=declared or ("application/json" if made.is_json else "x/binary"))
+    return Payload(_raw(made, dice), content_type=declared or ("application/json" if made.is_json else made.media_type))
 
 
 def _raw(made: Made, dice: Dice) -> bytes:

@@ -1,4 +1,5 @@
-"""Payloads that are valid by a schema, drawn at random: JSON Structure, JSON Schema, and Avro in both encodings.
+"""Payloads that are valid by a schema, drawn at random: JSON Structure, JSON Schema, XML Schema, and Avro and Protobuf in
+both encodings.
 
 As much is varied as the schema leaves open: members left out or null, bounds hit exactly, times in all spellings, texts
 with surprises, and members that the schema does not name where it allows them.
@@ -13,19 +14,27 @@ from typing import Any
 from synthesis import texts
 from synthesis.dice import Dice
 from synthesis.from_avro import avro
+from synthesis.from_protobuf import protobuf
 from synthesis.from_schema import JsonSchema
 from synthesis.from_structure import Structure
+from synthesis.from_xsd import xml
 from wirebook.catalog import Catalog
 from wirebook.message.definition import Definition
 from wirebook.schema.formats import parse_format
+from wirebook.schema.protobuf import ProtobufReader
+from wirebook.schema.xsd import XsdReader
+
+PROTOBUF_TYPES = ("application/protobuf", "application/x-protobuf", "x/binary")
+XML_TYPES = ("application/xml", "text/xml", "application/x+xml", "x/binary")
 
 
 @dataclass(frozen=True)
 class Made:
-    """A payload: a JSON value, or bytes of a format that is none."""
+    """A payload: a JSON value, or bytes of a format that is none, and a content type that may be stated for them."""
 
     value: Any = None
     raw: bytes | None = None
+    media_type: str = "x/binary"
 
     @property
     def is_json(self) -> bool:
@@ -35,8 +44,15 @@ class Made:
 def payload_for(catalog: Catalog, definition: Definition, dice: Dice, *, as_json: bool) -> Made:
     """A valid payload of a definition; anything at all where it has no schema, or none that is understood.
 
-    `as_json`: of Avro's two encodings the JSON one.
+    `as_json`: of the two encodings of Avro and Protobuf the JSON one.
     """
+    schema = catalog.schema_of(definition)
+    if isinstance(schema, ProtobufReader):
+        message = protobuf(schema.descriptor, dice, as_json=as_json)
+        return Made(message) if as_json else Made(raw=message, media_type=dice.choice(PROTOBUF_TYPES))
+    if isinstance(schema, XsdReader):
+        element = schema.validator.model.maps.elements[schema.element]
+        return Made(raw=xml(element, dice), media_type=dice.choice(XML_TYPES))
     found = source_of(catalog, definition)
     if found is None:
         return Made({"n": dice.randint(0, 9), "text": texts.text(dice)})

@@ -1,0 +1,121 @@
+"""XML documents that are valid by an element of an XML Schema, as xmlschema has compiled it.
+
+Not drawn: identity constraints and assertions are not looked at, and an element of an abstract type is not replaced;
+what the schema then does not take shows as a message that cannot be built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from lxml import etree
+
+from synthesis import texts
+from synthesis.dice import Dice
+from synthesis.simple_types import text_of
+
+XSI = "{http://www.w3.org/2001/XMLSchema-instance}"
+DEEP = 5  # levels below which nothing optional is there
+SPELLINGS: tuple[dict[str, Any], ...] = (
+    {"encoding": "utf-8", "xml_declaration": True},
+    {"encoding": "us-ascii"},
+    {"encoding": "utf-16", "xml_declaration": True},
+    {"encoding": "utf-8", "pretty_print": True},
+)
+
+Component = Any  # of xmlschema
+Element = Any
+
+
+def xml(element: Component, dice: Dice) -> bytes:
+    """A valid document, in one of the ways that writers have."""
+    root = etree.Element(element.name, nsmap=_prefixes(element, dice))
+    _fill(root, element, dice, 0)
+    spelling = dice.choice(SPELLINGS) if dice.odd else {"encoding": "utf-8"}
+    return bytes(etree.tostring(root, **spelling))
+
+
+def _prefixes(element: Component, dice: Dice) -> dict[str | None, str]:
+    namespace = element.target_namespace
+    return {dice.choice((None, "own")): namespace} if namespace and element.name.startswith("{") else {}
+
+
+def _fill(made: Element, element: Component, dice: Dice, level: int) -> None:
+    """Attributes, then a text or children, or neither where it may be nil."""
+    type_ = element.type
+    if not type_.is_simple():
+        _add_attributes(made, type_, dice)
+    if element.nillable and element.fixed is None and dice.random() < 0.3:
+        made.set(f"{XSI}nil", "true")
+    elif element.fixed is not None:
+        made.text = element.fixed
+    elif type_.is_simple():
+        made.text = text_of(type_, dice)
+    elif type_.has_simple_content():
+        made.text = text_of(type_.content, dice)
+    else:
+        _add_children(made, type_, dice, level)
+
+
+def _add_attributes(made: Element, type_: Component, dice: Dice) -> None:
+    for name, each in type_.attributes.items():
+        wanted = name is not None and each.use != "prohibited"
+        if wanted and (each.use == "required" or dice.random() < 0.6):
+            made.set(name, each.fixed if each.fixed is not None else text_of(each.type, dice))
+
+
+def _add_children(made: Element, type_: Component, dice: Dice, level: int) -> None:
+    if type_.has_mixed_content() and dice.random() < 0.7:
+        made.text = texts.text(dice)
+    for name, each in _particles(type_.content, dice, level):
+        child = etree.SubElement(made, name)
+        if each is not None:
+            _fill(child, each, dice, level + 1)
+        if type_.has_mixed_content() and dice.random() < 0.3:
+            child.tail = texts.text(dice)
+
+
+def _particles(group: Component, dice: Dice, level: int) -> Iterator[tuple[str, Component | None]]:
+    """The elements of a content model that are to be there, in an order that it allows: names, with what is in them
+    (None: whatever a wildcard lets through)."""
+    parts = list(group)
+    if group.model == "choice" and parts:
+        parts = [dice.choice(parts)]
+    elif group.model == "all":
+        dice.shuffle(parts)
+    for each in parts:
+        for _ in range(_count(each, dice, level)):
+            if hasattr(each, "model"):
+                yield from _particles(each, dice, level)
+            elif hasattr(each, "abstract"):
+                chosen = _chosen(each, dice)
+                yield chosen.name, chosen
+            else:
+                yield _free_name(each, dice), None
+
+
+def _count(particle: Component, dice: Dice, level: int) -> int:
+    least: int = particle.min_occurs
+    most = least + 2 if particle.max_occurs is None else min(particle.max_occurs, least + 2)
+    return least if level > DEEP else dice.randint(least, most)
+
+
+def _chosen(element: Component, dice: Dice) -> Component:
+    """The element, or one that may stand for it."""
+    others = [each for each in element.iter_substitutes() if not each.abstract]
+    own = [] if element.abstract else [element]
+    return dice.choice([*own, *others])
+
+
+def _free_name(wildcard: Component, dice: Dice) -> str:
+    """An element that a wildcard lets through: of no schema, or, where it is looked at, a global one without content."""
+    if wildcard.process_contents != "strict":
+        names = [name for name in ("free", "{urn:elsewhere}free") if wildcard.is_matching(name)]
+    else:
+        names = [name for name, each in wildcard.maps.elements.items() if wildcard.is_matching(name) and _empty(each)]
+    return dice.choice(names)
+
+
+def _empty(element: Component) -> bool:
+    return bool(element.type.is_emptiable() and not element.type.is_simple() and not element.type.attributes)
