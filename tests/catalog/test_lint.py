@@ -5,6 +5,9 @@ from __future__ import annotations
 import copy
 import json
 import re
+import time
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +15,10 @@ import pytest
 
 from wirebook.catalog.lint import lint
 from wirebook.catalog.load import load_registry
+from wirebook.catalog.registry import Registry
 from wirebook.message.definition import constraint_of
 from wirebook.message.lint_properties import Property, check_property
+from wirebook.message.lint_reach import MAX_TOLD
 from wirebook.message.slots import ENVELOPE, Slot, attribute_kind
 from wirebook.message.values import DECLARABLE
 from wirebook.problems import CODES, codes
@@ -69,3 +74,22 @@ def test_what_is_said_of_placeholders_is_what_matching_does(name: str, type_: st
     said = [finding.message for finding in findings if finding.code == "template-in-other-type"]
     assert said or constraint.template is not None
     assert all(("as a template" in message) == (constraint.template is not None) for message in said)
+
+
+def many(number: int, options: Callable[[int], dict[str, Any]]) -> Registry:
+    messages = {f"m{n}": {"protocol": "MQTT/5.0", "protocoloptions": options(n)} for n in range(number)}
+    return load_registry({"messagegroups": {"g": {"messages": messages}}})
+
+
+def test_ten_thousand_definitions_are_compared_in_seconds() -> None:
+    registry = many(10_000, lambda n: {"topic_name": f"site/{{a}}/line{n % 100}/{{b}}/kind{n}"})
+    start = time.process_time()
+    assert lint(registry) == ()
+    assert time.process_time() - start < 20  # some 2 s; each with each would take minutes
+
+
+def test_pairs_without_end_are_bounded_and_said() -> None:
+    crossing = many(600, lambda n: {"topic_name": "/".join(f"{{p{i}}}" if n >> i & 1 else f"s{i}" for i in range(10))})
+    found = Counter(problem.code for problem in lint(crossing))
+    assert found["overlapping-templates"] <= MAX_TOLD
+    assert found["pairs-not-compared"] == 1

@@ -1,8 +1,8 @@
-"""Lint: what loading found, and every rule of the message and endpoint texts, for a whole registry.
+"""Lint: what loading found, and every rule of the message, endpoint and schema texts, for a whole registry.
 
     for problem in lint(load_registry("catalogue.json")): ...
 
-Spec: message/spec.md, endpoint/spec.md; docs/catalogues.md#lint.
+Spec: message/spec.md, endpoint/spec.md, schema/spec.md; docs/catalogues.md#lint.
 """
 
 from __future__ import annotations
@@ -11,18 +11,29 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
+from wirebook.catalog.lint_examples import check_examples
+from wirebook.catalog.lint_schemas import (
+    UsedDocuments,
+    check_references,
+    check_schema_group,
+    check_use,
+    unused_schemas,
+)
 from wirebook.catalog.registry import Registry
 from wirebook.core.names import is_identifier
 from wirebook.endpoint.lint import check_endpoint
+from wirebook.message.definition import Definition as Compiled
+from wirebook.message.definition import compile_definition
 from wirebook.message.dialects_log import Log
 from wirebook.message.dialects_names import brief, shown
-from wirebook.message.lint import NAME, NAME_AND_VERSION, SCHEMA_NAMES, check_message
+from wirebook.message.lint import NAME, NAME_AND_VERSION, check_message
 from wirebook.message.lint_properties import Finding
+from wirebook.message.lint_reach import check_pairs, check_reach
 from wirebook.message.resolution import ResolvedMessage
-from wirebook.message.resolution_definitions import Definition, definitions_in
+from wirebook.message.resolution_definitions import definitions_in
 from wirebook.message.uritemplate import PLACEHOLDER
 from wirebook.problems import Problem, Severity
-from wirebook.schema import SchemaIndex, Unsupported
+from wirebook.schema import CompiledSchema, SchemaIndex, Unsupported
 
 RANK: Final = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.INFO: 2}
 
@@ -51,19 +62,50 @@ def _order(problem: Problem) -> tuple[str, int, int, int, str]:
 
 
 def _findings(registry: Registry) -> Iterator[tuple[str, Iterable[Finding]]]:
-    """(XID, what is wrong there) of every group, message and endpoint."""
-    definitions = {definition.xid: definition for definition in definitions_in(registry.document, Log())}
-    index = SchemaIndex(registry.document)
-    for key, group in registry.document.get("messagegroups", {}).items():
+    """(XID, what is wrong there) of every group, schema, message and endpoint."""
+    document = registry.document
+    definitions = {definition.xid: definition for definition in definitions_in(document, Log())}
+    index = SchemaIndex(document)
+    index.documents = documents = UsedDocuments(document)
+    for key, group in document.get("messagegroups", {}).items():
         yield f"/messagegroups/{key}", check_group(key, group)
+    for key, group in document.get("schemagroups", {}).items():
+        yield from _each(check_schema_group(key, group))
     for xid, resolved in registry.messages.items():
         yield xid, check_message(definitions[xid], resolved)
-        dangling = list(check_schema_references(definitions[xid], registry.document))
-        yield xid, dangling or check_schema(definitions[xid], resolved, index)
+        dangling = list(check_references(definitions[xid], document))
+        yield xid, dangling or check_use(definitions[xid], resolved, index)
     for xid, endpoint in registry.endpoints.items():
         yield xid, check_endpoint(endpoint, registry.messages)
-    for candidates in _candidate_sets(registry):
+    compiled = _compiled(registry)
+    for xid, definition in compiled.items():
+        yield xid, check_reach(definition)
+        yield xid, check_examples(definitions[xid], definition, _schema_of(definition, index))
+    for place, candidates in _candidate_sets(registry):
         yield from _check_alike([registry.messages[xid] for xid in candidates])
+        yield from _each(check_pairs(_distinct(candidates, compiled), place))
+    if registry.messages:
+        yield from _each(unused_schemas(documents))
+
+
+def _each(found: Iterable[tuple[str, Finding]]) -> Iterator[tuple[str, Iterable[Finding]]]:
+    return ((xid, (finding,)) for xid, finding in found)
+
+
+def _compiled(registry: Registry) -> dict[str, Compiled]:
+    """What can be a candidate at all; an alias is its target, which is looked at where it stands."""
+    return {
+        xid: compile_definition(xid, message.container, message.attributes)
+        for xid, message in registry.messages.items()
+        if message.incomplete is None and not message.invalid
+    }
+
+
+def _schema_of(definition: Compiled, index: SchemaIndex) -> CompiledSchema | None:
+    names = ("dataschema", "dataschemauri", "dataschemaxid")
+    references = {name: definition.attributes[name] for name in names if definition.attributes.get(name) is not None}
+    found = index.find(definition.schema_format, **references) if references else None
+    return None if isinstance(found, Unsupported) else found
 
 
 # -- groups ---------------------------------------------------------------------------------------------------------
@@ -85,74 +127,27 @@ def check_group(key: str, group: dict[str, Any]) -> Iterator[Finding]:
             yield Finding(f"bad-{name}", f"{pointer}/{name}", message, allowed, value)
 
 
-# -- schemas --------------------------------------------------------------------------------------------------------
-
-
-def check_schema_references(definition: Definition, document: dict[str, Any]) -> Iterator[Finding]:
-    """A reference to a schema of this registry leads to one, and the two ways to refer agree."""
-    if definition.xref is not None:
-        return
-    for name in ("dataschemauri", "dataschemaxid"):
-        reference = definition.attributes.get(name)
-        if isinstance(reference, str) and reference.startswith("/") and not _is_schema(reference, document):
-            message = f"'{shown(reference)}' is not there"
-            yield Finding("dangling-schema", f"{definition.pointer}/{name}", message, "a schema", reference)
-
-
-def _is_schema(reference: str, document: dict[str, Any]) -> bool:
-    """Is there a schema, or a Version of one, at this path? A suffix may follow the id after a colon (D45)."""
-    parts = reference.split("#", 1)[0].split("/")
-    if len(parts) < 5 or parts[1] != "schemagroups" or parts[3] != "schemas":
-        return False
-    schemas = ((document.get("schemagroups") or {}).get(parts[2]) or {}).get("schemas") or {}
-    schema = schemas.get(_known(parts[4], schemas))
-    if not isinstance(schema, dict):
-        return False
-    if len(parts) < 7 or parts[5] != "versions":
-        return True
-    versions = schema.get("versions") or {}
-    return _known(parts[6], versions) is not None or parts[6].startswith(str(schema.get("versionid", "/")))
-
-
-def _known(name: str, members: dict[str, Any]) -> str | None:
-    """`name`, or what is left of it without what follows a colon, as it is among `members`."""
-    while name not in members:
-        name, colon, _ = name.rpartition(":")
-        if not colon:
-            return None
-    return name
-
-
-def check_schema(definition: Definition, resolved: ResolvedMessage, index: SchemaIndex) -> Iterator[Finding]:
-    """A schema that the message gives or names, and that does not compile or is of a format nothing here reads."""
-    given = next((name for name in SCHEMA_NAMES if definition.attributes.get(name) is not None), None)
-    format_ = resolved.attributes.get("dataschemaformat")
-    if given is None or definition.xref is not None or not isinstance(format_, str):
-        return
-    references = {name: resolved.attributes[name] for name in SCHEMA_NAMES if resolved.attributes.get(name) is not None}
-    compiled = index.find(format_, **references)
-    if isinstance(compiled, Unsupported):
-        for problem in compiled.problems:
-            if problem.code != "schema-not-found":
-                yield _unusable(problem, f"{definition.pointer}/{given}")
-
-
-def _unusable(problem: Problem, pointer: str) -> Finding:
-    message = f"no payload can be read with this schema: {problem.message or problem.code}"
-    return Finding("unusable-schema", pointer, message, problem.expected, problem.actual)
-
-
 # -- candidates -----------------------------------------------------------------------------------------------------
 
 
-def _candidate_sets(registry: Registry) -> Iterator[tuple[str, ...]]:
-    """The messages that are told apart: of each endpoint, and of each group that no endpoint names."""
-    for endpoint in registry.endpoints.values():
-        yield endpoint.messages
+def _candidate_sets(registry: Registry) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """(where, XIDs) of messages that are told apart: of each endpoint, and of each group that no endpoint names."""
+    seen: set[tuple[str, ...]] = set()
+    for xid, endpoint in registry.endpoints.items():
+        if endpoint.messages not in seen:
+            seen.add(endpoint.messages)
+            yield xid, endpoint.messages
     named = {group for endpoint in registry.endpoints.values() for group in endpoint.groups}
     for key, group in registry.document.get("messagegroups", {}).items():
         if f"/messagegroups/{key}" not in named:
-            yield tuple(f"/messagegroups/{key}/messages/{name}" for name in group.get("messages") or ())
+            xid = f"/messagegroups/{key}"
+            yield xid, tuple(f"{xid}/messages/{name}" for name in group.get("messages") or ())
+
+
+def _distinct(candidates: tuple[str, ...], compiled: dict[str, Compiled]) -> list[Compiled]:
+    """One of each that say the same: of the others `alike` was said."""
+    found = (compiled[xid] for xid in candidates if xid in compiled)
+    return list({constraints_text(dict(each.attributes)): each for each in reversed(list(found))}.values())[::-1]
 
 
 def _check_alike(messages: list[ResolvedMessage]) -> Iterator[tuple[str, list[Finding]]]:
@@ -178,9 +173,11 @@ CONSTRAINING: Final = (
 
 
 def constraints_text(attributes: dict[str, Any]) -> str:
-    """What a definition asks of a message's metadata, as one text: no descriptions, no names of placeholders."""
+    """What a definition asks of a message's metadata, as one text: placeholders by number."""
     asked = {name: _constraints(attributes[name]) for name in CONSTRAINING if name in attributes}
-    return PLACEHOLDER.sub("{}", json.dumps(asked, sort_keys=True, ensure_ascii=False))
+    numbers: dict[str, int] = {}
+    text = json.dumps(asked, sort_keys=True, ensure_ascii=False)
+    return PLACEHOLDER.sub(lambda found: f"{{{numbers.setdefault(found[1], len(numbers))}}}", text)
 
 
 def _constraints(value: Any) -> Any:

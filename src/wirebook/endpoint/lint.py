@@ -6,19 +6,20 @@ Spec: endpoint/spec.md; docs/semantics.md R29-R32; docs/catalogues.md#dialects.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
 from wirebook.core.names import is_identifier
 from wirebook.core.pointers import child
 from wirebook.core.xid import is_message, parse_xid
-from wirebook.endpoint.option_checks import OPTION_CHECKS
+from wirebook.endpoint.option_checks import OPTION_CHECKS, OPTION_ROLES
 from wirebook.endpoint.resolution import ResolvedEndpoint
 from wirebook.message.dialects_names import PROTOCOLS, is_cloudevents, shown
 from wirebook.message.lint import NAME, envelope_option_findings
-from wirebook.message.lint_properties import Finding
-from wirebook.message.resolution import ResolvedMessage
+from wirebook.message.lint_properties import Finding, is_uri
+from wirebook.message.resolution import ABSOLUTE_URI, ResolvedMessage
+from wirebook.message.uritemplate import PLACEHOLDER, has_placeholder
 
 USAGES: Final = ("subscriber", "consumer", "producer")
 # Where one connection both subscribes and receives.
@@ -113,11 +114,13 @@ def check_envelope_options(subject: Subject) -> Iterator[Finding]:
 
 
 def check_group_references(subject: Subject) -> Iterator[Finding]:
-    """What begins with a slash is the XID of a message group."""
+    """What begins with a slash is the XID of a message group, anything else an absolute URI."""
     for index, reference in enumerate(subject.values.get("messagegroups") or ()):
         xid = parse_xid(reference)
         local = isinstance(reference, str) and reference.startswith("/")
-        if local and reference in subject.endpoint.dangling and (xid is None or xid.groups != "messagegroups"):
+        dangling = reference in subject.endpoint.dangling
+        is_group = (xid is not None and xid.groups == "messagegroups") if local else ABSOLUTE_URI.match(str(reference))
+        if dangling and not is_group:
             message = f"'{shown(reference)}' is not the XID of a message group"
             yield Finding("bad-group", subject.at("messagegroups", index), message, "/messagegroups/<ID>", reference)
 
@@ -159,6 +162,10 @@ def check_options(subject: Subject) -> Iterator[Finding]:
         if check is not None and value is not None and not check.accepts(value):
             message = f"'{name}' is {check.allowed}; found '{shown(value)}'"
             yield Finding("bad-option", subject.option(name), message, check.allowed, value)
+        roles = OPTION_ROLES.get((subject.protocol, name))
+        if roles is not None and value is not None and subject.usage and not roles & set(map(str, subject.usage)):
+            message = f"'{name}' says nothing to a {' and a '.join(map(shown, subject.usage))}"
+            yield Finding("option-of-other-usage", subject.option(name), message, sorted(roles), subject.usage)
 
 
 SCHEMES: Final[dict[str, tuple[str, ...]]] = {
@@ -169,6 +176,9 @@ SCHEMES: Final[dict[str, tuple[str, ...]]] = {
     "NATS": ("nats", "tls", "ws"),
 }
 PATHLESS: Final = ("tcp", "ssl", "wss")
+SERVER: Final = re.compile(r"(?:[A-Za-z_0-9]+://)?(?:\[[0-9A-Fa-f:.]+\]|[^\s:/\[\]]+):[0-9]{1,5}\Z")
+USER_INFORMATION: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#@:]*:([^/?#@]+)@")
+AUTHORIZATIONS: Final = ("OAuth2", "Plain", "SASL", "X509Cert", "APIKey")
 URI: Final = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<host>[^/?#\s]+)(?P<path>/[^?#\s]*)?(?:[?#]\S*)?\Z")
 
 
@@ -193,6 +203,12 @@ def _check_servers(subject: Subject, index: int, entry: dict[str, Any]) -> Itera
     ):
         message = "an address of Kafka has 'bootstrap.servers', a list of 'host:port'"
         yield Finding("bad-address", subject.option("endpoints", index), message, ["host:port"], servers)
+        return
+    for number, server in enumerate(servers):
+        if not SERVER.match(PLACEHOLDER.sub("1", server)):
+            message = f"'{shown(server)}' is no address of a bootstrap server"
+            pointer = subject.option("endpoints", index, "bootstrap.servers", number)
+            yield Finding("bad-address", pointer, message, "host:port", server)
 
 
 def _check_uri(subject: Subject, index: int, uri: Any) -> Iterator[Finding]:
@@ -212,8 +228,45 @@ def _check_uri(subject: Subject, index: int, uri: Any) -> Iterator[Finding]:
     elif subject.protocol.startswith("MQTT") and found["scheme"].lower() in PATHLESS and (found["path"] or "/") != "/":
         message = f"an address with '{found['scheme']}' has no path; found '{shown(uri)}'"
         yield Finding("bad-address", pointer, message, None, uri)
+    elif subject.protocol.startswith("MQTT") and "+" in (found["path"] or ""):
+        message = f"the path of an MQTT address is a topic, without wildcards; found '{shown(uri)}'"
+        yield Finding("bad-address", pointer, message, None, uri)
     elif subject.protocol == "NATS" and not re.search(r":(?:\d+|\{\w+\})\Z", found["host"]):
         yield Finding("bad-address", pointer, f"an address of NATS has a port; found '{shown(uri)}'", ":<PORT>", uri)
+
+
+def check_user_information(subject: Subject) -> Iterator[Finding]:
+    """No address has a password in it."""
+    entries = subject.options.get("endpoints")
+    for index, entry in enumerate(entries if isinstance(entries, list) else ()):
+        uri = entry.get("uri") if isinstance(entry, dict) else None
+        if isinstance(uri, str) and (found := USER_INFORMATION.match(uri)) and not has_placeholder(found[1]):
+            message = "the address holds a password, which no document may"
+            yield Finding("credential", subject.option("endpoints", index, "uri"), message)
+
+
+def check_credentials(subject: Subject) -> Iterator[Finding]:
+    """No option holds what lets one in, as a member or as a header."""
+    for name, value in subject.options.items():
+        if isinstance(value, dict):
+            yield from _check_credentials(value.items(), subject.option(name))
+        elif isinstance(value, list):
+            named = [(i, e) for i, e in enumerate(value) if isinstance(e, dict) and isinstance(e.get("name"), str)]
+            for index, entry in named:
+                yield from _check_credentials([(entry["name"], entry.get("value"))], subject.option(name, index))
+    plain = ((name, value) for name, value in subject.options.items() if name != "authorization")
+    yield from _check_credentials(plain, subject.option())
+
+
+def _check_credentials(members: Iterable[tuple[str, Any]], pointer: str) -> Iterator[Finding]:
+    for name, value in members:
+        if isinstance(value, str) and value and not has_placeholder(value) and looks_like_a_credential(name):
+            message = f"'{shown(name)}' looks like a credential, which no document may hold"
+            yield Finding("credential", child(pointer, name), message)
+
+
+def looks_like_a_credential(name: str) -> bool:
+    return CREDENTIALS.match(re.sub("[-_.]", "", name)) is not None or name.casefold() == "authorization"
 
 
 CREDENTIALS: Final = re.compile(r"(?i)(?:.*(?:password|secret|passphrase|privatekey)|apikey|token|accesskey)\Z")
@@ -239,13 +292,32 @@ def _check_authorization_entry(entry: dict[str, Any], pointer: str) -> Iterator[
         if value is not None and (not isinstance(value, str) or not value):
             message = f"'{name}' is a text that is not empty"
             yield Finding("bad-authorization", child(pointer, name), message, "a text", value)
+    yield from _check_authorization_type(entry, pointer)
+    for name in ("resourceuri", "authorityuri"):
+        value = entry.get(name)
+        if isinstance(value, str) and value and not is_uri(value):
+            yield Finding("bad-uri", child(pointer, name), f"'{shown(value)}' is no URI", "a URI", value)
     if entry.get("mechanism") is not None and str(entry.get("type")).casefold() != "sasl":
         message = "'mechanism' is for the type SASL only"
         yield Finding("bad-authorization", child(pointer, "mechanism"), message, "SASL", entry.get("type"))
     for name, value in entry.items():
-        if CREDENTIALS.match(name.replace("-", "").replace("_", "")) and isinstance(value, str) and value:
+        if looks_like_a_credential(name) and isinstance(value, str) and value and not has_placeholder(value):
             message = f"'{shown(name)}' looks like a credential, which no document may hold"
             yield Finding("credential", child(pointer, name), message)
+
+
+def _check_authorization_type(entry: dict[str, Any], pointer: str) -> Iterator[Finding]:
+    type_ = entry.get("type")
+    if all(entry.get(name) is None for name in ("type", "mechanism", "resourceuri", "authorityuri")):
+        message = "an entry says how to be let in: at least its 'type'"
+        yield Finding("bad-authorization", pointer, message, list(AUTHORIZATIONS), entry)
+    elif isinstance(type_, str) and type_ and not has_placeholder(type_):
+        if type_.casefold() not in map(str.casefold, AUTHORIZATIONS):
+            message = f"'{shown(type_)}' is no type of authorization that the text names"
+            yield Finding("unknown-authorization", child(pointer, "type"), message, list(AUTHORIZATIONS), type_)
+        elif type_.casefold() == "sasl" and entry.get("mechanism") is None:
+            message = "with 'SASL' the 'mechanism' should be given"
+            yield Finding("missing-mechanism", pointer, message, "a mechanism of SASL")
 
 
 # -- rules of one protocol ------------------------------------------------------------------------------------------
@@ -266,6 +338,10 @@ def check_addressing(subject: Subject) -> Iterator[Finding]:
         yield Finding("topic-and-filter", subject.option(filter_name), message)
     if group in subject.options and filter_name not in subject.options:
         yield Finding("group-without-filter", subject.option(group), f"'{group}' needs a '{filter_name}'", filter_name)
+    filter_ = subject.options.get(filter_name)
+    if isinstance(filter_, str) and not is_filter(filter_, separator):
+        message = f"'{shown(filter_)}' is no filter: a wildcard stands alone, the one for the rest at the end"
+        yield Finding("bad-option", subject.option(filter_name), message, None, filter_)
     value = subject.options.get(group)
     if group == "sharedsubscriptiongroup" and isinstance(value, str) and "/" in value:
         message = f"'{group}' is the bare name of the group; '{shown(value)}' has a slash"
@@ -278,6 +354,16 @@ def _has_mqtt_wildcard(topic: str, _: str) -> bool:
 
 def _has_token_wildcard(subject: str, separator: str) -> bool:
     return not {"*", ">"}.isdisjoint(subject.split(separator))
+
+
+def is_filter(text: str, separator: str) -> bool:
+    """Is it a filter of MQTT (``+``, ``#``) or NATS (``*``, ``>``)?"""
+    one, rest = ("+", "#") if separator == "/" else ("*", ">")
+    parts = text.split(separator)
+    if separator == "." and ("" in parts or any(map(str.isspace, text))):
+        return False
+    strays = any(part not in (one, rest) and separator == "/" and (one in part or rest in part) for part in parts)
+    return bool(text) and not strays and rest not in parts[:-1]
 
 
 _MQTT: Final = ("topic", "topicfilter", "sharedsubscriptiongroup", _has_mqtt_wildcard, "/")
@@ -335,6 +421,8 @@ RULES: Final[tuple[Callable[[Subject], Iterator[Finding]], ...]] = (
     check_candidates,
     check_options,
     check_addresses,
+    check_user_information,
+    check_credentials,
     check_authorization,
     check_addressing,
     check_kafka_roles,

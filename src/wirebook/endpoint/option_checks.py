@@ -123,3 +123,33 @@ _TABLE: Final[dict[str, dict[str, Check]]] = {
     "NATS": {"subject": TEXT, "subjectfilter": TEXT, "queuegroup": TEXT},
 }
 OPTION_CHECKS: Final = {(protocol, name): check for protocol, row in _TABLE.items() for name, check in row.items()}
+
+# Which options say something to which usage; options that are not here do to all. Usages by their first letters.
+_ROLES: Final[dict[str, dict[str, str]]] = {
+    "AMQP/1.0": {"durable": "p", "distribution-mode": "cs", "source-filters": "cs"},
+    "MQTT/3.1.1": {"topic": "p", "topicfilter": "sc", "retain": "p"},
+    "MQTT/5.0": {
+        "topic": "p",
+        "topicfilter": "sc",
+        "retain": "p",
+        "sharedsubscriptiongroup": "sc",
+        "nolocal": "sc",
+        "retainaspublished": "sc",
+        "retainhandling": "sc",
+    },
+    "KAFKA": {
+        "acks": "p",
+        "key": "p",
+        "partition": "pc",
+        "headers": "p",
+        "keyserializer": "p",
+        "valueserializer": "p",
+    },
+    "NATS": {"subject": "p", "subjectfilter": "sc", "queuegroup": "sc"},
+}
+# Reading: a filter is for subscribers, and old documents have it at consumers, where it was named `topic`.
+OPTION_ROLES: Final = {
+    (protocol, name): frozenset(usage for usage in ("producer", "consumer", "subscriber") if usage[0] in letters)
+    for protocol, row in _ROLES.items()
+    for name, letters in row.items()
+}

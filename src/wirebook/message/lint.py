@@ -16,7 +16,7 @@ from wirebook.core.names import is_identifier
 from wirebook.core.pointers import child
 from wirebook.message import slots
 from wirebook.message.dialects_names import is_cloudevents, shown
-from wirebook.message.lint_properties import Finding, Property, Subject, check_property, properties_of
+from wirebook.message.lint_properties import Finding, Property, Subject, check_property, is_uri, properties_of
 from wirebook.message.lint_protocols import check_options
 from wirebook.message.mediatype import MediaType, parse_media_type
 from wirebook.message.resolution import ResolvedMessage
@@ -157,7 +157,10 @@ def envelope_option_findings(options: Any, pointer: str) -> Iterator[Finding]:
     """The same for a message and for an endpoint."""
     if not isinstance(options, dict):
         return
-    mode = options.get("mode")
+    mode, format_ = options.get("mode"), options.get("format")
+    if format_ is not None and not _may_be_media_type(format_):
+        message = f"'{shown(format_)}' is no media type"
+        yield Finding("bad-event-format", f"{pointer}/format", message, "type/subtype", format_)
     if mode is not None and mode not in ("binary", "structured"):
         message = f"'{shown(mode)}' is no content mode"
         yield Finding("bad-mode", f"{pointer}/mode", message, ["binary", "structured"], mode)
@@ -168,6 +171,10 @@ def envelope_option_findings(options: Any, pointer: str) -> Iterator[Finding]:
         if isinstance(value, dict) and {"type", "value", "required"} & value.keys():
             message = f"'{shown(name)}' looks like an attribute of the envelope; those belong in 'envelopemetadata'"
             yield Finding("metadata-in-options", child(pointer, name), message, "envelopemetadata", value)
+
+
+def _may_be_media_type(text: Any) -> bool:
+    return isinstance(text, str) and (has_placeholder(text) or parse_media_type(text) is not None)
 
 
 # -- the payload ----------------------------------------------------------------------------------------------------
@@ -186,7 +193,21 @@ def check_payload(subject: Subject) -> Iterator[Finding]:
         yield Finding("two-schemas", subject.at("dataschemauri"), message)
     if given and effective.get("dataschemaformat") is None:
         yield Finding("schema-without-format", subject.at(given[0]), f"'{given[0]}' needs a 'dataschemaformat'")
+    xid = own.get("dataschemaxid")
+    if xid is not None and not is_schema_xid(xid):
+        message = f"'{shown(xid)}' is not the XID of a schema"
+        allowed = "/schemagroups/<ID>/schemas/<ID>"
+        yield Finding("bad-schema-reference", subject.at("dataschemaxid"), message, allowed, xid)
+    uri = own.get("dataschemauri")
+    if isinstance(uri, str) and not is_uri(uri):
+        yield Finding("bad-uri", subject.at("dataschemauri"), f"'{shown(uri)}' is no URI", "a URI", uri)
     yield from _check_data_schema_attribute(subject)
+
+
+def is_schema_xid(reference: Any) -> bool:
+    """Is it the XID of a schema or of one of its Versions? What follows a colon is a part of the schema (D45)."""
+    parts = reference.split("/") if isinstance(reference, str) else []
+    return len(parts) in (5, 7) and parts[0] == "" and parts[1] == "schemagroups" and parts[3] == "schemas"
 
 
 def _check_data_schema_attribute(subject: Subject) -> Iterator[Finding]:
@@ -208,12 +229,26 @@ def check_content_type(subject: Subject) -> Iterator[Finding]:
             yield Finding("bad-media-type", pointer, f"'{shown(text)}' is no media type", "type/subtype", text)
         else:
             parsed.append((pointer, text, media_type))
+    yield from _check_wire_type(subject)
     for pointer, text, media_type in parsed[1:]:
         if media_type != parsed[0][2]:
             message = (
                 f"the content type is '{shown(text)}' here and '{shown(parsed[0][1])}' elsewhere in the definition"
             )
             yield Finding("content-type-mismatch", pointer, message, parsed[0][1], text)
+
+
+def _check_wire_type(subject: Subject) -> Iterator[Finding]:
+    """With a structured event the message's content type is the event's, not the data's."""
+    options, text = subject.effective.get("envelopeoptions"), subject.own.get("datacontenttype")
+    if not isinstance(options, dict) or options.get("mode") != "structured" or options.get("format") is not None:
+        return
+    media_type = parse_media_type(text) if isinstance(text, str) else None
+    if media_type is not None and not media_type.is_cloudevents:
+        message = f"in structured mode 'datacontenttype' is the type of the event; '{shown(text)}' is that of its data"
+        yield Finding(
+            "content-type-of-data", subject.at("datacontenttype"), message, "application/cloudevents+json", text
+        )
 
 
 def _content_types(subject: Subject) -> Iterator[tuple[str, str]]:
@@ -223,7 +258,7 @@ def _content_types(subject: Subject) -> Iterator[tuple[str, str]]:
     structured = options.get("mode") == "structured" or _is_event_format(subject.effective.get("datacontenttype"))
     if isinstance(subject.own.get("datacontenttype"), str):
         yield subject.at("datacontenttype"), subject.own["datacontenttype"]
-    if structured and isinstance(options.get("format"), str):
+    if structured and isinstance(options.get("format"), str) and parse_media_type(options["format"]):
         yield subject.at("envelopeoptions", "format"), options["format"]
     for declared in subject.properties:
         value = declared.fields.get("value")

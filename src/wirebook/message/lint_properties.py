@@ -23,6 +23,21 @@ from wirebook.message.values import NotOfType, canonical, is_current_time, type_
 
 # Types whose values the text gives placeholders (R8).
 TEXT_TYPES: Final = frozenset({"any", "string", "symbol", "ascii", "uri", "urireference", "uritemplate"})
+# What a property of one type may be declared as instead, where the text gives it a type.
+TEXT_LIKE: Final = frozenset({"string", "symbol", "ascii", "uri", "urireference", "uritemplate", "stringified integer"})
+NARROWER: Final = {
+    "string": TEXT_LIKE,
+    "ascii": TEXT_LIKE,
+    "uritemplate": TEXT_LIKE,
+    "timestamp": frozenset({"timestamp"}),
+    "binary": frozenset({"binary"}),
+    "boolean": frozenset({"boolean"}),
+    "integer": frozenset({"integer", "ulong"}),
+}
+AMQP_ID_NAMES: Final = ("message-id", "correlation-id")
+AMQP_IDS: Final = TEXT_LIKE | {"ulong", "uuid", "binary"}
+TYPED_SECTIONS: Final = (slots.ENVELOPE, slots.BARE, "properties", "header")
+URI_CHARACTERS: Final = re.compile(r"[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]+\Z")
 OPERATOR: Final = re.compile(r"\{[+#./;?&=,!@|][^{}]*\}")
 ADJACENT: Final = re.compile(r"\{[A-Za-z0-9_]+\}\{[A-Za-z0-9_]+\}")
 
@@ -133,7 +148,9 @@ def check_property(declared: Property) -> Iterator[Finding]:
     """Everything that one declaration can break by itself."""
     yield from _check_description(declared)
     yield from _check_required(declared)
+    yield from _check_specurl(declared)
     if _has_known_type(declared):
+        yield from _check_type(declared)
         yield from _check_value(declared)
     else:
         given = declared.fields.get("type")
@@ -169,6 +186,32 @@ def _check_required(declared: Property) -> Iterator[Finding]:
     required = declared.fields.get("required")
     if required is not None and not isinstance(required, bool):
         yield Finding("bad-required", declared.at("required"), "'required' is true or false", [True, False], required)
+
+
+def _check_specurl(declared: Property) -> Iterator[Finding]:
+    address = declared.fields.get("specurl")
+    if address is not None and not is_uri(address):
+        yield Finding("bad-uri", declared.at("specurl"), f"'{shown(address)}' is no URI", "a URI", address)
+
+
+def is_uri(value: Any) -> bool:
+    """Is it a URI or a relative reference to one? Placeholders may stand in it."""
+    return isinstance(value, str) and URI_CHARACTERS.match(PLACEHOLDER.sub("x", value)) is not None
+
+
+def _check_type(declared: Property) -> Iterator[Finding]:
+    """A declared type may narrow the one that the text gives to the property, and not replace it."""
+    given, kind = type_name(declared.fields.get("type")), declared.kind.type
+    allowed = AMQP_IDS if kind == "any" and declared.name in AMQP_ID_NAMES else NARROWER.get(kind)
+    if given is None or given == "any" or allowed is None or declared.section not in TYPED_SECTIONS:
+        return
+    if declared.section == slots.ENVELOPE and declared.name not in slots.ATTRIBUTES.keys() - {"specversion"}:
+        return
+    if declared.section == "properties" and declared.name not in slots.AMQP_PROPERTIES:
+        return
+    if given not in allowed:
+        message = f"'{declared.name}' is of the type '{kind}'; '{given}' is none that it can have"
+        yield Finding("type-not-of-property", declared.at("type"), message, sorted(allowed), given)
 
 
 def _check_value(declared: Property) -> Iterator[Finding]:

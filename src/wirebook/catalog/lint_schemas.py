@@ -1,0 +1,286 @@
+"""Rules for schemas: the documents themselves, and how messages refer to them.
+
+Spec: schema/spec.md, message/spec.md#dataschemauri, #dataschemaxid; docs/semantics.md D43, D45, D46.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from wirebook.core.names import is_identifier
+from wirebook.core.pointers import child
+from wirebook.message.dialects_names import shown
+from wirebook.message.lint import NAME_AND_VERSION, SCHEMA_NAMES
+from wirebook.message.lint_properties import Finding
+from wirebook.message.resolution import ResolvedMessage
+from wirebook.message.resolution_definitions import Definition
+from wirebook.problems import Problem
+from wirebook.schema import SchemaIndex, Unsupported
+from wirebook.schema.documents import Document, Documents
+from wirebook.schema.formats import AVRO, FAMILIES, JSON_SCHEMA, PROTOBUF, TEXTS, parse_format
+
+IDENTIFIER: Final = "1 to 128 of A-Z a-z 0-9 . _ ~ : @ -"
+CONTENTS: Final = ("schema", "schemabase64", "schemaurl")
+DRAFT: Final = re.compile(r"https?://json-schema\.org/(draft[-/][0-9-]+)/")
+SYNTAX: Final = re.compile(r"^\s*syntax\s*=\s*[\"']proto([23])[\"']", re.MULTILINE)
+
+
+# -- the documents ----------------------------------------------------------------------------------------------------
+
+
+def check_schema_group(key: str, group: dict[str, Any]) -> Iterator[tuple[str, Finding]]:
+    """(XID, finding) of a schema group, its schemas and their Versions."""
+    xid, pointer = f"/schemagroups/{key}", child("/schemagroups", key)
+    yield from ((xid, finding) for finding in _check_identifier(key, pointer))
+    yield from ((xid, finding) for finding in _check_format(group, pointer))
+    for name, schema in (group.get("schemas") or {}).items():
+        at = child(f"{pointer}/schemas", name)
+        yield from ((f"{xid}/schemas/{name}", finding) for finding in _check_schema(name, schema, group, at))
+
+
+def _check_schema(name: str, schema: dict[str, Any], group: dict[str, Any], pointer: str) -> Iterator[Finding]:
+    yield from _check_identifier(name, pointer)
+    versions = schema.get("versions") or {}
+    if not versions and all(schema.get(each) is None for each in CONTENTS):
+        yield Finding("empty-schema", pointer, "the schema has neither a document nor a Version")
+    yield from _check_document(schema, {}, group, pointer)
+    formats = {str(version["format"]).casefold() for version in versions.values() if version.get("format")}
+    if len(formats) > 1:
+        message = f"the Versions have the formats {', '.join(repr(shown(each)) for each in sorted(formats))}"
+        yield Finding("version-formats-differ", f"{pointer}/versions", message)
+    for key, version in versions.items():
+        at = child(f"{pointer}/versions", key)
+        yield from _check_identifier(key, at)
+        yield from _check_document(version, schema, group, at)
+        ancestor = version.get("ancestorid")
+        if ancestor is not None and ancestor not in versions:
+            message = f"the ancestor '{shown(ancestor)}' is no Version of this schema"
+            yield Finding("dangling-ancestor", f"{at}/ancestorid", message, list(versions)[:10], ancestor)
+
+
+def _check_identifier(key: str, pointer: str) -> Iterator[Finding]:
+    if not is_identifier(key):
+        yield Finding("bad-identifier", pointer, f"'{shown(key)}' is no identifier", IDENTIFIER)
+
+
+def _check_document(
+    version: dict[str, Any], schema: dict[str, Any], group: dict[str, Any], pointer: str
+) -> Iterator[Finding]:
+    """One Version's format and content, with what it has from its schema and its group."""
+    yield from _check_format(version, pointer)
+    own, wanted = version.get("format"), group.get("format")
+    if isinstance(own, str) and isinstance(wanted, str) and own.casefold() != wanted.casefold():
+        message = f"the format is '{shown(own)}' and the group's '{shown(wanted)}'"
+        yield Finding("group-format-differs", f"{pointer}/format", message, wanted, own)
+    given = [name for name in CONTENTS if version.get(name) is not None]
+    if len(given) > 1:
+        message = f"'{given[0]}' and '{given[1]}' exclude each other"
+        yield Finding("two-documents", f"{pointer}/{given[1]}", message)
+    format_ = own or schema.get("format") or wanted
+    content = version.get("schema")
+    if isinstance(format_, str) and content is not None:
+        yield from _check_content(format_, content, f"{pointer}/schema")
+
+
+def _check_format(entity: dict[str, Any], pointer: str) -> Iterator[Finding]:
+    format_ = entity.get("format")
+    if isinstance(format_, str) and not NAME_AND_VERSION.match(format_):
+        message = f"'{shown(format_)}' is no name of a schema format"
+        yield Finding("format-without-version", f"{pointer}/format", message, "<NAME>/<VERSION>", format_)
+
+
+def _check_content(format_: str, content: Any, pointer: str) -> Iterator[Finding]:
+    """The kind of value that a schema of a format is, and the version that it says itself."""
+    found = parse_format(format_)
+    if found.family not in FAMILIES.values():
+        return
+    if (wanted := _unmet(found.family, content)) is not None:
+        yield Finding("bad-schema", pointer, f"a schema of the format {found.family} is {wanted}", wanted, content)
+        return
+    said, version = _stated_version(found.family, content), found.version
+    if said is None or version is None:
+        return
+    if said != version.replace("/", "-") and not version.startswith(f"{said}."):
+        message = f"the format is '{shown(format_)}', and the schema itself says '{said}'"
+        yield Finding("schema-version-differs", pointer, message, format_, said)
+
+
+def _unmet(family: str, content: Any) -> str | None:
+    """What a schema of the format has to be and `content` is not; a JSON schema may stand there as its text."""
+    if family in TEXTS:
+        return None if isinstance(content, str) else "a text"
+    if family == AVRO:
+        return None if isinstance(content, (dict, list, str)) else "an object, an array or a text"
+    return None if isinstance(content, (dict, bool, str)) else "an object"
+
+
+def _stated_version(family: str, content: Any) -> str | None:
+    """``draft-2020-12`` by `$schema`, ``3`` by `syntax`."""
+    if family == JSON_SCHEMA and isinstance(content, dict):
+        found = DRAFT.match(str(content.get("$schema")))
+        return found[1].replace("/", "-") if found else None
+    if family == PROTOBUF and isinstance(content, str):
+        syntax = SYNTAX.search(content)
+        return syntax[1] if syntax else None
+    return None
+
+
+# -- references of messages -------------------------------------------------------------------------------------------
+
+
+def check_references(definition: Definition, document: dict[str, Any]) -> Iterator[Finding]:
+    """A reference to a schema of this registry leads to one."""
+    if definition.xref is not None:
+        return
+    for name in ("dataschemauri", "dataschemaxid"):
+        reference = definition.attributes.get(name)
+        if isinstance(reference, str) and reference.startswith("/") and not _is_schema(reference, document):
+            message = f"'{shown(reference)}' is not there"
+            yield Finding("dangling-schema", f"{definition.pointer}/{name}", message, "a schema", reference)
+
+
+def _is_schema(reference: str, document: dict[str, Any]) -> bool:
+    """Is there a schema, or a Version of one, at this path? A suffix may follow the id after a colon (D45)."""
+    parts = reference.split("#", 1)[0].split("/")
+    if len(parts) < 5 or parts[1] != "schemagroups" or parts[3] != "schemas":
+        return False
+    schemas = ((document.get("schemagroups") or {}).get(parts[2]) or {}).get("schemas") or {}
+    schema = schemas.get(_known(parts[4], schemas))
+    if not isinstance(schema, dict):
+        return False
+    if len(parts) < 7 or parts[5] != "versions":
+        return True
+    versions = schema.get("versions") or {}
+    return _known(parts[6], versions) is not None or parts[6].startswith(str(schema.get("versionid", "/")))
+
+
+def _known(name: str, members: dict[str, Any]) -> str | None:
+    """`name`, or what is left of it without what follows a colon, as it is among `members`."""
+    while name not in members:
+        name, colon, _ = name.rpartition(":")
+        if not colon:
+            return None
+    return name
+
+
+def check_use(definition: Definition, resolved: ResolvedMessage, index: SchemaIndex) -> Iterator[Finding]:
+    """What a message says of its schema, and whether payloads can be read with it."""
+    given = next((name for name in SCHEMA_NAMES if definition.attributes.get(name) is not None), None)
+    format_ = resolved.attributes.get("dataschemaformat")
+    if given is None or definition.xref is not None or not isinstance(format_, str):
+        return
+    references = {name: resolved.attributes[name] for name in SCHEMA_NAMES if resolved.attributes.get(name) is not None}
+    broken: list[Finding] = []
+    if "dataschema" in references:
+        broken += _check_content(format_, references["dataschema"], f"{definition.pointer}/dataschema")
+    broken += _check_targets(definition, format_, references, index.documents)
+    yield from broken
+    compiled = index.find(format_, **references)
+    if isinstance(compiled, Unsupported) and not broken:
+        for problem in compiled.problems:
+            if problem.code != "schema-not-found":
+                yield _unusable(problem, f"{definition.pointer}/{given}")
+
+
+def _unusable(problem: Problem, pointer: str) -> Finding:
+    message = f"no payload can be read with this schema: {problem.message or problem.code}"
+    return Finding("unusable-schema", pointer, message, problem.expected, problem.actual)
+
+
+def _check_targets(
+    definition: Definition, format_: str, references: dict[str, Any], documents: Documents
+) -> Iterator[Finding]:
+    """The two ways to refer agree, the formats too, and of a Protobuf schema one message is named."""
+    targets: dict[str, Document] = {}
+    for name in ("dataschemauri", "dataschemaxid"):
+        reference = references.get(name)
+        found = documents.follow(reference) if isinstance(reference, str) else None
+        if found is None:
+            continue
+        targets[name], part = found
+        pointer = f"{definition.pointer}/{name}"
+        wanted = parse_format(targets[name].format or "")
+        if targets[name].format and wanted.family != parse_format(format_).family:
+            message = f"'dataschemaformat' is '{shown(format_)}' and the schema's format '{wanted}'"
+            yield Finding("schema-format-differs", pointer, message, targets[name].format, format_)
+        elif wanted.family == PROTOBUF and part is None and name == "dataschemauri":
+            message = f"'{shown(reference)}' names no message of the Protobuf schema"
+            yield Finding("unnamed-message", pointer, message, f"{reference}:<MESSAGE>", reference)
+    yield from _check_agreement(definition, references, targets)
+
+
+def _check_agreement(
+    definition: Definition, references: dict[str, Any], targets: dict[str, Document]
+) -> Iterator[Finding]:
+    xid, uri = targets.get("dataschemaxid"), targets.get("dataschemauri")
+    if xid is None or "dataschemauri" not in references:
+        return
+    elsewhere = uri is None and bool(xid.addresses)  # what has no address may be anywhere
+    if elsewhere or (uri is not None and uri.content is not xid.content and uri.content != xid.content):
+        message = f"'dataschemaxid' is '{xid.xid}' and 'dataschemauri' leads elsewhere"
+        pointer = f"{definition.pointer}/dataschemauri"
+        yield Finding("schema-references-differ", pointer, message, xid.xid, references["dataschemauri"])
+
+
+# -- schemas that nobody uses -----------------------------------------------------------------------------------------
+
+
+class UsedDocuments(Documents):
+    """Documents that remember which of them were asked for, by messages and by other schemas."""
+
+    def __init__(self, registry: dict[str, Any]) -> None:
+        super().__init__(registry)
+        self.used: set[str] = set()
+
+    def follow(self, reference: str) -> tuple[Document, str | None] | None:
+        found = super().follow(reference)
+        if found is not None:
+            self._use(found[0])
+        return found
+
+    def imported(self, name: str, base_uri: str) -> Document | None:
+        found = super().imported(name, base_uri)
+        if found is not None:
+            self._use(found)
+        return found
+
+    def _use(self, document: Document) -> None:
+        self.used.add("/".join(document.xid.split("/")[:5]))
+
+
+def unused_schemas(documents: UsedDocuments) -> Iterator[tuple[str, Finding]]:
+    """(XID, finding) of each schema that no message and no schema in use refers to."""
+    names = _avro_names(documents)
+    for xid in documents.by_xid:
+        if len(xid.split("/")) == 5 and xid not in documents.used and xid not in names:
+            message = "no message refers to the schema, nor does a schema that one refers to"
+            yield xid, Finding("unused-schema", xid.replace("~", "~0"), message)
+
+
+def _avro_names(documents: UsedDocuments) -> set[str]:
+    """Avro schemas whose type another schema names: such names lead to no document, only to the type."""
+    texts: dict[str, set[str]] = {}
+    own: dict[str, str] = {}
+    for xid, document in documents.by_xid.items():
+        content = document.content
+        is_avro = parse_format(document.format or "").family == AVRO
+        if not is_avro or not isinstance(content, dict) or len(xid.split("/")) != 5:
+            continue
+        name, space = str(content.get("name", "")), content.get("namespace")
+        own[xid] = f"{space}.{name}" if space and "." not in name else name
+        for text in set(_texts(content)):
+            texts.setdefault(text, set()).add(xid)
+    users = {xid: texts.get(name, set()) | texts.get(name.rpartition(".")[2], set()) for xid, name in own.items()}
+    return {xid for xid, found in users.items() if found - {xid}}
+
+
+def _texts(value: Any) -> Iterator[str]:
+    waiting = [value]
+    while waiting:
+        current = waiting.pop()
+        if isinstance(current, str):
+            yield current
+        elif isinstance(current, dict | list):
+            waiting += current.values() if isinstance(current, dict) else current
