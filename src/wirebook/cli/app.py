@@ -43,6 +43,7 @@ COMMANDS: dict[str, Command] = {
     "land": Command("wirebook.cli.land", "land", "Land captured messages: a typed table per definition, dead letters."),
     "replay": Command("wirebook.cli.replay", "replay", "Land dead letters that fit a corrected catalogue, each once."),
     "show": Command("wirebook.cli.land", "show", "Show the tables of a target folder and their first rows."),
+    "report": Command("wirebook.cli.report", "report", "Write what landed as a page of HTML that needs no network."),
     "lint": Command("wirebook.cli.documents", "lint", "Check catalogue documents and say what is wrong with them."),
     "upgrade": Command("wirebook.cli.documents", "upgrade", "Write a catalogue document as xRegistry 1.0-rc4."),
 }

@@ -40,16 +40,20 @@ def demo(
 
     Nothing is opened, and nothing leaves the folder. Running it again lands nothing twice.
     """
+    from wirebook.cli.report import report_run  # noqa: PLC0415
     from wirebook.demo.folder import DemoFolder  # noqa: PLC0415 (half a second)
+    from wirebook.spark.runfacts import committed_batches  # noqa: PLC0415
 
     folder = DemoFolder(to)
     made = folder.check(messages, seed) or _make(folder, messages, seed)
+    before = committed_batches(folder.tables)
     report = _land(folder)
     print_problems(report.problems)
     if as_json:
         print_json(report.closing_line())
     else:
         _tell(folder, made, report)
+    report_run(folder.tables, before, quiet=as_json)
     return CANNOT_RUN if report.has_errors else OK
 
 

@@ -43,6 +43,9 @@ def land(  # noqa: PLR0917 (options)
     confluent: Annotated[
         bool, typer.Option("--confluent", help="Take Confluent's prefix (a zero byte, an id) off Kafka values.")
     ] = False,
+    with_report: Annotated[
+        bool, typer.Option("--report/--no-report", help="Write a page of HTML about the run below _wirebook/reports.")
+    ] = True,
     as_json: Annotated[bool, typer.Option("--json", help="End with one JSON object, and print nothing else.")] = False,
 ) -> int:
     """Land captured messages: one typed table per definition, and dead letters that say why.
@@ -51,15 +54,18 @@ def land(  # noqa: PLR0917 (options)
     """
     from wirebook.catalog import Catalog  # noqa: PLC0415 (half a second, all of these)
     from wirebook.cli.progress import ProgressBar  # noqa: PLC0415
+    from wirebook.cli.report import report_run  # noqa: PLC0415
     from wirebook.message.matcher import MatchOptions  # noqa: PLC0415
     from wirebook.spark.formats import FORMATS  # noqa: PLC0415
     from wirebook.spark.job import land as land_job  # noqa: PLC0415
+    from wirebook.spark.runfacts import committed_batches  # noqa: PLC0415
     from wirebook.spark.session import session  # noqa: PLC0415
 
     if form not in FORMATS:
         raise typer.BadParameter(f"'{form}' is none of: {', '.join(FORMATS)}", param_hint="--format")
     loaded = Catalog.load(*catalog, options=MatchOptions(confluent_prefix=confluent))
     note_diagnostics(loaded)
+    before = committed_batches(to)
     with ProgressBar() as bar:
 
         def start() -> Any:
@@ -74,6 +80,8 @@ def land(  # noqa: PLR0917 (options)
         print_json(report.closing_line())
     else:
         print_report(report, to)
+    if with_report and not dry_run:
+        report_run(to, before, quiet=as_json)
     return CANNOT_RUN if report.has_errors else OK
 
 

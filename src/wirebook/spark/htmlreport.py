@@ -1,0 +1,230 @@
+"""The report of a run as one page of HTML, and where it is kept.
+
+    DIR/_wirebook/reports/<first>-<last>.html     the batches of a run, their numbers
+
+Spec: docs/land.md#the-report; docs/decisions/0063
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator
+from datetime import date, datetime, time
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import Element
+
+from wirebook.spark.columnfacts import MAX_VALUES, FieldFacts, PlaceholderFacts, TableFacts
+from wirebook.spark.htmlpage import bar, code, element, grid, page, visible
+from wirebook.spark.letterfacts import Example, LetterFacts
+from wirebook.spark.runfacts import RunFacts, run_facts
+from wirebook.spark.target import write_atomically
+
+__all__ = ["html_report", "write_report"]
+
+MAX_DEFINITIONS = 200
+MAX_FIELD_ROWS = 2000
+RAW_SHOWN = 500
+
+
+def write_report(folder: Path, batches: Collection[int] | None = None, to: Path | None = None) -> Path:
+    """Writes the report of some batches, or of all, and says where.
+
+    Raises: WirebookError (``no-target``, ``unknown-batch``, ``unwritable-target``).
+    """
+    facts = run_facts(folder, batches)
+    path = to or _place(folder, facts)
+    if to is None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, html_report(facts, folder.resolve().name).encode())
+    return path
+
+
+def _place(folder: Path, facts: RunFacts) -> Path:
+    first, last = (facts.batches[0], facts.batches[-1]) if facts.batches else (0, 0)
+    name = f"{first}.html" if first == last else f"{first}-{last}.html"
+    return folder / "_wirebook" / "reports" / name
+
+
+def html_report(facts: RunFacts, name: str) -> str:
+    """The page. Its size is bounded: tables, fields, reasons, examples and texts are, and what is left out is said."""
+    sections = [*_head(facts, name), *_outcomes(facts), *_definitions(facts), *_reasons(facts.letters)]
+    return page(f"Wirebook: {name}", *sections, *_tables(facts))
+
+
+# -- the whole run ----------------------------------------------------------------------------------------------------
+
+
+def _head(facts: RunFacts, name: str) -> Iterator[Element]:
+    yield element("h1", "Landed into ", code(name))
+    yield element("p", _span(facts), class_="faint")
+    figures = {
+        "messages read": facts.read,
+        "landed": facts.landed,
+        "dead letters": facts.letters.rows,
+        "resolved": facts.resolved,
+        "empty batches": facts.empty,
+        "source files": facts.sources,
+    }
+    shown = (
+        element("li", element("b", value), label) for label, value in figures.items() if value or label == "landed"
+    )
+    yield element("ul", *shown, class_="figures")
+
+
+def _span(facts: RunFacts) -> str:
+    first, last = (facts.batches[0], facts.batches[-1]) if facts.batches else (0, 0)
+    parts = [f"batch {first}" if first == last else f"batches {first} to {last}"]
+    times = [each for table in facts.tables for each in (table.first, table.last) if each is not None]
+    if times:
+        parts.append(f"messages received from {_text(min(times))} to {_text(max(times))}")
+    parts += [f"endpoint {xid}" for xid in facts.endpoints[:3]]
+    parts += [f"catalogue {fingerprint[:12]}" for fingerprint in facts.catalogues[:3]]
+    return visible("; ".join(parts), 1000)
+
+
+def _outcomes(facts: RunFacts) -> Iterator[Element]:
+    counts = Counter({"matched": facts.landed}) if facts.landed else Counter()
+    for (_, outcome), count in facts.letters.outcomes.items():
+        counts[outcome] += count
+    total = counts.total() or 1
+    rows = (
+        (name, count, _share(count, total), bar([("good" if name == "matched" else "bad", count / total)], name))
+        for name, count in counts.most_common()
+    )
+    yield element("h2", "Outcomes")
+    yield grid(("outcome", "#messages", "#share", ""), rows) if counts else element("p", "No message was read.")
+
+
+def _definitions(facts: RunFacts) -> Iterator[Element]:
+    """Rates by definition and outcome; letters without a definition count for the nearest."""
+    xids = {table.name: table.definition or table.name for table in facts.tables}
+    counts: dict[str, Counter[str]] = {}
+    for name, rows in facts.rows.items():
+        counts.setdefault(xids.get(name, name), Counter())["matched"] += rows
+    for (definition, outcome), count in facts.letters.outcomes.items():
+        counts.setdefault(definition or "(none came near)", Counter())[outcome] += count
+    ranked = sorted(counts.items(), key=lambda each: (-each[1].total(), each[0]))
+    yield element("h2", "Definitions")
+    yield grid(("definition", "#messages", "#matched", "", "else"), map(_definition, ranked[:MAX_DEFINITIONS]))
+    yield from _left_out(len(ranked) - MAX_DEFINITIONS, "definitions")
+
+
+def _definition(ranked: tuple[str, Counter[str]]) -> tuple[Element | str | int, ...]:
+    xid, counts = ranked
+    total, matched = counts.total(), counts["matched"]
+    others = ", ".join(f"{count:,} {name}" for name, count in counts.most_common() if name != "matched")
+    picture = bar([("good", matched / total), ("bad", 1 - matched / total)], f"{matched} of {total}")
+    return code(xid), total, _share(matched, total), picture, others
+
+
+# -- dead letters -----------------------------------------------------------------------------------------------------
+
+
+def _reasons(letters: LetterFacts) -> Iterator[Element]:
+    if not letters.rows:
+        return
+    yield element("h2", "Why messages did not land")
+    yield element("p", "The slot of a message of no definition is that of the nearest one.", class_="faint")
+    for (name, slot), count in letters.top():
+        share = _share(count, letters.rows)
+        summary = element("summary", element("b", name), " ", code(slot), f": {count:,} dead letters, {share}")
+        yield element("details", summary, *map(_example, letters.examples.get((name, slot), ())))
+    yield from _left_out(len(letters.reasons) - len(letters.top()), "other reasons")
+
+
+def _example(example: Example) -> Element:
+    index = f"[{example.index}]" if example.index else ""
+    place = visible(f"{example.file}:{example.line}{index}")
+    said = [element("p", code(place), "  ", code(example.definition or ""))]
+    if example.expected is not None:
+        said.append(element("p", "expected ", code(example.expected)))
+    if example.actual is not None:
+        said.append(element("p", "got ", code(example.actual)))
+    raw = (example.raw or b"").decode(errors="backslashreplace")
+    return element("div", *said, element("pre", visible(raw, RAW_SHOWN, lines=True)) if raw else None)
+
+
+# -- tables -----------------------------------------------------------------------------------------------------------
+
+
+def _tables(facts: RunFacts) -> Iterator[Element]:
+    if not facts.tables:
+        return
+    yield element("h2", "Tables")
+    left = MAX_FIELD_ROWS
+    for number, table in enumerate(facts.tables):
+        fields = list(table.fields.values())[:left]
+        left -= len(fields)
+        yield _table(table, fields, is_open=number < 3)
+    yield from _left_out(len(facts.rows) - len(facts.tables), "tables")
+    gone = sum(table.gone for table in facts.tables) + facts.letters.gone
+    if gone:
+        yield element(
+            "p", f"{gone:,} files of these batches are not there any more, or cannot be read.", class_="faint"
+        )
+
+
+def _table(table: TableFacts, fields: list[FieldFacts], *, is_open: bool) -> Element:
+    size = f"{table.rows:,} row{'' if table.rows == 1 else 's'}, {_bytes(table.size)}"
+    made = element("details", element("summary", element("b", visible(table.name)), f": {size}"))
+    if is_open:
+        made.set("open", "open")
+    made.append(element("p", code(table.definition or ""), class_="faint"))
+    if table.placeholders:
+        made.append(grid(("placeholder", "#values", "most often"), map(_placeholder, table.placeholders.values())))
+    if fields:
+        rows = (_field(each, table.rows) for each in fields)
+        made.append(grid(("payload field", "type", "#filled", "", "lowest", "highest"), rows))
+    for note in _left_out(len(table.fields) - len(fields) + len(table.more_fields), "fields"):
+        made.append(note)
+    return made
+
+
+def _placeholder(facts: PlaceholderFacts) -> tuple[Element | str, ...]:
+    shown = f"more than {MAX_VALUES:,}" if facts.many else f"{facts.distinct:,}"
+    top = [(code(value, 60), f" {_share(count, facts.rows)}; ") for value, count in facts.top()]
+    return code(facts.name), shown, element("span", *(part for pair in top for part in pair))
+
+
+def _field(facts: FieldFacts, rows: int) -> tuple[Element | str, ...]:
+    ends = [_end(facts.lowest), _end(facts.highest)] if facts.bounded else ["", ""]
+    head = (code(facts.path), facts.type)
+    if facts.filled is None or not rows:
+        return (*head, "not known", "", *ends)
+    if facts.repeated:
+        return (*head, f"{facts.filled:,} values", "", *ends)
+    share = facts.filled / rows
+    return (*head, _share(facts.filled, rows), bar([("bar", share)], f"{facts.filled} of {rows}", 80), *ends)
+
+
+def _end(value: Any) -> Element | str:
+    return "" if value is None else code(_text(value), 40)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bytes):
+        return value.decode(errors="backslashreplace")
+    if isinstance(value, float):
+        return str(value + 0.0)  # files give -0.0 where a zero is the lowest
+    return value.isoformat() if isinstance(value, datetime | date | time) else str(value)
+
+
+def _left_out(count: int, what: str) -> Iterator[Element]:
+    if count > 0:
+        yield element("p", f"and {count:,} more {what}", class_="faint")
+
+
+def _share(count: int, total: int) -> str:
+    """A share that is never rounded to all or nothing."""
+    if not total or count in (0, total):
+        return "100 %" if count else "0 %"
+    return f"{min(max(100 * count / total, 0.01), 99.99):.2f} %"
+
+
+def _bytes(size: float) -> str:
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if size < 1024 or unit == "GiB":
+            return f"{size:,.0f} {unit}" if unit == "bytes" else f"{size:,.1f} {unit}"
+        size /= 1024
+    return ""

@@ -1,0 +1,158 @@
+"""What the dead letters of a run say: outcomes by definition, and reasons with a few examples each.
+
+Columns are read a piece at a time and counted in Arrow; of the records as they were captured only those of examples are
+read.
+
+Spec: docs/land.md#the-report; docs/outcomes.md#dead-letters
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+__all__ = ["Example", "LetterFacts", "Reason", "letter_facts"]
+
+MAX_REASONS = 20
+MAX_KINDS = 10_000
+MAX_EXAMPLES = 3
+PIECE = 1 << 14
+KEY = ("code", "slot")
+COLUMNS = ["_file", "_line", "_index", "outcome", "definition", "problems", "near"]
+RAW_BYTES = 600
+
+Reason = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A dead letter that a reason led to. `raw`: the first bytes of its record."""
+
+    file: str
+    line: int
+    index: int
+    definition: str | None
+    expected: str | None
+    actual: str | None
+    raw: bytes | None = None
+
+
+@dataclass(slots=True)
+class LetterFacts:
+    """The dead letters of a run.
+
+    Shape: `outcomes` by (definition, outcome); the definition is the nearest where none was chosen, "" where none came
+    near. `reasons` by (code, slot): letters that have it; `others` are reasons beyond the first ten thousand kinds.
+    """
+
+    rows: int = 0
+    gone: int = 0
+    outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    reasons: Counter[Reason] = field(default_factory=Counter)
+    others: int = 0
+    examples: dict[Reason, list[Example]] = field(default_factory=dict)
+
+    def top(self) -> list[tuple[Reason, int]]:
+        return self.reasons.most_common(MAX_REASONS)
+
+
+def letter_facts(files: Sequence[Path]) -> LetterFacts:
+    """The facts of a run's files of dead letters; files that are gone are counted, nothing else."""
+    facts = LetterFacts()
+    wanted: dict[Reason, list[tuple[Path, int, Example]]] = {}
+    for file in files:
+        try:
+            with pq.ParquetFile(file) as parquet:
+                start = 0
+                for batch in parquet.iter_batches(PIECE, columns=COLUMNS):
+                    _count(facts, batch)
+                    _note_examples(wanted, batch, file, start)
+                    start += batch.num_rows
+        except (OSError, pa.ArrowException):
+            facts.gone += 1
+    for reason, _ in facts.top():
+        facts.examples[reason] = [_with_raw(*noted) for noted in wanted.get(reason, ())]
+    return facts
+
+
+def _count(facts: LetterFacts, batch: pa.RecordBatch) -> None:
+    facts.rows += batch.num_rows
+    grouped = pa.table({"definition": _definitions(batch), "outcome": batch.column("outcome")})
+    for row in grouped.group_by(["definition", "outcome"]).aggregate([([], "count_all")]).to_pylist():
+        facts.outcomes[row["definition"], row["outcome"]] += row["count_all"]
+    problems = _problems(batch)
+    once = problems.group_by(["row", *KEY]).aggregate([])
+    for row in once.group_by([*KEY]).aggregate([([], "count_all")]).to_pylist():
+        reason = (row["code"] or "", row["slot"] or "")
+        if reason in facts.reasons or len(facts.reasons) < MAX_KINDS:
+            facts.reasons[reason] += row["count_all"]
+        else:
+            facts.others += row["count_all"]
+
+
+def _definitions(batch: pa.RecordBatch) -> pa.Array:
+    """The definition of each letter: the one that was chosen, else the nearest."""
+    near = batch.column("near")
+    counts = pc.fill_null(pc.list_value_length(near), 0)
+    first = pa.nulls(batch.num_rows, pa.string())
+    some = pc.greater(counts, 0)
+    if pc.any(some).as_py():
+        nearest = pc.struct_field(pc.list_element(near.filter(some), 0), "definition")
+        first = pc.replace_with_mask(first, some, nearest)
+    return pc.fill_null(pc.coalesce(batch.column("definition"), first), "")
+
+
+def _problems(batch: pa.RecordBatch) -> pa.Table:
+    """A row for each problem, with the row of its letter."""
+    problems = batch.column("problems")
+    flat = pc.list_flatten(problems)
+    columns = {name: pc.struct_field(flat, name) for name in (*KEY, "expected", "actual")}
+    return pa.table({"row": pc.list_parent_indices(problems), **columns})
+
+
+def _note_examples(
+    wanted: dict[Reason, list[tuple[Path, int, Example]]], batch: pa.RecordBatch, file: Path, start: int
+) -> None:
+    """Notes the first letters of each reason that has too few examples yet."""
+    problems = _problems(batch)
+    firsts = problems.append_column("at", pa.array(range(len(problems)), pa.int64()))
+    firsts = firsts.group_by([*KEY]).aggregate([("at", "list")])
+    for row in firsts.to_pylist() if len(firsts) <= MAX_KINDS else ():
+        reason = (row["code"] or "", row["slot"] or "")
+        noted = wanted.setdefault(reason, []) if reason in wanted or len(wanted) < MAX_KINDS else []
+        for at in row["at_list"][: MAX_EXAMPLES * MAX_EXAMPLES] if len(noted) < MAX_EXAMPLES else ():
+            problem = problems.slice(at, 1).to_pylist()[0]
+            letter = problem["row"]
+            known = {(each[0], each[1]) for each in noted}  # one letter may break a rule more than once
+            if len(noted) < MAX_EXAMPLES and (file, start + letter) not in known:
+                noted.append((file, start + letter, _example(batch.slice(letter, 1), problem)))
+
+
+def _example(letter: pa.RecordBatch, problem: dict[str, Any]) -> Example:
+    row = letter.select(["_file", "_line", "_index"]).to_pylist()[0]
+    definition = _definitions(letter)[0].as_py() or None
+    return Example(row["_file"], row["_line"], row["_index"], definition, problem["expected"], problem["actual"])
+
+
+def _with_raw(file: Path, row: int, example: Example) -> Example:
+    """The example with the beginning of its record."""
+    seen = 0
+    with pq.ParquetFile(file) as parquet:
+        for group in range(parquet.metadata.num_row_groups):
+            rows = parquet.metadata.row_group(group).num_rows
+            if row >= seen + rows:
+                seen += rows
+                continue
+            for batch in parquet.iter_batches(1024, row_groups=[group], columns=["raw"]):
+                if row < seen + batch.num_rows:
+                    raw = batch.column("raw")[row - seen].as_py()
+                    return replace(example, raw=raw and raw[:RAW_BYTES])
+                seen += batch.num_rows
+    return example

@@ -1,0 +1,286 @@
+"""The report of a run: its facts against the rows themselves, hostile payloads, limits, and the page as a page."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from wirebook.catalog import Catalog
+from wirebook.cli.app import run
+from wirebook.problems import WirebookError
+from wirebook.spark.columnfacts import MAX_VALUES, PlaceholderFacts, payload_columns, placeholder_columns, table_facts
+from wirebook.spark.engine import engine_for
+from wirebook.spark.htmlpage import STYLE, visible
+from wirebook.spark.htmlreport import html_report, write_report
+from wirebook.spark.landing import Catalogue, Landing, land_files
+from wirebook.spark.layout import DEAD_LETTER_SCHEMA
+from wirebook.spark.letterfacts import MAX_EXAMPLES, letter_facts
+from wirebook.spark.runfacts import committed_batches, run_facts
+from wirebook.spark.target import Target
+
+Bed = Any
+
+READING = "/messagegroups/g/messages/reading"
+DOCUMENT = {
+    "messagegroups": {
+        "g": {
+            "messages": {
+                "reading": {
+                    "protocol": "MQTT/5.0",
+                    "protocoloptions": {"topic_name": "plants/{plant}/{line}"},
+                    "dataschemaformat": "JsonSchema/draft-07",
+                    "dataschema": {
+                        "type": "object",
+                        "properties": {
+                            "celsius": {"type": "number"},
+                            "count": {"type": "integer"},
+                            "tags": {"type": "array", "items": {"type": "string"}},
+                            "unit": {"type": "object", "properties": {"name": {"type": "string"}}},
+                        },
+                        "required": ["celsius"],
+                    },
+                }
+            }
+        }
+    }
+}
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "</style><script>alert(2)</script>",
+    "</td></table><h1>owned</h1>",
+    "javascript:alert(1)",
+    "&lt;b&gt; &amp; &#60;",
+    "\u202egnp.exe\u2066\x1b[31m\x00\x07\r\n",
+    "]]> <!-- <![CDATA[",
+    "url(http://example.com/x)",
+    "x" * 100_000,
+]
+
+
+def message(topic: str, body: Any) -> bytes:
+    payload = body if isinstance(body, str) else json.dumps(body)
+    return json.dumps(
+        {"protocol": "MQTT/5.0", "received": "2026-01-05T08:00:00Z", "topic": topic, "payload": payload}
+    ).encode()
+
+
+def land(bed: Bed, *lines: bytes, name: str = "a.jsonl") -> set[int]:
+    """Lands by the real engine, in this process; the batches that came of it."""
+    before = committed_batches(bed.to)
+    bed.write(name, b"\n".join(lines) + b"\n")
+    loaded = Catalog.load(DOCUMENT)
+    document = json.dumps(DOCUMENT).encode()
+    settings = Landing(runner=bed.runner, factory=engine_for)
+    land_files(settings, bed.source, Catalogue(loaded.fingerprint, document, lambda _: {}), Target(bed.to))
+    return committed_batches(bed.to) - before
+
+
+READINGS = [
+    message(f"plants/p{n % 3}/l{n}", {"celsius": n - 5, "tags": ["a"] * (n % 3)} | ({"count": n} if n % 4 == 0 else {}))
+    for n in range(20)
+]
+BROKEN = [
+    message("plants/p1/l1", {"celsius": "hot"}),
+    message("plants/p1/l1", {"celsius": "cold"}),
+    message("plants/p1/l1", {"count": 1}),
+    message("plants/p1", {"celsius": 1}),
+    message("plants/p1/l1", "{"),
+    b"nothing",
+]
+
+
+class Page(HTMLParser):
+    """The elements, attributes and texts that a browser would see."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: Counter[str] = Counter()
+        self.attributes: list[tuple[str, str]] = []
+        self.texts: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags[tag] += 1
+        self.attributes += [(name, value or "") for name, value in attrs]
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+# -- facts ------------------------------------------------------------------------------------------------------------
+
+
+def test_facts_are_those_of_the_rows(bed: Bed) -> None:
+    batches = land(bed, *READINGS, *BROKEN)
+    facts = run_facts(bed.to, batches)
+    assert (facts.read, facts.landed, facts.letters.rows, facts.sources) == (26, 20, 6, 1)
+    (table,) = facts.tables
+    rows = bed.rows(table.name)
+    assert (table.definition, table.rows) == (READING, len(rows))
+    fields = {each.path: each for each in table.fields.values()}
+    for name in ("celsius", "count"):
+        values = [row[name] for row in rows if row[name] is not None]
+        assert (fields[name].filled, fields[name].lowest, fields[name].highest) == (
+            len(values),
+            min(values),
+            max(values),
+        )
+    assert fields["tags[]"].filled == sum(len(row["tags"] or ()) for row in rows)
+    assert (fields["unit.name"].filled, fields["unit.name"].lowest) == (0, None)
+    for name, placeholder in table.placeholders.items():
+        assert placeholder.values == Counter(row[name] for row in rows)
+    assert {each.distinct for each in table.placeholders.values()} == {3, 20}
+
+
+def test_reasons_and_outcomes_are_those_of_the_letters(bed: Bed) -> None:
+    facts = run_facts(bed.to, land(bed, *READINGS, *BROKEN)).letters
+    letters = bed.rows("dead_letters")
+    reasons = Counter((p["code"], p["slot"] or "") for row in letters for p in row["problems"])
+    assert facts.reasons == reasons
+    outcomes = Counter(
+        (row["definition"] or (row["near"] or [{"definition": ""}])[0]["definition"], row["outcome"]) for row in letters
+    )
+    assert facts.outcomes == outcomes
+    hot = facts.examples["payload-invalid", "payload#/celsius"]
+    assert [(each.line, each.actual, each.definition) for each in hot] == [(21, "hot", READING), (22, "cold", READING)]
+    assert hot[0].raw == BROKEN[0]
+
+
+def test_examples_are_few_and_each_letter_once(tmp_path: Path) -> None:
+    reason = {"code": "payload-invalid", "slot": "payload#", "expected": None, "actual": None}
+    letters = [
+        {"_file": "f", "_line": n, "_index": 0, "raw": b"%d" % n, "outcome": "invalid-payload", "definition": None,
+         "problems": [reason, reason], "near": []} for n in range(50_000)
+    ]  # fmt: skip
+    pq.write_table(pa.Table.from_pylist(letters, DEAD_LETTER_SCHEMA), tmp_path / "x.parquet", row_group_size=7_000)
+    facts = letter_facts([tmp_path / "x.parquet", tmp_path / "gone.parquet"])
+    assert (facts.rows, facts.gone) == (50_000, 1)
+    assert facts.reasons == {("payload-invalid", "payload#"): 50_000}
+    assert [each.line for each in facts.examples["payload-invalid", "payload#"]] == [0, 1, 2][:MAX_EXAMPLES]
+    assert [each.raw for each in facts.examples["payload-invalid", "payload#"]] == [b"0", b"1", b"2"][:MAX_EXAMPLES]
+
+
+def test_batches_are_told_apart(bed: Bed) -> None:
+    first = land(bed, *READINGS)
+    second = land(bed, *BROKEN, name="b.jsonl")
+    assert run_facts(bed.to, first).read == 20
+    assert run_facts(bed.to, second).landed == 0
+    whole = run_facts(bed.to)
+    assert (whole.read, whole.landed, whole.batches) == (26, 20, (*first, *second))
+    with pytest.raises(WirebookError, match="unknown-batch"):
+        run_facts(bed.to, [9])
+    with pytest.raises(WirebookError, match="no-target"):
+        run_facts(bed.source / "none")
+
+
+def test_files_that_are_gone_are_counted(bed: Bed) -> None:
+    batches = land(bed, *READINGS)
+    for file in bed.to.glob("g__reading/*.parquet"):
+        file.unlink()
+    facts = run_facts(bed.to, batches)
+    assert [table.gone for table in facts.tables] == [1]
+    assert "not there any more" in html_report(facts, "x")
+
+
+def test_sections_of_columns() -> None:
+    names = ["_file", "_line", "ce_id", "ce_rest", "ctx_a", "ctx_b", "value", "ctx_c", "ce_x", "_rest", "_tombstone"]
+    assert placeholder_columns(names) == ["ctx_a", "ctx_b"]
+    assert payload_columns(names) == ["value", "ctx_c", "ce_x", "_rest"]
+
+
+def test_many_values_are_not_kept() -> None:
+    facts = PlaceholderFacts("x")
+    for start in range(0, 3 * MAX_VALUES, MAX_VALUES // 2):
+        facts.add(pa.array([str(n) for n in range(start, start + MAX_VALUES // 2)]))
+    assert facts.many
+    assert facts.distinct <= 2 * MAX_VALUES
+    assert facts.rows == 3 * MAX_VALUES
+
+
+def test_fields_are_limited(tmp_path: Path) -> None:
+    pq.write_table(pa.table({f"f.{n}": [n] for n in range(500)}), tmp_path / "x.parquet")
+    facts = table_facts("t", None, [tmp_path / "x.parquet"])
+    assert (len(facts.fields), len(facts.more_fields)) == (200, 300)
+    assert next(iter(facts.fields.values())).path == "f.0"
+
+
+# -- the page ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_page_needs_nothing_else_and_does_nothing(bed: Bed) -> None:
+    path = write_report(bed.to, land(bed, *READINGS, *BROKEN))
+    assert path == bed.to / "_wirebook" / "reports" / "1.html"
+    page = Page(path.read_text())
+    assert not {"script", "link", "img", "iframe", "object", "base", "form", "a"} & page.tags.keys()
+    assert not [each for each in page.attributes if each[0].startswith("on") or each[0] in ("src", "href", "style")]
+    assert "http" not in STYLE
+    assert ("content", "default-src 'none'; style-src 'unsafe-inline'") in page.attributes
+    assert "prefers-color-scheme: dark" in path.read_text()
+    text = " ".join(page.texts)
+    for expected in (
+        "messages read",
+        "76.92 %",
+        "3 invalid-payload",
+        "payload#/celsius",
+        READING,
+        "plants/{plant}/{line}",
+    ):
+        assert expected in text, expected
+
+
+def test_hostile_messages_are_only_text(bed: Bed) -> None:
+    """Placeholders, payload values, names of members, topics, endpoints, whole lines."""
+    clean = Page(write_report(bed.to, land(bed, *READINGS[:3], *BROKEN)).read_text())
+    lines = [
+        message(f"plants/{text.replace('/', '|').replace('+', '').replace('#', '')}/l", {"celsius": 1})
+        for text in HOSTILE
+    ]
+    lines += [message("plants/p/l", {"celsius": text}) for text in HOSTILE]
+    lines += [message("plants/p/l", {"celsius": 1, "unit": {"name": text}}) for text in HOSTILE]
+    lines += [message(text, text) for text in HOSTILE] + [text.encode().replace(b"\n", b" ") for text in HOSTILE]
+    path = write_report(bed.to, land(bed, *lines, name="<img src=x>.jsonl"))
+    text = path.read_text()
+    page = Page(text)
+    assert page.tags.keys() <= clean.tags.keys() | {"pre", "details", "summary"}
+    assert {name for name, _ in page.attributes} <= {name for name, _ in clean.attributes} | {"open"}
+    assert not set(text) & {"\x00", "\x07", "\x1b", "\r", "\u202e", "\u2066"}
+    assert "<script>alert(1)</script>" in "".join(page.texts)
+    assert len(text) < 200_000
+
+
+def test_a_page_is_bounded(bed: Bed) -> None:
+    lines = [message("plants/p/l", {"celsius": "x" * 5000, f"m{n}" * 50: n}) for n in range(300)]
+    assert len(write_report(bed.to, land(bed, *lines)).read_text()) < 100_000
+
+
+def test_visible() -> None:
+    assert visible("plain é 😀") == "plain é 😀"
+    assert visible("a\u202eb\x1b\ud800\n") == "a\\u202eb\\x1b\\ud800\\n"
+    assert visible("a\nb", lines=True) == "a\nb"
+    assert visible("x" * 300, 10) == "x" * 9 + "…"
+
+
+# -- the command ------------------------------------------------------------------------------------------------------
+
+
+def test_the_command(bed: Bed, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    land(bed, *READINGS)
+    output = tmp_path / "page.html"
+    assert run(["report", str(bed.to), "--output", str(output)]) == 0
+    assert capsys.readouterr().out == f"{output}\n"
+    assert output.read_text().startswith("<!doctype html>")
+    assert run(["report", str(bed.to), "--batch", "7"]) == 2
+    assert "there is no batch 7" in capsys.readouterr().err
+    assert run(["report", str(bed.source)]) == 2
+    assert "no-target" in capsys.readouterr().err
+    assert run(["report", str(bed.to), "--output", str(tmp_path / "no" / "x.html")]) == 2
+    assert "unwritable-target" in capsys.readouterr().err
