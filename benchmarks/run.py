@@ -49,7 +49,7 @@ class Sizes:
 
 
 LONG = Sizes(1_000_000, 5, 20_000, 50_000, 200_000, (1_000_000, 2_000_000, 4_000_000))
-SHORT = Sizes(60_000, 2, 2_000, 5_000, 20_000, (60_000, 240_000), filters=("jsonl",), writes_many=False)
+SHORT = Sizes(60_000, 1, 1_000, 5_000, 20_000, (), filters=("jsonl",), writes_many=False)
 
 
 @dataclass
@@ -196,6 +196,8 @@ def memory(bench: Bench) -> None:
         growth = {role: peak[role] / peaks[0][role] for role in peak}
         rows.append((f"{count:,}", f"{size // MIB:,}", *(f"{peak[r] // MIB:,} ({growth[r]:.2f})" for r in peak)))
         bench.results.add("memory", what=f"{count} messages", **peak)
+    if not peaks:
+        return
     first, last = peaks[0], peaks[-1]
     flat = all(last[role] <= 1.25 * first[role] + 64 * MIB for role in ("driver", "workers"))
     heads = ("messages", "source MiB", "driver MiB", "Java MiB", "workers MiB")
@@ -219,6 +221,7 @@ def _memory_of(source: Path, folder: Path) -> None:
     print(json.dumps(peak))
 
 
+# Rows wait in memory up to a budget: what is flat shows only beyond it, and so not in the short form.
 SUITES: dict[str, Callable[[Bench], None]] = {
     "load": load,
     "match": match,
