@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import os
 import re
 import subprocess
@@ -24,6 +25,7 @@ from wirebook.message.matcher import MatchOptions
 from wirebook.message.payloadfaults import PayloadFault, PayloadReport
 from wirebook.message.selection import Near, Outcome
 from wirebook.problems import CODES, Problem, WirebookError, codes
+from wirebook.problems.rules import Rule, rules
 from wirebook.schema import Reading
 from wirebook.spark.job import land
 from wirebook.spark.matching import match
@@ -205,6 +207,69 @@ def continued(lines: list[str], is_comment: bool) -> Iterator[str]:
         yield text.removeprefix("#").strip()
 
 
+# -- docs/reference/codes ------------------------------------------------------------------------------------------
+
+STANDS: dict[str, str] = {
+    "message": "Each is a message of a group: it stands at `/messagegroups/GROUP/messages/m`.",
+    "endpoint": "Each is an endpoint: it stands at `/endpoints/ENDPOINT`.",
+    "documents": "Two documents of one catalogue.",
+    "upgrade": "Before `wirebook upgrade`, and after.",
+}
+
+
+def code_pages() -> dict[Path, str]:
+    """A page for each rule of documents, and a list of them."""
+    folder = DOCS / "reference" / "codes"
+    return {folder / "README.md": codes_page()} | {
+        folder / f"{code}.md": rule_page(rule) for code, rule in rules().items()
+    }
+
+
+def codes_page() -> str:
+    rows = [f"| [`{code}`]({code}.md) | {CODES[code].severity} | {CODES[code].title} |" for code in rules()]
+    head = (
+        "What `wirebook lint` says, rule by rule: what it means, why it is a rule, and an example. All other codes:\n"
+    )
+    table = "\n".join(["| code | severity | meaning |", "|---|---|---|", *rows])
+    return page("Rules of documents", f"{head}[outcomes](../../outcomes.md#problem-codes).", table)
+
+
+def rule_page(rule: Rule) -> str:
+    known = CODES[rule.code]
+    parts = [f"**{known.severity}**: {known.title}.", wrapped(rule.why)]
+    parts += [STANDS[rule.kind]] if rule.kind in STANDS else []
+    for name, example in (("Bad", rule.bad), ("Good", rule.good)):
+        parts += [f"## {name}", example_of(rule.kind, example)]
+    return page(f"`{rule.code}`", *parts, "[All rules](README.md)")
+
+
+def example_of(kind: str, example: Any) -> str:
+    if kind in ("command", "text"):
+        shown = str(example) if len(str(example)) < 400 else f"{str(example)[:60]} ... {str(example)[-20:]}"
+        return f"```{'sh' if kind == 'command' else 'json'}\n{shown}\n```"
+    if kind == "hex":
+        text = bytes.fromhex(example["bytes"]).decode("latin-1")
+        return f"```text\n{text}\n```\n\nThe bytes: `{example['bytes']}`"
+    each = example if kind == "documents" else [example]
+    return "\n\n".join(f"```json\n{laid_out(value)}\n```" for value in each)
+
+
+def laid_out(value: Any, indent: int = 0) -> str:
+    """JSON with a line for each member, unless all of it fits on one."""
+    line = json.dumps(value, ensure_ascii=False)
+    if len(line) + indent <= 96 and indent:
+        return line
+    if not isinstance(value, dict | list) or not value:
+        return line
+    inner = " " * (indent + 2)
+    if isinstance(value, dict):
+        lines = [f"{inner}{json.dumps(name)}: {laid_out(item, indent + 2)}" for name, item in value.items()]
+    else:
+        lines = [f"{inner}{laid_out(item, indent + 2)}" for item in value]
+    start, end = "{}" if isinstance(value, dict) else "[]"
+    return f"{start}\n" + ",\n".join(lines) + f"\n{' ' * indent}{end}"
+
+
 # -- tables between marks ------------------------------------------------------------------------------------------
 
 
@@ -216,7 +281,8 @@ def codes_table() -> str:
             rows.append(f"\n**{group[1][0].upper()}{group[1][1:]}**\n\n| code | severity | meaning |\n|---|---|---|")
         elif found := re.match(r'    \("([a-z0-9-]+)", ', line):
             each = CODES[found[1]]
-            rows.append(f"| `{each.name}` | {each.severity} | {each.title} |")
+            named = f"[`{each.name}`](reference/codes/{each.name}.md)" if each.name in rules() else f"`{each.name}`"
+            rows.append(f"| {named} | {each.severity} | {each.title} |")
     return "\n".join(rows)
 
 
@@ -256,6 +322,7 @@ def generated() -> dict[Path, str]:
         DOCS / "reference" / "cli.md": cli_page(),
         DOCS / "reference" / "python.md": python_page(),
         DOCS / "reference" / "readings.md": readings_page(),
+        **code_pages(),
     }
     for name, (file, table) in TABLES.items():
         path = DOCS / file
@@ -264,13 +331,19 @@ def generated() -> dict[Path, str]:
 
 
 def main() -> int:
-    stale = {path: text for path, text in generated().items() if not path.exists() or path.read_text() != text}
+    pages = generated()
+    stale = {path: text for path, text in pages.items() if not path.exists() or path.read_text() != text}
+    left_over = sorted(set((DOCS / "reference" / "codes").glob("*.md")) - pages.keys())
     for path, text in stale.items():
         print(f"{'not current' if '--check' in sys.argv else 'wrote'}: {path.relative_to(ROOT)}")
         if "--check" not in sys.argv:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-    return 1 if stale and "--check" in sys.argv else 0
+    for path in left_over:
+        print(f"{'left over' if '--check' in sys.argv else 'removed'}: {path.relative_to(ROOT)}")
+        if "--check" not in sys.argv:
+            path.unlink()
+    return 1 if (stale or left_over) and "--check" in sys.argv else 0
 
 
 if __name__ == "__main__":

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import copy
 import json
+import random
 import re
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from wirebook.catalog.lint import lint
-from wirebook.catalog.load import load_registry
+from wirebook.catalog.load import load_registry, read_text
 from wirebook.catalog.registry import Registry
+from wirebook.catalog.upgrade import upgrade
 from wirebook.message.definition import constraint_of
 from wirebook.message.lint_properties import Property, check_property
 from wirebook.message.lint_reach import MAX_TOLD
 from wirebook.message.slots import ENVELOPE, Slot, attribute_kind
 from wirebook.message.values import DECLARABLE
-from wirebook.problems import CODES, codes
+from wirebook.problems import CODES, Problem, Severity, WirebookError, codes
+from wirebook.problems.rules import Rule, rules
 
 TESTS = Path(__file__).resolve().parent.parent
 FOLDER = TESTS / "vectors" / "documents"
@@ -46,11 +49,62 @@ def test_findings(vector: dict[str, Any]) -> None:
     assert sorted(found) == sorted(vector["findings"])
 
 
+def documents_section(first: str) -> set[str]:
+    """The codes of documents, as they stand together in the list."""
+    text = Path(codes.__file__).read_text("utf-8")
+    return set(re.findall(r'\("([a-z0-9-]+)", [A-Z]', text[text.index(first) : text.index("# -- matching a message")]))
+
+
+def found_in(rule: Rule, example: Any) -> dict[str, Severity]:
+    try:
+        if rule.kind == "text":
+            return severities(lint(load_registry(read_text(example.encode(), "a.json"))))
+        if rule.kind == "hex":
+            return severities(lint(load_registry(read_text(bytes.fromhex(example["bytes"]), "a.json"))))
+        if rule.kind == "upgrade":
+            return severities(upgrade(load_registry(example))[1])
+        given = example if rule.kind == "documents" else [wrap(rule.kind, example)]
+        return severities(lint(load_registry(*copy.deepcopy(given))))
+    except WirebookError as error:
+        return severities(error.problems)
+
+
+def severities(problems: Iterable[Problem]) -> dict[str, Severity]:
+    return {problem.code: problem.severity for problem in problems}
+
+
+@pytest.mark.parametrize(
+    "rule", [pytest.param(rule, id=rule.code) for rule in rules().values() if rule.kind != "command"]
+)
+def test_each_rule_is_broken_by_its_bad_example_alone(rule: Rule) -> None:
+    assert rule.code in found_in(rule, rule.bad)
+    assert set(found_in(rule, rule.good).values()) <= {Severity.INFO}
+    assert rule.code not in found_in(rule, rule.good)
+
+
+def test_each_code_of_documents_has_a_page() -> None:
+    assert documents_section("# -- reading a text") == rules().keys()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_catalogue_that_breaks_a_dozen_rules_is_told_each(seed: int) -> None:
+    """Faults beside each other hide none of each other: twelve groups and endpoints, each with a fault of its own."""
+    single = [rule for rule in rules().values() if rule.kind in ("message", "endpoint")]
+    broken = [rule for rule in single if CODES[rule.code].severity is Severity.ERROR]
+    chosen = random.Random(seed).sample(broken, 12)
+    document: dict[str, Any] = {"specversion": "1.0-rc4", "messagegroups": {}, "endpoints": {}}
+    for number, rule in enumerate(chosen):
+        if rule.kind == "message":
+            document["messagegroups"][f"g{number}"] = {"messages": {"m": rule.bad}}
+        else:
+            document["endpoints"][f"e{number}"] = rule.bad
+    found = {problem.code for problem in lint(load_registry(copy.deepcopy(document)))}
+    assert {rule.code for rule in chosen} <= found
+
+
 def test_each_code_is_in_a_test() -> None:
     """The codes of documents, as they stand together in the list, all occur in the vectors or in a test."""
-    text = Path(codes.__file__).read_text("utf-8")
-    section = text[text.index("# -- documents: reading") : text.index("# -- matching a message against")]
-    named = set(re.findall(r'\("([a-z0-9-]+)", [A-Z]', section))
+    named = documents_section("# -- documents: reading")
     assert named <= CODES.keys()
     tests = "".join(path.read_text("utf-8") for path in [*FOLDER.glob("*.json"), *TESTS.glob("*/test_*.py")])
     assert {code for code in named if f'"{code}"' not in tests and f"[{code}]" not in tests} == set()

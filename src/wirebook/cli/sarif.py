@@ -11,6 +11,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from wirebook.problems import CODES, Problem, Severity
+from wirebook.problems.rules import rules
 
 SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
@@ -26,9 +27,11 @@ def sarif_log(problems: Sequence[Problem], version: str) -> dict[str, Any]:
 
 
 def _rule(code: str) -> dict[str, Any]:
+    known = rules().get(code)
     return {
         "id": code,
         "shortDescription": {"text": _text(CODES[code].title)},
+        **({"fullDescription": {"text": _text(known.why)}} if known else {}),
         "defaultConfiguration": {"level": LEVELS[CODES[code].severity]},
     }
 
