@@ -9,13 +9,19 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from synthesis import change_envelope, change_lines, change_payloads, change_slots
+from synthesis import change_bytes, change_envelope, change_lines, change_payloads, change_slots
 from synthesis.changes import CHANGES, LINE_CHANGES, Change
 from synthesis.dice import Dice
 from synthesis.messages import Message, Record
 from synthesis.records import EVENT_MEMBER, dumps, raw_of
 
-KINDS = (change_envelope, change_slots, change_payloads, change_lines)  # importing them adds their changes
+KINDS = (
+    change_envelope,
+    change_slots,
+    change_payloads,
+    change_bytes,
+    change_lines,
+)  # importing them adds their changes
 
 
 def mutate(message: Message, dice: Dice, names: tuple[str, ...] | None = None) -> Message:
