@@ -45,6 +45,7 @@ COMMANDS: dict[str, Command] = {
     "show": Command("wirebook.cli.land", "show", "Show the tables of a target folder and their first rows."),
     "report": Command("wirebook.cli.report", "report", "Write what landed as a page of HTML that needs no network."),
     "lint": Command("wirebook.cli.documents", "lint", "Check catalogue documents and say what is wrong with them."),
+    "fmt": Command("wirebook.cli.fmt", "fmt", "Put catalogue documents in canonical order."),
     "upgrade": Command("wirebook.cli.documents", "upgrade", "Write a catalogue document as xRegistry 1.0-rc4."),
 }
 

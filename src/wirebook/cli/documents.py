@@ -103,24 +103,29 @@ def upgrade(
     if registry.unread:
         raise WirebookError(*registry.unread)
     document, problems = upgrade_registry(registry)
-    _write(render_document(document), output)
+    write_whole(render_document(document), output)
     for problem in sorted(problems, key=lambda each: (each.file or "", each.line or 0, each.column or 0)):
         print_note(render_finding(problem))
     print_note(_summary(problems, 1))
     return CLEAN
 
 
-def _write(text: str, output: Path | None) -> None:
-    """The whole text or nothing: a file that is there is replaced in one step."""
+def write_whole(text: str, output: Path | None) -> None:
+    """The whole text or nothing: a file that is there is replaced in one step, and keeps its mode.
+
+    Raises: WirebookError (``unwritable-file``).
+    """
     if output is None:
         print(text, end="")
         return
     try:
-        handle, name = tempfile.mkstemp(dir=output.parent, prefix=f".{output.name}.")
+        target = output.resolve()  # a link stays one
+        mode = target.stat().st_mode & 0o777 if target.exists() else 0o644
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
             file.write(text)
-        Path(name).chmod(0o644)
-        Path(name).replace(output)
-    except OSError as error:
-        message = f"'{output}' cannot be written: {error.strerror}"
+        Path(name).chmod(mode)
+        Path(name).replace(target)
+    except (OSError, RuntimeError) as error:  # a link to itself is a RuntimeError
+        message = f"'{output}' cannot be written: {getattr(error, 'strerror', None) or error}"
         raise WirebookError(Problem(code="unwritable-file", message=message, file=str(output))) from None

@@ -47,6 +47,7 @@ _TABLE: tuple[tuple[str, Severity, str], ...] = (
     ("foreign-origin", WARNING, "a link leads to another origin and was not followed"),
     ("unknown-specversion", ERROR, "a version of the text that cannot be written"),
     ("unwritable-file", ERROR, "a file cannot be written"),
+    ("not-orderable", ERROR, "a document cannot be put in order without changing what it means"),
     # -- documents: spellings of other texts, each repaired --------------------------------------------------------
     ("old-specversion", INFO, "the document is of an older text"),
     ("old-collection-name", INFO, "a collection has the name of an older text"),

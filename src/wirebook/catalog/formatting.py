@@ -1,0 +1,160 @@
+"""A document in canonical order: the same content is the same text, whoever wrote it.
+
+Attributes stand in the order of the texts, entities and free names in that of the alphabet, Versions by age. Left as
+they are: arrays, maps of headers and the like (their order may be that on the wire), schemas, and whatever the texts do
+not describe. Spellings of older texts stay; `wirebook upgrade` rewrites those.
+
+Spec: core/spec.md, message/spec.md, endpoint/spec.md, schema/spec.md (the order of their overviews);
+docs/decisions/0067-canonical-order.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from wirebook.catalog.load import build_registry
+from wirebook.catalog.registry import Origin
+from wirebook.catalog.shape import as_registry
+from wirebook.core.source import Source
+from wirebook.message.dialects_log import Log
+from wirebook.message.resolution_definitions import by_age
+from wirebook.message.slots import AMQP_SECTIONS, ATTRIBUTES
+
+FIRST: Final = (
+    "specversion", "registryid", "endpointid", "messagegroupid", "schemagroupid", "messageid", "schemaid", "versionid",
+    "id", "self", "shortself", "xid", "epoch", "name", "isdefault", "description", "documentation", "icon", "labels",
+    "createdat", "modifiedat", "ancestorid", "ancestor", "deprecated", "capabilities", "model", "modelsource",
+    "contenttype", "format", "formatvalidated", "formatvalidatedreason", "compatibilityvalidated",
+    "compatibilityvalidatedreason", "usage", "channel", "basemessage", "envelope", "envelopemetadata",
+    "envelopeoptions", "protocol", "protocoloptions", "dataschemaformat", "dataschema", "dataschemauri",
+    "dataschemaxid", "datacontenttype",
+)  # fmt: skip
+LAST: Final = (
+    "schemaurl", "schema", "schemabase64", "metaurl", "meta", "versionsurl", "versionscount", "versions",
+    "messagesurl", "messagescount", "definitions", "messages", "schemasurl", "schemascount", "schemas",
+    "endpointsurl", "endpointscount", "endpoints", "messagegroupsurl", "messagegroupscount", "definitiongroups",
+    "definitionGroups", "messageGroups", "messagegroups", "schemagroupsurl", "schemagroupscount", "schemaGroups",
+    "schemagroups",
+)  # fmt: skip
+PROPERTY: Final = ("name", "description", "type", "value", "required", "specurl")
+OPTIONS: Final = (
+    "endpoints", "authorization", "deployed", "method", "path", "status", "query", "headers", *AMQP_SECTIONS,
+    "topic_name", "topic", "topicfilter", "qos", "retain", "partition", "key", "key_base64", "subject",
+    "subjectfilter", "reply-to",
+)  # fmt: skip
+ENTRIES: Final = ("headers", "query", "user_properties")
+COLLECTIONS: Final = frozenset(
+    {"messagegroups", "messageGroups", "definitiongroups", "definitionGroups", "schemagroups", "schemaGroups"}
+    | {"endpoints", "messages", "definitions", "schemas", "versions"}
+)
+
+Order = Callable[[Any], Any]
+
+
+def in_canonical_order(document: Any) -> Any:
+    """A document, or a part that a server gives, with its members in order; nothing else changes."""
+    return _entity(document)
+
+
+def render(value: Any) -> str:
+    """A document as it is written: JSON with two blanks for each level, one newline at the end."""
+    try:
+        text = json.dumps(value, indent=2, ensure_ascii=False)
+        text.encode()
+    except UnicodeEncodeError:  # half a surrogate pair, which only an escape can say
+        text = json.dumps(value, indent=2)
+    return text + "\n"
+
+
+def meaning(value: Any) -> str | None:
+    """The fingerprint of the normalised registry that a document is; None when it is no registry."""
+    log = Log()
+    document = as_registry(value, log)
+    if document is None:
+        return None
+    return build_registry([Origin(Source("document", document), log)], []).fingerprint
+
+
+# -- levels -----------------------------------------------------------------------------------------------------------
+
+
+def _ordered(value: Any, first: Iterable[str], each: dict[str, Order], last: Iterable[str] = ()) -> Any:
+    """An object with its known members where they belong and the others, by the alphabet, between them."""
+    if not isinstance(value, dict):
+        return value
+    front = [name for name in first if name in value]
+    back = [name for name in last if name in value]
+    between = sorted(value.keys() - set(front) - set(back))
+    return {name: each.get(name, _unchanged)(value[name]) for name in (*front, *between, *back)}
+
+
+def _unchanged(value: Any) -> Any:
+    return value
+
+
+def _entity(value: Any) -> Any:
+    return _ordered(value, FIRST, ENTITY, LAST)
+
+
+def _collection(value: Any) -> Any:
+    if not isinstance(value, dict):  # the groups that an endpoint names
+        return value
+    return {key: _entity(value[key]) for key in sorted(value)}
+
+
+def _versions(value: Any) -> Any:
+    return {key: _entity(value[key]) for key in sorted(value, key=by_age)} if isinstance(value, dict) else value
+
+
+def _names(value: Any) -> Any:
+    return _ordered(value, (), {})
+
+
+def _property(value: Any) -> Any:
+    return _ordered(value, PROPERTY, {})
+
+
+def _metadata(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    each: dict[str, Order] = dict.fromkeys(value, _property)
+    wrapped = value.get("attributes")
+    if isinstance(wrapped, dict) and all(isinstance(inner, dict) for inner in wrapped.values()):
+        each["attributes"] = _metadata
+    return _ordered(value, ATTRIBUTES, each)
+
+
+def _options(value: Any) -> Any:
+    sections: dict[str, Order] = {name: _section(name) for name in AMQP_SECTIONS}
+    return _ordered(value, OPTIONS, {**sections, **dict.fromkeys(ENTRIES, _entries), "options": _options})
+
+
+def _section(section: str) -> Order:
+    def order(value: Any) -> Any:
+        return (
+            _ordered(value, AMQP_SECTIONS[section], dict.fromkeys(value, _property))
+            if isinstance(value, dict)
+            else value
+        )
+
+    return order
+
+
+def _entries(value: Any) -> Any:
+    """Headers and the like: each in order, and all where they stand."""
+    if isinstance(value, dict):
+        return {name: _property(entry) for name, entry in value.items()}
+    return [_property(entry) for entry in value] if isinstance(value, list) else value
+
+
+ENTITY: Final[dict[str, Order]] = {
+    **dict.fromkeys(COLLECTIONS, _collection),
+    "versions": _versions,
+    "labels": _names,
+    "meta": _entity,
+    "envelopemetadata": _metadata,
+    "metadata": _metadata,
+    "protocoloptions": _options,
+}
