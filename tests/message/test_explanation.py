@@ -238,7 +238,8 @@ def test_a_slip_in_a_mandatory_attribute() -> None:
         ({"celsius": 1, "zzz": 1}, "", {"additionalProperties": False}, "leave out zzz", None),
         ({"celsius": 1, "quality": "goood"}, "/quality", {"enum": ["good", "poor"]}, "give 'good'", "good"),
         ({"celsius": 1, "unit": {"nam": 1}}, "/unit", {"required": "name"}, "rename 'nam' to 'name'", "nam"),
-        ({"celsius": "x"}, "/celsius", {"type": "number"}, None, None),
+        ({"celsius": "x"}, "/celsius", {"type": "number"}, "give a value of type number", None),
+        ({"celsius": 1, "quality": 7}, "/quality", {"enum": ["good", "poor"]}, "give one of good, poor", None),
     ],
 )
 def test_faults_of_payloads(body: Any, path: str, rule: Any, remedy: str | None, nearest: str | None) -> None:

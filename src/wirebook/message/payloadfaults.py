@@ -20,7 +20,27 @@ from wirebook.schema import CompiledSchema, Payload, Reading, Unsupported
 from wirebook.schema.payload import UNSET
 
 MAX_BYTES = 1 << 20
+MAX_NAMED = 5
 PLACE = "payload#"
+
+PHRASES: dict[str, str] = {
+    "type": "give a value of type {}",
+    "const": "give {}",
+    "enum": "give one of {}",
+    "symbols": "give one of {}",
+    "minimum": "give {} or more",
+    "exclusiveMinimum": "give more than {}",
+    "maximum": "give {} or less",
+    "exclusiveMaximum": "give less than {}",
+    "multipleOf": "give a multiple of {}",
+    "minLength": "give {} characters or more",
+    "maxLength": "give {} characters or fewer",
+    "minItems": "give {} items or more",
+    "maxItems": "give {} items or fewer",
+    "pattern": "give a text that fits {}",
+    "format": "give a text of format {}",
+}
+"""What would satisfy a rule that is a keyword with its value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +125,24 @@ def _remedy(
         return _required(name, here, path, declared, problems)
     if isinstance(allowed := rule.get("enum") or rule.get("symbols"), list) and isinstance(problem.actual, str):
         near = nearest_name(problem.actual, [each for each in allowed if isinstance(each, str)])
-        return (f"give '{near}'" if near else None), near
+        return (f"give '{near}'" if near else _phrase(rule)), near
     if "additionalProperties" in rule and isinstance(problem.actual, list) and not path:
         return _undeclared(problem.actual, declared, here)
     if isinstance(fields := rule.get("fields"), list):
         name = path.rpartition("/")[2]
         near = nearest_name(name, [each for each in fields if isinstance(each, str)])
         return (f"rename '{name}' to '{near}'" if near else f"leave '{name}' out"), near
-    return None, None
+    return "give data" if problem.code == "missing-data" else _phrase(rule), None
+
+
+def _phrase(rule: Mapping[str, Any]) -> str | None:
+    """What would satisfy the rule, in words; None where that takes more than a keyword."""
+    for keyword, phrase in PHRASES.items():
+        if keyword in rule:
+            value = rule[keyword]
+            named = [str(each) for each in (value if isinstance(value, list) else [value])]
+            return phrase.format(", ".join(named[:MAX_NAMED]) + (" ..." if len(named) > MAX_NAMED else ""))
+    return None
 
 
 def _required(

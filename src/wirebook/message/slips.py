@@ -9,7 +9,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 from wirebook.message.alignment import nearest_name
-from wirebook.message.slots import ATTRIBUTE_PREFIXES, ATTRIBUTES, ENVELOPE, Slot, envelope_attribute
+from wirebook.message.slots import (
+    ATTRIBUTE_PREFIXES,
+    ATTRIBUTES,
+    CONTENT_TYPE_SLOTS,
+    ENVELOPE,
+    Slot,
+    envelope_attribute,
+)
 from wirebook.message.view import View
 
 
@@ -34,8 +41,10 @@ class Slips:
 
     def spelled(self, slot: Slot) -> str:
         """The slot's name as a sender writes it: of an attribute the property that carries it in binary mode."""
-        for _, prefix in self._carriers(slot):
-            return prefix + slot.name
+        for section, prefix in self._carriers(slot):
+            if slot.name != "datacontenttype":
+                return prefix + slot.name
+            return CONTENT_TYPE_SLOTS.get((self.view.family, section), slot.name)
         return slot.label.removeprefix(f"protocoloptions.{slot.section}.").removeprefix("protocoloptions.")
 
     def nearest(self, slot: Slot) -> str | None:
