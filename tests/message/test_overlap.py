@@ -79,6 +79,12 @@ def test_where_two_meet_a_message_fits_both() -> None:
         assert match_metadata(other, view), (first, second, met)
 
 
+def test_beginnings_keep_definitions_apart() -> None:
+    pairs = Pairs([definition(f"order{number:05}-{{x}}") for number in range(3_000)])
+    assert len(list(pairs)) < 30_000
+    assert pairs.complete
+
+
 def test_every_pair_that_shares_messages_is_compared(messages: list[View]) -> None:
     chooser = random.Random(7)
     definitions = [definition(*chooser.choices(SEGMENTS, k=chooser.choice((2, 2, 1, 3)))) for _ in range(60)]

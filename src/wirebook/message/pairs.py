@@ -13,10 +13,11 @@ from itertools import combinations, product
 from typing import Any
 
 from wirebook.message.definition import Constraint, Definition
-from wirebook.message.overlap import place_of
+from wirebook.message.overlap import Place, place_of
 
 MAX_PATTERNS = 64
 MAX_SEGMENTS = 6
+LENGTHS = (1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 48)
 PAIRS_EACH = 20  # of a definition, on average
 PAIRS_AT_LEAST = 10_000
 
@@ -95,13 +96,22 @@ def _said(constraint: Constraint) -> Iterator[tuple[tuple[Any, ...], Any]]:
     if template is not None:
         if not template.spanning:
             yield (*place, "#"), len(template.pieces)
+            if len(template.pieces) == 1:
+                yield from _beginnings(place, template.pieces[0].literals[0])
             yield from (((*place, position), text) for position, text in template.fixed if position < MAX_SEGMENTS)
     elif constraint.literal is not None and isinstance(constraint.declared, str):
         segments = constraint.declared.split(constraint.kind.place.separator)
         yield (*place, "#"), len(segments)
+        if len(segments) == 1:
+            yield from _beginnings(place, segments[0])
         yield from (((*place, position), text) for position, text in enumerate(segments[:MAX_SEGMENTS]))
     elif _is_plain(constraint):
         yield (*place, "="), constraint.literal
+
+
+def _beginnings(place: Place, text: str) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """How a value of one segment begins (``order-{id}``): two that share messages begin alike as far as both go."""
+    yield from (((*place, "^", length), text[:length]) for length in LENGTHS if length <= len(text))
 
 
 def _is_plain(constraint: Constraint) -> bool:
