@@ -5,7 +5,7 @@ driver alone, the JVM alone or one Python worker; meanwhile a file grows and the
 and what is in the folder must be what an undisturbed landing made: each message by file, line and index in the same
 table or in the dead letters, and nothing twice.
 
-    ./run kill-test [--runs 30] [--seed 1] [--short]
+    ./run kill-test [--runs 30] [--seed 1] [--short] [--format delta]
 """
 
 from __future__ import annotations
@@ -36,16 +36,19 @@ TIMEOUT = 300
 PROGRAM = "from wirebook.cli import main; main()"
 VICTIMS = ("tree", "tree", "tree", "driver", "jvm", "worker")
 TYPES = 6
+PLACE = ["_file", "_line", "_index"]
 Rows = Counter[tuple[str, str, int, int]]
 """How often a message is there: table, file, line, index."""
 
 
 @dataclass(frozen=True)
 class Expected:
-    """What an undisturbed landing makes of the source, as it is and after each growth, and how long it works."""
+    """What an undisturbed landing makes of the source, as it is and after each growth, how long it works, and the
+    format of its tables."""
 
     rows: list[Rows]
     seconds: float
+    form: str
 
 
 # -- what is landed ------------------------------------------------------------------------------------------------
@@ -176,6 +179,7 @@ class Bed:
 
     root: Path
     rng: random.Random
+    form: str = "parquet"
 
     def __post_init__(self) -> None:
         self.source, self.target = self.root / "source", self.root / "target"
@@ -188,6 +192,7 @@ class Bed:
     def start(self) -> subprocess.Popen[bytes]:
         program = [sys.executable, "-X", "faulthandler", "-c", PROGRAM, "land", str(self.source)]
         options = ["--catalog", str(self.catalogue), "--to", str(self.target), "--batch-size", "1", "--json"]
+        options += ["--format", self.form]
         with self.out.open("wb") as out, self.err.open("wb") as err:  # no pipes: what outlives it would keep them open
             return subprocess.Popen([*program, *options], stdout=out, stderr=err)  # noqa: S603
 
@@ -259,14 +264,42 @@ class Bed:
         return max((int(name) for name in names if name.isdigit()), default=0)
 
     def rows(self) -> Rows:
-        """What any reader of Parquet sees."""
+        """What a reader of the tables sees."""
         return Counter(self._places())
 
     def _places(self) -> Iterator[tuple[str, str, int, int]]:
-        for file in self.target.glob("*/*.parquet"):
-            columns = pq.ParquetFile(file).read(["_file", "_line", "_index"]).to_pydict()
-            for place in zip(*columns.values(), strict=True):
-                yield file.parent.name, *place
+        for table, rows in READERS[self.form](self.target):
+            for place in zip(*(rows[name].to_pylist() for name in PLACE), strict=True):
+                yield table, *place
+
+
+# -- readers -------------------------------------------------------------------------------------------------------
+
+
+def read_parquet(target: Path) -> Iterator[tuple[str, pa.Table]]:
+    """Every file below a table's folder, whatever a reader knows of it."""
+    return ((file.parent.name, pq.ParquetFile(file).read(PLACE)) for file in target.glob("*/*.parquet"))
+
+
+def read_delta(target: Path) -> Iterator[tuple[str, pa.Table]]:
+    from deltalake import DeltaTable  # noqa: PLC0415
+
+    logs = target.glob("*/_delta_log")
+    return ((log.parent.name, DeltaTable(str(log.parent)).to_pyarrow_table(columns=PLACE)) for log in logs)
+
+
+def read_iceberg(target: Path) -> Iterator[tuple[str, pa.Table]]:
+    from pyiceberg.catalog.sql import SqlCatalog  # noqa: PLC0415
+
+    if not (target / "_wirebook" / "iceberg.db").exists():
+        return
+    catalog = SqlCatalog("wirebook", uri=f"sqlite:///{target}/_wirebook/iceberg.db")
+    for name in catalog.list_tables("wirebook") if catalog.list_namespaces() else ():
+        rows = catalog.load_table(name).scan(selected_fields=("_source_file", *PLACE[1:])).to_arrow()
+        yield name[-1], rows.rename_columns({"_source_file": "_file"})
+
+
+READERS = {"parquet": read_parquet, "delta": read_delta, "iceberg": read_iceberg}
 
 
 def check(rows: Rows, expected: Rows, what: str) -> None:
@@ -283,9 +316,9 @@ def check_partly(rows: Rows, expected: Rows, what: str) -> None:
     check(rows, Counter({place: count for place, count in expected.items() if place in rows}), what)
 
 
-def reference(root: Path, size: int, growths: int) -> Expected:
+def reference(root: Path, size: int, growths: int, form: str) -> Expected:
     """Lands the source once, with all that it grows by."""
-    bed = Bed(root, random.Random(0))  # noqa: S311
+    bed = Bed(root, random.Random(0), form)  # noqa: S311
     write_source(bed.source, size)
     lines = [size]
     for times in range(1, growths + 1):
@@ -296,7 +329,7 @@ def reference(root: Path, size: int, growths: int) -> Expected:
     rows = bed.rows()
     check(rows, rows, "undisturbed")
     assert closing["read"] == rows.total() > 2 * size, closing
-    return Expected([_until(rows, last) for last in lines], seconds)
+    return Expected([_until(rows, last) for last in lines], seconds, form)
 
 
 def _until(rows: Rows, last: int) -> Rows:
@@ -307,7 +340,7 @@ def _until(rows: Rows, last: int) -> Rows:
 def run(root: Path, seed: int, size: int, expected: Expected, kills: int) -> str:
     """Disturbs one landing up to `kills` times. What was done to it."""
     rng = random.Random(seed)  # noqa: S311
-    bed = Bed(root, rng)
+    bed = Bed(root, rng, expected.form)
     write_source(bed.source, size)
     bed.write_catalogue("first")
     said: list[str] = []
@@ -340,10 +373,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--size", type=int, default=12_000, help="records in the largest file")
     parser.add_argument("--short", action="store_true", help="2 runs killed once, for every change")
+    parser.add_argument("--format", choices=READERS, default="parquet", help="the format of the tables")
     options = parser.parse_args()
     runs, kills = (2, 1) if options.short else (options.runs, 3)
     with tempfile.TemporaryDirectory(prefix="kill-test-") as folder:
-        expected = reference(Path(folder, "reference"), options.size, growths=2)
+        expected = reference(Path(folder, "reference"), options.size, growths=2, form=options.format)
         print(f"undisturbed: {expected.rows[-1].total():,} messages in {expected.seconds:.1f} s", flush=True)
         for seed in range(options.seed, options.seed + runs):
             began = time.monotonic()

@@ -39,6 +39,8 @@ BARRED = {"spark": {"storage", "httpapi"}, "client": {"storage", "httpapi"}}
 # Packages that one layer alone may know; `core` may know none of these, nor the clock, the environment, files of logs.
 ONLY_IN = {
     "pyspark": {"spark"},
+    "deltalake": {"spark"},
+    "pyiceberg": {"spark"},
     "starlette": {"httpapi"},
     "uvicorn": {"httpapi", "cli"},
     "sqlalchemy": {"storage"},

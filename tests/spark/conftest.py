@@ -61,12 +61,11 @@ class Bed:
         source: Path | None = None,
         *,
         at: Callable[[str], None] = no_stop,
-        tables: Any = None,
         engine: dict[str, Any] | None = None,
         name: str = "c1",
         **settings: Any,
     ) -> Report:
-        catalogue = Catalogue(name, orjson.dumps(engine or {}), lambda _: tables or {})
+        catalogue = Catalogue(name, orjson.dumps(engine or {}))
         landing = replace(self.settings, **settings)
         return land_files(landing, source or self.source, catalogue, Target(self.to, at))
 
@@ -81,7 +80,7 @@ class Bed:
         check_endpoint: Callable[[str], None] = lambda _: None,
         **settings: Any,
     ) -> Report:
-        catalogue = Catalogue(name, orjson.dumps(engine or {}), lambda _: {}, check_endpoint)
+        catalogue = Catalogue(name, orjson.dumps(engine or {}), check_endpoint)
         chosen = Chosen(codes=list(codes), definitions=list(definitions))
         return replay_letters(replace(self.settings, **settings), catalogue, Target(self.to, at), chosen)
 

@@ -323,20 +323,6 @@ def test_a_target_that_is_its_source(bed: Any) -> None:
         bed.land(bed.to)
 
 
-def test_other_columns_stop_the_run_before_anything_is_read(bed: Any) -> None:
-    bed.write("a", lines(3))
-    bed.land()
-    bed.write("b", lines(3, 4))
-    schema = pa.schema([("_file", pa.string()), ("_line", pa.int32()), ("new", pa.string())])
-    with pytest.raises(WirebookError) as raised:
-        bed.land(tables={"a": ("/messagegroups/g/messages/a", schema)})
-    assert {problem.code for problem in raised.value.problems} == {"columns-changed"}
-    said = [problem.message for problem in raised.value.problems]
-    assert said[0] == "table 'a': column '_line' is 'int64', and the definition now makes it 'int32'"
-    assert said[-1] == "table 'a': column 'new' is absent, and the definition now makes it 'string'"
-    assert len(bed.runner.tasks) == 1
-
-
 def test_one_run_at_a_time(bed: Any) -> None:
     bed.write("a", lines(3))
     refused: list[str] = []

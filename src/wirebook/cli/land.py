@@ -38,7 +38,10 @@ def land(  # noqa: PLR0917 (options)
     to: Annotated[Path, typer.Option("--to", help="The folder of the tables; made if it is not there.")],
     endpoint: Annotated[str | None, typer.Option(help="XID of the endpoint that all messages came through.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count only, write nothing.")] = False,
-    form: Annotated[str, typer.Option("--format", help="The format of the tables: parquet.")] = "parquet",
+    form: Annotated[
+        str | None,
+        typer.Option("--format", help="The format of the tables: parquet (unless said), delta or iceberg."),
+    ] = None,
     batch_size: Annotated[int, typer.Option(help="MiB that land together, all or nothing.", min=1)] = 1024,
     confluent: Annotated[
         bool, typer.Option("--confluent", help="Take Confluent's prefix (a zero byte, an id) off Kafka values.")
@@ -56,12 +59,12 @@ def land(  # noqa: PLR0917 (options)
     from wirebook.cli.progress import ProgressBar  # noqa: PLC0415
     from wirebook.cli.report import report_run  # noqa: PLC0415
     from wirebook.message.matcher import MatchOptions  # noqa: PLC0415
-    from wirebook.spark.formats import FORMATS  # noqa: PLC0415
     from wirebook.spark.job import land as land_job  # noqa: PLC0415
     from wirebook.spark.runfacts import committed_batches  # noqa: PLC0415
     from wirebook.spark.session import session  # noqa: PLC0415
+    from wirebook.spark.tableformats import FORMATS  # noqa: PLC0415
 
-    if form not in FORMATS:
+    if form is not None and form not in FORMATS:
         raise typer.BadParameter(f"'{form}' is none of: {', '.join(FORMATS)}", param_hint="--format")
     loaded = Catalog.load(*catalog, options=MatchOptions(confluent_prefix=confluent))
     note_diagnostics(loaded)
@@ -72,9 +75,8 @@ def land(  # noqa: PLR0917 (options)
             bar.say("starting Spark")
             return session()
 
-        report = land_job(
-            start, source, loaded, to, endpoint=endpoint, dry_run=dry_run, batch_bytes=batch_size << 20, watch=bar
-        )
+        settings: dict[str, Any] = {"form": form, "dry_run": dry_run, "batch_bytes": batch_size << 20}
+        report = land_job(start, source, loaded, to, endpoint=endpoint, watch=bar, **settings)
     print_problems(report.problems)
     if as_json:
         print_json(report.closing_line())

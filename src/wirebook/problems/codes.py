@@ -254,6 +254,7 @@ _TABLE: tuple[tuple[str, Severity, str], ...] = (
     ("no-target", ERROR, "the folder has no tables"),
     ("unknown-batch", ERROR, "the target has no such batch"),
     ("unknown-table", ERROR, "the target has no such table"),
+    ("format-differs", ERROR, "the tables of the target have another format"),
     ("unknown-code", ERROR, "no problem has the code"),
     ("not-conserved", ERROR, "messages read and rows written differ"),
     # -- the demonstration ---------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ Spec: docs/land.md#what-is-promised; docs/land.md#kill-and-resume; docs/decision
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from wirebook.problems import Problem, WirebookError
-from wirebook.spark.checks import Tables, Tasks, check_conservation, check_replayed, sum_of, table_entries
+from wirebook.spark.checks import Tasks, check_conservation, check_replayed, sum_of, table_entries
 from wirebook.spark.chunks import EngineFactory
-from wirebook.spark.formats import FORMATS
 from wirebook.spark.ledger import Entry
 from wirebook.spark.lines import DEFAULT_SIZES, Sizes
 from wirebook.spark.report import Report
+from wirebook.spark.tableformats import FORMATS
 from wirebook.spark.target import Begun, Chosen, Manifest, Target
 from wirebook.spark.task import Job, Letters, TaskResult
 
@@ -34,12 +34,11 @@ MAX_FAULTS = 3
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """The catalogue of a run: its fingerprint, the document that is pinned and shipped; `tables` gives, of the tables
-    that are named, those it has definitions for; `check_endpoint` raises when it has no endpoint of an XID."""
+    """The catalogue of a run: its fingerprint, the document that is pinned and shipped; `check_endpoint` raises when it
+    has no endpoint of an XID."""
 
     fingerprint: str
     document: bytes
-    tables: Callable[[Collection[str]], Tables]
     check_endpoint: Callable[[str], None] = lambda _: None
 
 
@@ -61,7 +60,8 @@ class Watch(Protocol):
 
 @dataclass(slots=True)
 class Landing:
-    """Settings of a run: see `land_files` and `replay_letters`."""
+    """Settings of a run: see `land_files` and `replay_letters`. `form` is the format of the tables: None for the one
+    that the target has, Parquet for a new one."""
 
     runner: Runner
     factory: EngineFactory
@@ -69,7 +69,7 @@ class Landing:
     confluent_prefix: bool = False
     dry_run: bool = False
     batch_bytes: int = BATCH_BYTES
-    form: str = "parquet"
+    form: str | None = None
     sizes: Sizes = DEFAULT_SIZES
     watch: Watch | None = None
 
@@ -80,6 +80,8 @@ class Batches:
     def __init__(self, landing: Landing, target: Target, catalogue: Catalogue) -> None:
         self.report = Report(dry_run=landing.dry_run)
         self.landing, self.target, self.catalogue = landing, target, catalogue
+        self.form = FORMATS[_format(landing, target)]
+        self.form.check()
         self._number = target.next_batch()
 
     def take_number(self) -> int:
@@ -91,6 +93,7 @@ class Batches:
         settings: dict[str, Any] = {
             "endpoint": self.landing.endpoint,
             "confluent_prefix": self.landing.confluent_prefix,
+            "format": self.form.name,
         }
         number, fingerprint = self.take_number(), self.catalogue.fingerprint
         begun = Begun(batch=number, catalogue=fingerprint, tasks=tasks, entries=[*entries], **settings | pinned)
@@ -135,7 +138,8 @@ class Batches:
             },
             batch=begun.batch,
             staging=staging,
-            format=self.landing.form,
+            format=self.form.name,
+            tables=str(self.target.table_list.absolute()),
             sizes=self.landing.sizes,
             letters=self._letters(begun.chosen) if begun.chosen else None,
         )
@@ -144,7 +148,9 @@ class Batches:
         """What tasks of a replay must know; the same whenever they are run again, as nothing is committed between."""
         events = frozenset(entry.file for entry in self.target.ledger().values() if entry.kind == "events")
         resolved = tuple(str(path.absolute()) for path in self.target.resolved())
-        return Letters(frozenset(chosen.codes), frozenset(chosen.definitions), resolved, events)
+        return Letters(
+            frozenset(chosen.codes), frozenset(chosen.definitions), resolved, events, self.form.column("_file")
+        )
 
     def commit(self, begun: Begun, entries: list[Entry], results: list[TaskResult]) -> None:
         """Makes a batch count; one that has nothing to say is forgotten. Raises: not-conserved"""
@@ -161,22 +167,32 @@ class Batches:
 
     def _manifest(self, begun: Begun, entries: list[Entry], results: list[TaskResult], check: Check) -> Manifest:
         files = [file for result in results for file in result.files]
-        staging, form = self.target.staging(begun.batch), FORMATS[self.landing.form]
+        staging = self.target.staging(begun.batch)
         with ThreadPoolExecutor(4) as pool:
-            counted = pool.map(lambda file: {file.table: form.count(staging / file.path)}, files)
+            counted = pool.map(lambda file: {file.table: self.form.count(staging / file.path)}, files)
             check(results, sum_of(counted))
         return Manifest(
             batch=begun.batch,
             catalogue=begun.catalogue,
             endpoint=begun.endpoint,
             confluent_prefix=begun.confluent_prefix,
-            format=self.landing.form,
+            format=self.form.name,
             files=files,
-            tables=list(table_entries(results)),
+            tables=list(table_entries(results, self.target.tables())),
             entries=entries,
             read=sum(result.read for result in results),
             empty=sum(result.empty for result in results),
         )
+
+
+def _format(landing: Landing, target: Target) -> str:
+    """Raises: format-differs"""
+    there = target.format()
+    if landing.form and there and landing.form != there:
+        message = f"the tables in '{target.root}' are {there}, not {landing.form}"
+        hint = "land into another folder"
+        raise WirebookError(Problem("format-differs", message, expected=there, actual=landing.form, hint=hint))
+    return landing.form or there or "parquet"
 
 
 Check = Callable[[Sequence[TaskResult], Mapping[str, int]], None]

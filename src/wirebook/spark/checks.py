@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
-import pyarrow as pa
 
 from wirebook.problems import Problem, WirebookError
 from wirebook.spark.layout import RESOLVED
@@ -17,37 +16,6 @@ from wirebook.spark.task import TaskResult, UnitResult
 from wirebook.spark.units import Unit
 
 Tasks = list[list[Unit]]
-Tables = Mapping[str, tuple[str, pa.Schema]]
-"""Table name to the XID of its definition and its columns."""
-
-
-def check_columns(existing: Mapping[str, TableEntry], tables: Tables) -> None:
-    """A definition keeps the columns of its table. Raises: columns-changed, one for each column that differs"""
-    problems = [
-        problem
-        for name, (xid, schema) in tables.items()
-        if name in existing
-        for problem in _compare_columns(name, xid, existing[name].columns, columns_of(schema))
-    ]
-    if problems:
-        raise WirebookError(*problems)
-
-
-def columns_of(schema: pa.Schema) -> dict[str, str]:
-    return {column.name: str(column.type) for column in schema}
-
-
-def _compare_columns(table: str, xid: str, old: Mapping[str, str], new: Mapping[str, str]) -> Iterable[Problem]:
-    for name in [*old, *(name for name in new if name not in old)]:
-        before, now = old.get(name), new.get(name)
-        if before != now:
-            message = f"table '{table}': column '{name}' is {_say(before)}, and the definition now makes it {_say(now)}"
-            hint = "land into another folder, or with the catalogue of before"
-            yield Problem(code="columns-changed", xid=xid, message=message, expected=before, actual=now, hint=hint)
-
-
-def _say(type_: str | None) -> str:
-    return f"'{type_}'" if type_ else "absent"
 
 
 def only(tasks: Tasks, wanted: Callable[[Unit], bool]) -> Tasks:
@@ -128,15 +96,18 @@ def sum_of(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
     return total
 
 
-def table_entries(results: Iterable[TaskResult]) -> Iterator[TableEntry]:
-    """The tables that the files of `results` belong to. Raises: not-conserved when two tasks disagree on columns"""
-    entries: dict[str, TableEntry] = {}
+def table_entries(results: Iterable[TaskResult], known: Mapping[str, TableEntry]) -> Iterator[TableEntry]:
+    """The tables with rows in `results` that are new, or have other columns than they had.
+
+    Raises: not-conserved when two tasks disagree on columns
+    """
+    definitions: dict[str, str] = {}
+    columns: dict[str, bytes] = {}
     for result in results:
+        definitions |= result.definitions
         for table in {file.table for file in result.files}:
-            xid = result.definitions.get(table)  # the dead letters and the resolved have none
-            entry = TableEntry(table=table, xid=xid, columns=result.columns[table])
-            if entries.setdefault(table, entry) != entry:
-                raise WirebookError(
-                    Problem(code="not-conserved", message=f"table '{table}' has two shapes in one batch")
-                )
-    return iter(entries.values())
+            if columns.setdefault(table, result.columns[table]) != result.columns[table]:
+                raise WirebookError(Problem("not-conserved", f"table '{table}' has two shapes in one batch"))
+    for table, schema in columns.items():
+        if table not in known or known[table].arrow != TableEntry.encoded(schema):
+            yield TableEntry.of(table, definitions.get(table), schema)  # letters have no definition

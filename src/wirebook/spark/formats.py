@@ -8,13 +8,30 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Protocol
 
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-__all__ = ["FORMATS", "ParquetFormat", "Spool", "StagedFile", "TableFormat", "TableWriter", "sync_folder"]
+from wirebook.spark.evolution import widens
+
+__all__ = [
+    "CommitFailed",
+    "ParquetFormat",
+    "Spool",
+    "StagedFile",
+    "TableFormat",
+    "TableWriter",
+    "by_table",
+    "move_files",
+    "sync_folder",
+    "sync_new",
+]
+
+
+class CommitFailed(Exception):
+    """A table's own transaction did not go through."""
 
 
 class StagedFile(msgspec.Struct, frozen=True):
@@ -38,14 +55,30 @@ class TableFormat(Protocol):
     name: str
     suffix: str
 
+    def check(self) -> None:
+        """Raises: WirebookError (missing-extra)"""
+
+    def column(self, name: str) -> str:
+        """The name of a column in the format, which may reserve some."""
+
+    def fit(self, schema: pa.Schema) -> pa.Schema:
+        """The columns with the types that the format has, each value unchanged."""
+
+    def can_widen(self, old: pa.DataType, new: pa.DataType) -> bool:
+        """Whether a column of one type can become one of another while files of the first are in the table."""
+
     def open(self, path: Path, schema: pa.Schema) -> TableWriter:
         """Starts a staged file, in a task."""
 
     def count(self, path: Path) -> int:
         """The rows of a staged file as the file itself says it, in the driver."""
 
-    def commit(self, folder: Path, batch: int, files: Sequence[Path]) -> None:
-        """Makes the staged files of one batch part of the table in `folder`, in the driver. Idempotent."""
+    def commit(self, folder: Path, batch: int, files: Sequence[Path], schema: pa.Schema) -> None:
+        """Makes the staged files of one batch part of the table in `folder`, whose columns are `schema` from then
+        on, in the driver. Idempotent; batches come in the order of their numbers. Raises: OSError, CommitFailed"""
+
+    def files(self, folder: Path) -> list[Path]:
+        """The files whose rows are in the table, in the order of their names, which is that of the batches."""
 
 
 class ParquetFormat:
@@ -54,20 +87,29 @@ class ParquetFormat:
     name = "parquet"
     suffix = ".parquet"
 
+    def check(self) -> None:
+        pass
+
+    def column(self, name: str) -> str:
+        return name
+
+    def fit(self, schema: pa.Schema) -> pa.Schema:
+        return schema
+
+    def can_widen(self, old: pa.DataType, new: pa.DataType) -> bool:
+        return widens(old, new)
+
     def open(self, path: Path, schema: pa.Schema) -> TableWriter:
         return _ParquetWriter(path, schema)
 
     def count(self, path: Path) -> int:
         return int(pq.read_metadata(path).num_rows)
 
-    def commit(self, folder: Path, batch: int, files: Sequence[Path]) -> None:  # noqa: ARG002 (names are unique)
-        folder.mkdir(exist_ok=True)
-        for file in files:
-            try:
-                os.rename(file, folder / file.name)
-            except FileNotFoundError:  # moved by an earlier attempt, or else lost
-                os.stat(folder / file.name)
-        sync_folder(folder)
+    def commit(self, folder: Path, batch: int, files: Sequence[Path], schema: pa.Schema) -> None:  # noqa: ARG002
+        move_files(folder, files)  # their names are unique
+
+    def files(self, folder: Path) -> list[Path]:
+        return sorted(folder.glob("*.parquet"))
 
 
 class _ParquetWriter:
@@ -87,7 +129,24 @@ class _ParquetWriter:
         self._file.close()
 
 
-FORMATS: Final[dict[str, TableFormat]] = {"parquet": ParquetFormat()}
+def move_files(folder: Path, files: Sequence[Path]) -> None:
+    """Moves staged files into the folder of their table, unless they are there. Raises: OSError"""
+    folder.mkdir(exist_ok=True)
+    for file in files:
+        try:
+            os.rename(file, folder / file.name)
+        except FileNotFoundError:  # moved by an earlier attempt, or else lost
+            os.stat(folder / file.name)
+    sync_folder(folder)
+
+
+def sync_new(folder: Path, since: float) -> None:
+    """Makes what was written into a folder since a moment survive a loss of power. Raises: OSError"""
+    for path in folder.iterdir():
+        if path.stat().st_mtime >= since - 1:
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+    sync_folder(folder)
 
 
 def sync_folder(folder: Path) -> None:

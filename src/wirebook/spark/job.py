@@ -7,7 +7,7 @@ report = replay(spark, "tables/", "corrected.xreg.json")
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -16,10 +16,8 @@ import orjson
 
 from wirebook.catalog import Catalog
 from wirebook.catalog.catalog import Source
-from wirebook.spark.checks import Tables
-from wirebook.spark.engine import CatalogueEngine, engine_for
+from wirebook.spark.engine import engine_for
 from wirebook.spark.landing import BATCH_BYTES, Catalogue, Landing, Watch, land_files
-from wirebook.spark.layout import table_name
 from wirebook.spark.replaying import replay_letters
 from wirebook.spark.report import Report
 from wirebook.spark.runner import SparkRunner
@@ -42,6 +40,7 @@ def land(
     to: AnyPath,
     *,
     endpoint: str | None = None,
+    form: str | None = None,
     dry_run: bool = False,
     batch_bytes: int = BATCH_BYTES,
     watch: Watch | None = None,
@@ -50,15 +49,18 @@ def land(
 
     `spark` is a session of any kind, or what makes one when there is something to read. `catalog` is a catalogue, or
     what `Catalog.load` takes; of its options ``confluent_prefix`` holds here, too. `endpoint` (an XID) wins over what
-    records say. A `dry_run` counts and writes nothing.
+    records say. `form` is the format of the tables, ``parquet``, ``delta`` or ``iceberg``: the one that the folder
+    has, or Parquet, unless said. A `dry_run` counts and writes nothing.
 
-    Raises: WirebookError (unknown-endpoint, unreadable-file, columns-changed, target-locked, unwritable-target,
-    not-conserved, and what loading a catalogue raises). Files that changed are in the report's problems.
+    Raises: WirebookError (unknown-endpoint, unreadable-file, format-differs, missing-extra, target-locked,
+    unwritable-target, not-conserved, and what loading a catalogue raises). Files that changed are in the report's
+    problems.
     """
     loaded = load_catalog(catalog)
     if endpoint is not None:
         loaded.check_endpoint(endpoint)
-    landing = _landing(spark, loaded, endpoint=endpoint, dry_run=dry_run, batch_bytes=batch_bytes, watch=watch)
+    settings: dict[str, Any] = {"dry_run": dry_run, "batch_bytes": batch_bytes, "watch": watch}
+    landing = _landing(spark, loaded, endpoint=endpoint, form=form, **settings)
     return land_files(landing, Path(source), catalogue_of(loaded), Target(Path(to)))
 
 
@@ -80,7 +82,7 @@ def replay(
     An `endpoint` wins over the one that their landing was told. In the report `read` counts the letters that were
     tried, `dead_lettered` those of them that still do not land.
 
-    Raises: WirebookError (no-target, unknown-code, unknown-endpoint, columns-changed, target-locked,
+    Raises: WirebookError (no-target, unknown-code, unknown-endpoint, format-differs, missing-extra, target-locked,
     unwritable-target, not-conserved, and what loading a catalogue raises).
     """
     loaded = load_catalog(catalog)
@@ -106,11 +108,4 @@ def load_catalog(catalog: AnyCatalog) -> Catalog:
 def catalogue_of(catalog: Catalog) -> Catalogue:
     """What a run needs of a catalogue."""
     document = orjson.dumps(catalog.registry.document)
-    return Catalogue(catalog.fingerprint, document, lambda names: _tables(catalog, names), catalog.check_endpoint)
-
-
-def _tables(catalog: Catalog, names: Collection[str]) -> Tables:
-    """The tables among `names` that the catalogue's definitions have. Cost: compiles the schemas of these only."""
-    engine = CatalogueEngine(catalog)
-    layouts = [engine.layout(xid) for xid in catalog.definitions if table_name(xid) in names]
-    return {layout.name: (layout.definition, layout.schema) for layout in layouts}
+    return Catalogue(catalog.fingerprint, document, catalog.check_endpoint)

@@ -19,7 +19,6 @@ from wirebook.spark.batches import BATCH_BYTES, Batches, Catalogue, Landing, Run
 from wirebook.spark.checks import (
     Tasks,
     changed_units,
-    check_columns,
     only,
     settle,
     unfinished_units,
@@ -37,7 +36,7 @@ __all__ = ["BATCH_BYTES", "Catalogue", "Landing", "Run", "Runner", "Watch", "lan
 def land_files(landing: Landing, source: Path, catalogue: Catalogue, target: Target) -> Report:
     """Lands what is new in `source`: everything, or nothing of a batch, whenever it is stopped.
 
-    Raises: unreadable-file (no such source), target-is-source, columns-changed, target-locked, unwritable-target,
+    Raises: unreadable-file (no such source), target-is-source, format-differs, target-locked, unwritable-target,
     not-conserved
     """
     started = time.monotonic()
@@ -47,8 +46,6 @@ def land_files(landing: Landing, source: Path, catalogue: Catalogue, target: Tar
     with nullcontext() if landing.dry_run else target.locked():
         run = Run(Batches(landing, target, catalogue))
         run.recover()
-        existing = target.tables()
-        check_columns(existing, catalogue.tables(existing))
         run.land(source)
     run.report.seconds = time.monotonic() - started
     return run.report

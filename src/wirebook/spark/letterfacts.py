@@ -70,8 +70,9 @@ def letter_facts(files: Sequence[Path]) -> LetterFacts:
     for file in files:
         try:
             with pq.ParquetFile(file) as parquet:
-                start = 0
-                for batch in parquet.iter_batches(PIECE, columns=COLUMNS):
+                start, name = 0, parquet.schema_arrow.names[0]  # of the source's file: Iceberg has another
+                for piece in parquet.iter_batches(PIECE, columns=[name, *COLUMNS[1:]]):
+                    batch = piece.rename_columns({name: "_file"})
                     _count(facts, batch)
                     _note_examples(wanted, batch, file, start)
                     start += batch.num_rows

@@ -42,12 +42,13 @@ class MessageTwice(Exception):
 @dataclass(frozen=True, slots=True)
 class Letters:
     """What tasks of a replay share: which letters are chosen (of an empty set: all), the files that say which are
-    resolved, and the sources that were files of events, not of captures."""
+    resolved, the sources that were files of events, not of captures, and the name that `_file` has in the tables."""
 
     codes: Set[str]
     definitions: Set[str]
     resolved: tuple[str, ...]
     events: Set[str]
+    file: str = "_file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +78,8 @@ def read_letters(unit: Unit, letters: Letters, sizes: Sizes) -> Iterator[Records
         for group in range(unit.start, unit.end):
             facts = file.metadata.row_group(group)
             at_a_time = min(max(sizes.chunk * facts.num_rows // max(facts.total_byte_size, 1), 1), MAX_ROWS)
-            for batch in file.iter_batches(at_a_time, row_groups=[group], columns=COLUMNS):
-                table = pa.Table.from_batches([batch])
+            for batch in file.iter_batches(at_a_time, row_groups=[group], columns=[letters.file, *COLUMNS[1:]]):
+                table = pa.Table.from_batches([batch]).rename_columns({letters.file: "_file"})
                 table = table.filter(pa.array(_is_chosen(table, letters))).combine_chunks()
                 is_event = np.array([name in letters.events for name in table["_file"].to_pylist()], np.bool_)
                 for kind, mask in (("capture", ~is_event), ("events", is_event)):
@@ -117,7 +118,7 @@ def _is_chosen(table: pa.Table, letters: Letters) -> Mask:
         chosen &= _has_code(table, letters.codes)
     if letters.definitions:
         chosen &= _names_definition(table, letters.definitions)
-    return chosen & _is_open(table, letters.resolved)
+    return chosen & _is_open(table, letters)
 
 
 def _has_code(table: pa.Table, codes: Any) -> Mask:
@@ -137,28 +138,30 @@ def _any_of(lists: pa.ListArray, member: str, values: Any) -> Mask:
     return found
 
 
-def _is_open(table: pa.Table, resolved: tuple[str, ...]) -> Mask:
+def _is_open(table: pa.Table, letters: Letters) -> Mask:
     """Which letters have not landed since."""
-    if not resolved:
+    if not letters.resolved:
         return np.ones(len(table), np.bool_)
     places = table.select(PLACE).append_column("at", pa.array(np.arange(len(table))))
-    still = places.join(_places_in(resolved), keys=PLACE, join_type="left anti")["at"].to_numpy()
+    still = places.join(_places_in(letters.resolved, letters.file), keys=PLACE, join_type="left anti")["at"].to_numpy()
     is_open = np.zeros(len(table), np.bool_)
     is_open[still] = True
     return is_open
 
 
 @lru_cache(maxsize=1)
-def _places_in(files: tuple[str, ...]) -> pa.Table:
-    return pa.concat_tables([pq.read_table(file, columns=PLACE, partitioning=None) for file in files])
+def _places_in(files: tuple[str, ...], file_column: str) -> pa.Table:
+    columns = [file_column, *PLACE[1:]]
+    read = (pq.read_table(file, columns=columns, partitioning=None) for file in files)
+    return pa.concat_tables([each.select(columns).rename_columns(PLACE) for each in read])
 
 
 # -- what they are now ---------------------------------------------------------------------------------------------
 
 
-def resolve(engine: Engine, records: Records, catalogue: str) -> Landed:
+def resolve(engine: Engine, records: Records, catalogue: str, file_column: str = "_file") -> Landed:
     """What an engine makes of letters: rows for the tables and for `resolved`, none for the dead letters, where they
-    are already. `read` counts the letters.
+    are already. `read` counts the letters, `file_column` is the name of `_file` in the engine's rows.
 
     Raises: MessageTwice
     """
@@ -170,13 +173,15 @@ def resolve(engine: Engine, records: Records, catalogue: str) -> Landed:
         found, places = records.places_of(rows)
         np.add.at(taken, places, 1)
         if len(places):
-            tables[name] = _put_back(rows.filter(pa.array(found)), records.letters, places)
-            said.append(_resolved(tables[name], name, landed.definitions.get(name), catalogue))
+            letters = records.letters.take(pa.array(places)).rename_columns({"_file": file_column})
+            tables[name] = _put_back(rows.filter(pa.array(found)), letters)
+            said.append(_resolved(letters, name, landed.definitions.get(name), catalogue))
     if taken.max(initial=0) > 1:
         raise MessageTwice(f"{int((taken > 1).sum())} messages have more than one row")
+    none = RESOLVED_SCHEMA.empty_table().rename_columns({"_file": file_column})
     outcomes, reasons = _still_dead(landed.dead_letters, records)
     return Landed(
-        tables=tables | {RESOLVED: pa.concat_tables([RESOLVED_SCHEMA.empty_table(), *said])},
+        tables=tables | {RESOLVED: pa.concat_tables([none, *said])},
         dead_letters=landed.dead_letters.slice(0, 0),
         read=len(records.letters),
         outcomes={"matched": int(taken.sum()), **outcomes},
@@ -185,19 +190,18 @@ def resolve(engine: Engine, records: Records, catalogue: str) -> Landed:
     )
 
 
-def _put_back(rows: pa.Table, letters: pa.Table, places: Numbers) -> pa.Table:
+def _put_back(rows: pa.Table, letters: pa.Table) -> pa.Table:
     """Rows with the file and line of their letters."""
-    for name in ("_file", "_line"):
+    for name in letters.column_names[:2]:
         at = rows.schema.get_field_index(name)
-        rows = rows.set_column(at, rows.schema.field(at), letters[name].take(pa.array(places)))
+        rows = rows.set_column(at, rows.schema.field(at), letters[name])
     return rows
 
 
-def _resolved(rows: pa.Table, table: str, definition: str | None, catalogue: str) -> pa.Table:
+def _resolved(letters: pa.Table, table: str, definition: str | None, catalogue: str) -> pa.Table:
     same = {"table": table, "definition": definition, "_catalogue": catalogue}
-    columns = {name: rows[name] for name in PLACE}
-    columns |= {name: pa.array([value] * len(rows), pa.string()) for name, value in same.items()}
-    return pa.table(columns, RESOLVED_SCHEMA)
+    columns = [*letters.columns, *(pa.array([value] * len(letters), pa.string()) for value in same.values())]
+    return pa.Table.from_arrays(columns, [*letters.column_names, *same])
 
 
 def _still_dead(dead: pa.Table, records: Records) -> tuple[Counter[str], Counter[str]]:

@@ -9,7 +9,7 @@ Spec: docs/land.md#replay; docs/decisions/0058
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from difflib import get_close_matches
 from itertools import groupby
@@ -25,6 +25,7 @@ from wirebook.spark.landing import Run
 from wirebook.spark.layout import DEAD_LETTERS
 from wirebook.spark.plan import make_tasks, pack
 from wirebook.spark.report import Report
+from wirebook.spark.tableformats import FORMATS
 from wirebook.spark.target import Chosen, Target
 from wirebook.spark.units import OPENING, Unit
 
@@ -43,7 +44,7 @@ def replay_letters(landing: Landing, catalogue: Catalogue, target: Target, chose
 
     What the landing that made a letter was told (endpoint, prefix) holds again, unless `landing` says otherwise.
 
-    Raises: no-target, unknown-code, unknown-endpoint, target-locked, unwritable-target, columns-changed, not-conserved
+    Raises: no-target, unknown-code, unknown-endpoint, target-locked, unwritable-target, broken-target, not-conserved
     """
     started = time.monotonic()
     _check(target, chosen)
@@ -99,12 +100,32 @@ def _are_open(target: Target, units: Sequence[tuple[Pinned, Unit]]) -> bool:
 
 def _units(target: Target, landing: Landing) -> Iterator[tuple[Pinned, Unit]]:
     """A unit for each row group of the dead letters; its `last` is how many rows it has."""
+    made: dict[str, Pinned] = {}
     for manifest in target.manifests():
         pinned = Pinned(landing.endpoint or manifest.endpoint, landing.confluent_prefix or manifest.confluent_prefix)
-        for file in manifest.files:
-            if file.table == DEAD_LETTERS:
-                path = target.root / DEAD_LETTERS / Path(file.path).name
-                yield from ((pinned, unit) for unit in _units_of(path))
+        made |= {Path(file.path).name: pinned for file in manifest.files if file.table == DEAD_LETTERS}
+    for path in _files(target, list(made)):
+        yield from ((_pinned(path, made), unit) for unit in _units_of(path))
+
+
+def _files(target: Target, made: list[str]) -> list[Path]:
+    """The files of dead letters: as they were made, unless the format lets others rewrite them."""
+    folder, form = target.root / DEAD_LETTERS, FORMATS[target.format() or "parquet"]
+    return [folder / name for name in made] if form.name == "parquet" else form.files(folder)
+
+
+def _pinned(path: Path, made: Mapping[str, Pinned]) -> Pinned:
+    """What the landing of a file's letters was told; of a file that somebody wrote anew, if all were told the same.
+
+    Raises: broken-target
+    """
+    if path.name in made:
+        return made[path.name]
+    told = set(made.values())
+    if len(told) == 1:
+        return told.pop()
+    message = f"'{path}' was written anew, and its landings had other endpoints or options than one another"
+    raise WirebookError(Problem(code="broken-target", file=str(path), message=message, hint="give --endpoint"))
 
 
 def _units_of(path: Path) -> Iterator[Unit]:

@@ -11,33 +11,40 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from wirebook.problems import Problem, WirebookError
+from wirebook.spark.evolution import conform
+from wirebook.spark.formats import TableFormat
 from wirebook.spark.layout import DEAD_LETTERS, RESOLVED
-from wirebook.spark.target import Target
+from wirebook.spark.tableformats import FORMATS
+from wirebook.spark.target import TableEntry, Target
 
 __all__ = ["TableSummary", "first_rows", "tables_in"]
 
 
 @dataclass(frozen=True, slots=True)
 class TableSummary:
-    """One table: the XID of its definition (None for dead letters and the resolved), its rows and its files."""
+    """One table: the XID of its definition (None for dead letters and the resolved), its rows, its files and its
+    columns (None: those of its files), which older files may have in part."""
 
     name: str
     definition: str | None
     rows: int
     files: tuple[Path, ...]
+    schema: pa.Schema | None = None
 
 
 def tables_in(folder: Path) -> list[TableSummary]:
     """The tables of a target folder by name, the dead letters and the resolved last.
 
     Cost: reads the footer of every file.
-    Raises: no-target
+    Raises: no-target, missing-extra
     """
     target = Target(folder)
     if not target.exists:
         raise WirebookError(Problem(code="no-target", message=f"'{folder}' is no folder that was landed into"))
     known = target.tables()
-    found = (_summary(path, known[path.name].xid if path.name in known else None) for path in _folders(folder))
+    form = FORMATS[target.format() or "parquet"]
+    form.check()
+    found = (_summary(path, known.get(path.name), form) for path in _folders(folder))
     return sorted(
         (each for each in found if each.files), key=lambda each: (each.name in (DEAD_LETTERS, RESOLVED), each.name)
     )
@@ -47,9 +54,10 @@ def _folders(folder: Path) -> Iterator[Path]:
     return (path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(("_", ".")))
 
 
-def _summary(path: Path, definition: str | None) -> TableSummary:
-    files = tuple(sorted(path.glob("*.parquet")))
-    return TableSummary(path.name, definition, sum(pq.read_metadata(file).num_rows for file in files), files)
+def _summary(path: Path, entry: TableEntry | None, form: TableFormat) -> TableSummary:
+    files = tuple(form.files(path))
+    rows = sum(pq.read_metadata(file).num_rows for file in files)
+    return TableSummary(path.name, entry.xid if entry else None, rows, files, entry.schema if entry else None)
 
 
 def find_table(tables: list[TableSummary], name: str) -> TableSummary:
@@ -64,13 +72,13 @@ def find_table(tables: list[TableSummary], name: str) -> TableSummary:
 
 def first_rows(table: TableSummary, count: int) -> pa.Table:
     """The first rows of a table, oldest batch first."""
-    parts: list[pa.RecordBatch] = []
+    parts: list[pa.Table] = []
     for file in table.files:
         with pq.ParquetFile(file) as parquet:
-            schema = parquet.schema_arrow
+            schema = table.schema or parquet.schema_arrow.remove_metadata()
             for batch in parquet.iter_batches(max(count, 1)):
-                parts.append(batch.slice(0, count))
+                parts.append(conform(pa.Table.from_batches([batch]).slice(0, count).replace_schema_metadata(), schema))
                 count -= min(count, batch.num_rows)
                 if count <= 0:
-                    return pa.Table.from_batches(parts)
-    return pa.Table.from_batches(parts, None if parts else schema)
+                    return pa.concat_tables(parts)
+    return pa.concat_tables(parts) if parts else schema.empty_table()

@@ -17,6 +17,7 @@ Spec: docs/land.md#the-target-folder; docs/decisions/0013
 
 from __future__ import annotations
 
+import base64
 import fcntl
 import os
 import shutil
@@ -26,14 +27,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+import pyarrow as pa
 
 from wirebook.problems import Problem, WirebookError
-from wirebook.spark.formats import FORMATS, StagedFile, TableFormat, by_table, sync_folder
+from wirebook.spark.formats import CommitFailed, StagedFile, TableFormat, by_table, sync_folder
 from wirebook.spark.layout import RESOLVED
 from wirebook.spark.ledger import Entry, Ledger
+from wirebook.spark.tableformats import FORMATS
 from wirebook.spark.units import Unit
 
-__all__ = ["Begun", "Chosen", "Manifest", "TableEntry", "Target", "write_atomically"]
+__all__ = ["Begun", "Chosen", "Manifest", "TableEntry", "Target", "load_tables", "write_atomically"]
 
 T = TypeVar("T")
 
@@ -54,21 +57,39 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True):
     catalogue: str
     endpoint: str | None = None
     confluent_prefix: bool = False
+    format: str = "parquet"
     chosen: Chosen | None = None
     tasks: list[list[Unit]]
     entries: list[Entry]
 
 
 class TableEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """A table: the XID of its definition (None for dead letters and the resolved) and its columns, name to type."""
+    """A table: the XID of its definition (None for dead letters and the resolved) and its columns, name to type;
+    `arrow` is the same for programs, an Arrow schema as base64."""
 
     table: str
     xid: str | None
     columns: dict[str, str]
+    arrow: str
+
+    @staticmethod
+    def of(table: str, xid: str | None, arrow: bytes) -> TableEntry:
+        """The entry of a table by its Arrow schema, serialised."""
+        columns = {column.name: str(column.type) for column in pa.ipc.read_schema(pa.py_buffer(arrow))}
+        return TableEntry(table=table, xid=xid, columns=columns, arrow=TableEntry.encoded(arrow))
+
+    @staticmethod
+    def encoded(arrow: bytes) -> str:
+        return base64.b64encode(arrow).decode()
+
+    @property
+    def schema(self) -> pa.Schema:
+        return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(self.arrow)))
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """A committed batch: its files, its tables, what the ledger learns, and the counts."""
+    """A committed batch: its files, the tables that are new or got other columns, what the ledger learns, and
+    the counts."""
 
     batch: int
     catalogue: str
@@ -94,6 +115,7 @@ class Target:
         self.root = root
         self.home = root / "_wirebook"
         self.batches = self.home / "batches"
+        self.table_list = self.home / "tables.json"
         self.at = at
 
     @property
@@ -114,13 +136,18 @@ class Target:
         return {entry.file: entry for manifest in self.manifests() for entry in manifest.entries}
 
     def tables(self) -> dict[str, TableEntry]:
-        path = self.home / "tables.json"
-        tables: list[TableEntry] = _load(path, list[TableEntry]) if path.exists() else []
-        return {table.table: table for table in tables}
+        return load_tables(self.table_list)
+
+    def format(self) -> str | None:
+        """The format of the tables; None when nothing has landed."""
+        begun = self.pending()
+        if begun:
+            return begun.format
+        return next((manifest.format for manifest in self.manifests() if manifest.files), None)
 
     def resolved(self) -> list[Path]:
         """The files that say which dead letters have landed since."""
-        return sorted((self.root / RESOLVED).glob("*.parquet"))
+        return FORMATS[self.format() or "parquet"].files(self.root / RESOLVED)
 
     def next_batch(self) -> int:
         return max((_number(path) for path in self.batches.glob("*.json")), default=0) + 1
@@ -189,15 +216,16 @@ class Target:
     def finish(self, manifest: Manifest) -> None:
         """Moves a committed batch into its tables. May be done again, in part or whole."""
         form: TableFormat = FORMATS[manifest.format]
+        tables = self.tables() | {table.table: table for table in manifest.tables}
         for table, files in by_table(manifest.files):
             paths = [self.staging(manifest.batch) / file.path for file in files]
             try:
-                form.commit(self.root / table, manifest.batch, paths)
-            except OSError as error:
+                form.commit(self.root / table, manifest.batch, paths, tables[table].schema)
+            except (OSError, CommitFailed) as error:
                 raise WirebookError(_broken(self.root / table, error)) from error
             self.at("moved")
         if manifest.tables:
-            self._save_tables({table.table: table for table in manifest.tables})
+            self._save_tables(tables)
         sync_folder(self.root)
         self.at("tabled")
         self.abandon(manifest.batch)
@@ -219,10 +247,15 @@ class Target:
     def _begin_path(self, batch: int) -> Path:
         return self.batches / f"{batch}.begin.json"
 
-    def _save_tables(self, new: dict[str, TableEntry]) -> None:
-        tables = self.tables() | new
+    def _save_tables(self, tables: dict[str, TableEntry]) -> None:
         text = msgspec.json.format(msgspec.json.encode([tables[name] for name in sorted(tables)]))
-        write_atomically(self.home / "tables.json", text)
+        write_atomically(self.table_list, text)
+
+
+def load_tables(path: Path) -> dict[str, TableEntry]:
+    """The tables of a target by name. Raises: broken-target"""
+    tables: list[TableEntry] = _load(path, list[TableEntry]) if path.exists() else []
+    return {table.table: table for table in tables}
 
 
 def _take_lock(fd: int, root: Path) -> None:

@@ -20,15 +20,19 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pyarrow as pa
 
 from wirebook.core.collector import without_collector
 from wirebook.spark.chunks import Chunk, Engine, EngineFactory, Landed
-from wirebook.spark.formats import FORMATS, Spool, StagedFile
+from wirebook.spark.evolution import EvolvingEngine
+from wirebook.spark.formats import Spool, StagedFile
 from wirebook.spark.layout import DEAD_LETTERS, RESOLVED
 from wirebook.spark.letters import Letters, MessageTwice, read_letters, resolve
 from wirebook.spark.lines import DEFAULT_SIZES, Sizes
 from wirebook.spark.reading import Progress, read_unit
 from wirebook.spark.streams import SourceChanged
+from wirebook.spark.tableformats import FORMATS
+from wirebook.spark.target import load_tables
 from wirebook.spark.units import Unit
 
 __all__ = ["DEAD_LETTERS", "Job", "Letters", "TaskResult", "UnitResult", "run_task"]
@@ -38,8 +42,8 @@ PROGRESS_SECONDS = 0.25
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What all tasks of a batch share. `staging` is None for a dry run; `marks` is where they say how far they are.
-    With `letters` the units are pieces of files of dead letters."""
+    """What all tasks of a batch share. `staging` is None for a dry run; `marks` is where they say how far they are;
+    `tables` is the list of the tables that are there. With `letters` the units are pieces of files of dead letters."""
 
     factory: EngineFactory
     catalogue: bytes
@@ -48,6 +52,7 @@ class Job:
     staging: str | None = None
     marks: str | None = None
     format: str = "parquet"
+    tables: str | None = None
     sizes: Sizes = DEFAULT_SIZES
     letters: Letters | None = None
 
@@ -69,8 +74,8 @@ class UnitResult(msgspec.Struct, kw_only=True):
 
 
 class TaskResult(msgspec.Struct, kw_only=True):
-    """What a task did. `read` is the engine's count of messages, `files` have the rows as they were written. Of a
-    replay, `unresolved` counts dead letters that were read and did not land.
+    """What a task did. `read` is the engine's count of messages, `files` have the rows as they were written,
+    `columns` are Arrow schemas. Of a replay, `unresolved` counts dead letters that were read and did not land.
 
     `fault` is the problem that stopped the task, code and message; `trace` is where, for a fault of Wirebook's own.
     """
@@ -78,7 +83,7 @@ class TaskResult(msgspec.Struct, kw_only=True):
     files: list[StagedFile] = []
     units: list[UnitResult] = []
     definitions: dict[str, str] = {}
-    columns: dict[str, dict[str, str]] = {}
+    columns: dict[str, bytes] = {}
     rows: dict[str, int] = {}
     read: int = 0
     unresolved: int = 0
@@ -104,7 +109,7 @@ class _Tally:
     outcomes: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
     definitions: dict[str, str] = field(default_factory=dict)
-    columns: dict[str, dict[str, str]] = field(default_factory=dict)
+    columns: dict[str, bytes] = field(default_factory=dict)
 
     def add(self, landed: Landed) -> None:
         self.read += landed.read
@@ -116,7 +121,7 @@ class _Tally:
         self.definitions.update(landed.definitions)
         for name, rows in (*landed.tables.items(), (DEAD_LETTERS, landed.dead_letters)):
             if name not in self.columns:
-                self.columns[name] = {column.name: str(column.type) for column in rows.schema}
+                self.columns[name] = rows.schema.serialize().to_pybytes()
 
     def totals(self) -> dict[str, Any]:
         """The counts as members of a `TaskResult`."""
@@ -161,7 +166,14 @@ class _Task:
 
     @cached_property
     def _engine(self) -> Engine:
-        return self._job.factory(self._job.unpack(), self._job.options)
+        """What lands chunks; the columns that are there stay as they are while the batch is going on."""
+        job = self._job
+        tables = load_tables(Path(job.tables)) if job.tables else {}
+
+        def existing(name: str) -> pa.Schema | None:
+            return tables[name].schema if name in tables else None
+
+        return EvolvingEngine(job.factory(job.unpack(), job.options), existing, FORMATS[job.format])
 
     def land(self, unit: Unit) -> UnitResult:
         result = UnitResult(unit=unit, progress=Progress(lines=max(unit.line - 1, unit.after)))
@@ -185,7 +197,7 @@ class _Task:
         try:
             for records in read_letters(unit, letters, self._sizes):
                 with without_collector():
-                    landed = resolve(self._engine, records, self._job.options["catalogue"])
+                    landed = resolve(self._engine, records, self._job.options["catalogue"], letters.file)
                 self._tally.add(landed)
                 self._tally.unresolved += landed.read - landed.tables[RESOLVED].num_rows
                 self._stage(landed)

@@ -19,6 +19,22 @@ from wirebook.spark.chunks import PROBLEM_OUTCOMES, Chunk, Landed
 
 PLACE = [("_file", pa.string()), ("_line", pa.int64()), ("_index", pa.int32())]
 TABLE = pa.schema([*PLACE, ("text", pa.large_binary())])
+TYPES = {
+    "int8": pa.int8(),
+    "int32": pa.int32(),
+    "int64": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "decimal(4,2)": pa.decimal128(4, 2),
+    "decimal(9,2)": pa.decimal128(9, 2),
+    "struct<a>": pa.struct({"a": pa.int32()}),
+    "struct<a,b>": pa.struct({"a": pa.int32(), "b": pa.list_(pa.string())}),
+    "list<struct<a>>": pa.list_(pa.struct({"a": pa.int32()})),
+    "list<struct<a,b>>": pa.list_(pa.struct({"a": pa.int32(), "b": pa.string()})),
+    "map<struct<a>>": pa.map_(pa.string(), pa.struct({"a": pa.int32()})),
+    "map<struct<a,b>>": pa.map_(pa.string(), pa.struct({"a": pa.int32(), "b": pa.string()})),
+}
 PROBLEMS = pa.list_(pa.struct([("code", pa.string())]))
 NEAR = pa.list_(pa.struct([("definition", pa.string())]))
 DEAD = pa.schema([
@@ -34,9 +50,16 @@ DEAD = pa.schema([
 
 class StandIn:
     """Slow by `delay` seconds a chunk; dies at a record that has $STANDIN_DIE in it. Messages for a table in `unknown`
-    are dead letters, near the definition of that table."""
+    are dead letters, near the definition of that table. `columns` are further columns of tables: their types by name,
+    filled from the object where it has them."""
 
-    def __init__(self, delay: float = 0.0, unknown: Sequence[str] = ()) -> None:
+    def __init__(
+        self, delay: float = 0.0, unknown: Sequence[str] = (), columns: Mapping[str, Mapping[str, str]] | None = None
+    ) -> None:
+        self._columns = {
+            table: pa.schema([*TABLE, *((name, TYPES[type_]) for name, type_ in of_table.items())])
+            for table, of_table in (columns or {}).items()
+        }
         self._delay, self._die = delay, os.environ.get("STANDIN_DIE", "").encode()
         self._unknown = unknown
 
@@ -57,13 +80,17 @@ class StandIn:
                 continue
             table, count = value["t"], value.get("x", 1)
             empty += not count
-            rows = [place | {"_index": index, "text": text} for index in range(count)]
+            rows = [value | place | {"_index": index, "text": text} for index in range(count)]
             odd = [row for row in rows if table in self._unknown and row["_index"] % 2 == 0]
             dead += [row | letter(text, "unexpected", "no-definition", table, row["_index"]) for row in odd]
             tables.setdefault(table, []).extend(row for row in rows if row not in odd)
         landed = sum(map(len, tables.values()))
         return Landed(
-            tables={name: pa.Table.from_pylist(rows, TABLE) for name, rows in tables.items() if rows},
+            tables={
+                name: pa.Table.from_pylist(rows, self._columns.get(name, TABLE))
+                for name, rows in tables.items()
+                if rows
+            },
             dead_letters=pa.Table.from_pylist(dead, DEAD),
             read=landed + len(dead),
             empty=empty,

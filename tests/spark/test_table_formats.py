@@ -1,0 +1,371 @@
+"""Parquet, Delta Lake and Iceberg: the same rows once, killed anywhere, evolved, opened by the readers of each."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+from wirebook.problems import WirebookError
+from wirebook.spark.show import find_table, first_rows, tables_in
+from wirebook.spark.tableformats import FORMATS
+from wirebook.spark.target import Target
+
+HERE = Path(__file__).parent
+ALL = ("parquet", "delta", "iceberg")
+BAD = {"unknown": ["b"]}
+DYING = 7
+
+
+def lines(count: int, table: str = "ab", **members: Any) -> bytes:
+    values = ({"protocol": "X", "t": table[i % len(table)], "n": i, **members} for i in range(count))
+    return b"".join(msgspec.json.encode(value) + b"\n" for value in values)
+
+
+@pytest.fixture(params=ALL)
+def lake(request: pytest.FixtureRequest, bed: Any) -> Any:
+    bed.settings.form = request.param
+    return bed
+
+
+def rows(bed: Any, table: str) -> list[dict[str, Any]]:
+    """What the format's own Python reader gives."""
+    folder = bed.to / table
+    if bed.settings.form == "delta":
+        from deltalake import DeltaTable
+
+        found = DeltaTable(str(folder)).to_pyarrow_table()
+    elif bed.settings.form == "iceberg":
+        found = iceberg_table(bed.to, table).scan().to_arrow().rename_columns({"_source_file": "_file"})
+    else:
+        schema = Target(bed.to).tables()[table].schema
+        found = ds.dataset(sorted(folder.glob("*.parquet")), schema=schema).to_table()
+    return sorted(found.to_pylist(), key=lambda row: (row["_file"], row["_line"], row["_index"]))
+
+
+def iceberg_table(root: Path, table: str) -> Any:
+    """The table by the catalogue in the folder, as any program opens it."""
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    catalog = SqlCatalog("wirebook", uri=f"sqlite:///{root}/_wirebook/iceberg.db")
+    return catalog.load_table(f"wirebook.{table}")
+
+
+def check(bed: Any, expected: int, tables: tuple[str, ...] = ("a", "b", "dead_letters")) -> None:
+    """Every message once, for the format's reader."""
+    places = Counter(
+        (row["_file"], row["_line"], row["_index"])
+        for table in tables
+        if (bed.to / table).is_dir()
+        for row in rows(bed, table)
+    )
+    assert set(places.values()) == {1}
+    assert places.total() == expected
+
+
+def test_land_again_and_grow(lake: Any) -> None:
+    path = lake.write("one file", lines(20) + b"bad\n")
+    assert lake.land().read == 21
+    assert lake.land().read == 0
+    path.write_bytes(path.read_bytes() + lines(4))
+    assert lake.land(form=None).read == 4
+    check(lake, 25)
+    assert {table.name: table.rows for table in tables_in(lake.to)} == {"a": 12, "b": 12, "dead_letters": 1}
+    assert first_rows(find_table(tables_in(lake.to), "a"), 20).num_rows == 12
+
+
+def test_replay(lake: Any) -> None:
+    lake.write("one", lines(20) + b"bad\n")
+    lake.land(engine=BAD)
+    assert (lake.replay(form=None).landed, lake.replay(form=None).landed) == (10, 0)
+    check(lake, 20, ("a", "b"))
+    assert len(rows(lake, "resolved")) == 10
+
+
+def test_a_folder_has_one_format(lake: Any) -> None:
+    lake.write("one", lines(20))
+    lake.land()
+    other = ALL[ALL.index(lake.settings.form) - 1]
+    with pytest.raises(WirebookError, match="format-differs"):
+        lake.land(form=other)
+
+
+@pytest.mark.parametrize(("form", "module"), [("delta", "deltalake"), ("iceberg", "pyiceberg.catalog.sql")])
+def test_a_package_that_is_not_there_is_said_before_anything_is_read(
+    bed: Any, monkeypatch: pytest.MonkeyPatch, form: str, module: str
+) -> None:
+    bed.write("one", lines(20))
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(WirebookError, match=r"missing-extra.*not installed") as raised:
+        bed.land(form=form)
+    assert raised.value.problems[0].hint == f"pip install 'wirebook[{form}]'"
+    assert not bed.runner.tasks
+
+
+PROGRAM = """
+import os, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from conftest import Bed, Here, Landing, standin
+bed = Bed.__new__(Bed)
+bed.__dict__.update(source=Path(sys.argv[2]) / "source", to=Path(sys.argv[2]) / "target")
+bed.runner = Here()
+bed.settings = Landing(runner=bed.runner, factory=standin.engine, form=sys.argv[3])
+deadly, countdown = sys.argv[4], int(sys.argv[5])
+def at(point):
+    global countdown
+    countdown -= point == deadly
+    if countdown < 0:
+        os._exit(7)
+bed.land(at=at, name="old", batch_bytes=1)
+"""
+
+
+def die(root: Path, form: str, point: str, times: int) -> int:
+    command = [sys.executable, "-c", PROGRAM, str(HERE), str(root), form, point, str(times)]
+    return subprocess.run(command, env=os.environ, check=False).returncode
+
+
+@pytest.mark.parametrize("form", ["delta", "iceberg"])
+@pytest.mark.parametrize(
+    ("point", "times"), [("begun", 1), ("staged", 0), ("committed", 1), ("moved", 1), ("tabled", 1)]
+)
+def test_dying_at_a_point(bed: Any, tmp_path: Path, form: str, point: str, times: int) -> None:
+    bed.settings.form = form
+    for name in ("one", "two"):
+        bed.write(name, lines(20, pad=name) + b"bad\n")
+    assert die(tmp_path, form, point, times) == DYING
+    bed.land(name="new", batch_bytes=1)
+    check(bed, 42)
+    assert bed.land().read == 0
+
+
+@pytest.mark.parametrize("form", ["delta", "iceberg"])
+@pytest.mark.parametrize("done", ["nothing", "some files moved", "all files moved", "all"])
+def test_a_commit_may_be_done_again_from_anywhere(bed: Any, form: str, done: str) -> None:
+    """Dying inside the commit of a table: between the moves, before the transaction, right behind it."""
+    bed.settings.form = form
+    bed.write("one", lines(20, "a"))
+    bed.land()
+    target, file_column = Target(bed.to), FORMATS[form].column("_file")
+    (manifest,) = target.manifests()
+    (entry,) = manifest.tables
+    staging = target.staging(2) / "x" / "a"
+    staging.mkdir(parents=True)
+    files = [staging / f"000002-000{i}.parquet" for i in range(3)]
+    for i, file in enumerate(files):
+        row = dict.fromkeys(entry.schema.names) | {file_column: "two", "_line": i, "_index": 0}
+        pq.write_table(pa.Table.from_pylist([row], entry.schema), file)
+    moved = {"nothing": 0, "some files moved": 1, "all files moved": 3}.get(done, 0)
+    for file in files[:moved]:
+        os.rename(file, bed.to / "a" / file.name)
+    if done == "all":
+        FORMATS[form].commit(bed.to / "a", 2, files, entry.schema)
+    again = msgspec.structs.replace(manifest, batch=2, entries=[], files=[staged(file, staging) for file in files])
+    target.commit(again)
+    for _ in range(2):
+        target.finish(again)
+    check(bed, 23, ("a",))
+    assert len(rows(bed, "a")) == 23
+
+
+def staged(file: Path, folder: Path) -> Any:
+    from wirebook.spark.formats import StagedFile
+
+    return StagedFile("a", f"x/a/{file.name}", 1)
+
+
+def test_a_commit_is_one_transaction_that_names_its_batch(bed: Any, tmp_path: Path) -> None:
+    for form in ("delta", "iceberg"):
+        bed.settings.form, bed.to = form, tmp_path / form
+        bed.write("one", lines(20, "a"))
+        bed.write("two", b"")
+        bed.land()
+        bed.write("two", lines(20, "a", pad="x"))
+        bed.land()
+    from deltalake import DeltaTable
+
+    table = DeltaTable(str(tmp_path / "delta" / "a"))
+    assert (table.version(), table.transaction_version("wirebook")) == (1, 2)
+    table = iceberg_table(tmp_path / "iceberg", "a")
+    summaries = [snapshot.summary for snapshot in table.metadata.snapshots]
+    assert [summary["wirebook.batch"] for summary in summaries] == ["1", "2"]
+    assert [summary["total-records"] for summary in summaries] == ["20", "40"]
+
+
+# -- evolution ----------------------------------------------------------------------------------------------------
+
+FIRST = {"v": "int32", "f": "float", "d": "decimal(4,2)", "s": "struct<a>", "l": "list<struct<a>>", "gone": "string"}
+ADDED = {**FIRST, "new": "string", "s": "struct<a,b>", "l": "list<struct<a,b>>"}
+WIDER = {"v": "int64", "f": "double", "d": "decimal(9,2)"}
+OTHER = {"v": "string"}
+
+
+def land(bed: Any, name: str, columns: dict[str, str], **members: Any) -> Any:
+    bed.write(name, lines(2, "a", **members) + lines(1, "b"))
+    return bed.land(engine={"columns": {"a": columns}}, name=name)
+
+
+def test_an_added_field_is_a_new_column(lake: Any) -> None:
+    land(lake, "1", FIRST, v=1, s={"a": 1}, l=[{"a": 1}], gone="g")
+    land(
+        lake,
+        "2",
+        {name: type_ for name, type_ in ADDED.items() if name != "gone"},
+        v=2,
+        new="n",
+        s={"a": 2, "b": ["b"]},
+    )
+    land(lake, "3", FIRST, v=3, s={"a": 3}, gone="g")
+    found = [(row["v"], row["new"], row["s"], row["gone"]) for row in rows(lake, "a") if row["_line"] == 1]
+    assert found == [
+        (1, None, {"a": 1, "b": None}, "g"),
+        (2, "n", {"a": 2, "b": ["b"]}, None),
+        (3, None, {"a": 3, "b": None}, "g"),
+    ]
+    assert first_rows(find_table(tables_in(lake.to), "a"), 6)["new"].to_pylist() == [None, None, "n", "n", None, None]
+    assert Target(lake.to).tables()["a"].columns["new"] == "string"
+
+
+def test_a_type_is_widened_where_the_format_can(lake: Any) -> None:
+    land(lake, "1", FIRST, v=1, f=1.5)
+    report = land(lake, "2", FIRST | WIDER, v=2**40, f=1e300)
+    if lake.settings.form == "delta":
+        assert (report.landed, report.dead_lettered, report.reasons) == (1, 2, {"columns-changed": 2})
+        return
+    assert report.dead_lettered == 0
+    land(lake, "3", FIRST, v=3, f=3.5)
+    found = [(row["v"], row["f"]) for row in rows(lake, "a") if row["_line"] == 1]
+    assert found == [(1, 1.5), (2**40, 1e300), (3, 3.5)]
+
+
+def test_anything_else_is_a_dead_letter_and_can_be_replayed(lake: Any) -> None:
+    land(lake, "1", FIRST, v=1)
+    report = land(lake, "2", FIRST | OTHER, v="two")
+    assert (report.read, report.landed, report.dead_lettered) == (3, 1, 2)
+    assert (report.outcomes, report.reasons) == ({"matched": 1, "unsupported": 2}, {"columns-changed": 2})
+    assert "a" not in report.tables()
+    letter = rows(lake, "dead_letters")[0]
+    assert (letter["_file"], letter["_line"], letter["outcome"]) == ("2", 1, "unsupported")
+    assert (letter["definition"], letter["problems"]) == ("/messagegroups/g/messages/a", [{"code": "columns-changed"}])
+    assert letter["raw"] == lines(1, "a", v="two").rstrip()
+    assert lake.replay(engine={"columns": {"a": FIRST | OTHER}}).landed == 0
+    assert lake.replay(engine={"columns": {"a": {name: FIRST[name] for name in FIRST if name != "v"}}}).landed == 2
+    check(lake, 6, ("a", "b"))
+
+
+def test_small_integers_are_as_the_format_has_them(lake: Any) -> None:
+    land(lake, "1", {"v": "int8"}, v=-7)
+    expected = "int32" if lake.settings.form == "iceberg" else "int8"
+    assert Target(lake.to).tables()["a"].columns["v"] == expected
+    assert [row["v"] for row in rows(lake, "a")] == [-7, -7]
+
+
+# -- readers ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def duck() -> Iterator[Any]:
+    """DuckDB with the extensions that are installed as packages."""
+    import duckdb
+
+    connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
+    yield connection
+    connection.close()
+
+
+def load(connection: Any, *names: str) -> None:
+    """Extensions as the packages `duckdb-ext-...` bring them; nothing is fetched."""
+    import sysconfig
+
+    for name in names:
+        found = list(Path(sysconfig.get_path("purelib")).glob(f"duckdb_ext/extensions/*/*/{name}.duckdb_extension"))
+        if not found:
+            pytest.skip(f"DuckDB's extension '{name}' is not installed")
+        connection.execute(f"LOAD '{found[0]}'")
+
+
+def test_duckdb_opens_them(lake: Any, duck: Any) -> None:
+    land(lake, "1", FIRST, v=1, s={"a": 1})
+    land(lake, "2", ADDED, v=2, new="n", s={"a": 2, "b": ["b"]})
+    folder = lake.to / "a"
+    if lake.settings.form == "delta":
+        load(duck, "delta")
+        table = f"delta_scan('{folder}')"
+    elif lake.settings.form == "iceberg":
+        load(duck, "avro", "iceberg")
+        table = f"iceberg_scan('{iceberg_table(lake.to, 'a').metadata_location}')"
+    else:
+        table = f"read_parquet('{folder}/*.parquet', union_by_name = true)"
+    file_column = FORMATS[lake.settings.form].column("_file")
+    found = duck.execute(f"SELECT v, new, s.a, s.b FROM {table} ORDER BY {file_column}, _line").fetchall()
+    assert found == [(1, None, 1, None), (1, None, 1, None), (2, "n", 2, ["b"]), (2, "n", 2, ["b"])]
+
+
+# -- with the engine that ships -----------------------------------------------------------------------------------
+
+
+def registry(**properties: Any) -> dict[str, Any]:
+    schema = {"type": "object", "properties": properties}
+    message = {"messageid": "seen", "envelope": "CloudEvents/1.0"}
+    message["envelopemetadata"] = {"type": {"value": "seen"}}
+    message |= {"dataschemaformat": "JsonSchema/draft-07", "dataschema": schema}
+    group = {"messagegroupid": "g", "messages": {"seen": message}}
+    return {"specversion": "1.0-rc4", "registryid": "r", "messagegroups": {"g": group}}
+
+
+def kafka(number: int, **data: Any) -> dict[str, Any]:
+    value = {"specversion": "1.0", "id": f"{number}", "source": "/s", "type": "seen", "data": {"n": number, **data}}
+    headers = [{"name": "content-type", "value": b"application/cloudevents+json"}]
+    return {"protocol": "KAFKA", "topic": "t", "headers": headers, "value": msgspec.json.encode(value)}
+
+
+PAIRS = pa.list_(pa.struct([("name", pa.string()), ("value", pa.binary())]))
+CAPTURE = pa.schema([("protocol", pa.string()), ("topic", pa.string()), ("headers", PAIRS), ("value", pa.binary())])
+
+
+def test_definitions_change_and_change_back(lake: Any) -> None:
+    from wirebook.catalog import Catalog
+    from wirebook.spark.engine import engine_for
+
+    def document(name: str, **properties: Any) -> dict[str, Any]:
+        catalog = Catalog.load(registry(**properties))
+        return {"engine": catalog.registry.document, "name": catalog.fingerprint}
+
+    def write(name: str, **data: Any) -> None:
+        pq.write_table(pa.Table.from_pylist([kafka(i, **data) for i in range(3)], CAPTURE), lake.source / name)
+
+    lake.settings.factory = engine_for
+    write("1", o={"a": 1})
+    lake.land(**document("1", n={"type": "integer"}, o={"properties": {"a": {"type": "integer"}}}))
+    write("2", o={"a": 2, "b": "b"}, new=True)
+    both = {"properties": {"a": {"type": "integer"}, "b": {"type": "string"}}}
+    lake.land(**document("2", n={"type": "integer"}, o=both, new={"type": "boolean"}))
+    found = [(row["_file"], row["n"], row["o"], row["new"], row["_rest"]) for row in rows(lake, "g__seen")]
+    assert found == [
+        *(("1", i, {"a": 1, "b": None}, None, None) for i in range(3)),
+        *(("2", i, {"a": 2, "b": "b"}, True, None) for i in range(3)),
+    ]
+    write("3", pad=[])
+    report = lake.land(**document("3", n={"type": ["string", "integer"]}))
+    assert (report.dead_lettered, report.reasons) == (3, {"columns-changed": 3})
+    letter = rows(lake, "dead_letters")[0]
+    assert msgspec.json.decode(letter["raw"])["topic"] == "t"
+    assert (letter["outcome"], letter["protocol"], letter["definition"]) == (
+        "unsupported",
+        "KAFKA",
+        "/messagegroups/g/messages/seen",
+    )
+    assert letter["problems"] == [{"code": "columns-changed", "slot": "n", "expected": "int64", "actual": "string"}]
+    assert lake.replay(**document("4", n={"type": "integer"})).landed == 3
+    assert [row["n"] for row in rows(lake, "g__seen")] == [0, 1, 2] * 3
