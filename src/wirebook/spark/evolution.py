@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -153,6 +153,13 @@ class Form(Protocol):
     def can_widen(self, old: pa.DataType, new: pa.DataType) -> bool: ...
 
 
+class Fate(NamedTuple):
+    """What becomes of the rows of a table: the columns they get (None: they have them), or why they are refused."""
+
+    schema: pa.Schema | None
+    misfits: list[Misfit]
+
+
 class EvolvingEngine:
     """An engine whose rows have the columns of the tables that are there, or are dead letters because they cannot.
 
@@ -161,33 +168,34 @@ class EvolvingEngine:
 
     def __init__(self, engine: Engine, existing: Callable[[str], pa.Schema | None], form: Form) -> None:
         self._engine, self._existing, self._form = engine, existing, form
-        self._known: dict[str, tuple[pa.Schema, pa.Schema, list[Misfit]]] = {}
+        self._fates: dict[str, Fate] = {}
 
     def land(self, chunk: Chunk) -> Landed:
         landed = self._engine.land(chunk)
         tables: dict[str, pa.Table] = {}
         refused: list[tuple[str, list[Misfit]]] = []
         for name, rows in landed.tables.items():
-            schema, misfits = self._evolved(name, rows.schema)
-            if misfits:
-                refused.append((name, misfits))
+            fate = self._fates.get(name) or self._decide(name, rows.schema)
+            if fate.misfits:
+                refused.append((name, fate.misfits))
             else:
-                tables[name] = conform(self._named(rows), schema)
+                tables[name] = rows if fate.schema is None else conform(self._named(rows), fate.schema)
         landed = replace(landed, tables=tables | {name: landed.tables[name] for name, _ in refused})
         for name, misfits in refused:
             landed = _refuse(chunk, landed, name, misfits)
         return replace(landed, dead_letters=self._named(landed.dead_letters))
 
-    def _named(self, rows: pa.Table) -> pa.Table:
-        return rows.rename_columns([self._form.column(name) for name in rows.column_names])
+    def _decide(self, name: str, schema: pa.Schema) -> Fate:
+        """What becomes of the rows of a table: once, for an engine gives a table the same columns in every chunk."""
+        fields = [field.with_name(self._form.column(field.name)) for field in schema]
+        fitting, old = self._form.fit(pa.schema(fields)), self._existing(name)
+        evolved, misfits = (fitting, []) if old is None else evolve(old, fitting, self._form.can_widen)
+        self._fates[name] = Fate(None if evolved.equals(schema) else evolved, misfits)
+        return self._fates[name]
 
-    def _evolved(self, name: str, schema: pa.Schema) -> tuple[pa.Schema, list[Misfit]]:
-        known = self._known.get(name)
-        if known is None or not known[0].equals(schema):
-            fitting, old = self._form.fit(self._named(schema.empty_table()).schema), self._existing(name)
-            known = (schema, *((fitting, []) if old is None else evolve(old, fitting, self._form.can_widen)))
-            self._known[name] = known
-        return known[1:]
+    def _named(self, rows: pa.Table) -> pa.Table:
+        names = [self._form.column(name) for name in rows.column_names]
+        return rows if names == rows.column_names else rows.rename_columns(names)
 
 
 def _refuse(chunk: Chunk, landed: Landed, name: str, misfits: list[Misfit]) -> Landed:
