@@ -6,6 +6,7 @@ Exit codes: 0 done, 1 findings at or above the threshold, 2 cannot run; as shell
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import traceback
@@ -98,6 +99,8 @@ def main(args: Sequence[str] | None = None) -> None:
     """Run one command line and exit: the entry point of `wirebook`."""
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    if not os.environ.get(_DEBUG):  # errors have their line already; libraries log them with a traceback as well
+        logging.getLogger().addHandler(logging.NullHandler())
     sys.exit(run(args))
 
 
