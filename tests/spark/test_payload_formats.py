@@ -171,3 +171,32 @@ def test_the_first_message_needs_no_index() -> None:
     result = Engines(catalog).compare(chunk(*(("proto", value) for value in values)))
     assert not result.differences
     assert result.landed.outcomes == {"matched": 40}
+
+
+def http(body: str | None, content_type: str = "application/protobuf") -> bytes:
+    record = {"protocol": "HTTP", "method": "POST", "target": "/x", "headers": [["content-type", content_type]]}
+    return json.dumps(record if body is None else record | {"body": body}).encode()
+
+
+@pytest.mark.parametrize("protocol", ["HTTP", None])
+def test_bodies_of_zero_bytes_are_messages_of_defaults(protocol: str | None) -> None:
+    made = document()
+    bound = {"protocol": protocol, "protocoloptions": {"path": "/x"}} if protocol else {}
+    kept = made["messagegroups"]["g"]["messages"]["proto"]
+    made["messagegroups"]["g"]["messages"] = {
+        "m": {name: kept[name] for name in ("dataschemaformat", "dataschemauri")} | bound
+        | ({} if protocol else {"envelope": "CloudEvents/1.0"})
+    }  # fmt: skip
+    headers = [["ce-id", "1"], ["ce-source", "/s"], ["ce-type", "t"], ["ce-specversion", "1.0"]]
+    lines = [http(""), http(None), http("\n\u0001a"), http("", "application/json")] * 10
+    if protocol is None:
+        lines = [json.dumps(record | {"headers": headers + record["headers"]}).encode()
+                 for record in map(json.loads, lines)]  # fmt: skip
+    engines = Engines(Catalog.load(made))
+    result = engines.compare(Chunk("f", "capture", pa.array(lines, pa.large_binary()), np.arange(1, len(lines) + 1)))
+    assert not result.differences, [str(each) for each in result.differences]
+    assert result.landed.outcomes == {"matched": 30, "invalid-payload": 10}
+    assert result.landed.reasons == {"missing-data": 10}
+    (table,) = result.landed.tables.values()
+    assert sorted(set(table["id"].to_pylist())) == ["", "a"]
+    assert "_tombstone" not in table.column_names or set(table["_tombstone"].to_pylist()) == {False}

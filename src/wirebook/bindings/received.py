@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from wirebook.bindings.wire import WireMessage
+from wirebook.bindings.wire import KafkaRecord, WireMessage
 from wirebook.problems import Problem
 from wirebook.schema.payload import Payload
 
@@ -17,6 +17,8 @@ Kind: TypeAlias = Literal["cloudevent", "native", "malformed", "unsupported"]
 Mode: TypeAlias = Literal["binary", "structured", "batch"]
 
 CLOUDEVENTS: Final = "CLOUDEVENTS"
+EMPTY_IS_NONE: Final = frozenset({"HTTP", "MQTT/3.1.1", "MQTT/5.0", "NATS"})
+"""Protocols that cannot tell a body of zero bytes from none."""
 
 
 class Received(Struct, frozen=True):
@@ -31,7 +33,7 @@ class Received(Struct, frozen=True):
         `wirebook.bindings.typed`. A null attribute is an absent one. `datacontenttype` is the one that was sent;
         see `datacontenttype` below for the one that holds.
       `payload`: None when there is no data: a null Kafka value, no `data` member, an absent AMQP body, a zero-length
-        body or payload of HTTP, MQTT and NATS (which cannot tell it from none).
+        body or payload of HTTP, MQTT and NATS (which cannot tell it from none; see `is_empty`).
       `content_type`: the one on the wire: the envelope's in structured mode.
     Columns of a malformed message are what could be read of it.
     """
@@ -47,6 +49,16 @@ class Received(Struct, frozen=True):
     endpoint: str | None = None
     problems: tuple[Problem, ...] = ()
     index: int = 0
+
+    @property
+    def is_tombstone(self) -> bool:
+        """Is it a Kafka record with a null value?"""
+        return isinstance(self.wire, KafkaRecord) and self.wire.value is None
+
+    @property
+    def is_empty(self) -> bool:
+        """Is there no data because the body has zero bytes, which is a value to some formats?"""
+        return self.payload is None and self.protocol in EMPTY_IS_NONE and self.mode in (None, "binary")
 
     @property
     def datacontenttype(self) -> str | None:

@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from wirebook.bindings import AnyMessage, KafkaRecord, Received, WireMessage, read_message, read_record
+from wirebook.bindings import AnyMessage, Received, WireMessage, read_message, read_record
 from wirebook.bindings.write import WriteMode
 from wirebook.catalog.building import built_from, sendable
 from wirebook.catalog.load import load_registry
@@ -232,7 +232,7 @@ class Catalog:
         if isinstance(schema, Unsupported):
             return Reading(None, None, schema.problems, "unsupported")
         if received.payload is None:
-            return _without_data(definition, received)
+            return _without_data(definition, received, schema)
         payload = self._bare(received, received.payload, schema)
         return _refused(payload) if isinstance(payload, Problem) else schema.read(payload)
 
@@ -246,10 +246,15 @@ def _refused(problem: Problem) -> Reading:
     return Reading(None, None, (problem,), "undecodable" if problem.code == "payload-syntax" else "invalid-payload")
 
 
-def _without_data(definition: Definition, received: Received) -> Reading:
-    """A Kafka tombstone, a null value, is a message; otherwise data that a schema describes must be there."""
-    if isinstance(received.wire, KafkaRecord) and received.wire.value is None:
+def _without_data(definition: Definition, received: Received, schema: CompiledSchema) -> Reading:
+    """A Kafka tombstone, a null value, is a message, and so is a body of zero bytes where they are a value: Protobuf's
+    message of defaults alone. Otherwise data that a schema describes must be there."""
+    if received.is_tombstone:
         return Reading(None, None, (), None)
+    if received.is_empty:
+        reading = schema.read(Payload(b"", content_type=received.datacontenttype or received.content_type))
+        if reading.outcome != "undecodable":
+            return reading
     message = f"{definition.xid} has a schema and the message has no data"
     problem = Problem(code="missing-data", slot="payload", expected=definition.schema_format, message=message)
     return Reading(None, None, (problem,), "invalid-payload")

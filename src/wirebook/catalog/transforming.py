@@ -72,7 +72,7 @@ def _attributes(outcome: Outcome, target: Definition) -> dict[str, Any]:
 
 def _payloads(outcome: Outcome, target: Definition) -> Iterator[Any]:
     """The data in the forms that a target may take: as it came, then, for a schema, as the value that it is."""
-    payload = outcome.received.payload
+    payload = outcome.payload
     if payload is None:
         yield None
         return

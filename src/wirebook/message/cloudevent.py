@@ -34,7 +34,7 @@ def event_in(outcome: Outcome) -> Event:
     """
     received = outcome.received
     if received.kind == "cloudevent":
-        return Event(received.attributes, received.payload)
+        return Event(received.attributes, outcome.payload)
     if not outcome.synthesized or outcome.template is None:
         text = f"the message is no CloudEvent ({received.kind}), and no definition makes one of it"
         raise WirebookError(Problem("no-cloudevent", text, slot="envelope", actual=outcome.outcome), *outcome.problems)
@@ -44,9 +44,9 @@ def event_in(outcome: Outcome) -> Event:
 def _synthesized(outcome: Outcome, received: Received) -> Event:
     definition = outcome.template
     assert definition is not None
-    request = Request(outcome.bindings, received.payload, now=lambda: received.received or current_time())
+    request = Request(outcome.bindings, outcome.payload, now=lambda: received.received or current_time())
     filling = Filling(request)
-    payload = received.payload
+    payload = outcome.payload
     if payload is not None:
         payload = Payload(payload.raw, payload.value, content_type_of(definition, request))
     attributes = event_attributes(definition, filling, {}, payload)

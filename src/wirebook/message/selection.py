@@ -19,7 +19,7 @@ from wirebook.message.index import Index
 from wirebook.message.matcher import DEFAULT_OPTIONS, Finding, Match, MatchOptions, explain_metadata, match_metadata
 from wirebook.message.view import View
 from wirebook.problems import Problem
-from wirebook.schema import Reading
+from wirebook.schema import Payload, Reading
 
 if TYPE_CHECKING:
     from cloudevents.core.v1.event import CloudEvent
@@ -65,6 +65,13 @@ class Outcome:
     @property
     def matched(self) -> bool:
         return self.outcome == "matched"
+
+    @property
+    def payload(self) -> Payload | None:
+        """The data as received; a body of zero bytes that the schema took for a value is data, too. None: no data."""
+        if self.received.is_empty and self.reading is not None and self.reading.outcome is None:
+            return Payload(b"", content_type=self.received.content_type)
+        return self.received.payload
 
     @property
     def data(self) -> Any:

@@ -13,6 +13,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from wirebook.bindings.received import EMPTY_IS_NONE
 from wirebook.schema import CompiledSchema, column_without_prefix
 from wirebook.spark.columnmatch import Matched
 from wirebook.spark.columns import Mask, Rows, codes_of, instants, mask_of
@@ -58,7 +59,7 @@ class ColumnRows:
             "_endpoint": self.records.endpoints.take(places),
             "_protocol": pa.repeat(pa.scalar(frame.protocol, pa.string()), count),
             "_catalogue": pa.repeat(pa.scalar(self.catalogue, pa.string()), count),
-            "_tombstone": frame.payload.is_null(),
+            "_tombstone": pa.repeat(pa.scalar(False), count),  # tombstones are the reference's
         }, timely[frame.rows]
 
 
@@ -149,7 +150,7 @@ def read_payloads(
     frame: Frame, start: int, stop: int, schema: CompiledSchema | None, *, confluent_prefix: bool = False
 ) -> PayloadColumns:
     """The payloads of the rows from `start` to `stop`. Absent data (tombstones, say) is the reference's."""
-    payloads = frame.payload.slice(start, stop - start)
+    payloads = _with_empty(frame, frame.payload.slice(start, stop - start), schema)
     if confluent_prefix and schema is not None and frame.protocol == "KAFKA" and frame.mode != "structured":
         payloads = column_without_prefix(payloads, schema)
     there = mask_of(payloads.is_valid())
@@ -166,6 +167,13 @@ def read_payloads(
     columns = {name: pa.concat_arrays([each.columns[name] for _, each in readings]).take(order) for name in names}
     settled = np.concatenate([each.settled for _, each in readings])[order.to_numpy()]
     return PayloadColumns(start, columns, settled & there)
+
+
+def _with_empty(frame: Frame, payloads: pa.BinaryArray, schema: CompiledSchema | None) -> pa.BinaryArray:
+    """The payloads with bodies of zero bytes as such, where the protocol cannot tell them from none and a schema may
+    have a value of no bytes."""
+    told = frame.protocol not in EMPTY_IS_NONE or frame.mode == "structured"
+    return payloads if told or schema is None or not payloads.null_count else pc.fill_null(payloads, b"")
 
 
 def _by_content_type(frame: Frame, start: int, stop: int) -> Iterator[tuple[str | None, Rows | None]]:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirebook.bindings.jsonevent import MANDATORY, MEDIA_TYPE
-from wirebook.bindings.received import CLOUDEVENTS
+from wirebook.bindings.received import CLOUDEVENTS, EMPTY_IS_NONE
 from wirebook.message.slots import ENVELOPE, family
 from wirebook.spark.columns import Column, Mask, Rows, absent, codes_of, mask_of
 from wirebook.spark.parts import TAKE_APART, Parts
@@ -27,8 +27,6 @@ T = TypeVar("T")
 ENVELOPED: Final = "application/cloudevents"
 # Protocols whose bare messages may be structured events, and only the context can tell.
 HIDING: Final = ("MQTT/3.1.1", "NATS")
-# Bindings where a body of zero bytes is no data.
-EMPTY_IS_NONE: Final = frozenset({"HTTP", "MQTT", "NATS"})
 
 
 @dataclass(slots=True)
@@ -216,7 +214,7 @@ def _hidden(natives: Frame) -> Iterator[Frame]:
 
 def _payloads(data: pa.BinaryArray, protocol: str) -> pa.BinaryArray:
     """The data of messages, null for none."""
-    if family(protocol) not in EMPTY_IS_NONE:
+    if protocol not in EMPTY_IS_NONE:
         return data
     empty = pc.equal(pc.binary_length(data), 0)
     return pc.if_else(empty, pa.scalar(None, pa.binary()), data) if mask_of(empty).any() else data

@@ -78,7 +78,7 @@ def _provenance(outcome: Outcome, origin: Origin) -> dict[str, Any]:
         "_endpoint": received.endpoint,
         "_protocol": received.protocol,
         "_catalogue": origin.catalogue,
-        "_tombstone": received.payload is None,
+        "_tombstone": received.is_tombstone,
     }
 
 
