@@ -5,37 +5,28 @@ Spec: docs/build.md
 
 from __future__ import annotations
 
-import sys
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from wirebook.cli.options import (
+    AttributeOption,
+    CatalogOption,
+    ForOption,
+    ModeOption,
+    PropertyOption,
+    SetOption,
+    request_of,
+)
 from wirebook.cli.output import print_json, print_problems
-from wirebook.problems import Problem, WirebookError
+from wirebook.cli.sources import load_catalog, read_bytes
 
 if TYPE_CHECKING:
     from wirebook.bindings import AnyMessage
+    from wirebook.problems import Problem
 
-STANDARD_INPUT = "-"
 CANNOT_BUILD = 2
-
-
-class Protocol(StrEnum):
-    """The names on the command line."""
-
-    HTTP = "http"
-    KAFKA = "kafka"
-    MQTT3 = "mqtt3"
-    MQTT5 = "mqtt5"
-    AMQP = "amqp"
-    NATS = "nats"
-
-
-class Mode(StrEnum):
-    BINARY = "binary"
-    STRUCTURED = "structured"
 
 
 class Form(StrEnum):
@@ -54,33 +45,15 @@ class Encoding(StrEnum):
     RFC6570 = "rfc6570"
 
 
-PROTOCOLS = {
-    Protocol.HTTP: "HTTP",
-    Protocol.KAFKA: "KAFKA",
-    Protocol.MQTT3: "MQTT/3.1.1",
-    Protocol.MQTT5: "MQTT/5.0",
-    Protocol.AMQP: "AMQP/1.0",
-    Protocol.NATS: "NATS",
-}
-
-CatalogOption = Annotated[
-    list[str], typer.Option("--catalog", "-c", help="A catalogue: file, folder or URL. Repeatable.")
-]
-SetOption = Annotated[
-    list[str] | None, typer.Option("--set", metavar="NAME=TEXT", help="What a placeholder stands for. Repeatable.")
-]
-AttributeOption = Annotated[
-    list[str] | None,
-    typer.Option("--attribute", metavar="NAME=VALUE", help="A CloudEvents attribute that is left open. Repeatable."),
-]
-PropertyOption = Annotated[
-    list[str] | None,
-    typer.Option("--property", metavar="SLOT=VALUE", help="A protocol slot: key, headers.X-Trace. Repeatable."),
-]
-ForOption = Annotated[Protocol | None, typer.Option("--for", help="The protocol, where the definition binds none.")]
-ModeOption = Annotated[Mode | None, typer.Option(help="The content mode, where the definition leaves it open.")]
 EncodingOption = Annotated[Encoding, typer.Option(help="Percent-encoding of placeholders: by place, never, always.")]
 IncompleteOption = Annotated[bool, typer.Option(help="Build although a base message is missing.")]
+DataOption = Annotated[
+    str | None, typer.Option(metavar="FILE", help="The payload: JSON, or bytes as they are; - for standard input.")
+]
+FormOption = Annotated[
+    Form | None, typer.Option("--as", help="Print a line of a capture file, or a command that sends the message.")
+]
+ServerOption = Annotated[str | None, typer.Option(help="Where such a command sends to: a URL, or host:port.")]
 
 
 def build(
@@ -90,16 +63,11 @@ def build(
     set_: SetOption = None,
     attribute: AttributeOption = None,
     property_: PropertyOption = None,
-    data: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="The payload: JSON, or bytes as they are; - for standard input."),
-    ] = None,
+    data: DataOption = None,
     protocol: ForOption = None,
     mode: ModeOption = None,
-    form: Annotated[
-        Form | None, typer.Option("--as", help="Print a line of a capture file, or a command that sends the message.")
-    ] = None,
-    server: Annotated[str | None, typer.Option(help="Where such a command sends to: a URL, or host:port.")] = None,
+    form: FormOption = None,
+    server: ServerOption = None,
     encoding: EncodingOption = Encoding.PLACE,
     allow_incomplete: IncompleteOption = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object: message, command, problems.")] = False,
@@ -108,24 +76,12 @@ def build(
 
     Without --as the message is printed for people. Nothing is sent.
     """
-    from wirebook.catalog import Catalog  # noqa: PLC0415 (half a second)
-    from wirebook.catalog.building import TextOrBytes  # noqa: PLC0415
-    from wirebook.message.request import Request  # noqa: PLC0415
+    from wirebook.catalog.building import TextOrBytes  # noqa: PLC0415 (half a second)
 
-    payload = None if data is None else TextOrBytes(_read(data))
-    request = Request(
-        pairs_of("--set", set_),
-        None,
-        pairs_of("--attribute", attribute),
-        lists_of("--property", property_),
-        protocol and PROTOCOLS[protocol],
-        mode and mode.value,  # type: ignore[arg-type]
-        encoding=encoding.value,
-        allow_incomplete=allow_incomplete,
-    )
-    loaded = Catalog.load(*catalog)
-    print_problems(loaded.registry.unread)
-    built = loaded.try_build(definition, request, payload)
+    more = {"encoding": encoding.value, "allow_incomplete": allow_incomplete}
+    request = request_of(set_, attribute, property_, protocol, mode, **more)
+    payload = None if data is None else TextOrBytes(read_bytes(data))
+    built = load_catalog(catalog).try_build(definition, request, payload)
     wire, problems = built.wire, list(built.problems)
     text = None if wire is None else _text(wire, form, server, problems)
     print_problems(problems)
@@ -162,42 +118,3 @@ def _to_dict(
         "command": text if is_command else None,
         "problems": [problem.to_dict() for problem in problems],
     }
-
-
-# -- what the command line gives --------------------------------------------------------------------------------------
-
-
-def pairs_of(option: str, given: list[str] | None) -> dict[str, str]:
-    """NAME=TEXT, each name once."""
-    found: dict[str, str] = {}
-    for each in given or ():
-        name, value = _split(option, each)
-        if name in found:
-            raise typer.BadParameter(f"'{name}' is given twice", param_hint=option)
-        found[name] = value
-    return found
-
-
-def lists_of(option: str, given: list[str] | None) -> dict[str, Any]:
-    """SLOT=VALUE; the values of one that is given more than once are a list."""
-    found: dict[str, list[str]] = {}
-    for each in given or ():
-        name, value = _split(option, each)
-        found.setdefault(name, []).append(value)
-    return {name: values[0] if len(values) == 1 else values for name, values in found.items()}
-
-
-def _split(option: str, text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise typer.BadParameter(f"'{text}' is not NAME=VALUE", param_hint=option)
-    return name, value
-
-
-def _read(data: str) -> bytes:
-    if data == STANDARD_INPUT:
-        return sys.stdin.buffer.read()
-    try:
-        return Path(data).read_bytes()
-    except OSError as error:
-        raise WirebookError(Problem("unreadable-file", f"{data}: {error.strerror}", file=data)) from error

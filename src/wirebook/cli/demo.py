@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from wirebook.cli.land import print_report, print_rows
+from wirebook.cli.options import JsonClosingOption
 from wirebook.cli.output import print_json, print_note, print_problems, print_table
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def demo(
         "wirebook-demo"
     ),
     seed: Annotated[int, typer.Option(help="Another seed makes another day.")] = 1,
-    as_json: Annotated[bool, typer.Option("--json", help="End with one JSON object, and print nothing else.")] = False,
+    as_json: JsonClosingOption = False,
 ) -> int:
     """Synthesise a day of a made-up company's traffic and land it: typed tables, and dead letters that say why.
 
@@ -71,16 +72,10 @@ def _land(folder: DemoFolder) -> Report:
     """What `wirebook land` does, by the same function."""
     from wirebook.cli.progress import ProgressBar  # noqa: PLC0415
     from wirebook.spark.job import land  # noqa: PLC0415
-    from wirebook.spark.session import session  # noqa: PLC0415
 
     print_note(f"landing them into '{folder.tables}', as 'wirebook land' does")
     with ProgressBar() as bar:
-
-        def start() -> Any:
-            bar.say("starting Spark")
-            return session()
-
-        return land(start, folder.captures, str(folder.catalogue), folder.tables, watch=bar)
+        return land(bar.start_spark, folder.captures, str(folder.catalogue), folder.tables, watch=bar)
 
 
 # -- what is printed ------------------------------------------------------------------------------------------------

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wirebook.cli.match import STANDARD_INPUT, source_path
-from wirebook.cli.output import print_json, print_note, print_problems, printable
+from wirebook.cli.options import CaptureArgument, CatalogOption, ConfluentOption, EndpointOption, JsonLinesOption
+from wirebook.cli.output import print_json, print_note, printable
+from wirebook.cli.sources import load_catalog, outcomes_of
 
 if TYPE_CHECKING:
     from wirebook.message.alignment import Part
@@ -28,46 +29,32 @@ ROLES = {"chosen": "chosen", "equal": "fits as well", "beaten": "fits, less spec
 
 
 def explain(  # noqa: PLR0917 (options)
-    message: Annotated[str, typer.Argument(help="A capture file, a folder of them, or - for standard input.")],
-    catalog: Annotated[
-        list[str], typer.Option("--catalog", "-c", help="A catalogue: file, folder or URL. Repeatable.")
-    ],
-    endpoint: Annotated[str | None, typer.Option(help="XID of the endpoint that all messages came through.")] = None,
+    message: CaptureArgument,
+    catalog: CatalogOption,
+    endpoint: EndpointOption = None,
     line: Annotated[int | None, typer.Option(help="Only the message of this line.", min=1)] = None,
     failed: Annotated[bool, typer.Option("--failed", help="Only messages that did not match.")] = False,
     limit: Annotated[int, typer.Option(help="How many messages at most.", min=1)] = LIMIT,
     full: Annotated[bool, typer.Option("--full", help="Every slot of every definition, also those that fit.")] = False,
-    confluent: Annotated[
-        bool, typer.Option("--confluent", help="Take Confluent's prefix (a zero byte, an id) off Kafka values.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object for each message.")] = False,
+    confluent: ConfluentOption = False,
+    as_json: JsonLinesOption = False,
 ) -> None:
     """Show which definitions fit a message or came near, slot by slot, and what would make it fit."""
-    from wirebook.catalog import Catalog  # noqa: PLC0415 (half a second, both of these)
-    from wirebook.message.matcher import MatchOptions  # noqa: PLC0415
-    from wirebook.spark.outcomes import outcomes_in  # noqa: PLC0415
-
-    loaded = Catalog.load(*catalog, options=MatchOptions(confluent_prefix=confluent))
-    print_problems(loaded.registry.unread)
-    with source_path(message) as path:
-        chosen = (
-            (origin, outcome)
-            for origin, outcome in outcomes_in(path, loaded, endpoint)
-            if outcome is not None and line in (None, origin.line) and not (failed and outcome.matched)
-        )
-        count = 0
-        for origin, outcome in islice(chosen, limit):
-            explanation = loaded.explainer.explain_outcome(outcome, endpoint)
-            file = STANDARD_INPUT if message == STANDARD_INPUT else origin.file
-            if as_json:
-                place = {"file": file, "line": origin.line, "index": outcome.received.index}
-                print_json(place | explanation.to_dict())
-            else:
-                index = f"[{outcome.received.index}]" if outcome.received.index else ""
-                print("\n" * bool(count) + "\n".join(lines_of(f"{file}:{origin.line}{index}", explanation, full=full)))
-            count += 1
-        rest = next(chosen, None) is not None
-    _note(count, line, rest=rest)
+    loaded = load_catalog(catalog, confluent_prefix=confluent)
+    chosen = (
+        (place, outcome)
+        for place, outcome in outcomes_of(message, loaded, endpoint)
+        if line in (None, place.line) and not (failed and outcome.matched)
+    )
+    count = 0
+    for place, outcome in islice(chosen, limit):
+        explanation = loaded.explainer.explain_outcome(outcome, endpoint)
+        if as_json:
+            print_json(place.to_dict() | explanation.to_dict())
+        else:
+            print("\n" * bool(count) + "\n".join(lines_of(str(place), explanation, full=full)))
+        count += 1
+    _note(count, line, rest=next(chosen, None) is not None)
 
 
 def _note(count: int, line: int | None, *, rest: bool) -> None:

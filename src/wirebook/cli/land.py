@@ -13,70 +13,56 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from wirebook.cli.options import CatalogOption, ConfluentOption, DryRunOption, EndpointOption, JsonClosingOption
 from wirebook.cli.output import print_json, print_note, print_problems, print_table, printable
-from wirebook.problems import Severity
+from wirebook.cli.sources import load_catalog_to_land
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from wirebook.catalog import Catalog
     from wirebook.spark.report import Report
 
 OK, CANNOT_RUN = 0, 2
 TOP_REASONS = 10
 CELL = 48
 """Characters of a value that a table shows."""
+FormatOption = Annotated[
+    str | None, typer.Option("--format", help="The format of the tables: parquet (unless said), delta or iceberg.")
+]
+ReportOption = Annotated[
+    bool, typer.Option("--report/--no-report", help="Write a page of HTML about the run below _wirebook/reports.")
+]
 
 
 def land(  # noqa: PLR0917 (options)
     source: Annotated[
         Path, typer.Argument(help="A file of captured messages or CloudEvents, or a folder of such files.")
     ],
-    catalog: Annotated[
-        list[str], typer.Option("--catalog", "-c", help="A catalogue: file, folder or URL. Repeatable.")
-    ],
+    catalog: CatalogOption,
     to: Annotated[Path, typer.Option("--to", help="The folder of the tables; made if it is not there.")],
-    endpoint: Annotated[str | None, typer.Option(help="XID of the endpoint that all messages came through.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count only, write nothing.")] = False,
-    form: Annotated[
-        str | None,
-        typer.Option("--format", help="The format of the tables: parquet (unless said), delta or iceberg."),
-    ] = None,
+    endpoint: EndpointOption = None,
+    dry_run: DryRunOption = False,
+    form: FormatOption = None,
     batch_size: Annotated[int, typer.Option(help="MiB that land together, all or nothing.", min=1)] = 1024,
-    confluent: Annotated[
-        bool, typer.Option("--confluent", help="Take Confluent's prefix (a zero byte, an id) off Kafka values.")
-    ] = False,
-    with_report: Annotated[
-        bool, typer.Option("--report/--no-report", help="Write a page of HTML about the run below _wirebook/reports.")
-    ] = True,
-    as_json: Annotated[bool, typer.Option("--json", help="End with one JSON object, and print nothing else.")] = False,
+    confluent: ConfluentOption = False,
+    with_report: ReportOption = True,
+    as_json: JsonClosingOption = False,
 ) -> int:
     """Land captured messages: one typed table per definition, and dead letters that say why.
 
     Running it again lands only what is new. A run that was killed goes on where it was.
     """
-    from wirebook.catalog import Catalog  # noqa: PLC0415 (half a second, all of these)
-    from wirebook.cli.progress import ProgressBar  # noqa: PLC0415
+    from wirebook.cli.progress import ProgressBar  # noqa: PLC0415 (half a second, all of these)
     from wirebook.cli.report import report_run  # noqa: PLC0415
-    from wirebook.message.matcher import MatchOptions  # noqa: PLC0415
     from wirebook.spark.job import land as land_job  # noqa: PLC0415
     from wirebook.spark.runfacts import committed_batches  # noqa: PLC0415
-    from wirebook.spark.session import session  # noqa: PLC0415
-    from wirebook.spark.tableformats import FORMATS  # noqa: PLC0415
 
-    if form is not None and form not in FORMATS:
-        raise typer.BadParameter(f"'{form}' is none of: {', '.join(FORMATS)}", param_hint="--format")
-    loaded = Catalog.load(*catalog, options=MatchOptions(confluent_prefix=confluent))
-    note_diagnostics(loaded)
+    _check_format(form)
+    loaded = load_catalog_to_land(catalog, confluent=confluent)
     before = committed_batches(to)
+    settings: dict[str, Any] = {"form": form, "dry_run": dry_run, "batch_bytes": batch_size << 20}
     with ProgressBar() as bar:
-
-        def start() -> Any:
-            bar.say("starting Spark")
-            return session()
-
-        settings: dict[str, Any] = {"form": form, "dry_run": dry_run, "batch_bytes": batch_size << 20}
-        report = land_job(start, source, loaded, to, endpoint=endpoint, watch=bar, **settings)
+        report = land_job(bar.start_spark, source, loaded, to, endpoint=endpoint, watch=bar, **settings)
     print_problems(report.problems)
     if as_json:
         print_json(report.closing_line())
@@ -87,12 +73,11 @@ def land(  # noqa: PLR0917 (options)
     return CANNOT_RUN if report.has_errors else OK
 
 
-def note_diagnostics(catalog: Catalog) -> None:
-    print_problems(catalog.registry.unread)
-    errors = sum(problem.severity is Severity.ERROR for problem in catalog.diagnostics)
-    if errors:
-        counted = f"{errors:,} error{'' if errors == 1 else 's'}"
-        print_note(f"the catalogue has {counted}: 'wirebook lint' names them")
+def _check_format(form: str | None) -> None:
+    from wirebook.spark.tableformats import FORMATS  # noqa: PLC0415
+
+    if form is not None and form not in FORMATS:
+        raise typer.BadParameter(f"'{form}' is none of: {', '.join(FORMATS)}", param_hint="--format")
 
 
 def print_report(report: Report, to: Path) -> None:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -41,6 +42,13 @@ class ProgressBar:
     def say(self, what: str) -> None:
         """What is going on now."""
         self._bar.update(self._task, description=what)
+
+    def start_spark(self) -> Any:
+        """A session, and word of it starting."""
+        from wirebook.spark.session import session  # noqa: PLC0415 (a second)
+
+        self.say("starting Spark")
+        return session()
 
     def begin(self, total: int) -> None:
         self._bar.update(self._task, total=total or None)

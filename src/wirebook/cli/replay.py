@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wirebook.cli.land import OK, TOP_REASONS, note_diagnostics
+from wirebook.cli.land import OK, TOP_REASONS
+from wirebook.cli.options import CatalogOption, DryRunOption, JsonClosingOption
 from wirebook.cli.output import print_json, print_problems, print_table
+from wirebook.cli.sources import load_catalog_to_land
 
 if TYPE_CHECKING:
     from wirebook.spark.report import Report
@@ -19,9 +21,7 @@ if TYPE_CHECKING:
 
 def replay(  # noqa: PLR0917 (options)
     folder: Annotated[Path, typer.Argument(help="A folder that was landed into.")],
-    catalog: Annotated[
-        list[str], typer.Option("--catalog", "-c", help="The corrected catalogue: file, folder or URL. Repeatable.")
-    ],
+    catalog: CatalogOption,
     code: Annotated[
         list[str] | None, typer.Option("--code", help="Only dead letters with this problem. Repeatable.")
     ] = None,
@@ -31,32 +31,23 @@ def replay(  # noqa: PLR0917 (options)
     endpoint: Annotated[
         str | None, typer.Option(help="XID of the endpoint that they came through, if not the one landing was told.")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Count only, write nothing.")] = False,
+    dry_run: DryRunOption = False,
     confluent: Annotated[
         bool, typer.Option("--confluent", help="Take Confluent's prefix off Kafka values, also where landing did not.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="End with one JSON object, and print nothing else.")] = False,
+    as_json: JsonClosingOption = False,
 ) -> int:
     """Land dead letters that fit a corrected catalogue, each once, and mark them as resolved.
 
     Running it again adds nothing. What still does not land stays as it is.
     """
-    from wirebook.catalog import Catalog  # noqa: PLC0415 (half a second, all of these)
-    from wirebook.cli.progress import ProgressBar  # noqa: PLC0415
-    from wirebook.message.matcher import MatchOptions  # noqa: PLC0415
+    from wirebook.cli.progress import ProgressBar  # noqa: PLC0415 (half a second, both of these)
     from wirebook.spark.job import replay as replay_job  # noqa: PLC0415
-    from wirebook.spark.session import session  # noqa: PLC0415
 
-    loaded = Catalog.load(*catalog, options=MatchOptions(confluent_prefix=confluent))
-    note_diagnostics(loaded)
+    loaded = load_catalog_to_land(catalog, confluent=confluent)
+    settings: dict[str, Any] = {"codes": code or (), "definitions": definition or (), "endpoint": endpoint}
     with ProgressBar() as bar:
-
-        def start() -> Any:
-            bar.say("starting Spark")
-            return session()
-
-        settings: dict[str, Any] = {"codes": code or (), "definitions": definition or (), "endpoint": endpoint}
-        report = replay_job(start, folder, loaded, dry_run=dry_run, watch=bar, **settings)
+        report = replay_job(bar.start_spark, folder, loaded, dry_run=dry_run, watch=bar, **settings)
     print_problems(report.problems)
     if as_json:
         print_json(report.closing_line())
