@@ -6,6 +6,7 @@ import base64
 import io
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,7 @@ def landed(chunk: Chunk, *, prefix: bool = False) -> Landed:
     catalog = Catalog.load(document(), options=MatchOptions(confluent_prefix=prefix))
     result = Engines(catalog).compare(chunk)
     assert not result.differences, [str(each) for each in result.differences]
-    made = engine_for(json.dumps(catalog.registry.document).encode(), {"confluent_prefix": prefix}).land(chunk)
+    made = engine_for(json.dumps(catalog.registry.document).encode(), {"match": catalog.options}).land(chunk)
     assert made.outcomes == result.landed.outcomes
     return made
 
@@ -200,3 +201,47 @@ def test_bodies_of_zero_bytes_are_messages_of_defaults(protocol: str | None) -> 
     (table,) = result.landed.tables.values()
     assert sorted(set(table["id"].to_pylist())) == ["", "a"]
     assert "_tombstone" not in table.column_names or set(table["_tombstone"].to_pylist()) == {False}
+
+
+NATIVE = {"protocol": "HTTP", "method": "POST", "target": "/v/%41b", "headers": [["ce_x", "1"]], "body": "{}"}
+OPTIONS: dict[str, tuple[MatchOptions, int]] = {
+    "none": (MatchOptions(), 9),
+    "a value does not imply presence": (MatchOptions(values_imply_presence=False), 18),
+    "closed": (MatchOptions(closed=True), 9),
+    "placeholders": (MatchOptions(placeholders="rfc6570"), 9),
+    "transport": (MatchOptions(match_transport=True), 0),
+    "native": (MatchOptions(accept_native=True), 18),
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_options_hold_for_both_engines(name: str) -> None:
+    """Columns know the options' defaults alone; with any other the reference does everything."""
+    event = {"envelope": "CloudEvents/1.0", "envelopemetadata": {"type": {"value": "t"}, "source": {"value": "/{a}"}}}
+    messages = {
+        "path": {
+            "protocol": "HTTP",
+            "protocoloptions": {"path": "/v/{name}", "headers": [{"name": "h", "value": "1"}]},
+        },
+        "event": event | {"protocol": "HTTP", "protocoloptions": {"path": "/e/{a}"}},
+        "status": {"protocol": "MQTT/5.0", "protocoloptions": {"topic_name": "t", "qos": 1}},
+    }
+    catalog = Catalog.load(
+        {"specversion": "1.0-rc4", "messagegroups": {"g": {"messages": messages}}}, options=OPTIONS[name][0]
+    )
+    records = [
+        NATIVE,
+        NATIVE | {"target": "/e/b"},
+        {"protocol": "MQTT/5.0", "topic": "t", "qos": 0, "payload": "x"},
+    ] * 9
+    lines = [json.dumps(record).encode() for record in records]
+    sent = Chunk("f", "capture", pa.array(lines, pa.large_binary()), np.arange(1, len(lines) + 1))
+    options = {"match": catalog.options}
+    made = engine_for(json.dumps(catalog.registry.document).encode(), options).land(sent)
+    told = [catalog.match(record) for record in records]
+    assert made.outcomes == dict(Counter(outcome.outcome for outcome in told))
+    assert (
+        sum(table.num_rows for table in made.tables.values())
+        == sum(outcome.matched for outcome in told)
+        == OPTIONS[name][1]
+    )

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from wirebook.message.matcher import MatchOptions
 from wirebook.problems import WirebookError
 from wirebook.spark.report import Report
 from wirebook.spark.show import tables_in
@@ -127,13 +128,13 @@ def test_what_is_no_message_is_not_tried(bed: Any) -> None:
 
 def test_a_batch_keeps_what_its_landing_was_told(bed: Any) -> None:
     bed.write("one", RECORDS)
-    bed.land(engine=BAD, endpoint="/endpoints/e", confluent_prefix=True)
+    bed.land(engine=BAD, endpoint="/endpoints/e", options=MatchOptions(confluent_prefix=True))
     bed.write("two", RECORDS[:-3] + b"4}\n")
     bed.land(engine=BAD)
     with pytest.raises(WirebookError, match="unknown-endpoint"):
         bed.replay(check_endpoint=refuse)
     bed.replay()
-    settings = {(m.endpoint, m.confluent_prefix) for m in Target(bed.to).manifests() if m.batch > 2}
+    settings = {(m.endpoint, m.options.confluent_prefix) for m in Target(bed.to).manifests() if m.batch > 2}
     assert settings == {("/endpoints/e", True), (None, False)}
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from math import inf
 from typing import Any, Literal, NamedTuple
 
@@ -40,6 +40,13 @@ class MatchOptions:
     match_transport: bool = False
     accept_native: bool = False
     confluent_prefix: bool = False
+
+    def over(self, others: MatchOptions) -> MatchOptions:
+        """These, and of `others` those that are left at their defaults here."""
+        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        return replace(
+            others, **{name: value for name, value in given.items() if value != getattr(DEFAULT_OPTIONS, name)}
+        )
 
 
 DEFAULT_OPTIONS = MatchOptions()

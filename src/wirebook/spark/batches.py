@@ -8,6 +8,7 @@ Spec: docs/land.md#what-is-promised; docs/land.md#kill-and-resume; docs/decision
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
@@ -15,12 +16,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from wirebook.message.matcher import DEFAULT_OPTIONS, MatchOptions
 from wirebook.problems import Problem, WirebookError
 from wirebook.spark.checks import Tasks, check_conservation, check_replayed, sum_of, table_entries
 from wirebook.spark.chunks import EngineFactory
+from wirebook.spark.formats import StagedFile
+from wirebook.spark.layout import STAGED
 from wirebook.spark.ledger import Entry
 from wirebook.spark.lines import DEFAULT_SIZES, Sizes
 from wirebook.spark.report import Report
+from wirebook.spark.staged import Rare, rows_by_table
 from wirebook.spark.tableformats import FORMATS
 from wirebook.spark.target import Begun, Chosen, Manifest, Target
 from wirebook.spark.task import Job, Letters, TaskResult
@@ -61,15 +66,16 @@ class Watch(Protocol):
 @dataclass(slots=True)
 class Landing:
     """Settings of a run: see `land_files` and `replay_letters`. `form` is the format of the tables: None for the one
-    that the target has, Parquet for a new one."""
+    that the target has, Parquet for a new one. `stage_below` as `Rare` has it."""
 
     runner: Runner
     factory: EngineFactory
     endpoint: str | None = None
-    confluent_prefix: bool = False
+    options: MatchOptions = DEFAULT_OPTIONS
     dry_run: bool = False
     batch_bytes: int = BATCH_BYTES
     form: str | None = None
+    stage_below: int | None = None
     sizes: Sizes = DEFAULT_SIZES
     watch: Watch | None = None
 
@@ -83,6 +89,15 @@ class Batches:
         self.form = FORMATS[_format(landing, target)]
         self.form.check()
         self._number = target.next_batch()
+        self._own: set[str] = set()
+        self._staged: Counter[str] = Counter()
+        for manifest in target.manifests():
+            self._note_tables(manifest)
+
+    def _note_tables(self, manifest: Manifest) -> None:
+        """Which tables have files of their own, and which how many staged rows."""
+        self._own.update(file.table for file in manifest.files)
+        self._staged.update(manifest.staged)
 
     def take_number(self) -> int:
         self._number += 1
@@ -92,8 +107,9 @@ class Batches:
         """Pins a batch to its tasks and to the catalogue; `pinned` are other members of its record."""
         settings: dict[str, Any] = {
             "endpoint": self.landing.endpoint,
-            "confluent_prefix": self.landing.confluent_prefix,
+            "options": self.landing.options,
             "format": self.form.name,
+            "stage_below": self.landing.stage_below,
         }
         number, fingerprint = self.take_number(), self.catalogue.fingerprint
         begun = Begun(batch=number, catalogue=fingerprint, tasks=tasks, entries=[*entries], **settings | pinned)
@@ -134,15 +150,22 @@ class Batches:
             options={
                 "endpoint": begun.endpoint,
                 "catalogue": begun.catalogue,
-                "confluent_prefix": begun.confluent_prefix,
+                "match": begun.options,
             },
             batch=begun.batch,
             staging=staging,
             format=self.form.name,
             tables=str(self.target.table_list.absolute()),
+            rare=self._rare(begun.stage_below),
             sizes=self.landing.sizes,
             letters=self._letters(begun.chosen) if begun.chosen else None,
         )
+
+    def _rare(self, below: int | None) -> Rare:
+        """The same whenever a batch is run again, as nothing is committed between."""
+        limit = Rare(below).limit
+        enough = (name for name, rows in self._staged.items() if rows >= limit)
+        return Rare(below, frozenset({*self._own, *enough}) if limit else frozenset())
 
     def _letters(self, chosen: Chosen) -> Letters:
         """What tasks of a replay must know; the same whenever they are run again, as nothing is committed between."""
@@ -162,6 +185,7 @@ class Batches:
         else:
             manifest = self._manifest(begun, entries, results, check)
             self.target.commit(manifest)
+            self._note_tables(manifest)
             self.target.finish(manifest)
         self.report.add(results)
 
@@ -169,20 +193,27 @@ class Batches:
         files = [file for result in results for file in result.files]
         staging = self.target.staging(begun.batch)
         with ThreadPoolExecutor(4) as pool:
-            counted = pool.map(lambda file: {file.table: self.form.count(staging / file.path)}, files)
+            counted = pool.map(lambda file: self._rows_in(staging, file), files)
             check(results, sum_of(counted))
         return Manifest(
             batch=begun.batch,
             catalogue=begun.catalogue,
             endpoint=begun.endpoint,
-            confluent_prefix=begun.confluent_prefix,
+            options=begun.options,
             format=self.form.name,
             files=files,
+            staged=dict(sum_of(result.staged for result in results)),
             tables=list(table_entries(results, self.target.tables())),
             entries=entries,
             read=sum(result.read for result in results),
             empty=sum(result.empty for result in results),
         )
+
+    def _rows_in(self, staging: Path, file: StagedFile) -> dict[str, int]:
+        """The rows of each table in a staged file, as the file itself says it."""
+        if file.table == STAGED:
+            return rows_by_table([staging / file.path])
+        return {file.table: self.form.count(staging / file.path)}
 
 
 def _format(landing: Landing, target: Target) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import groupby
 from typing import Any
@@ -22,7 +22,6 @@ import pyarrow as pa
 
 from wirebook.bindings import (
     Received,
-    decode_records,
     read_events,
     read_parquet_batch,
     read_record,
@@ -31,7 +30,7 @@ from wirebook.bindings import (
 )
 from wirebook.bindings.capture import Parsed
 from wirebook.catalog import Catalog
-from wirebook.message.matcher import MatchOptions
+from wirebook.message.matcher import DEFAULT_OPTIONS, MatchOptions
 from wirebook.message.selection import EVERYTHING, Outcome, Scope
 from wirebook.problems import Problem
 from wirebook.schema import CompiledSchema, Unsupported
@@ -42,6 +41,7 @@ from wirebook.spark.columns import Rows, codes_of
 from wirebook.spark.events import frame_of_events, frames_of
 from wirebook.spark.frames import Frame
 from wirebook.spark.layout import DEAD_LETTER_SCHEMA, Layout, layout_of
+from wirebook.spark.linerecords import ParsedLines
 from wirebook.spark.patterns import Patterns
 from wirebook.spark.records import LineRecords, Records
 from wirebook.spark.rowrecords import RowRecords
@@ -85,13 +85,14 @@ class Tally:
 class CatalogueEngine:
     """Lands chunks by one catalogue.
 
-    `endpoint` wins over the records' own; with `columns` False the reference does everything.
+    `endpoint` wins over the records' own; with `columns` False the reference does everything, as it does when options
+    of matching are asked for that columns do not know.
     """
 
     def __init__(self, catalog: Catalog, *, endpoint: str | None = None, columns: bool = True) -> None:
         self.catalog = catalog
         self.endpoint = endpoint
-        self.columns = columns
+        self.columns = columns and replace(catalog.options, confluent_prefix=False) == DEFAULT_OPTIONS
         self.schemas: list[CompiledSchema | None] = []
         self._layouts: dict[str, Layout] = {}
         self._compiled: dict[tuple[int, bool], Patterns] = {}
@@ -241,7 +242,7 @@ def _records(chunk: Chunk) -> Records:
         return RowRecords(chunk.batch)
     if chunk.kind == "events" or chunk.lines is None:
         return LineRecords([None] * len(chunk))
-    return LineRecords(decode_records(chunk.lines.to_pylist()))
+    return ParsedLines(chunk.lines)
 
 
 def _messages(chunk: Chunk) -> Iterator[tuple[int, bytes, tuple[Received, ...]]]:
@@ -261,15 +262,15 @@ def _raw(parsed: Parsed) -> bytes:
 
 
 @lru_cache(maxsize=2)
-def _cached_engine(catalogue: bytes, endpoint: str | None, columns: bool, prefix: bool) -> CatalogueEngine:
-    loaded = Catalog.load(orjson.loads(catalogue), options=MatchOptions(confluent_prefix=prefix))
+def _cached_engine(catalogue: bytes, endpoint: str | None, columns: bool, match: MatchOptions) -> CatalogueEngine:
+    loaded = Catalog.load(orjson.loads(catalogue), options=match)
     return CatalogueEngine(loaded, endpoint=endpoint, columns=columns)
 
 
 def engine_for(catalogue: bytes, options: Mapping[str, Any]) -> CatalogueEngine:
     """The engine of a catalogue (the normalised document as JSON), one for each worker process and catalogue.
 
-    `options`: ``endpoint`` (XID or None), ``columns`` (False: the reference alone), ``confluent_prefix``.
+    `options`: ``endpoint`` (XID or None), ``columns`` (False: the reference alone), ``match`` (`MatchOptions`).
     """
-    prefix = options.get("confluent_prefix", False)
-    return _cached_engine(catalogue, options.get("endpoint"), options.get("columns", True), prefix)
+    match = options.get("match", DEFAULT_OPTIONS)
+    return _cached_engine(catalogue, options.get("endpoint"), options.get("columns", True), match)

@@ -48,9 +48,10 @@ def land(
     """Lands what is new in `source`, a file or a folder, as typed tables and dead letters in the folder `to`.
 
     `spark` is a session of any kind, or what makes one when there is something to read. `catalog` is a catalogue, or
-    what `Catalog.load` takes; of its options ``confluent_prefix`` holds here, too. `endpoint` (an XID) wins over what
-    records say. `form` is the format of the tables, ``parquet``, ``delta`` or ``iceberg``: the one that the folder
-    has, or Parquet, unless said. A `dry_run` counts and writes nothing.
+    what `Catalog.load` takes; its options hold here, too, and make it slow where they are others than
+    ``confluent_prefix``: message by message. `endpoint` (an XID) wins over what records say. `form` is the format of
+    the tables, ``parquet``, ``delta`` or ``iceberg``: the one that the folder has, or Parquet, unless said. A
+    `dry_run` counts and writes nothing.
 
     Raises: WirebookError (unknown-endpoint, unreadable-file, format-differs, missing-extra, target-locked,
     unwritable-target, not-conserved, and what loading a catalogue raises). Files that changed are in the report's
@@ -95,7 +96,7 @@ def replay(
 
 def _landing(spark: AnySpark, catalog: Catalog, **settings: Any) -> Landing:
     runner = SparkRunner(spark if callable(spark) else lambda: spark)
-    return Landing(runner, engine_for, confluent_prefix=catalog.options.confluent_prefix, **settings)
+    return Landing(runner, engine_for, options=catalog.options, **settings)
 
 
 def load_catalog(catalog: AnyCatalog) -> Catalog:

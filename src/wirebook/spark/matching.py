@@ -54,7 +54,7 @@ def match(df: DataFrame, catalog: Catalog, *, endpoint: str | None = None) -> Da
     if endpoint is not None:
         catalog.check_endpoint(endpoint)
     document = orjson.dumps(catalog.registry.document)
-    options = {"endpoint": endpoint, "confluent_prefix": catalog.options.confluent_prefix}
+    options = {"endpoint": endpoint, "match": catalog.options}
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         engine = engine_for(document, options)

@@ -11,14 +11,16 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import astuple
 from difflib import get_close_matches
 from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from wirebook.message.matcher import MatchOptions
 from wirebook.problems import CODES, Problem, WirebookError
 from wirebook.spark.batches import Batches, Catalogue, Landing
 from wirebook.spark.landing import Run
@@ -36,13 +38,14 @@ class Pinned(NamedTuple):
     """What the batch that made some dead letters was told beside its catalogue."""
 
     endpoint: str | None
-    confluent_prefix: bool
+    options: MatchOptions
 
 
 def replay_letters(landing: Landing, catalogue: Catalogue, target: Target, chosen: Chosen) -> Report:
     """Lands what can be landed now of the dead letters that are chosen.
 
-    What the landing that made a letter was told (endpoint, prefix) holds again, unless `landing` says otherwise.
+    What the landing that made a letter was told (endpoint, options of matching) holds again, unless `landing` says
+    otherwise.
 
     Raises: no-target, unknown-code, unknown-endpoint, target-locked, unwritable-target, broken-target, not-conserved
     """
@@ -88,8 +91,8 @@ def _replay(batches: Batches, chosen: Chosen, units: Sequence[tuple[Pinned, Unit
             batches.run_replay(begun, batches.catalogue.document)
 
 
-def _by_pinned(each: tuple[Pinned, Unit]) -> tuple[str, bool]:
-    return each[0].endpoint or "", each[0].confluent_prefix
+def _by_pinned(each: tuple[Pinned, Unit]) -> tuple[Any, ...]:
+    return each[0].endpoint or "", astuple(each[0].options)
 
 
 def _are_open(target: Target, units: Sequence[tuple[Pinned, Unit]]) -> bool:
@@ -102,7 +105,7 @@ def _units(target: Target, landing: Landing) -> Iterator[tuple[Pinned, Unit]]:
     """A unit for each row group of the dead letters; its `last` is how many rows it has."""
     made: dict[str, Pinned] = {}
     for manifest in target.manifests():
-        pinned = Pinned(landing.endpoint or manifest.endpoint, landing.confluent_prefix or manifest.confluent_prefix)
+        pinned = Pinned(landing.endpoint or manifest.endpoint, landing.options.over(manifest.options))
         made |= {Path(file.path).name: pinned for file in manifest.files if file.table == DEAD_LETTERS}
     for path in _files(target, list(made)):
         yield from ((_pinned(path, made), unit) for unit in _units_of(path))

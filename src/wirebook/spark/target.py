@@ -21,6 +21,7 @@ import base64
 import fcntl
 import os
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,6 +30,7 @@ from typing import Any, TypeVar
 import msgspec
 import pyarrow as pa
 
+from wirebook.message.matcher import DEFAULT_OPTIONS, MatchOptions
 from wirebook.problems import Problem, WirebookError
 from wirebook.spark.formats import CommitFailed, StagedFile, TableFormat, by_table, sync_folder
 from wirebook.spark.layout import RESOLVED
@@ -50,14 +52,16 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Begun(msgspec.Struct, frozen=True, kw_only=True):
-    """What a batch reads: its tasks, each a list of units; its files' entries afterwards; what it is pinned to. For a
-    replay the units are pieces of files of dead letters, and `chosen` says which rows count."""
+    """What a batch reads: its tasks, each a list of units; its files' entries afterwards; what it is pinned to, of that
+    `stage_below` as `Rare` has it. For a replay the units are pieces of files of dead letters, and `chosen` says which
+    rows count."""
 
     batch: int
     catalogue: str
     endpoint: str | None = None
-    confluent_prefix: bool = False
+    options: MatchOptions = DEFAULT_OPTIONS
     format: str = "parquet"
+    stage_below: int | None = 0
     chosen: Chosen | None = None
     tasks: list[list[Unit]]
     entries: list[Entry]
@@ -88,15 +92,16 @@ class TableEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """A committed batch: its files, the tables that are new or got other columns, what the ledger learns, and
-    the counts."""
+    """A committed batch: its files, how many rows of which tables are staged, the tables that are new or got other
+    columns, what the ledger learns, and the counts."""
 
     batch: int
     catalogue: str
     endpoint: str | None = None
-    confluent_prefix: bool = False
+    options: MatchOptions = DEFAULT_OPTIONS
     format: str = "parquet"
     files: list[StagedFile] = []
+    staged: dict[str, int] = {}
     tables: list[TableEntry] = []
     entries: list[Entry] = []
     read: int = 0
@@ -144,6 +149,10 @@ class Target:
         if begun:
             return begun.format
         return next((manifest.format for manifest in self.manifests() if manifest.files), None)
+
+    def staged_rows(self) -> Counter[str]:
+        """How many rows of each table are in the staging table, by the manifests."""
+        return sum((Counter(manifest.staged) for manifest in self.manifests()), Counter())
 
     def resolved(self) -> list[Path]:
         """The files that say which dead letters have landed since."""
