@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from tests.schema.payloads import damaged
 from tests.schema.test_columns import check
-from wirebook.schema import REST, Limits, Options, Payload, SchemaIndex, Unsupported, compile_schema, protoc
+from wirebook.schema import REST, Limits, Options, Payload, SchemaIndex, Unsupported, compile_schema, protoc, reading
 from wirebook.schema.protobuf import ProtobufReader
 
 EVERYTHING = """
@@ -168,7 +168,7 @@ def test_plain_messages_need_no_reference(name: str, monkeypatch: pytest.MonkeyP
     schema, random = SCHEMAS[name], Random(1)
     raws = [filled(schema.class_(), random).SerializeToString() for _ in range(40)]
     plain = [raw for raw in raws if schema.read(Payload(raw)).row[REST] is None]  # type: ignore[index]
-    monkeypatch.setattr(type(schema), "_read_others", None)
+    monkeypatch.setattr(reading, "read_each", None)
     assert len(plain) > 15 or name == "proto3"
     assert schema.read_column(pa.array((plain or [b""]) * 20, pa.binary())).settled.all()
 

@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 from wirebook.bindings.duplicates import may_repeat, top_level_repeats
 from wirebook.bindings.wire import shown
 from wirebook.core.jsonvalue import JsonError, parse_json
+from wirebook.core.mediatypes import is_json
 from wirebook.problems import Problem
 from wirebook.schema.payload import Payload
 
@@ -170,9 +171,3 @@ def _binary(encoded: Any, content_type: Any, problems: list[Problem]) -> Payload
         problems.append(malformed("data_base64", "a base64 text with padding", encoded))
         return None
     return Payload(raw=raw, content_type=content_type if isinstance(content_type, str) else None)
-
-
-def is_json(content_type: str) -> bool:
-    """Does the media type declare JSON: ``*/json`` or ``*/*+json``?"""
-    media_type = content_type.partition(";")[0].strip().lower()
-    return media_type.endswith(("/json", "+json"))

@@ -12,9 +12,9 @@ import base64
 import json
 from typing import Any
 
-from wirebook.bindings.jsonevent import is_json
 from wirebook.bindings.wire import shown
 from wirebook.core.jsonvalue import JsonError, parse_json
+from wirebook.core.mediatypes import is_json
 from wirebook.problems import Problem
 from wirebook.schema.payload import UNSET, Payload
 

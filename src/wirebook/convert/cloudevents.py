@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from wirebook.bindings.jsonevent import is_json
 from wirebook.bindings.jsonwrite import is_text
 from wirebook.convert.refusal import library, refuse
 from wirebook.core.jsonvalue import JsonError, parse_json
+from wirebook.core.mediatypes import is_json
 from wirebook.schema.payload import Payload
 
 if TYPE_CHECKING:

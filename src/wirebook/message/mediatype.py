@@ -9,6 +9,8 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from wirebook.core.mediatypes import is_json
+
 NAME = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 ESSENCE = re.compile(rf"[ \t]*({NAME})/({NAME})[ \t]*")
 PARAMETER = re.compile(rf";[ \t]*(?:({NAME})=(?:({NAME})|\"((?:[^\"\\]|\\.)*)\"))?[ \t]*", re.DOTALL)
@@ -25,7 +27,7 @@ class MediaType:
 
     @property
     def is_json(self) -> bool:
-        return self.essence.endswith(("/json", "+json"))
+        return is_json(self.essence)
 
     @property
     def is_cloudevents(self) -> bool:

@@ -22,7 +22,7 @@ def array_of(shape: Shape, values: list[Any]) -> pa.Array:
     Raises: pyarrow.ArrowException, OverflowError when one does not fit after all.
     """
     if shape.native:
-        return cast(shape, pa.array(values, shape.wire))
+        return cast(pa.array(values, shape.wire), shape.arrow)
     if None not in values:
         return _assemble(shape, values)
     places = pa.array(_places(values), pa.int64())
@@ -35,21 +35,39 @@ def _places(values: list[Any]) -> np.ma.MaskedArray[Any, Any]:
     return np.ma.masked_array(np.cumsum(~absent) - 1, mask=absent)
 
 
-def cast(shape: Shape, array: pa.Array) -> pa.Array:
-    """From the wire type to the type in tables, part by part: what Arrow keeps below a null (an empty text, say) is no
-    value of the type, and casting it would fail."""
-    if array.type == shape.arrow:
+def cast(array: pa.Array, type_: pa.DataType) -> pa.Array:
+    """A cast part by part, at any depth: members that are not there are null, and what Arrow keeps below a null (an
+    empty text, say) is not looked at, as it may be no value of the type."""
+    if array.type.equals(type_):
         return array
     nulls = array.is_null() if array.null_count else None
-    if isinstance(shape, Struct):
-        parts = list(map(cast, shape.members.values(), array.flatten()))
-        return pa.StructArray.from_arrays(parts, fields=list(shape.arrow), mask=nulls)
-    if isinstance(shape, List):
-        return pa.ListArray.from_arrays(array.offsets, cast(shape.item, array.values), shape.arrow, mask=nulls)
-    if isinstance(shape, Map):
-        values = cast(shape.values, array.items)
-        return pa.MapArray.from_arrays(array.offsets, array.keys, values, shape.arrow, mask=nulls)
-    return array.cast(shape.arrow)
+    if pa.types.is_struct(type_):
+        have = dict(zip(array.type.names, array.flatten(), strict=True))
+        parts = [
+            cast(have[each.name], each.type) if each.name in have else pa.nulls(len(array), each.type) for each in type_
+        ]
+        return pa.StructArray.from_arrays(parts, fields=list(type_), mask=nulls)
+    if pa.types.is_list(type_):
+        return pa.ListArray.from_arrays(_offsets(array), cast(array.flatten(), type_.value_type), type_, mask=nulls)
+    if pa.types.is_map(type_):
+        keys, items = _entries(array)
+        return pa.MapArray.from_arrays(_offsets(array), keys, cast(items, type_.item_type), type_, mask=nulls)
+    return array.cast(type_)
+
+
+def _entries(maps: pa.MapArray) -> tuple[pa.Array, pa.Array]:
+    """The keys and values of the maps that are not null."""
+    there = maps.filter(maps.is_valid()) if maps.null_count else maps
+    start, stop = (there.offsets[0].as_py(), there.offsets[-1].as_py()) if len(there) else (0, 0)
+    return there.keys.slice(start, stop - start), there.items.slice(start, stop - start)
+
+
+def _offsets(array: pa.ListArray | pa.MapArray) -> pa.Array:
+    """Where each list or map begins among the items of all that are not null."""
+    lengths = np.diff(array.offsets.to_numpy())
+    if array.null_count:
+        lengths = np.where(array.is_valid().to_numpy(zero_copy_only=False), lengths, 0)
+    return pa.array(np.concatenate(([0], np.cumsum(lengths))), pa.int32())
 
 
 def _assemble(shape: Shape, values: list[Any]) -> pa.Array:
@@ -73,7 +91,7 @@ def _assemble(shape: Shape, values: list[Any]) -> pa.Array:
 def _struct(shape: Struct, values: list[Any]) -> pa.Array:
     """The native members in one go, the others one by one."""
     native = shape.native_part
-    together = cast(native, pa.array(values, native.wire))
+    together = cast(pa.array(values, native.wire), native.arrow)
     parts = {name: together.field(name) for name in native.members}
     for name, each in shape.members.items():
         if name not in parts:

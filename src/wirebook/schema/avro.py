@@ -8,19 +8,20 @@ Spec: Avro 1.11; schema/spec.md#433-apache-avro-schema (a record of the document
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from wirebook.core.jsonvalue import JsonError
+from wirebook.core.mediatypes import is_json
 from wirebook.core.pointers import format_pointer
 from wirebook.problems import Problem
 from wirebook.schema.avro_binary import DecodeError, Decoder, decode, decoder_of
+from wirebook.schema.avro_checks import Found
 from wirebook.schema.avro_columns import is_columnar, read_values
-from wirebook.schema.avro_json import Found, from_json
+from wirebook.schema.avro_json import from_json
 from wirebook.schema.avro_shapes import shape_of
 from wirebook.schema.avro_types import AvroError, Type, parse_types
 from wirebook.schema.avro_write import settle, to_binary, to_json
@@ -32,14 +33,14 @@ from wirebook.schema.reading import (
     ColumnReading,
     CompiledSchema,
     Encoded,
-    Limits,
     Reading,
+    ShapedSchema,
     Unsupported,
     joined,
     read_each,
-    replaced,
+    with_others,
 )
-from wirebook.schema.shapes import REST, VALUE, Field, Shape, Struct, fields_of, row_of
+from wirebook.schema.shapes import REST, Struct
 from wirebook.schema.source import Source
 
 FEW = 16  # rows: fewer are read one by one, a column costs about 100 µs per field before its first row
@@ -54,7 +55,7 @@ def compile_avro(source: Source) -> CompiledSchema | Unsupported:
     try:
         whole, names = parse_types(source.document, source.resolve)
         type_ = _chosen(whole, names, source.fragment)
-        reader = AvroReader(label, type_, shape_of(type_), source.options.limits)
+        reader = AvroReader(label, shape_of(type_), source.options.limits, type_)
         _ = reader.decoder
     except (AvroError, RecursionError) as error:
         return not_compilable(label, error)
@@ -71,24 +72,11 @@ def _chosen(whole: Type, names: dict[str, Type], part: str | None) -> Type:
     return found
 
 
-def is_json(content_type: str | None) -> bool:
-    """Does a content type say that the payload is JSON?"""
-    media_type = (content_type or "").partition(";")[0].strip().lower()
-    return media_type.endswith(("/json", "+json"))
-
-
 @dataclass(frozen=True, eq=False)
-class AvroReader:
+class AvroReader(ShapedSchema):
     """A compiled Avro schema."""
 
-    format: str
     type: Type
-    shape: Shape
-    limits: Limits
-    fields: tuple[Field, ...] = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "fields", fields_of(self.shape))
 
     @cached_property
     def decoder(self) -> Decoder:
@@ -103,7 +91,7 @@ class AvroReader:
                 JsonError("payload-too-large", f"{len(payload.raw)} bytes; at most {self.limits.size} are read")
             )
         try:
-            return self._row(decode(self.decoder, payload.raw, self.limits.depth))
+            return self.laid_out(decode(self.decoder, payload.raw, self.limits.depth))
         except DecodeError as error:
             slot = f"payload#{format_pointer(reversed(error.path))}"
             message = f"{error.message} (byte {error.offset})"
@@ -119,7 +107,7 @@ class AvroReader:
         found = Found(MAX_PROBLEMS)
         decoded = from_json(self.type, value, "", found)
         if not found.errors:
-            return self._row(decoded)
+            return self.laid_out(decoded)
         return Reading(value, None, tuple(_problem(*each) for each in sorted(found.errors, key=str)), "invalid-payload")
 
     def encode(self, value: Any, content_type: str | None = None) -> Encoded:
@@ -136,12 +124,6 @@ class AvroReader:
         if is_json(content_type):
             return json_payload(to_json(self.type, settled), str(content_type))
         return Encoded(Payload(to_binary(self.type, settled), content_type=content_type or MEDIA_TYPE))
-
-    def _row(self, decoded: Any) -> Reading:
-        row = row_of(self.shape, decoded)
-        cells = {name: cell for name, cell in row.items() if name != REST}
-        value = cells if isinstance(self.shape, Struct) else cells[VALUE]
-        return Reading(decoded if row[REST] else value, lambda: row)
 
     def read_column(self, payloads: pa.BinaryArray, content_type: str | None = None) -> ColumnReading:
         """What a column of payloads is. Cost: 0.05 to 0.1 µs per field and row; JSON encoded payloads, and types that
@@ -162,14 +144,7 @@ class AvroReader:
         columns = values.flatten() if isinstance(self.shape, Struct) else [values]
         named = dict(zip((each.name for each in self.fields), columns, strict=True))
         reading = ColumnReading(named | {REST: pa.nulls(len(payloads), pa.string())}, cursor.good)
-        return reading if cursor.good.all() else self._read_others(payloads, reading)
-
-    def _read_others(self, payloads: pa.BinaryArray, reading: ColumnReading) -> ColumnReading:
-        """The rows that were given up, by the reference: most of them are damaged, some only rare."""
-        places = np.flatnonzero(~reading.settled)
-        others = read_each(self, payloads.take(pa.array(places)), None)
-        reading.settled[places] = others.settled
-        return ColumnReading(replaced(reading.columns, places, others.columns), reading.settled)
+        return with_others(self, payloads, reading)
 
 
 def _said(value: Any) -> Any:

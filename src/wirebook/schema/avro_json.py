@@ -8,26 +8,12 @@ Spec: Avro 1.11 "JSON Encoding".
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 from wirebook.core.pointers import child
+from wirebook.schema.avro_checks import MAX_FLOAT, Check, Found, characters, check_enum, checked, integer, refusal
 from wirebook.schema.avro_types import Type
-
-
-class Found:
-    """What is wrong, while a value is read: (pointer, what was expected, what is there)."""
-
-    def __init__(self, limit: int) -> None:
-        self.errors: list[tuple[str, Any, Any]] = []
-        self.limit = limit
-
-    def add(self, pointer: str, expected: Any, actual: Any) -> None:
-        if len(self.errors) < self.limit:
-            self.errors.append((pointer, expected, actual))
-
-
-Reader = Callable[[Type, Any, str, Found], Any]
 
 
 def from_json(type_: Type, value: Any, pointer: str, found: Found) -> Any:
@@ -35,22 +21,7 @@ def from_json(type_: Type, value: Any, pointer: str, found: Found) -> Any:
     return READERS[type_.kind](type_, value, pointer, found)
 
 
-def _wrong(type_: Type, value: Any, pointer: str, found: Found) -> None:
-    found.add(pointer, {"type": type_.branch_name}, value)
-
-
-def _checked(test: Callable[[Any], bool]) -> Reader:
-    def read(type_: Type, value: Any, pointer: str, found: Found) -> Any:
-        if not test(value):
-            _wrong(type_, value, pointer, found)
-        return value
-
-    return read
-
-
-def _integer(bits: int) -> Callable[[Any], bool]:
-    limit = 1 << (bits - 1)
-    return lambda value: isinstance(value, int) and not isinstance(value, bool) and -limit <= value < limit
+_wrong = refusal(attrgetter("branch_name"))
 
 
 def _floating(type_: Type, value: Any, pointer: str, found: Found) -> Any:
@@ -60,23 +31,11 @@ def _floating(type_: Type, value: Any, pointer: str, found: Found) -> Any:
     return float(value)
 
 
-MAX_FLOAT = {"float": 3.4028235677973366e38, "double": 1.7976931348623157e308}
-
-
 def _bytes(type_: Type, value: Any, pointer: str, found: Found) -> Any:
-    try:
-        octets = value.encode("latin-1") if isinstance(value, str) else None
-    except UnicodeEncodeError:
-        octets = None
+    octets = characters(value)
     if octets is None or (type_.kind == "fixed" and len(octets) != type_.size):
         _wrong(type_, value, pointer, found)
     return octets
-
-
-def _enum(type_: Type, value: Any, pointer: str, found: Found) -> Any:
-    if value not in type_.symbols:
-        found.add(pointer, {"enum": list(type_.symbols)}, value)
-    return value
 
 
 def _record(type_: Type, value: Any, pointer: str, found: Found) -> Any:
@@ -118,17 +77,17 @@ def _union(type_: Type, value: Any, pointer: str, found: Found) -> Any:
     return {name: chosen} if several else chosen
 
 
-READERS: dict[str, Reader] = {
-    "null": _checked(lambda value: value is None),
-    "boolean": _checked(lambda value: isinstance(value, bool)),
-    "int": _checked(_integer(32)),
-    "long": _checked(_integer(64)),
+READERS: dict[str, Check] = {
+    "null": checked(lambda value: value is None, _wrong),
+    "boolean": checked(lambda value: isinstance(value, bool), _wrong),
+    "int": checked(integer(32), _wrong),
+    "long": checked(integer(64), _wrong),
     "float": _floating,
     "double": _floating,
     "bytes": _bytes,
-    "string": _checked(lambda value: isinstance(value, str)),
+    "string": checked(lambda value: isinstance(value, str), _wrong),
     "fixed": _bytes,
-    "enum": _enum,
+    "enum": check_enum,
     "record": _record,
     "array": _array,
     "map": _map,

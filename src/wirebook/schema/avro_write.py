@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from wirebook.core.pointers import child
-from wirebook.schema.avro_json import MAX_FLOAT, Found
+from wirebook.schema.avro_checks import MAX_FLOAT, Found, characters, check_enum, checked, integer, refusal
 from wirebook.schema.avro_logical import encoded_value
 from wirebook.schema.avro_types import Type
 
@@ -26,22 +26,7 @@ def settle(type_: Type, value: Any, pointer: str, found: Found) -> Any:
     return SETTLERS[type_.kind](type_, encoded_value(type_, value), pointer, found)
 
 
-def _wrong(type_: Type, value: Any, pointer: str, found: Found) -> None:
-    found.add(pointer, {"type": type_.logical or type_.branch_name}, value)
-
-
-def _checked(test: Callable[[Any], bool]) -> Callable[[Type, Any, str, Found], Any]:
-    def settled(type_: Type, value: Any, pointer: str, found: Found) -> Any:
-        if not test(value):
-            _wrong(type_, value, pointer, found)
-        return value
-
-    return settled
-
-
-def _integer(bits: int) -> Callable[[Any], bool]:
-    limit = 1 << (bits - 1)
-    return lambda value: isinstance(value, int) and not isinstance(value, bool) and -limit <= value < limit
+_wrong = refusal(lambda type_: type_.logical or type_.branch_name)
 
 
 def _is_text(value: Any) -> bool:
@@ -59,24 +44,10 @@ def _floating(type_: Type, value: Any, pointer: str, found: Found) -> Any:
 
 
 def _octets(type_: Type, value: Any, pointer: str, found: Found) -> Any:
-    octets = bytes(value) if isinstance(value, (bytes, bytearray, memoryview)) else _characters(value)
+    octets = bytes(value) if isinstance(value, (bytes, bytearray, memoryview)) else characters(value)
     if octets is None or (type_.kind == "fixed" and len(octets) != type_.size):
         _wrong(type_, value, pointer, found)
     return octets
-
-
-def _characters(value: Any) -> bytes | None:
-    """The bytes that a text of Avro's JSON encoding stands for."""
-    try:
-        return value.encode("latin-1") if isinstance(value, str) else None
-    except UnicodeEncodeError:
-        return None
-
-
-def _enum(type_: Type, value: Any, pointer: str, found: Found) -> Any:
-    if value not in type_.symbols:
-        found.add(pointer, {"enum": list(type_.symbols)}, value)
-    return value
 
 
 def _record(type_: Type, value: Any, pointer: str, found: Found) -> Any:
@@ -150,8 +121,8 @@ def _may_be(branch: Type, value: Any) -> bool:
 LOOKS: dict[str, Callable[[Type, Any], bool]] = {
     "null": lambda _, value: value is None,
     "boolean": lambda _, value: isinstance(value, bool),
-    "int": lambda _, value: _integer(32)(value),
-    "long": lambda _, value: _integer(64)(value),
+    "int": lambda _, value: integer(32)(value),
+    "long": lambda _, value: integer(64)(value),
     "float": lambda _, value: isinstance(value, int | float) and not isinstance(value, bool),
     "double": lambda _, value: isinstance(value, int | float) and not isinstance(value, bool),
     "bytes": lambda _, value: isinstance(value, bytes),
@@ -164,16 +135,16 @@ LOOKS: dict[str, Callable[[Type, Any], bool]] = {
 
 
 SETTLERS: dict[str, Callable[[Type, Any, str, Found], Any]] = {
-    "null": _checked(lambda value: value is None),
-    "boolean": _checked(lambda value: isinstance(value, bool)),
-    "int": _checked(_integer(32)),
-    "long": _checked(_integer(64)),
+    "null": checked(lambda value: value is None, _wrong),
+    "boolean": checked(lambda value: isinstance(value, bool), _wrong),
+    "int": checked(integer(32), _wrong),
+    "long": checked(integer(64), _wrong),
     "float": _floating,
     "double": _floating,
     "bytes": _octets,
-    "string": _checked(_is_text),
+    "string": checked(_is_text, _wrong),
     "fixed": _octets,
-    "enum": _enum,
+    "enum": check_enum,
     "record": _record,
     "array": _array,
     "map": _map,

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
-from urllib.parse import unquote, urljoin
+from urllib.parse import quote, unquote, urljoin
 
 LOCAL = "https://catalogue.invalid"  # the address of a document that has none: LOCAL + XID
 MAX_REFERENCE = 2000  # characters
@@ -29,7 +29,7 @@ class Document:
 
     @property
     def base_uri(self) -> str:
-        return self.addresses[0] if self.addresses else f"{LOCAL}{self.xid}"
+        return self.addresses[0] if self.addresses else f"{LOCAL}{quote(self.xid, safe='/:@~')}"
 
 
 class Documents:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice
 from typing import Any
@@ -31,12 +31,13 @@ from wirebook.schema.reading import (
     Failure,
     Limits,
     Reading,
+    ShapedSchema,
     columns_of_rows,
     joined,
     read_each,
     replaced,
 )
-from wirebook.schema.shapes import REST, Field, Shape, Struct, fields_of, json_text, row_of
+from wirebook.schema.shapes import REST, Struct, json_text, row_of
 
 MAX_PROBLEMS = 20
 FEW = 16  # rows: fewer are read one by one, a column costs about 300 µs before its first row
@@ -49,24 +50,17 @@ Build = Callable[[dict[str, Any]], jsonschema_rs.Validator]
 
 
 @dataclass(frozen=True, eq=False)
-class JsonReader:
+class JsonReader(ShapedSchema):
     """A compiled schema of JSON payloads.
 
     Shape: `root` is a schema that refers to the payload's schema, `validator` that of `root`; `build` makes one of a
     schema that has `root` in it; `expected` puts an error's expectation into the words of the format.
     """
 
-    format: str
-    shape: Shape
     root: dict[str, Any]
     validator: jsonschema_rs.Validator
     build: Build
     expected: Expected
-    limits: Limits
-    fields: tuple[Field, ...] = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "fields", fields_of(self.shape))
 
     @cached_property
     def column_validator(self) -> jsonschema_rs.Validator:

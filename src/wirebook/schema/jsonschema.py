@@ -76,7 +76,7 @@ def compile_json_schema(source: Source) -> CompiledSchema | Unsupported:
         shape = infer(root, _resolver(document, base, draft, source.resolve))
     except (js.ValidationError, js.ReferencingError, ValueError, RecursionError, OverflowError) as error:
         return not_compilable(label, error)
-    return JsonReader(label, shape, root, validator, build, expected, source.options.limits)
+    return JsonReader(label, shape, source.options.limits, root, validator, build, expected)
 
 
 def _resolver(document: Any, base: str, draft: str, resolve: Resolve) -> Any:

@@ -51,7 +51,7 @@ def compile_json_structure(source: Source) -> CompiledSchema | Unsupported:
         validator, shape = build(root), infer(source.document, pointer)
     except (StructureError, js.ValidationError, js.ReferencingError, ValueError, RecursionError) as error:
         return not_compilable(label, error)
-    return JsonReader(label, shape, root, validator, build, expected, source.options.limits)
+    return JsonReader(label, shape, source.options.limits, root, validator, build, expected)
 
 
 def root_pointer(document: Any, fragment: str | None) -> str:

@@ -10,7 +10,7 @@ Spec: schema/spec.md#434-protobuf-schema; protobuf.dev; docs/decisions/0050.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
 from typing import Any
@@ -22,9 +22,9 @@ from google.protobuf.message import DecodeError
 
 from wirebook.core.collector import without_collector
 from wirebook.core.jsonvalue import JsonError
+from wirebook.core.mediatypes import is_json
 from wirebook.core.pointers import format_pointer
 from wirebook.problems import Problem
-from wirebook.schema.avro import is_json
 from wirebook.schema.jsonreader import MAX_PROBLEMS, OUTCOMES, failed, json_payload, parse_payload, shown, too_large
 from wirebook.schema.jsonschema import not_compilable
 from wirebook.schema.payload import Payload
@@ -39,14 +39,14 @@ from wirebook.schema.reading import (
     ColumnReading,
     CompiledSchema,
     Encoded,
-    Limits,
     Reading,
+    ShapedSchema,
     Unsupported,
     joined,
     read_each,
-    replaced,
+    with_others,
 )
-from wirebook.schema.shapes import REST, VALUE, Field, Shape, Struct, fields_of, row_of
+from wirebook.schema.shapes import REST, VALUE, Struct, row_of
 from wirebook.schema.source import Source
 
 FEW = 16  # rows: fewer are read one by one
@@ -60,7 +60,7 @@ def compile_protobuf(source: Source) -> CompiledSchema | Unsupported:
     try:
         descriptor, docs, place = descriptor_of(source)
         class_ = message_factory.GetMessageClass(descriptor)
-        return ProtobufReader(label, descriptor, class_, shape_of(descriptor, docs), source.options.limits, place)
+        return ProtobufReader(label, shape_of(descriptor, docs), source.options.limits, descriptor, class_, place)
     except UnnamedTypeError as error:
         return Unsupported(label, (Problem("unnamed-type", shown(str(error)), slot="payload"),))
     except (ProtocError, ValueError, TypeError, KeyError, RecursionError) as error:
@@ -68,19 +68,12 @@ def compile_protobuf(source: Source) -> CompiledSchema | Unsupported:
 
 
 @dataclass(frozen=True, eq=False)
-class ProtobufReader:
+class ProtobufReader(ShapedSchema):
     """A compiled message type. `place` are the indexes that lead to it in its file."""
 
-    format: str
     descriptor: Descriptor
     class_: Any
-    shape: Shape
-    limits: Limits
     place: tuple[int, ...]
-    fields: tuple[Field, ...] = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "fields", fields_of(self.shape))
 
     @cached_property
     def values(self) -> Values:
@@ -184,7 +177,7 @@ class ProtobufReader:
             return read_each(self, payloads, None)
         settled = ~rows.given_up
         reading = ColumnReading(self._named(column), settled)
-        return reading if settled.all() else self._read_others(payloads, reading)
+        return with_others(self, payloads, reading)
 
     def _parsed(self, raws: list[bytes | None]) -> tuple[list[Message], Any]:
         """The messages, an empty one for what is none; and which are whole."""
@@ -211,13 +204,6 @@ class ProtobufReader:
         if not isinstance(self.shape, Struct):
             return {VALUE: column} | rest
         return dict(zip(column.type.names, column.flatten(), strict=True)) | rest
-
-    def _read_others(self, payloads: pa.BinaryArray, reading: ColumnReading) -> ColumnReading:
-        """The rows that were given up, by the reference: damaged ones, and those with something left over."""
-        places = np.flatnonzero(~reading.settled)
-        others = read_each(self, payloads.take(pa.array(places)), None)
-        reading.settled[places] = others.settled
-        return ColumnReading(replaced(reading.columns, places, others.columns), reading.settled)
 
 
 def _missing(path: str) -> Problem:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from wirebook.core.jsonvalue import MAX_DEPTH
 from wirebook.problems import Problem
 from wirebook.schema.payload import Payload
-from wirebook.schema.shapes import REST, Field
+from wirebook.schema.shapes import REST, VALUE, Field, Shape, Struct, fields_of, row_of
 
 Failure = Literal["undecodable", "invalid-payload", "unsupported", "oversized"]
 Row = dict[str, Any]
@@ -90,6 +90,26 @@ class CompiledSchema(Protocol):
     def read_column(self, payloads: pa.BinaryArray, content_type: str | None = None) -> ColumnReading: ...
 
 
+@dataclass(frozen=True, eq=False)
+class ShapedSchema:
+    """What the compiled schemas of all formats have: the shape of their values, which gives the columns."""
+
+    format: str
+    shape: Shape
+    limits: Limits
+
+    @cached_property
+    def fields(self) -> tuple[Field, ...]:
+        return fields_of(self.shape)
+
+    def laid_out(self, value: Any) -> Reading:
+        """The reading of a valid value as it was decoded; where nothing is left over the cells are the value."""
+        row = row_of(self.shape, value)
+        cells = {name: cell for name, cell in row.items() if name != REST}
+        whole = cells if isinstance(self.shape, Struct) else cells[VALUE]
+        return Reading(value if row[REST] else whole, lambda: row)
+
+
 @dataclass(frozen=True, slots=True)
 class Encoded:
     """A value as a payload of its format: bytes and content type, or None and what is wrong with the value."""
@@ -139,6 +159,16 @@ def read_each(schema: CompiledSchema, payloads: pa.BinaryArray, content_type: st
     rows = [None if raw is None else schema.read(Payload(raw, content_type=content_type)).row for raw in raws]
     settled = np.fromiter((row is not None for row in rows), dtype=bool, count=len(rows))
     return ColumnReading(columns_of_rows(schema.fields, rows), settled)
+
+
+def with_others(schema: CompiledSchema, payloads: pa.BinaryArray, reading: ColumnReading) -> ColumnReading:
+    """A reading with the rows that were given up read by the reference: damaged ones, and what is only rare."""
+    if reading.settled.all():
+        return reading
+    places = np.flatnonzero(~reading.settled)
+    others = read_each(schema, payloads.take(pa.array(places)), None)
+    reading.settled[places] = others.settled
+    return ColumnReading(replaced(reading.columns, places, others.columns), reading.settled)
 
 
 def replaced(columns: dict[str, pa.Array], places: Any, others: dict[str, pa.Array]) -> dict[str, pa.Array]:

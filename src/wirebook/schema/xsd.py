@@ -9,7 +9,7 @@ Spec: schema/spec.md#432-xml-schema; XML Schema 1.0 and 1.1; docs/decisions/0051
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -21,8 +21,15 @@ from wirebook.schema.jsonreader import OUTCOMES, failed, shown, too_large
 from wirebook.schema.jsonschema import not_compilable
 from wirebook.schema.payload import Payload
 from wirebook.schema.protobuf_source import UnnamedTypeError
-from wirebook.schema.reading import ColumnReading, CompiledSchema, Encoded, Limits, Reading, Unsupported, read_each
-from wirebook.schema.shapes import REST, VALUE, Field, Shape, Struct, fields_of, row_of
+from wirebook.schema.reading import (
+    ColumnReading,
+    CompiledSchema,
+    Encoded,
+    Reading,
+    ShapedSchema,
+    Unsupported,
+    read_each,
+)
 from wirebook.schema.source import Source
 from wirebook.schema.xml_text import Element, XmlError, is_deeper, parse_xml
 from wirebook.schema.xsd_engine import MAX_PROBLEMS, Compiled, Fault, Validator, fast_schema, pointer_of
@@ -65,7 +72,7 @@ def _reader(label: str, documents: Documents, name: str, source: Source) -> XsdR
     without_patterns(documents)
     fast = fast_schema(documents) if visible and not compiled.new else None
     validator = Validator(compiled.model, fast, patterns)
-    return XsdReader(label, element.name, shape, convert, validator, model.opaque, source.options.limits)
+    return XsdReader(label, shape, source.options.limits, element.name, convert, validator, model.opaque)
 
 
 def _has_unions(model: Any) -> bool:
@@ -142,20 +149,13 @@ def _listed(names: list[str]) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class XsdReader:
+class XsdReader(ShapedSchema):
     """A compiled element. `opaque`: elements may be nested as deeply as they like."""
 
-    format: str
     element: str
-    shape: Shape
     convert: Convert
     validator: Validator
     opaque: bool
-    limits: Limits
-    fields: tuple[Field, ...] = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "fields", fields_of(self.shape))
 
     def read(self, payload: Payload) -> Reading:
         """What one payload is: its bytes, or the text that a structured event has as its data."""
@@ -172,10 +172,7 @@ class XsdReader:
         value = self.convert(root, broken)
         if broken and self.validator.is_fast(root):
             return self._invalid([_unmatched(each) for each in broken[:MAX_PROBLEMS]])
-        row = row_of(self.shape, value)
-        cells = {name: cell for name, cell in row.items() if name != REST}
-        whole = cells if isinstance(self.shape, Struct) else cells[VALUE]
-        return Reading(value if row[REST] else whole, lambda: row)
+        return self.laid_out(value)
 
     def encode(self, value: Any, content_type: str | None = None) -> Encoded:
         """XML text, or its bytes, checked; from other values no XML is made."""

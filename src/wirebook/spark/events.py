@@ -22,9 +22,10 @@ import pyarrow.compute as pc
 from msgspec import UNSET, Raw
 
 from wirebook.bindings.duplicates import names_of
-from wirebook.bindings.jsonevent import MAX_EVENT_BYTES, WELL_KNOWN, is_json
+from wirebook.bindings.jsonevent import MAX_EVENT_BYTES, WELL_KNOWN
 from wirebook.bindings.received import CLOUDEVENTS
 from wirebook.core.jsonvalue import MAX_DEPTH
+from wirebook.core.mediatypes import is_json
 from wirebook.schema.lines import decode_column
 from wirebook.spark.columns import Column, absent, codes_of, mask_of, texts
 from wirebook.spark.frames import Frame, apart

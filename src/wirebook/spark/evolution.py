@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from wirebook.bindings import read_parquet_batch, to_line
+from wirebook.schema.arrays import cast
 from wirebook.spark.chunks import Chunk, Engine, Landed
 from wirebook.spark.layout import DEAD_LETTER_SCHEMA
 
@@ -100,49 +100,8 @@ def _nulls(rows: pa.Table, field: pa.Field) -> pa.ChunkedArray:
 
 def _column(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
     return (
-        column if column.type.equals(type_) else pa.chunked_array([_cast(each, type_) for each in column.chunks], type_)
+        column if column.type.equals(type_) else pa.chunked_array([cast(each, type_) for each in column.chunks], type_)
     )
-
-
-def _cast(array: pa.Array, type_: pa.DataType) -> pa.Array:
-    """A cast that knows members that were added, at any depth."""
-    if array.type.equals(type_):
-        return array
-    if pa.types.is_struct(type_):
-        have = {field.name for field in array.type}
-        parts = [
-            _cast(pc.struct_field(array, field.name), field.type)
-            if field.name in have
-            else pa.nulls(len(array), field.type)
-            for field in type_
-        ]
-        return pa.StructArray.from_arrays(parts, fields=list(type_), mask=array.is_null())
-    if pa.types.is_list(type_):
-        offsets = _offsets(array)
-        return pa.ListArray.from_arrays(offsets, _cast(array.flatten(), type_.value_type), type_, mask=array.is_null())
-    if pa.types.is_map(type_):
-        entries = array.filter(array.is_valid())
-        keys, items = (pa.concat_arrays([pa.array([], each.type), each]) for each in _entries(entries))
-        return pa.MapArray.from_arrays(
-            _offsets(array), keys, _cast(items, type_.item_type), type_, mask=array.is_null()
-        )
-    return array.cast(type_)
-
-
-def _entries(maps: pa.MapArray) -> tuple[pa.Array, pa.Array]:
-    start, stop = (maps.offsets[0].as_py(), maps.offsets[-1].as_py()) if len(maps) else (0, 0)
-    return maps.keys.slice(start, stop - start), maps.items.slice(start, stop - start)
-
-
-def _offsets(array: pa.Array) -> pa.Array:
-    """Where each list begins among the items of all lists that are not null."""
-    lengths = pc.fill_null(pc.list_value_length(array) if pa.types.is_list(array.type) else _map_lengths(array), 0)
-    return pa.array(np.concatenate([[0], np.cumsum(lengths.to_numpy())]), pa.int32())
-
-
-def _map_lengths(array: pa.MapArray) -> pa.Array:
-    lengths = np.diff(array.offsets.to_numpy())
-    return pa.array(np.where(array.is_valid().to_numpy(zero_copy_only=False), lengths, 0))
 
 
 class Form(Protocol):
