@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from wirebook.cli.output import nearest, print_table, render_problem, suggestion
+from wirebook.cli.output import nearest, print_json, print_table, render_problem, suggestion
 from wirebook.problems import Problem
 
 
@@ -27,6 +29,17 @@ from wirebook.problems import Problem
 )
 def test_a_problem_is_one_line(problem: Problem, line: str) -> None:
     assert render_problem(problem) == line
+
+
+def test_a_slot_is_named_once() -> None:
+    line = render_problem(Problem(code="mismatch", message="envelopemetadata.type: no", slot="envelopemetadata.type"))
+    assert line == "envelopemetadata.type: error: no [mismatch]"
+
+
+@pytest.mark.parametrize("value", [2**70, "half \ud800", [1.5, {"a": None}]])
+def test_json_of_any_value(value: object, capsys: pytest.CaptureFixture[str]) -> None:
+    print_json({"value": value})
+    assert json.loads(capsys.readouterr().out) == {"value": value}
 
 
 def test_a_table_that_is_not_for_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:

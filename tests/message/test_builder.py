@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from wirebook.bindings import AmqpMessage, HttpMessage, KafkaRecord, Timestamp, read_message
+from wirebook.bindings import AmqpMessage, HttpMessage, KafkaRecord, Timestamp, read_message, to_record
 from wirebook.catalog import Catalog
 from wirebook.message.request import Request
 from wirebook.problems import WirebookError
@@ -47,16 +47,47 @@ def test_times_in_properties() -> None:
     assert (wire.application_properties or {})["x"] == {"uuid": str(UUID(int=5))}
 
 
+def test_times_and_uuids_where_only_texts_go() -> None:
+    properties = {"headers.x": datetime(2026, 1, 5, tzinfo=UTC), "key": UUID(int=5)}
+    wire = catalog().build(XID, {"a": "b"}, properties=properties, protocol="KAFKA")
+    record = to_record(wire)
+    assert record["key"] == str(UUID(int=5))
+    assert ("x", "2026-01-05T00:00:00Z") in record["headers"]
+
+
+def test_attributes_need_an_envelope() -> None:
+    native = catalog(protocol="KAFKA", protocoloptions={"topic": "t"})
+    with pytest.raises(WirebookError) as error:
+        native.build(XID, attributes={"id": "1"})
+    assert [problem.code for problem in error.value.problems] == ["unknown-slot"]
+    assert native.build(XID, {}, b"{}", attributes={"datacontenttype": "application/json"})
+
+
+def test_a_text_that_does_not_fit_is_shown_with_what_would() -> None:
+    topic = catalog(protocol="MQTT/5.0", protocoloptions={"topic_name": "a/{x}"})
+    (found,) = topic.try_build(XID, Request({"x": "b/+"})).errors
+    assert found.message == (
+        "protocoloptions.topic_name: 'a/{x}' becomes 'a/b/+'; expected placeholders there without '/', '+', '#', '\\x00'"
+    )
+
+
 @pytest.mark.parametrize(
     ("named", "expected"),
     [
         ({"context": {"a": 5}}, "missing-context"),
+        ({"context": {"a": "\ud800"}}, "illegal-character"),
         ({"attributes": {"time": datetime(2026, 1, 5)}}, "wrong-type"),  # without an offset
         ({"attributes": {"x": object()}}, "wrong-type"),
         ({"attributes": {"x": 1.5}}, "wrong-type"),
         ({"attributes": {"X": "1"}}, "illegal-character"),
         ({"attributes": {"source": 5}}, "constant-override"),
+        ({"attributes": {"id": 5}}, "wrong-type"),  # CloudEvents has a text there
+        ({"attributes": {"datacontenttype": 1.5}, "data": "x", "mode": "structured"}, "wrong-type"),
+        ({"attributes": {"datacontenttype": "json"}}, "illegal-character"),
+        ({"attributes": {"ext": "1"}, "properties": {"headers.ce-ext": "2"}}, "constant-override"),
         ({"properties": {"headers.x": object()}}, "wrong-type"),
+        ({"properties": {"headers.ce-id": "\ud800"}}, "illegal-character"),
+        ({"properties": {"headers.x": "1 "}}, "illegal-character"),  # receivers cut off the blank
         ({"properties": {"headers": "x"}}, "unknown-slot"),
         ({"properties": {"method": 5}}, "wrong-type"),
         ({"protocol": "SMTP"}, "unknown-protocol"),

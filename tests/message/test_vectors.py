@@ -120,6 +120,21 @@ def test_build_form() -> None:
         assert set(case["expect"].get("codes", ())) <= set(CODES), case["name"]
 
 
+def numbers(value: Any) -> set[Any]:
+    """The numbers of vectors that a file of cases names."""
+    if isinstance(value, list):
+        return set().union(*map(numbers, value))
+    if isinstance(value, dict):
+        return {value.get("vector")}.union(*map(numbers, value.values()))
+    return set()
+
+
+def test_every_vector_has_cases() -> None:
+    """The 96 vectors, each with a case at least; 47 is lint's alone."""
+    assert {case["vector"] for case in [*CASES, *read("build.json")["vectors"]]} == set(range(1, 97)) - {47}
+    assert 47 in numbers(json.loads((FOLDER.parent / "documents" / "lint.json").read_text("utf-8")))
+
+
 def test_names_are_unique() -> None:
     names = [case["name"] for case in CASES] + [case["name"] for case in read("build.json")["vectors"]]
     assert len(names) == len(set(names))

@@ -110,7 +110,8 @@ def check_lines(pairs: Iterable[tuple[str, str | bytes]], section: str = "header
 
 
 _check_name: Final = text(NOT_IN_NAME, "a header name of letters, digits and !#$%&'*+.^_`|~-")
-_check_text: Final = text(CONTROL, "a text without control characters")
+_NOT_IN_VALUE: Final = re.compile(rf"{CONTROL.pattern}|^[{_BLANK}]|[{_BLANK}]\Z")  # RFC 9110, 5.5: blanks are cut off
+_check_text: Final = text(_NOT_IN_VALUE, "a text without control characters, and without blanks at its ends")
 
 
 def _check_value(slot: str, value: Any) -> Iterator[Problem]:

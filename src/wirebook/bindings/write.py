@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from wirebook.bindings import amqp, http, kafka, mqtt, nats
 from wirebook.bindings.cloudevents import Contents
-from wirebook.bindings.jsonevent import MEDIA_TYPE, attribute_slot, check_mandatory, is_attribute_name
+from wirebook.bindings.jsonevent import MEDIA_TYPE, WELL_KNOWN, attribute_slot, check_mandatory, is_attribute_name
 from wirebook.bindings.jsonwrite import canonical_text, data_bytes, write_json_event
 from wirebook.bindings.strict import SURROGATE, refused
 from wirebook.bindings.wire import (
@@ -70,7 +70,8 @@ FORBIDDEN: Final = re.compile(
 # RFC 3986: the characters of a URI reference, with whole escapes.
 URI_REFERENCE: Final = re.compile(r"(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*\Z")
 _IS_TIME: Final = re.compile(TIME_PATTERN)
-_MEDIA_TYPE: Final = re.compile(r"[\x20-\x7e]+\Z")
+# RFC 9110, 8.3.1: type, subtype, parameters.
+_MEDIA_TYPE: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+/[!#$%&'*+.^_`|~0-9A-Za-z-]+(?:[ \t]*;[\t\x20-\x7e]*)?\Z")
 
 
 class Written(NamedTuple):
@@ -97,6 +98,8 @@ def write_event(
     wire = base or CLASSES[protocol]()
     attributes = {name: value for name, value in attributes.items() if value is not None}
     problems = list(check_attributes(attributes))
+    if not isinstance(attributes.get("datacontenttype"), str):
+        attributes.pop("datacontenttype", None)
     if (mode or DEFAULT_MODE[wire.protocol]) == "structured":
         problems.extend(_no_format(content_type))
         contents = Contents({}, {}, content_type, write_json_event(attributes, payload, problems))
@@ -201,6 +204,8 @@ def _check_value(name: str, value: Any) -> Iterator[Problem]:
             yield Problem("illegal-character", slot=slot, expected=expected, actual=shown(value))
         else:
             yield from _check_core(name, slot, value)
+    elif name in WELL_KNOWN:
+        yield refused("wrong-type", slot, "a text", value)
     elif isinstance(value, int) and not isinstance(value, bool):
         if not -(2**31) <= value < 2**31:
             yield Problem("wrong-type", slot=slot, expected="an integer of 32 bits", actual=shown(value))

@@ -12,6 +12,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from wirebook.bindings import CLASSES, Received
+from wirebook.bindings.jsonevent import WELL_KNOWN
+from wirebook.bindings.jsonwrite import canonical_text
 from wirebook.catalog.building import TextOrBytes, built_from, usable_definition
 from wirebook.message.builder import Built, Request
 from wirebook.message.cloudevent import event_in
@@ -67,7 +69,11 @@ def _attributes(outcome: Outcome, target: Definition) -> dict[str, Any]:
         return {}
     fixed = {each.slot.name for each in target.constraints if each.slot.section == ENVELOPE and each.fixed}
     attributes = event_in(outcome).attributes
-    return {name: value for name, value in attributes.items() if name not in fixed | OWN_ATTRIBUTES}
+    return {
+        name: canonical_text(value) if name in WELL_KNOWN else value  # AMQP may have numbers where texts belong
+        for name, value in attributes.items()
+        if name not in fixed | OWN_ATTRIBUTES
+    }
 
 
 def _payloads(outcome: Outcome, target: Definition) -> Iterator[Any]:

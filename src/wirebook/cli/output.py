@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
@@ -14,7 +15,11 @@ def print_json(value: Any) -> None:
     """One value on one line of standard output."""
     import orjson  # noqa: PLC0415
 
-    sys.stdout.write(orjson.dumps(value, default=str).decode() + "\n")
+    try:
+        text = orjson.dumps(value, default=str).decode()
+    except TypeError:  # an integer beyond 64 bits, half a character
+        text = json.dumps(value, separators=(",", ":"), default=str)
+    sys.stdout.write(text + "\n")
 
 
 def print_note(text: str) -> None:
@@ -32,7 +37,8 @@ def render_problem(problem: Problem) -> str:
     """`PLACE: SEVERITY: MESSAGE [CODE]; hint`, one line whatever the texts hold, readable without colour."""
     where = ": ".join(filter(None, (_place(problem), str(problem.severity))))
     hint = f"; {problem.hint}" if problem.hint else ""
-    return printable(f"{where}: {problem.message or CODES[problem.code].title} [{problem.code}]{hint}")
+    text = (problem.message or CODES[problem.code].title).removeprefix(f"{problem.slot}: ")  # it is in `where`
+    return printable(f"{where}: {text} [{problem.code}]{hint}")
 
 
 def printable(text: str) -> str:

@@ -14,11 +14,12 @@ from typing import Any, Final
 
 from wirebook.bindings import CLASSES, Written, with_slots, write_event, write_native
 from wirebook.bindings.jsonevent import MEDIA_TYPE
+from wirebook.bindings.jsonwrite import canonical_text
 from wirebook.bindings.write import WriteMode
 from wirebook.message.definition import ENVELOPE_MODES, Definition
 from wirebook.message.dialects_names import is_cloudevents
 from wirebook.message.filling import Filling, missing_names, plain
-from wirebook.message.matcher import DEFAULT_OPTIONS, MatchOptions
+from wirebook.message.matcher import DEFAULT_OPTIONS, MatchOptions, shown
 from wirebook.message.mediatype import inferred_content_type, parse_media_type
 from wirebook.message.options import Slots, carried_attributes, filled_slots
 from wirebook.message.proof import check_built
@@ -82,6 +83,7 @@ def _preconditions(definition: Definition, request: Request) -> Iterator[Problem
         text = f"the definition is for {definition.protocol}"
         yield Problem("wrong-protocol", text, slot="protocol", expected=definition.protocol, actual=request.protocol)
     yield from _wrong_mode(definition, request)
+    yield from _attributes_without_envelope(definition, request)
     yield from _missing_context(definition, request)
 
 
@@ -102,8 +104,22 @@ def _missing_context(definition: Definition, request: Request) -> Iterator[Probl
     """One problem for each name without a value, or with an empty one, naming the slots that need it (D22)."""
     for name in missing_names(definition.placeholders, request.context):
         places = [c.label for c in definition.all_constraints if c.template and name in c.template.names]
-        text = f"the placeholder '{name}' of {', '.join(places)} has no value"
-        yield Problem("missing-context", text, slot=places[0], expected=name, actual=request.context.get(name))
+        value, what = request.context.get(name), f"the placeholder '{name}' of {', '.join(places)}"
+        if value is None or value == "":
+            yield Problem("missing-context", f"{what} has no value", slot=places[0], expected=name, actual=value)
+        else:
+            expected = "a text of Unicode characters"
+            text = f"{what} is {expected}, and the value is {shown(value)!r}"
+            code = "illegal-character" if isinstance(value, str) else "missing-context"
+            yield Problem(code, text, slot=places[0], expected=expected, actual=shown(value))
+
+
+def _attributes_without_envelope(definition: Definition, request: Request) -> Iterator[Problem]:
+    """Attributes that nothing would carry; the content type is one of the message, too."""
+    for name, value in () if definition.envelope else request.attributes.items():
+        if name != "datacontenttype":
+            text = f"the definition has no envelope, so nothing carries the attribute '{name}'"
+            yield Problem("unknown-slot", text, slot=f"envelopemetadata.{name}", expected=None, actual=shown(value))
 
 
 def _written(definition: Definition, protocol: str, slots: Slots, filling: Filling) -> Written:
@@ -196,6 +212,7 @@ def event_attributes(
     declared = {c.slot.name: c for c in definition.constraints if c.slot.section == ENVELOPE}
     values = {name: filling.value(each, given.get(name)) for name, each in declared.items()}
     undeclared = {name: value for name, value in given.items() if name not in declared}
+    filling.problems += _contradicted(given, carried)
     attributes = {n: v for n, v in {**undeclared, **values, **carried}.items() if v is not None}
     _generate(definition, filling, attributes, payload)
     filling.add_missing((c for name, c in declared.items() if name != "source"), attributes)
@@ -204,6 +221,16 @@ def event_attributes(
         filling.problems.append(Problem("missing-required", text, slot="envelopemetadata.source"))
     known = [name for name in ATTRIBUTES if name in attributes]
     return {name: attributes[name] for name in dict.fromkeys((*known, *attributes))}
+
+
+def _contradicted(given: Mapping[str, Any], carried: Mapping[str, Any]) -> Iterator[Problem]:
+    """Attributes that the application gives, and a slot that carries them says otherwise (D23)."""
+    for name, value in given.items():
+        said = carried.get(name)
+        if said is not None and value is not None and canonical_text(said) != canonical_text(value):
+            text = f"the message is to say {shown(said)!r} for the attribute '{name}', and {shown(value)!r} was given"
+            slot = f"envelopemetadata.{name}"
+            yield Problem("constant-override", text, slot=slot, expected=shown(said), actual=shown(value))
 
 
 def _generate(definition: Definition, filling: Filling, attributes: dict[str, Any], payload: Payload | None) -> None:

@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
 from wirebook.bindings import Timestamp, Uuid
 from wirebook.bindings.http import Escaped
+from wirebook.bindings.strict import SURROGATE
 from wirebook.bindings.write import URI_REFERENCE
 from wirebook.message.definition import Constraint
 from wirebook.message.matcher import Unfit, fit, problem
 from wirebook.message.request import Request
 from wirebook.message.slots import AMQP_SECTIONS, ENVELOPE
-from wirebook.message.uritemplate import QUERY, percent_encode, placeholders
+from wirebook.message.uritemplate import QUERY, Template, percent_encode, placeholders
 from wirebook.message.values import NotOfType, canonical
 from wirebook.problems import Problem
 
@@ -66,9 +67,11 @@ class Filling:
     def _expanded(self, constraint: Constraint, text: str) -> str:
         template = constraint.template
         assert template is not None
-        if template.match(text) is None or (template.place.uri and not URI_REFERENCE.match(text)):
-            # a value brought in a character that the slot forbids, or would read as something else
-            self.problems.append(problem("illegal-character", constraint, text, constraint.declared))
+        expected = _unfit(template, text)
+        if expected is not None:
+            found = problem("illegal-character", constraint, text, constraint.declared)
+            message = f"{constraint.label}: '{template.text}' becomes '{found.actual}'; expected {expected}"
+            self.problems.append(replace(found, message=message))
             return text
         self._check(constraint, text)
         return text
@@ -84,10 +87,19 @@ class Filling:
         return not isinstance(found, Unfit)
 
 
+def _unfit(template: Template, text: str) -> str | None:
+    """What the place allows, when a value brought in what it forbids, or what would read as something else."""
+    place = template.place
+    if template.match(text) is None:
+        outside = place.forbidden if template.spanning else place.separator + place.forbidden
+        return f"placeholders there without {', '.join(map(repr, outside))}"
+    return "a URI reference (RFC 3986)" if place.uri and not URI_REFERENCE.match(text) else None
+
+
 def _is_given(context: Mapping[str, str], name: str) -> bool:
-    """Has the placeholder a text? An empty one is none (D22)."""
+    """Has the placeholder a text? An empty one is none (D22), and half a character is no text."""
     value = context.get(name)
-    return isinstance(value, str) and bool(value)
+    return isinstance(value, str) and bool(value) and not SURROGATE.search(value)
 
 
 def missing_names(names: Iterable[str], context: Mapping[str, str]) -> list[str]:

@@ -469,11 +469,11 @@ def problem(code: str, constraint: Constraint, actual: Any, expected: Any = None
 
 
 def shown(value: Any) -> Any:
-    """A value as reports show it: bytes as base64, long texts cut."""
+    """A value as reports show it: bytes as base64, long texts cut, integers that 64 bits do not hold as text."""
     if isinstance(value, (bytes, bytearray)):
         return {"base64": shown(base64.b64encode(bytes(value[:SHOWN_LENGTH])).decode())}
     if not isinstance(value, str):
-        return value
+        return str(value) if type(value) is int and abs(value) >= 2**63 else value
     if len(value) > SHOWN_LENGTH:
         return value[: SHOWN_LENGTH - 1] + "…"
     return value if value.isascii() else value.encode("utf-8", "replace").decode()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from wirebook.bindings import Timestamp, Uuid
 from wirebook.bindings.jsonwrite import canonical_text
 from wirebook.bindings.percent import decode_value
 from wirebook.message.definition import Constraint, Definition, constraint_of
@@ -66,7 +67,7 @@ def carried_attributes(protocol: str, slots: Slots) -> Iterator[tuple[str, Any]]
 def _decoded(value: Any) -> Any:
     try:
         return decode_value(value)[0] if isinstance(value, str) else value
-    except UnicodeDecodeError:
+    except UnicodeError:
         return value
 
 
@@ -105,8 +106,14 @@ def _given(protocol: str, filling: Filling) -> Given:
         section, name = split_key(protocol, key)
         repeats = section in ENTRY_SECTIONS[kin] and isinstance(value, (list, tuple))
         place = section, entry_name(kin, section, name) if section in ENTRY_SECTIONS[kin] else name
-        found.setdefault(place, []).extend((name, plain(each)) for each in (value if repeats else [value]))
+        found.setdefault(place, []).extend((name, _native(kin, each)) for each in (value if repeats else [value]))
     return found
+
+
+def _native(kin: str, value: Any) -> Any:
+    """A given value as the protocol has it: times and UUIDs are texts in all but AMQP."""
+    found = plain(value)
+    return str(found) if isinstance(found, (Timestamp, Uuid)) and kin != "AMQP" else found
 
 
 def split_key(protocol: str, key: str) -> tuple[str, str]:
