@@ -100,7 +100,7 @@ class RowFields:
         if name not in MEMBERS[self._cls]:
             return np.zeros(len(column), bool)
         if name in _PAIRS:
-            return _list_of_pairs(column).sound(nullable=self._cls is CLASSES["KAFKA"])
+            return self._pairs(name).sound(nullable=self._cls is CLASSES["KAFKA"])
         if name in _SECTIONS:
             return np.array([each is not UNSURE for each in self._object(name)], bool)
         return _CHECKS[name](column)
@@ -125,8 +125,11 @@ class RowFields:
         return Column(texts(values)[0], np.zeros(len(self), bool))
 
     def pairs(self, name: str, fold: Callable[[str], str]) -> Pairs:
-        found = _list_of_pairs(self._columns[name]) if name in self._columns else _NO_PAIRS
+        found = self._pairs(name) if name in self._columns else _NO_PAIRS
         return Pairs(len(self), found.owners, _as_text(found.names)[0], _as_text(found.values)[0], fold)
+
+    def _pairs(self, name: str) -> FlatPairs:
+        return _list_of_pairs(self._columns[name])
 
     def section(self, name: str) -> Pairs:
         return section_of(self._object(name) if name in self._columns else [None] * len(self))
@@ -181,14 +184,15 @@ def _micros(column: pa.TimestampArray) -> pa.TimestampArray:
     return pa.array(np.ma.masked_array(scaled, mask_of(kept.is_null())), pa.int64()).cast(INSTANT)
 
 
-class _FlatPairs(NamedTuple):
-    """The pairs of a column: whose they are, and their names and values as they stand; `fits` if it is of pairs."""
+class FlatPairs(NamedTuple):
+    """The pairs of a column: whose they are, and their names and values as they stand; `fits` where (or if)
+    what is there is pairs."""
 
     length: int
     owners: Rows
     names: pa.Array
     values: pa.Array
-    fits: bool = True
+    fits: bool | Mask = True
 
     def sound(self, *, nullable: bool) -> Mask:
         """Where every pair has a name, and a value unless it is `nullable`."""
@@ -199,10 +203,10 @@ class _FlatPairs(NamedTuple):
         return np.asarray((np.bincount(self.owners[broken], minlength=self.length) == 0) & self.fits)
 
 
-_NO_PAIRS: Final = _FlatPairs(0, np.zeros(0, np.int64), pa.array([], pa.string()), pa.array([], pa.string()), False)
+_NO_PAIRS: Final = FlatPairs(0, np.zeros(0, np.int64), pa.array([], pa.string()), pa.array([], pa.string()), False)
 
 
-def _list_of_pairs(column: pa.Array) -> _FlatPairs:
+def _list_of_pairs(column: pa.Array) -> FlatPairs:
     """``list<struct<name, value>>``, or a map."""
     lists = _of_map(column) if pa.types.is_map(column.type) else column
     if not _is_list_of_pairs(lists.type):
@@ -210,7 +214,7 @@ def _list_of_pairs(column: pa.Array) -> _FlatPairs:
     pairs = lists.flatten()
     counts = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
     owners = np.repeat(np.arange(len(column)), counts)
-    return _FlatPairs(len(column), owners, pc.struct_field(pairs, "name"), pc.struct_field(pairs, "value"))
+    return FlatPairs(len(column), owners, pc.struct_field(pairs, "name"), pc.struct_field(pairs, "value"))
 
 
 def _of_map(column: pa.MapArray) -> pa.ListArray:
@@ -261,7 +265,7 @@ def _times(column: pa.Array) -> Mask:
     return mask_of(pc.match_substring_regex(_as_text(column)[0], INSTANT_PATTERN)) & _texts(column)
 
 
-def _integers(low: int, high: int, column: pa.Array) -> Mask:
+def is_within(low: int, high: int, column: pa.Array) -> Mask:
     if not pa.types.is_integer(column.type):
         return np.zeros(len(column), bool)
     values = column.fill_null(low).to_numpy(zero_copy_only=False)
@@ -282,10 +286,10 @@ _CHECKS: Final[dict[str, Callable[[pa.Array], Mask]]] = {
     **dict.fromkeys(("endpoint", "method", "target", "topic", "subject", "reply-to"), _texts),
     **dict.fromkeys(("body", "key", "value", "payload", "data"), _bytes),
     **dict.fromkeys(("received", "timestamp"), _times),
-    "status": partial(_integers, 100, 999),
-    "partition": partial(_integers, 0, 2**63 - 1),
-    "offset": partial(_integers, 0, 2**63 - 1),
-    "qos": partial(_integers, 0, 2),
+    "status": partial(is_within, 100, 999),
+    "partition": partial(is_within, 0, 2**63 - 1),
+    "offset": partial(is_within, 0, 2**63 - 1),
+    "qos": partial(is_within, 0, 2),
     "retain": _booleans,
     "body-section": _body_section,
 }
