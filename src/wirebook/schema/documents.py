@@ -13,6 +13,8 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import quote, unquote, urljoin
 
+from wirebook.core.jsonvalue import JsonError, parse_json
+
 LOCAL = "https://catalogue.invalid"  # the address of a document that has none: LOCAL + XID
 MAX_REFERENCE = 2000  # characters
 ADDRESSES = ("self", "shortself", "schemauri", "schemaurl")
@@ -168,10 +170,19 @@ def _default_version(schema: dict[str, Any], versions: dict[str, dict[str, Any]]
 def _document(xid: str, attributes: dict[str, Any]) -> Document:
     content, declared = _content(attributes), attributes.get("format")
     named = [attributes.get(name) for name in ADDRESSES]
-    if isinstance(content, dict):
-        named += [content.get("$id"), content.get("id")]
+    named += _identifiers(content)
     addresses = tuple(each.rstrip("#") for each in named if isinstance(each, str) and ":" in each.split("/", 1)[0])
     return Document(xid, declared if isinstance(declared, str) else None, content, addresses)
+
+
+def _identifiers(content: Any) -> list[Any]:
+    """What a JSON document calls itself, also one that is kept as text."""
+    if isinstance(content, str) and content.lstrip("\ufeff \t\r\n").startswith("{") and 'id"' in content:
+        try:
+            content = parse_json(content.encode("utf-8", "surrogatepass"))
+        except JsonError:
+            return []
+    return [content.get("$id"), content.get("id")] if isinstance(content, dict) else []
 
 
 def _content(attributes: dict[str, Any]) -> Any:

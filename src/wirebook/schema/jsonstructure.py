@@ -20,6 +20,7 @@ from wirebook.schema.jsonreader import LINEAR, JsonReader
 from wirebook.schema.jsonschema import expected as expected_by_json_schema
 from wirebook.schema.jsonschema import not_compilable
 from wirebook.schema.jsonstructure_columns import infer
+from wirebook.schema.jsonstructure_imports import with_imports
 from wirebook.schema.jsonstructure_schema import DOCUMENT, UNION, StructureError, Translation
 from wirebook.schema.jsonstructure_types import URN
 from wirebook.schema.reading import CompiledSchema, Unsupported
@@ -32,8 +33,9 @@ def compile_json_structure(source: Source) -> CompiledSchema | Unsupported:
     """A reader for the document's root type, or for the type that the fragment (a JSON Pointer) names."""
     label = f"JsonStructure/{source.format.version or LATEST}"
     try:
-        pointer = root_pointer(source.document, source.fragment)
-        translation = Translation(source.document)
+        document = with_imports(source.document, source.base_uri, source.resolve)
+        pointer = root_pointer(document, source.fragment)
+        translation = Translation(document)
         schema = translation.document(pointer)
         expected = _Expected(schema, translation)
 
@@ -48,7 +50,7 @@ def compile_json_structure(source: Source) -> CompiledSchema | Unsupported:
             )
 
         root = {"$ref": DOCUMENT}
-        validator, shape = build(root), infer(source.document, pointer)
+        validator, shape = build(root), infer(document, pointer)
     except (StructureError, js.ValidationError, js.ReferencingError, ValueError, RecursionError) as error:
         return not_compilable(label, error)
     return JsonReader(label, shape, source.options.limits, root, validator, build, expected)
