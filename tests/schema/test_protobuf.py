@@ -327,19 +327,47 @@ def test_bad_json_has_a_place(text: str) -> None:
     assert [(each.code, each.slot) for each in reading.problems] == [("payload-invalid", BAD_JSON[text])]
 
 
+NO_JSON = ("packed", "took", "any_value", "at", "times", "mask", "extra", "list", "kind", "other")
+
+
 @pytest.mark.parametrize("content_type", [None, "application/x-protobuf", "application/json"])
-@pytest.mark.parametrize("name", ["proto3", "proto2", "tree"])
+@pytest.mark.parametrize("name", ["proto3", "proto2", "tree", "edition"])
 def test_what_is_written_is_read_again(name: str, content_type: str | None) -> None:
     schema, random = SCHEMAS[name], Random(7)
     for _ in range(40):
         message = filled(schema.class_(), random)
-        for odd in ("packed", "took", "any_value", "at", "times", "mask", "extra", "list", "kind", "other"):
+        for odd in NO_JSON if content_type == "application/json" else ():
             if odd in type(message).DESCRIPTOR.fields_by_name:
                 message.ClearField(odd)
         reading = schema.read(Payload(message.SerializeToString()))
         encoded = schema.encode(reading.value, content_type)
         assert encoded.payload is not None, (encoded.problems, reading.value)
         assert repr(schema.read(encoded.payload).row) == repr(reading.row)
+
+
+PARTS: dict[str, tuple[dict[str, Any], str]] = {
+    "a duration": ({"took": {"seconds": 1, "nanos": "x"}}, "payload#/took"),
+    "too many seconds": ({"took": {"seconds": 2**70}}, "payload#/took"),
+    "an Any": ({"packed": {"type_url": 5}}, "payload#/packed"),
+    "bytes of an Any": ({"packed": {"value": "!"}}, "payload#/packed"),
+    "paths": ({"mask": {"paths": "ab"}}, "payload#/mask"),
+    "in a list": ({"times": ["2024-05-01T12:00:00Z", {"seconds": 1.5}]}, "payload#/times/1"),
+    "a key of a map": ({"by_number": {"x": "GOOD"}}, "payload#/by_number/x"),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_messages_in_parts_that_do_not_fit(name: str) -> None:
+    value, slot = PARTS[name]
+    (problem,) = ORDER.encode(value).problems
+    assert (problem.code, problem.slot) == ("payload-invalid", slot)
+    assert problem.message not in (None, "does not fit")
+
+
+def test_what_has_no_json_is_refused_there() -> None:
+    value = {"packed": {"type_url": "x/y", "value": b"\xff"}}
+    assert ORDER.encode(value).payload is not None
+    assert [problem.code for problem in ORDER.encode(value, "application/json").problems] == ["payload-invalid"]
 
 
 def test_what_cannot_be_written() -> None:

@@ -30,6 +30,7 @@ from wirebook.schema.jsonschema import not_compilable
 from wirebook.schema.payload import Payload
 from wirebook.schema.protobuf_columns import DEPTH, Read, Rows, reader_of
 from wirebook.schema.protobuf_json import from_json, json_value, to_json
+from wirebook.schema.protobuf_parts import Parts
 from wirebook.schema.protobuf_shapes import Descriptor, shape_of
 from wirebook.schema.protobuf_source import UnnamedTypeError, descriptor_of
 from wirebook.schema.protobuf_values import BASE, Message, MessageError, Values
@@ -119,14 +120,18 @@ class ProtobufReader(ShapedSchema):
 
     def encode(self, value: Any, content_type: str | None = None) -> Encoded:
         """A value, by the names of the schema or of its JSON, as bytes or, where the content type is JSON, as that."""
-        message = self.class_()
-        problems = from_json(message, json_value(value), self.descriptor, min(DEPTH, self.limits.depth))
+        message, parts, depth = self.class_(), Parts(), min(DEPTH, self.limits.depth)
+        plain = parts.taken_out(json_value(value), self.descriptor, depth)
+        problems = from_json(message, plain, self.descriptor, depth) or tuple(parts.put_into(message))
         if problems:
             return Encoded(None, problems)
         if self.has_required and not BASE.IsInitialized(message):
             return Encoded(None, tuple(map(_missing, self._absent(message))))
         if is_json(content_type):
-            return json_payload(to_json(message, self.descriptor), str(content_type))
+            written = to_json(message, self.descriptor)
+            if isinstance(written, Problem):
+                return Encoded(None, (written,))
+            return json_payload(written, str(content_type))
         raw = BASE.SerializeToString(message, deterministic=True)
         return Encoded(Payload(raw, content_type=content_type or MEDIA_TYPE))
 

@@ -50,7 +50,10 @@ def _fill(message: Message, value: Any, descriptor: Descriptor, depth: int) -> s
 Fault = tuple[tuple[str | int, ...], str, Any]
 
 
-def _faults(value: Any, descriptor: Descriptor, path: tuple[str | int, ...], depth: int) -> Iterator[Fault]:
+def _faults(
+    value: Any, descriptor: Descriptor, path: tuple[str | int, ...], depth: int, said: str = "does not fit"
+) -> Iterator[Fault]:
+    """Where in a message; `said` of the whole is what is said where nothing in it is wrong alone."""
     class_ = message_factory.GetMessageClass(descriptor)
     found = False
     plain = not isinstance(value, dict) or descriptor.full_name.startswith(WELL_KNOWN)
@@ -62,7 +65,7 @@ def _faults(value: Any, descriptor: Descriptor, path: tuple[str | int, ...], dep
             here = (path if field is None else (*path, name), fault, each)
             yield from [here] if field is None else _inside(field, name, here, depth)
     if not found:
-        yield path, _fill(class_(), value, descriptor, depth) or "does not fit", value
+        yield path, _fill(class_(), value, descriptor, depth) or said, value
 
 
 def _inside(field: FieldDescriptor, name: str, fault: Fault, depth: int) -> Iterator[Fault]:
@@ -75,9 +78,11 @@ def _inside(field: FieldDescriptor, name: str, fault: Fault, depth: int) -> Iter
         if inner is not None:
             found = True
             type_ = field.message_type.fields_by_name["value"].message_type if is_map(field) else field.message_type
-            yield from [((*here, step), inner, part)] if type_ is None else _faults(part, type_, (*here, step), depth)
+            yield from (
+                [((*here, step), inner, part)] if type_ is None else _faults(part, type_, (*here, step), depth, inner)
+            )
     if not found and field.message_type is not None and not field.is_repeated:
-        yield from _faults(value, field.message_type, here, depth)
+        yield from _faults(value, field.message_type, here, depth, fault[1])
     elif not found:
         yield fault
 
@@ -101,8 +106,13 @@ def _problem(path: tuple[str | int, ...], fault: str, value: Any) -> Problem:
 
 
 def to_json(message: Message, descriptor: Descriptor) -> Any:
-    """A message as a JSON value, under the names of the schema."""
-    return json_format.MessageToDict(message, preserving_proto_field_name=True, descriptor_pool=descriptor.file.pool)
+    """A message as a JSON value, under the names of the schema; a Problem where it has none (an Any of a type that the
+    schema does not know, a duration of more than 10,000 years)."""
+    pool = descriptor.file.pool
+    try:
+        return json_format.MessageToDict(message, preserving_proto_field_name=True, descriptor_pool=pool)
+    except (json_format.Error, ValueError, TypeError, KeyError, OverflowError) as error:
+        return Problem("payload-invalid", f"there is no JSON for it: {shown(str(error))}", slot="payload")
 
 
 def json_value(value: Any) -> Any:
