@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from extensions import load
 
 from wirebook.problems import WirebookError
 from wirebook.spark.show import find_table, first_rows, tables_in
@@ -282,17 +283,6 @@ def duck() -> Iterator[Any]:
     connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
     yield connection
     connection.close()
-
-
-def load(connection: Any, *names: str) -> None:
-    """Extensions as the packages `duckdb-ext-...` bring them; nothing is fetched."""
-    import sysconfig
-
-    for name in names:
-        found = list(Path(sysconfig.get_path("purelib")).glob(f"duckdb_ext/extensions/*/*/{name}.duckdb_extension"))
-        if not found:
-            pytest.skip(f"DuckDB's extension '{name}' is not installed")
-        connection.execute(f"LOAD '{found[0]}'")
 
 
 def test_duckdb_opens_them(lake: Any, duck: Any) -> None:

@@ -44,6 +44,7 @@ COMMANDS: dict[str, Command] = {
     "land": Command("wirebook.cli.land", "land", "Land captured messages: a typed table per definition, dead letters."),
     "replay": Command("wirebook.cli.replay", "replay", "Land dead letters that fit a corrected catalogue, each once."),
     "show": Command("wirebook.cli.land", "show", "Show the tables of a target folder and their first rows."),
+    "views": Command("wirebook.cli.views", "views", "Print SQL views of the tables, for DuckDB or Spark."),
     "report": Command("wirebook.cli.report", "report", "Write what landed as a page of HTML that needs no network."),
     "lint": Command("wirebook.cli.documents", "lint", "Check catalogue documents and say what is wrong with them."),
     "fmt": Command("wirebook.cli.fmt", "fmt", "Put catalogue documents in canonical order."),

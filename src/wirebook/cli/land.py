@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Sequence
 from datetime import date, datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,13 +22,22 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from wirebook.spark.report import Report
+    from wirebook.spark.show import TableSummary
 
 OK, CANNOT_RUN = 0, 2
 TOP_REASONS = 10
+OTHERS = {"resolved": "dead letters that have landed since", "staged": "definitions without files of their own"}
 CELL = 48
 """Characters of a value that a table shows."""
 FormatOption = Annotated[
     str | None, typer.Option("--format", help="The format of the tables: parquet (unless said), delta or iceberg.")
+]
+StageOption = Annotated[
+    int | None,
+    typer.Option(
+        help="Definitions with fewer rows share the table 'staged' (0: none; unless said: 100, if they are many).",
+        min=0,
+    ),
 ]
 ReportOption = Annotated[
     bool, typer.Option("--report/--no-report", help="Write a page of HTML about the run below _wirebook/reports.")
@@ -43,6 +53,7 @@ def land(  # noqa: PLR0917 (options)
     endpoint: EndpointOption = None,
     dry_run: DryRunOption = False,
     form: FormatOption = None,
+    stage_below: StageOption = None,
     batch_size: Annotated[int, typer.Option(help="MiB that land together, all or nothing.", min=1)] = 1024,
     confluent: ConfluentOption = False,
     with_report: ReportOption = True,
@@ -61,6 +72,7 @@ def land(  # noqa: PLR0917 (options)
     loaded = load_catalog_to_land(catalog, confluent=confluent)
     before = committed_batches(to)
     settings: dict[str, Any] = {"form": form, "dry_run": dry_run, "batch_bytes": batch_size << 20}
+    settings |= {"stage_below": stage_below}
     with ProgressBar() as bar:
         report = land_job(bar.start_spark, source, loaded, to, endpoint=endpoint, watch=bar, **settings)
     print_problems(report.problems)
@@ -92,8 +104,16 @@ def print_report(report: Report, to: Path) -> None:
     verb = "would land" if report.dry_run else "landed"
     print(f"read {report.read:,} = {verb} {report.landed:,} + dead-lettered {report.dead_lettered:,}", end="")
     print(f"; there before: {report.skipped:,}; empty batches: {report.empty:,}; {report.seconds:.1f} s")
+    print_staged(report)
     if report.landed and not report.dry_run:
         print(f"see: wirebook show {to}")
+
+
+def print_staged(report: Report) -> None:
+    """How many rows have no files of their own yet."""
+    if report.staged:
+        of = f"{len(report.staged):,} table{'' if len(report.staged) == 1 else 's'}"
+        print(f"staged: {report.staged.total():,} rows of {of}, see 'wirebook views'")
 
 
 def show(
@@ -103,15 +123,12 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, and nothing else.")] = False,
 ) -> None:
     """Show the tables of a target folder, or one table's columns and first rows."""
+    from wirebook.spark.layout import STAGED  # noqa: PLC0415
     from wirebook.spark.show import find_table, first_rows, tables_in  # noqa: PLC0415
 
     tables = tables_in(folder)
     if table is None:
-        if as_json:
-            print_json({"tables": {each.name: {"definition": each.definition, "rows": each.rows} for each in tables}})
-        else:
-            print_table(("table", "definition", "rows"), [(each.name, each.definition, each.rows) for each in tables])
-            print_note(f"first rows of one: wirebook show {folder} TABLE")
+        _show_tables(folder, [each for each in tables if each.name != STAGED], as_json=as_json)
         return
     found = find_table(tables, table)
     first = first_rows(found, rows)
@@ -121,8 +138,24 @@ def show(
         head = {"table": found.name, "definition": found.definition, "rows": found.rows}
         print_json(head | {"columns": columns, "first": shown})
     else:
-        of = found.definition or "messages that did not land"
+        of = found.definition or OTHERS.get(found.name, "messages that did not land")
         print_rows(first, title=f"{found.name}: {found.rows:,} row{'' if found.rows == 1 else 's'} of {of}")
+
+
+def _show_tables(folder: Path, tables: Sequence[TableSummary], *, as_json: bool) -> None:
+    """The list of the tables; with how many rows are staged, if any are."""
+    some = any(each.staged for each in tables)
+    if as_json:
+        print_json({"tables": {each.name: _summary(each) for each in tables}})
+        return
+    rows = [(each.name, each.definition, each.rows, each.staged)[: 3 + some] for each in tables]
+    print_table(("table", "definition", "rows", "staged")[: 3 + some], rows)
+    print_note(f"first rows of one: wirebook show {folder} TABLE")
+
+
+def _summary(table: TableSummary) -> dict[str, Any]:
+    staged = {"staged": table.staged} if table.staged else {}
+    return {"definition": table.definition, "rows": table.rows} | staged
 
 
 def print_rows(rows: pa.Table, *, title: str | None = None) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wirebook.cli.land import OK, TOP_REASONS
+from wirebook.cli.land import OK, TOP_REASONS, ReportOption, StageOption, print_staged
 from wirebook.cli.options import CatalogOption, DryRunOption, JsonClosingOption
 from wirebook.cli.output import print_json, print_problems, print_table
 from wirebook.cli.sources import load_catalog_to_land
@@ -31,21 +31,27 @@ def replay(  # noqa: PLR0917 (options)
     endpoint: Annotated[
         str | None, typer.Option(help="XID of the endpoint that they came through, if not the one landing was told.")
     ] = None,
+    stage_below: StageOption = None,
     dry_run: DryRunOption = False,
     confluent: Annotated[
         bool, typer.Option("--confluent", help="Take Confluent's prefix off Kafka values, also where landing did not.")
     ] = False,
+    with_report: ReportOption = True,
     as_json: JsonClosingOption = False,
 ) -> int:
     """Land dead letters that fit a corrected catalogue, each once, and mark them as resolved.
 
     Running it again adds nothing. What still does not land stays as it is.
     """
-    from wirebook.cli.progress import ProgressBar  # noqa: PLC0415 (half a second, both of these)
+    from wirebook.cli.progress import ProgressBar  # noqa: PLC0415 (half a second, all of these)
+    from wirebook.cli.report import report_run  # noqa: PLC0415
     from wirebook.spark.job import replay as replay_job  # noqa: PLC0415
+    from wirebook.spark.runfacts import committed_batches  # noqa: PLC0415
 
     loaded = load_catalog_to_land(catalog, confluent=confluent)
     settings: dict[str, Any] = {"codes": code or (), "definitions": definition or (), "endpoint": endpoint}
+    settings |= {"stage_below": stage_below}
+    before = committed_batches(folder)
     with ProgressBar() as bar:
         report = replay_job(bar.start_spark, folder, loaded, dry_run=dry_run, watch=bar, **settings)
     print_problems(report.problems)
@@ -53,6 +59,8 @@ def replay(  # noqa: PLR0917 (options)
         print_json(report.closing_line())
     else:
         _print_report(report)
+    if with_report and not dry_run:
+        report_run(folder, before, quiet=as_json)
     return OK
 
 
@@ -68,3 +76,4 @@ def _print_report(report: Report) -> None:
         f"tried {report.read:,} dead letters = {verb} {report.landed:,} + still dead {report.dead_lettered:,}", end=""
     )
     print(f"; others: {report.skipped:,}; {report.seconds:.1f} s")
+    print_staged(report)

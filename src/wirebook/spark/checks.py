@@ -105,7 +105,7 @@ def table_entries(results: Iterable[TaskResult], known: Mapping[str, TableEntry]
     columns: dict[str, bytes] = {}
     for result in results:
         definitions |= result.definitions
-        for table in {file.table for file in result.files}:
+        for table in {file.table for file in result.files} | result.staged.keys():
             if columns.setdefault(table, result.columns[table]) != result.columns[table]:
                 raise WirebookError(Problem("not-conserved", f"table '{table}' has two shapes in one batch"))
     for table, schema in columns.items():

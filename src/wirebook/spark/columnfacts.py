@@ -16,7 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-__all__ = ["FieldFacts", "PlaceholderFacts", "TableFacts", "table_facts"]
+from wirebook.spark.staged import read_staged
+
+__all__ = ["FieldFacts", "PlaceholderFacts", "TableFacts", "add_staged", "table_facts"]
 
 MAX_FIELDS = 200
 MAX_VALUES = 100_000
@@ -91,11 +93,13 @@ class PlaceholderFacts:
 
 @dataclass(slots=True)
 class TableFacts:
-    """A table of a run. Units: `size` in bytes. `fields` at most 200, `more_fields` has the paths beyond."""
+    """A table of a run. Units: `size` in bytes, of the files of its own; `staged` of the rows are in none. `fields` at
+    most 200, `more_fields` has the paths beyond."""
 
     name: str
     definition: str | None
     rows: int = 0
+    staged: int = 0
     size: int = 0
     gone: int = 0
     fields: dict[str, FieldFacts] = field(default_factory=dict)
@@ -121,6 +125,24 @@ def table_facts(name: str, definition: str | None, files: Sequence[Path]) -> Tab
             continue
         facts.size += file.stat().st_size
     return facts
+
+
+def add_staged(facts: TableFacts, files: Sequence[Path], schema: pa.Schema) -> None:
+    """Adds what staged rows of a table say; they are few. `files` are those of the staging table, `schema` the table's.
+
+    Cost: the rows are read, and written to memory as they would be to a file.
+    """
+    for file in files:
+        try:
+            for rows in read_staged([file], facts.name, schema):
+                written = pa.BufferOutputStream()
+                pq.write_table(rows, written)
+                with pq.ParquetFile(pa.BufferReader(written.getvalue())) as parquet:
+                    _add_footer(facts, parquet.metadata, parquet.schema_arrow)
+                    _add_placeholders(facts, parquet)
+                facts.staged += rows.num_rows
+        except (OSError, pa.ArrowException):
+            facts.gone += 1
 
 
 def _add_footer(facts: TableFacts, metadata: pq.FileMetaData, schema: pa.Schema) -> None:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
 
@@ -59,8 +59,8 @@ class DeltaFormat(ParquetFormat):
 
         if not DeltaTable.is_deltatable(str(folder)):
             return []
-        uris = DeltaTable(str(folder)).file_uris()
-        return sorted(Path(unquote(uri.removeprefix("file://")) if "://" in uri else uri) for uri in uris)
+        paths = pa.table(DeltaTable(str(folder)).get_add_actions(flatten=True))["path"].to_pylist()
+        return sorted(folder / unquote(urlparse(path).path) for path in paths)
 
 
 def _create(folder: Path, batch: int, files: Sequence[Path], schema: pa.Schema) -> None:

@@ -6,7 +6,9 @@ A commit is idempotent per table and batch: doing it again, wholly or in part, a
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
@@ -15,6 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from wirebook.spark.evolution import widens
+from wirebook.spark.layout import STAGED, STAGED_SCHEMA
+from wirebook.spark.staged import Rare, encode_rows
 
 __all__ = [
     "CommitFailed",
@@ -28,6 +32,12 @@ __all__ = [
     "sync_folder",
     "sync_new",
 ]
+
+NEVER = Rare()
+MAX_STAGED = 1 << 20
+"""Bytes of a table's rows in a task beyond which they are worth a file, however few they are."""
+STAGED_PIECE = 4 << 20
+"""Bytes of staged rows that are written together, so that readers of one table can leave out the others."""
 
 
 class CommitFailed(Exception):
@@ -160,44 +170,80 @@ def sync_folder(folder: Path) -> None:
 
 class Spool:
     """The rows of a task, table by table, on their way to files: one file a table, unless there are too many to keep
-    open at once.
+    open at once, and one for all tables that `rare` says are not worth one.
 
     Units: bytes. A table with `flush` of rows is written to its file; over `budget` in all, the largest are. At most
-    `max_open` files are open.
+    `max_open` files are open. `staged` counts the rows of tables that have none.
     """
 
     def __init__(
-        self, form: TableFormat, folder: Path, prefix: str, *, flush: int = 32 << 20, budget: int = 192 << 20
+        self,
+        form: TableFormat,
+        folder: Path,
+        prefix: str,
+        *,
+        rare: Rare = NEVER,
+        flush: int = 32 << 20,
+        budget: int = 192 << 20,
     ) -> None:
         self.files: list[StagedFile] = []
+        self.staged: Counter[str] = Counter()
         self.max_open = 64
         self._form, self._folder, self._prefix = form, folder, prefix
-        self._flush, self._budget = flush, budget
+        self._flush, self._budget, self._rare = flush, budget, rare
         self._rows: dict[str, list[pa.Table]] = {}
+        self._definitions: dict[str, str] = {}
+        self._written: set[str] = set()
         self._sizes: dict[str, int] = {}
         self._size = 0
         self._open: dict[str, tuple[TableWriter, Path, int]] = {}
 
-    def add(self, table: str, rows: pa.Table) -> None:
+    @cached_property
+    def staged_schema(self) -> pa.Schema:
+        """The columns of the staging table in this format."""
+        named = pa.schema([field.with_name(self._form.column(field.name)) for field in STAGED_SCHEMA])
+        return self._form.fit(named)
+
+    def add(self, table: str, rows: pa.Table, definition: str | None = None) -> None:
+        """Rows of a table; only those of a `definition` (an XID) may be staged."""
         if not rows.num_rows:
             return
-        self._rows.setdefault(table, []).append(rows)
-        size = rows.nbytes
-        self._sizes[table] = self._sizes.get(table, 0) + size
-        self._size += size
+        if definition is not None:
+            self._definitions[table] = definition
+        self._keep(table, rows)
         if self._sizes[table] >= self._flush:
             self._write(table)
         elif self._size > self._budget:
+            self._stage_rare()
             self._write_largest()
 
     def finish(self) -> list[StagedFile]:
         """Writes and closes everything. The files of the task."""
+        self._stage_rare()
         for table in list(self._rows):
             self._write(table)
             self._close(table)
         for table in list(self._open):
             self._close(table)
         return self.files
+
+    def _keep(self, table: str, rows: pa.Table) -> None:
+        self._rows.setdefault(table, []).append(rows)
+        size = rows.nbytes
+        self._sizes[table] = self._sizes.get(table, 0) + size
+        self._size += size
+
+    def _stage_rare(self) -> None:
+        """Gives the rows of tables that are not worth a file to the staging table."""
+        small = (name for name, size in self._sizes.items() if size <= MAX_STAGED and name not in self._written)
+        known = (name for name in small if name in self._definitions)
+        counts = {name: sum(map(len, self._rows[name])) + self.staged[name] for name in known}
+        for table in self._rare.choose(counts):
+            rows = self._take(table)
+            self.staged[table] += len(rows)
+            self._keep(STAGED, encode_rows(rows, table, self._definitions[table], self.staged_schema))
+            if self._sizes[STAGED] >= STAGED_PIECE:
+                self._write(STAGED)
 
     def _write_largest(self) -> None:
         """Writes the largest tables until half of the budget is free."""
@@ -206,9 +252,13 @@ class Spool:
                 return
             self._write(table)
 
-    def _write(self, table: str) -> None:
-        rows = pa.concat_tables(self._rows.pop(table)).combine_chunks()
+    def _take(self, table: str) -> pa.Table:
         self._size -= self._sizes.pop(table)
+        return pa.concat_tables(self._rows.pop(table)).combine_chunks()
+
+    def _write(self, table: str) -> None:
+        rows = self._take(table)
+        self._written.add(table)
         writer, path, count = self._open.pop(table) if table in self._open else self._create(table, rows.schema)
         writer.write(rows)
         self._open[table] = (writer, path, count + rows.num_rows)  # now the last one in the order of use

@@ -166,7 +166,8 @@ def _tables(facts: RunFacts) -> Iterator[Element]:
 
 
 def _table(table: TableFacts, fields: list[FieldFacts], *, is_open: bool) -> Element:
-    size = f"{table.rows:,} row{'' if table.rows == 1 else 's'}, {_bytes(table.size)}"
+    size = f"{table.rows:,} row{'' if table.rows == 1 else 's'}" + (f", {_bytes(table.size)}" if table.size else "")
+    size += f", {table.staged:,} staged" if table.staged else ""
     made = element("details", element("summary", element("b", visible(table.name)), f": {size}"))
     if is_open:
         made.set("open", "open")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyiceberg.catalog.sql import SqlCatalog
     from pyiceberg.table import Table
 
-__all__ = ["IcebergFormat"]
+__all__ = ["IcebergFormat", "newest_metadata"]
 
 RESERVED = {
     "_file": "_source_file",
@@ -88,6 +88,12 @@ class IcebergFormat(ParquetFormat):
         table = _catalog(folder.parent.absolute()).load_table((NAMESPACE, folder.name))
         uris = (task.file.file_path for task in table.scan().plan_files())
         return sorted(Path(unquote(urlparse(uri).path)) for uri in uris)
+
+
+def newest_metadata(folder: Path) -> str:
+    """The metadata file that says what a table is now, as readers without the catalogue take it."""
+    location: str = _catalog(folder.parent.absolute()).load_table((NAMESPACE, folder.name)).metadata_location
+    return location
 
 
 def _add(table: Table, batch: int, files: list[str], schema: pa.Schema) -> None:

@@ -41,6 +41,7 @@ def land(
     *,
     endpoint: str | None = None,
     form: str | None = None,
+    stage_below: int | None = None,
     dry_run: bool = False,
     batch_bytes: int = BATCH_BYTES,
     watch: Watch | None = None,
@@ -50,8 +51,9 @@ def land(
     `spark` is a session of any kind, or what makes one when there is something to read. `catalog` is a catalogue, or
     what `Catalog.load` takes; its options hold here, too, and make it slow where they are others than
     ``confluent_prefix``: message by message. `endpoint` (an XID) wins over what records say. `form` is the format of
-    the tables, ``parquet``, ``delta`` or ``iceberg``: the one that the folder has, or Parquet, unless said. A
-    `dry_run` counts and writes nothing.
+    the tables, ``parquet``, ``delta`` or ``iceberg``: the one that the folder has, or Parquet, unless said.
+    Definitions with fewer rows than `stage_below` share the table ``staged``: 0 for none, None for those with fewer
+    than 100 where a task would write more than 1,000 files of them. A `dry_run` counts and writes nothing.
 
     Raises: WirebookError (unknown-endpoint, unreadable-file, format-differs, missing-extra, target-locked,
     unwritable-target, not-conserved, and what loading a catalogue raises). Files that changed are in the report's
@@ -61,7 +63,7 @@ def land(
     if endpoint is not None:
         loaded.check_endpoint(endpoint)
     settings: dict[str, Any] = {"dry_run": dry_run, "batch_bytes": batch_bytes, "watch": watch}
-    landing = _landing(spark, loaded, endpoint=endpoint, form=form, **settings)
+    landing = _landing(spark, loaded, endpoint=endpoint, form=form, stage_below=stage_below, **settings)
     return land_files(landing, Path(source), catalogue_of(loaded), Target(Path(to)))
 
 
@@ -73,6 +75,7 @@ def replay(
     codes: Iterable[str] = (),
     definitions: Iterable[str] = (),
     endpoint: str | None = None,
+    stage_below: int | None = None,
     dry_run: bool = False,
     batch_bytes: int = BATCH_BYTES,
     watch: Watch | None = None,
@@ -80,14 +83,15 @@ def replay(
     """Lands dead letters of the folder `folder` that fit a corrected catalogue, each once, and marks them resolved.
 
     `codes` and `definitions` (XIDs) choose: letters with one of these problems, of or near one of these definitions.
-    An `endpoint` wins over the one that their landing was told. In the report `read` counts the letters that were
-    tried, `dead_lettered` those of them that still do not land.
+    An `endpoint` wins over the one that their landing was told; `stage_below` is as for `land`. In the report `read`
+    counts the letters that were tried, `dead_lettered` those of them that still do not land.
 
     Raises: WirebookError (no-target, unknown-code, unknown-endpoint, format-differs, missing-extra, target-locked,
     unwritable-target, not-conserved, and what loading a catalogue raises).
     """
     loaded = load_catalog(catalog)
-    landing = _landing(spark, loaded, endpoint=endpoint, dry_run=dry_run, batch_bytes=batch_bytes, watch=watch)
+    settings: dict[str, Any] = {"dry_run": dry_run, "batch_bytes": batch_bytes, "watch": watch}
+    landing = _landing(spark, loaded, endpoint=endpoint, stage_below=stage_below, **settings)
     chosen = Chosen(codes=sorted(codes), definitions=sorted(definitions))
     if endpoint is not None:
         loaded.check_endpoint(endpoint)

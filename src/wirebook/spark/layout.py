@@ -23,6 +23,9 @@ from wirebook.schema.shapes import REST
 
 DEAD_LETTERS = "dead_letters"
 RESOLVED = "resolved"
+STAGED = "staged"
+NO_DEFINITION = (DEAD_LETTERS, RESOLVED, STAGED)
+"""Tables that are there whatever the catalogue says; no definition's table has such a name."""
 INSTANT = pa.timestamp("us", tz="UTC")
 PROVENANCE: dict[str, pa.DataType] = {
     "_file": pa.string(),
@@ -61,6 +64,17 @@ RESOLVED_SCHEMA = pa.schema({
 
 # CloudEvents attributes that every table of events has; `specversion` is always 1.0.
 CORE_ATTRIBUTES = tuple(name for name in ATTRIBUTES if name != "specversion")
+STAGED_SCHEMA = pa.schema(
+    {
+        **PROVENANCE,
+        "definition": pa.string(),
+        "table": pa.string(),
+        **{f"ce_{name}": INSTANT if name == "time" else pa.string() for name in CORE_ATTRIBUTES},
+        "row": pa.string(),
+    }
+)
+"""Rows of tables that are not worth files yet: `row` has, as JSON text, the columns that are none here."""
+
 ATTRIBUTE_TYPES: dict[str, pa.DataType] = {
     "integer": pa.int32(),
     "number": pa.float64(),

@@ -21,9 +21,10 @@ class Report:
     """What a run did.
 
     Shape: `read` counts messages new to the target, `skipped` those of the source that the target already had, `empty`
-    batches without a message. `rows` are this run's, table by table, the dead letters among them. `problems` are files
-    that changed or could not be listed (errors), and last lines left for later (notes). Of a replay, `read` counts the
-    dead letters that were tried, `unresolved` those of them that still do not land, `skipped` all others.
+    batches without a message. `rows` are this run's, table by table, the dead letters among them; `staged` of them have
+    no files of their own. `problems` are files that changed or could not be listed (errors), and last lines left for
+    later (notes). Of a replay, `read` counts the dead letters that were tried, `unresolved` those of them that still do
+    not land, `skipped` all others.
     """
 
     read: int = 0
@@ -31,6 +32,7 @@ class Report:
     unresolved: int = 0
     empty: int = 0
     rows: Counter[str] = field(default_factory=Counter)
+    staged: Counter[str] = field(default_factory=Counter)
     definitions: dict[str, str] = field(default_factory=dict)
     outcomes: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
@@ -62,6 +64,7 @@ class Report:
             self.unresolved += result.unresolved
             self.empty += result.empty
             self.rows.update(result.rows)
+            self.staged.update(result.staged)
             self.outcomes.update(result.outcomes)
             self.reasons.update(result.reasons)
             self.definitions.update(result.definitions)

@@ -5,15 +5,16 @@ Spec: docs/land.md#the-report; docs/decisions/0063
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from wirebook.problems import Problem, WirebookError
-from wirebook.spark.columnfacts import TableFacts, table_facts
-from wirebook.spark.layout import DEAD_LETTERS, RESOLVED
+from wirebook.spark.columnfacts import TableFacts, add_staged, table_facts
+from wirebook.spark.layout import DEAD_LETTERS, NO_DEFINITION, RESOLVED, STAGED
 from wirebook.spark.letterfacts import LetterFacts, letter_facts
-from wirebook.spark.target import Manifest, Target
+from wirebook.spark.target import Manifest, TableEntry, Target
 
 __all__ = ["RunFacts", "committed_batches", "run_facts"]
 
@@ -65,9 +66,16 @@ def run_facts(folder: Path, batches: Collection[int] | None = None) -> RunFacts:
     known = target.tables()
     files = _files(target, manifests)
     sizes = {name: sum(rows for _, rows in found) for name, found in files.items()}
-    tables = {name: rows for name, rows in sizes.items() if name not in (DEAD_LETTERS, RESOLVED) and rows}
+    staged = sum((Counter(each.staged) for each in manifests), Counter())
+    tables = Counter({name: rows for name, rows in sizes.items() if name not in NO_DEFINITION and rows}) + staged
     largest = sorted(tables, key=lambda name: (-tables[name], name))[:MAX_TABLES]
     paths = {name: [path for path, _ in found] for name, found in files.items()}
+    staged_in = paths.get(STAGED, [])
+    facts = {
+        name: table_facts(name, known[name].xid if name in known else None, paths.get(name, [])) for name in largest
+    }
+    for name in staged.keys() & facts.keys() & known.keys():
+        add_staged(facts[name], staged_in, known[name].schema)
     return RunFacts(
         batches=tuple(each.batch for each in manifests),
         read=sum(each.read for each in manifests if all(file.table != RESOLVED for file in each.files)),
@@ -75,11 +83,15 @@ def run_facts(folder: Path, batches: Collection[int] | None = None) -> RunFacts:
         sources=len({entry.file for each in manifests for entry in each.entries}),
         catalogues=tuple(dict.fromkeys(each.catalogue for each in manifests)),
         endpoints=tuple(dict.fromkeys(each.endpoint for each in manifests if each.endpoint)),
-        rows=tables,
+        rows=dict(tables),
         resolved=sizes.get(RESOLVED, 0),
-        tables=tuple(table_facts(name, known[name].xid if name in known else None, paths[name]) for name in largest),
+        tables=tuple(facts.values()),
         letters=letter_facts(paths.get(DEAD_LETTERS, ())),
     )
+
+
+def _xid(entry: TableEntry | None) -> str | None:
+    return entry.xid if entry else None
 
 
 def _check_known(folder: Path, batches: Collection[int] | None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 from wirebook.problems import Problem, WirebookError
 from wirebook.spark.evolution import conform
 from wirebook.spark.formats import TableFormat
-from wirebook.spark.layout import DEAD_LETTERS, RESOLVED
+from wirebook.spark.layout import NO_DEFINITION, STAGED
+from wirebook.spark.staged import read_staged, rows_by_table
 from wirebook.spark.tableformats import FORMATS
 from wirebook.spark.target import TableEntry, Target
 
@@ -23,19 +24,22 @@ __all__ = ["TableSummary", "first_rows", "tables_in"]
 @dataclass(frozen=True, slots=True)
 class TableSummary:
     """One table: the XID of its definition (None for dead letters and the resolved), its rows, its files and its
-    columns (None: those of its files), which older files may have in part."""
+    columns (None: those of its files), which older files may have in part. `staged` of the rows are in the files of
+    the staging table, `staged_files`."""
 
     name: str
     definition: str | None
     rows: int
     files: tuple[Path, ...]
     schema: pa.Schema | None = None
+    staged: int = 0
+    staged_files: tuple[Path, ...] = ()
 
 
 def tables_in(folder: Path) -> list[TableSummary]:
-    """The tables of a target folder by name, the dead letters and the resolved last.
+    """The tables of a target folder by name, those of no definition last.
 
-    Cost: reads the footer of every file.
+    Cost: reads the footer of every file, and one column of the staging table.
     Raises: no-target, missing-extra
     """
     target = Target(folder)
@@ -44,41 +48,61 @@ def tables_in(folder: Path) -> list[TableSummary]:
     known = target.tables()
     form = FORMATS[target.format() or "parquet"]
     form.check()
-    found = (_summary(path, known.get(path.name), form) for path in _folders(folder))
-    return sorted(
-        (each for each in found if each.files), key=lambda each: (each.name in (DEAD_LETTERS, RESOLVED), each.name)
+    staged_files = tuple(form.files(folder / STAGED))
+    staged = rows_by_table(staged_files)
+    names = {path.name for path in _folders(folder)} | staged.keys()
+    found = (
+        _summary(folder / name, known.get(name), form, staged.get(name, 0), staged_files) for name in sorted(names)
     )
+    return sorted((each for each in found if each.rows or each.files), key=_place)
+
+
+def _place(table: TableSummary) -> int:
+    return NO_DEFINITION.index(table.name) + 1 if table.name in NO_DEFINITION else 0
 
 
 def _folders(folder: Path) -> Iterator[Path]:
     return (path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(("_", ".")))
 
 
-def _summary(path: Path, entry: TableEntry | None, form: TableFormat) -> TableSummary:
+def _summary(
+    path: Path, entry: TableEntry | None, form: TableFormat, staged: int, staged_files: tuple[Path, ...]
+) -> TableSummary:
     files = tuple(form.files(path))
-    rows = sum(pq.read_metadata(file).num_rows for file in files)
-    return TableSummary(path.name, entry.xid if entry else None, rows, files, entry.schema if entry else None)
+    rows = sum(pq.read_metadata(file).num_rows for file in files) + staged
+    definition, schema = (entry.xid, entry.schema) if entry else (None, None)
+    return TableSummary(path.name, definition, rows, files, schema, staged, staged_files if staged else ())
 
 
-def find_table(tables: list[TableSummary], name: str) -> TableSummary:
-    """The table of that name. Raises: unknown-table"""
+def find_table(tables: Iterable[TableSummary], name: str) -> TableSummary:
+    """The table of that name, or of the definition with that XID. Raises: unknown-table"""
     names = {table.name: table for table in tables}
-    if name not in names:
-        near = get_close_matches(name, names, n=1)
-        hint = f"did you mean '{near[0]}'?" if near else None
-        raise WirebookError(Problem(code="unknown-table", message=f"there is no table '{name}'", hint=hint))
-    return names[name]
+    by_xid = (table for table in names.values() if table.definition == name)
+    if found := names.get(name) or next(by_xid, None):
+        return found
+    near = get_close_matches(name, names, n=1)
+    hint = f"did you mean '{near[0]}'?" if near else None
+    raise WirebookError(Problem(code="unknown-table", message=f"there is no table '{name}'", hint=hint))
 
 
 def first_rows(table: TableSummary, count: int) -> pa.Table:
-    """The first rows of a table, oldest batch first."""
+    """The first rows of a table, staged ones first, then oldest batch first."""
     parts: list[pa.Table] = []
+    schema = table.schema
+    for rows in _pieces(table, max(count, 1)):
+        schema = schema or rows.schema
+        parts.append(conform(rows.slice(0, count), schema))
+        count -= min(count, rows.num_rows)
+        if count <= 0:
+            break
+    return pa.concat_tables(parts) if parts else (schema or pa.schema([])).empty_table()
+
+
+def _pieces(table: TableSummary, size: int) -> Iterator[pa.Table]:
+    """The rows of a table, piece by piece, each with the columns of its time."""
+    if table.schema is not None:
+        yield from read_staged(table.staged_files, table.name, table.schema)
     for file in table.files:
         with pq.ParquetFile(file) as parquet:
-            schema = table.schema or parquet.schema_arrow.remove_metadata()
-            for batch in parquet.iter_batches(max(count, 1)):
-                parts.append(conform(pa.Table.from_batches([batch]).slice(0, count).replace_schema_metadata(), schema))
-                count -= min(count, batch.num_rows)
-                if count <= 0:
-                    return pa.concat_tables(parts)
-    return pa.concat_tables(parts) if parts else schema.empty_table()
+            for batch in parquet.iter_batches(size):
+                yield pa.Table.from_batches([batch]).replace_schema_metadata()

@@ -25,11 +25,12 @@ import pyarrow as pa
 from wirebook.core.collector import without_collector
 from wirebook.spark.chunks import Chunk, Engine, EngineFactory, Landed
 from wirebook.spark.evolution import EvolvingEngine
-from wirebook.spark.formats import Spool, StagedFile
-from wirebook.spark.layout import DEAD_LETTERS, RESOLVED
+from wirebook.spark.formats import NEVER, Spool, StagedFile
+from wirebook.spark.layout import DEAD_LETTERS, RESOLVED, STAGED
 from wirebook.spark.letters import Letters, MessageTwice, read_letters, resolve
 from wirebook.spark.lines import DEFAULT_SIZES, Sizes
 from wirebook.spark.reading import Progress, read_unit
+from wirebook.spark.staged import Rare
 from wirebook.spark.streams import SourceChanged
 from wirebook.spark.tableformats import FORMATS
 from wirebook.spark.target import load_tables
@@ -43,7 +44,8 @@ PROGRESS_SECONDS = 0.25
 @dataclass(frozen=True, slots=True)
 class Job:
     """What all tasks of a batch share. `staging` is None for a dry run; `marks` is where they say how far they are;
-    `tables` is the list of the tables that are there. With `letters` the units are pieces of files of dead letters."""
+    `tables` is the list of the tables that are there, `rare` says which are not worth files. With `letters` the units
+    are pieces of files of dead letters."""
 
     factory: EngineFactory
     catalogue: bytes
@@ -53,6 +55,7 @@ class Job:
     marks: str | None = None
     format: str = "parquet"
     tables: str | None = None
+    rare: Rare = NEVER
     sizes: Sizes = DEFAULT_SIZES
     letters: Letters | None = None
 
@@ -75,7 +78,8 @@ class UnitResult(msgspec.Struct, kw_only=True):
 
 class TaskResult(msgspec.Struct, kw_only=True):
     """What a task did. `read` is the engine's count of messages, `files` have the rows as they were written,
-    `columns` are Arrow schemas. Of a replay, `unresolved` counts dead letters that were read and did not land.
+    `columns` are Arrow schemas; `rows` are those of each table, of which `staged` are in the staging table. Of a
+    replay, `unresolved` counts dead letters that were read and did not land.
 
     `fault` is the problem that stopped the task, code and message; `trace` is where, for a fault of Wirebook's own.
     """
@@ -85,6 +89,7 @@ class TaskResult(msgspec.Struct, kw_only=True):
     definitions: dict[str, str] = {}
     columns: dict[str, bytes] = {}
     rows: dict[str, int] = {}
+    staged: dict[str, int] = {}
     read: int = 0
     unresolved: int = 0
     empty: int = 0
@@ -162,7 +167,7 @@ class _Task:
         self._spool: Spool | None = None
         if job.staging:
             prefix = f"{job.batch:06d}-{number:04d}-{name[:8]}"
-            self._spool = Spool(FORMATS[job.format], Path(job.staging, name), prefix)
+            self._spool = Spool(FORMATS[job.format], Path(job.staging, name), prefix, rare=job.rare)
 
     @cached_property
     def _engine(self) -> Engine:
@@ -211,13 +216,16 @@ class _Task:
     def _stage(self, landed: Landed) -> None:
         if self._spool:
             for name, rows in landed.tables.items():
-                self._spool.add(name, rows)
+                self._spool.add(name, rows, landed.definitions.get(name))
             self._spool.add(DEAD_LETTERS, landed.dead_letters)
 
     def finish(self, units: list[UnitResult]) -> TaskResult:
         files = self._spool.finish() if self._spool else []
+        staged = self._spool.staged if self._spool else Counter()
+        if self._spool and staged:
+            self._tally.columns[STAGED] = self._spool.staged_schema.serialize().to_pybytes()
         self._mark.flush()
-        return TaskResult(files=files, units=units, **self._tally.totals())
+        return TaskResult(files=files, units=units, staged=dict(staged), **self._tally.totals())
 
 
 def _next(chunks: Iterator[Chunk], result: UnitResult) -> Chunk | None:

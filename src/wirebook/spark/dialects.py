@@ -1,0 +1,147 @@
+"""The types of tables in the SQL of Spark and of DuckDB, and the members of staged rows as columns there. All pure.
+
+Spec: docs/types.md; docs/staging.md#views
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pyarrow as pa
+
+__all__ = ["duck_members", "duck_name", "duck_text", "spark_ddl", "spark_members", "spark_name", "spark_text"]
+
+Kinds = tuple[tuple[Callable[[pa.DataType], bool], str], ...]
+SPARK: Kinds = (
+    (pa.types.is_int8, "TINYINT"),
+    (pa.types.is_int16, "SMALLINT"),
+    (pa.types.is_int32, "INT"),
+    (pa.types.is_int64, "BIGINT"),
+    (pa.types.is_float32, "FLOAT"),
+    (pa.types.is_float64, "DOUBLE"),
+    (pa.types.is_boolean, "BOOLEAN"),
+    (pa.types.is_date, "DATE"),
+    (pa.types.is_binary, "BINARY"),
+    (pa.types.is_large_binary, "BINARY"),
+    (pa.types.is_string, "STRING"),
+    (pa.types.is_large_string, "STRING"),
+)
+DUCK: dict[str, str] = {"INT": "INTEGER", "BINARY": "BLOB", "STRING": "VARCHAR"}
+"""Where DuckDB has another name."""
+
+
+def _scalar(type_: pa.DataType) -> str:
+    if pa.types.is_decimal(type_):
+        return f"DECIMAL({type_.precision},{type_.scale})"
+    return next(name for is_kind, name in SPARK if is_kind(type_))
+
+
+# -- Spark -----------------------------------------------------------------------------------------------------------
+
+
+def spark_name(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def spark_text(text: str) -> str:
+    """A text as a literal."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def spark_ddl(fields: Iterable[pa.Field]) -> str:
+    """Columns with their types, as `CREATE TABLE`, `DataFrameReader.schema` and `from_json` take them."""
+    return ", ".join(f"{spark_name(field.name)} {_spark_type(field.type)}" for field in fields)
+
+
+def _spark_type(type_: pa.DataType) -> str:
+    if pa.types.is_struct(type_):
+        members = ", ".join(f"{spark_name(each.name)}: {_spark_type(each.type)}" for each in type_)
+        return f"STRUCT<{members}>"
+    if pa.types.is_map(type_):
+        return f"MAP<{_spark_type(type_.key_type)}, {_spark_type(type_.item_type)}>"
+    if pa.types.is_list(type_):
+        return f"ARRAY<{_spark_type(type_.value_type)}>"
+    if pa.types.is_timestamp(type_):
+        return "TIMESTAMP" if type_.tz else "TIMESTAMP_NTZ"
+    return _scalar(type_)
+
+
+def spark_members(fields: list[pa.Field], text: str) -> str:
+    """An expression that gives the members of a JSON text as a struct; a text that is not what it should be fails."""
+    return f"from_json({text}, {spark_text(spark_ddl(fields))}, map('mode', 'FAILFAST'))"
+
+
+# -- DuckDB ----------------------------------------------------------------------------------------------------------
+
+
+def duck_name(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def duck_text(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def duck_members(fields: list[pa.Field], text: str) -> str:
+    """An expression that gives the members of a JSON text as a struct; in it binary is base64 still."""
+    structure = {field.name: _duck_structure(field.type) for field in fields}
+    return f"json_transform({text}, {duck_text(json.dumps(structure))})"
+
+
+def duck_value(expression: str, type_: pa.DataType, depth: int = 0) -> str:
+    """A value that `duck_members` gave, with its binary as such."""
+    if not _has_binary(type_):
+        return expression
+    if pa.types.is_struct(type_):
+        return _duck_struct(expression, type_, depth)
+    each = f"x{depth}"
+    if pa.types.is_list(type_):
+        return f"[{duck_value(each, type_.value_type, depth + 1)} FOR {each} IN {expression}]"
+    if pa.types.is_map(type_):
+        value = duck_value(f"{each}.value", type_.item_type, depth + 1)
+        entries = f"[{{'key': {each}.key, 'value': {value}}} FOR {each} IN map_entries({expression})]"
+        return f"CASE WHEN {expression} IS NOT NULL THEN map_from_entries({entries}) END"
+    return f"from_base64({expression})"
+
+
+def _duck_struct(expression: str, type_: pa.DataType, depth: int) -> str:
+    members = (
+        f"{duck_name(each.name)} := {duck_value(f'{expression}.{duck_name(each.name)}', each.type, depth)}"
+        for each in type_
+    )
+    return f"CASE WHEN {expression} IS NOT NULL THEN struct_pack({', '.join(members)}) END"
+
+
+def _has_binary(type_: pa.DataType) -> bool:
+    if pa.types.is_struct(type_):
+        return any(_has_binary(each.type) for each in type_)
+    if pa.types.is_map(type_):
+        return _has_binary(type_.item_type)
+    if pa.types.is_list(type_):
+        return _has_binary(type_.value_type)
+    return bool(pa.types.is_binary(type_) or pa.types.is_large_binary(type_))
+
+
+def _duck_structure(type_: pa.DataType) -> Any:
+    """The structure of a column as `json_transform` takes it."""
+    if pa.types.is_struct(type_):
+        return {each.name: _duck_structure(each.type) for each in type_}
+    if pa.types.is_list(type_):
+        return [_duck_structure(type_.value_type)]
+    return _duck_type(type_, binary="VARCHAR")
+
+
+def _duck_type(type_: pa.DataType, binary: str = "BLOB") -> str:
+    if pa.types.is_struct(type_):
+        members = ", ".join(f"{duck_name(each.name)} {_duck_type(each.type, binary)}" for each in type_)
+        return f"STRUCT({members})"
+    if pa.types.is_map(type_):
+        return f"MAP({_duck_type(type_.key_type, binary)}, {_duck_type(type_.item_type, binary)})"
+    if pa.types.is_list(type_):
+        return f"{_duck_type(type_.value_type, binary)}[]"
+    if pa.types.is_timestamp(type_):
+        return "TIMESTAMPTZ" if type_.tz else "TIMESTAMP"
+    name = _scalar(type_)
+    return binary if name == "BINARY" else DUCK.get(name, name)

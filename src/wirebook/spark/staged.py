@@ -1,0 +1,229 @@
+"""Staged rows: rows of any table as rows of one, and back, every value exactly as it was.
+
+A column that the staging table has, with the same type, is that column; all others are members of the JSON text `row`,
+nulls left out. The text is what Spark and DuckDB read with the type of the column: decimals are strings, binary is
+base64, instants and dates are RFC 3339, floats that are no number are ``"NaN"``, ``"Infinity"``, ``"-Infinity"``.
+
+Spec: docs/staging.md#the-staging-table; docs/decisions/0074
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+__all__ = ["Rare", "decode_rows", "encode_rows", "own_columns", "read_staged", "rows_by_table"]
+
+ROW = "row"
+AUTOMATIC_ROWS = 100
+AUTOMATIC_FILES = 1000
+_UTC = orjson.OPT_UTC_Z
+
+
+@dataclass(frozen=True, slots=True)
+class Rare:
+    """Which tables are not worth a file of a task.
+
+    Units: rows. `below` is a table's rows in the task, and in the staging table so far, from which on it is worth one;
+    0 for never, None for 100, and only where a task would write more than 1,000 files of fewer. `apart` are the tables
+    that have files of their own, or as many staged rows.
+    """
+
+    below: int | None = 0
+    apart: frozenset[str] = frozenset()
+
+    @property
+    def limit(self) -> int:
+        return AUTOMATIC_ROWS if self.below is None else self.below
+
+    def choose(self, rows: Mapping[str, int]) -> list[str]:
+        """Those of tables, with their rows in a task, whose rows are to be staged."""
+        few = sorted(name for name, count in rows.items() if count < self.limit and name not in self.apart)
+        return few if self.below is not None or len(few) > AUTOMATIC_FILES else []
+
+
+def own_columns(schema: pa.Schema, staged: pa.Schema) -> list[pa.Field]:
+    """The columns of a table that are members of `row`."""
+    return [field for field in schema if not _is_shared(field, staged)]
+
+
+def _is_shared(field: pa.Field, staged: pa.Schema) -> bool:
+    at = staged.get_field_index(field.name)
+    return at >= 0 and field.name not in (ROW, "definition", "table") and staged.field(at).type == field.type
+
+
+# -- rows to staged rows -------------------------------------------------------------------------------------------
+
+
+def encode_rows(rows: pa.Table, table: str, definition: str, staged: pa.Schema) -> pa.Table:
+    """Rows of a table as rows of the staging table, whose columns are `staged`."""
+    count = len(rows)
+    same = {"table": table, "definition": definition}
+    columns = []
+    for field in staged:
+        at = rows.schema.get_field_index(field.name)
+        if field.name in same:
+            columns.append(pa.repeat(pa.scalar(same[field.name], pa.string()), count))
+        elif field.name == ROW:
+            columns.append(_texts(rows.select([each.name for each in own_columns(rows.schema, staged)])))
+        else:
+            is_shared = at >= 0 and _is_shared(rows.schema.field(at), staged)
+            columns.append(rows.column(at) if is_shared else pa.nulls(count, field.type))
+    return pa.Table.from_arrays(columns, schema=staged)
+
+
+def _texts(rows: pa.Table) -> pa.Array:
+    names = rows.column_names
+    if not names:
+        return pa.repeat(pa.scalar("{}", pa.string()), len(rows))
+    values = zip(*(_values(column.combine_chunks()) for column in rows.columns), strict=True)
+    return pa.array([_text(names, each) for each in values], pa.string())
+
+
+def _text(names: list[str], values: Iterable[Any]) -> str:
+    row = {name: value for name, value in zip(names, values, strict=True) if value is not None}
+    return orjson.dumps(row, default=_spelled, option=_UTC).decode()
+
+
+def _spelled(value: Any) -> str:
+    """What JSON has no type for."""
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    raise TypeError(type(value).__name__)
+
+
+def _values(column: Any) -> list[Any]:
+    """A column as values that JSON has, or that `_spelled` knows."""
+    array = column if isinstance(column, pa.Array) else pa.concat_arrays(column.chunks)
+    type_ = array.type
+    if pa.types.is_timestamp(type_):
+        return _instants(array)
+    values: list[Any] = array.to_pylist(maps_as_pydicts="strict") if pa.types.is_nested(type_) else array.to_pylist()
+    if pa.types.is_floating(type_):
+        return values if pc.all(pc.is_finite(array)).as_py() is not False else list(map(_finite, values))
+    return list(map(_finite, values)) if _has_floats(type_) else values
+
+
+def _instants(array: pa.Array) -> list[str | None]:
+    """Timestamps as texts: instants in UTC, others without an offset."""
+    end = "Z" if array.type.tz else ""
+    texts = np.datetime_as_string(array.to_numpy(zero_copy_only=False).astype("M8[us]")).tolist()
+    return [None if text == "NaT" else text + end for text in texts]
+
+
+def _has_floats(type_: pa.DataType) -> bool:
+    if pa.types.is_struct(type_):
+        return any(_has_floats(each.type) for each in type_)
+    if pa.types.is_map(type_):
+        return _has_floats(type_.item_type)
+    return _has_floats(type_.value_type) if pa.types.is_list(type_) else bool(pa.types.is_floating(type_))
+
+
+def _finite(value: Any) -> Any:
+    """A value, at any depth, without the floats that JSON has no number for."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, dict):
+        return {name: _finite(each) for name, each in value.items()}
+    return [_finite(each) for each in value] if isinstance(value, list) else value
+
+
+# -- files of staged rows ------------------------------------------------------------------------------------------
+
+
+def rows_by_table(files: Iterable[Path]) -> dict[str, int]:
+    """How many rows of each table are in files of the staging table. Cost: reads one column of few distinct values."""
+    counts: Counter[str] = Counter()
+    for file in files:
+        with pq.ParquetFile(file, read_dictionary=["table"]) as parquet:
+            for batch in parquet.iter_batches(1 << 16, columns=["table"]):
+                for pair in pc.value_counts(batch.column("table").cast(pa.string())).to_pylist():
+                    counts[pair["values"]] += pair["counts"]
+    return dict(counts)
+
+
+def read_staged(files: Iterable[Path], table: str, schema: pa.Schema) -> Iterator[pa.Table]:
+    """The staged rows of a table, with its columns, file by file.
+
+    Cost: pieces of files that cannot have any are left out.
+    """
+    for file in files:
+        found = pq.read_table(file, filters=[("table", "==", table)], partitioning=None)
+        if found.num_rows:
+            yield decode_rows(found.replace_schema_metadata(), schema)
+
+
+# -- and back ------------------------------------------------------------------------------------------------------
+
+
+def decode_rows(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Staged rows of one table as rows of it: with the columns that it has now, those that a row has not null."""
+    parsed = [orjson.loads(text) for text in rows[ROW].to_pylist()]
+    staged = rows.schema
+    columns = [rows[field.name] if _is_shared(field, staged) else _column(field, parsed) for field in schema]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _column(field: pa.Field, rows: list[dict[str, Any]]) -> pa.Array:
+    read = _reader(field.type)
+    values = (row.get(field.name) for row in rows)
+    return pa.array([None if value is None else read(value) for value in values], field.type)
+
+
+Read = Callable[[Any], Any]
+
+
+def _reader(type_: pa.DataType) -> Read:
+    """How a value that is not null is read."""
+    kinds = pa.types
+    if kinds.is_struct(type_):
+        return partial(_struct, {each.name: _reader(each.type) for each in type_})
+    if kinds.is_map(type_):
+        return partial(_map, _reader(type_.item_type))
+    if kinds.is_list(type_):
+        return partial(_list, _reader(type_.value_type))
+    scalars: tuple[tuple[Callable[[pa.DataType], bool], Read], ...] = (
+        (kinds.is_decimal, Decimal),
+        (kinds.is_timestamp, datetime.fromisoformat),
+        (kinds.is_date, date.fromisoformat),
+        (kinds.is_floating, float),
+        (kinds.is_binary, base64.b64decode),
+        (kinds.is_large_binary, base64.b64decode),
+    )
+    return next((read for is_kind, read in scalars if is_kind(type_)), _same)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _struct(readers: Mapping[str, Read], value: dict[str, Any]) -> dict[str, Any]:
+    return {name: _maybe(read, value.get(name)) for name, read in readers.items()}
+
+
+def _map(read: Read, value: dict[str, Any]) -> list[tuple[str, Any]]:
+    return [(key, _maybe(read, each)) for key, each in value.items()]
+
+
+def _list(read: Read, value: list[Any]) -> list[Any]:
+    return [_maybe(read, each) for each in value]
+
+
+def _maybe(read: Read, value: Any) -> Any:
+    return None if value is None else read(value)

@@ -1,0 +1,179 @@
+"""Views: one for each table of a target folder, with its rows wherever they are, files of its own and staged ones.
+
+Statements for Spark's SQL and for DuckDB, and a DataFrame of one table for programs.
+
+Spec: docs/staging.md#views; docs/decisions/0075
+"""
+
+# ruff: noqa: S608 (names and paths are quoted; the statements are printed, or run by who asked for them)
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from wirebook.problems import Problem, WirebookError
+from wirebook.spark.dialects import (
+    duck_members,
+    duck_name,
+    duck_text,
+    duck_value,
+    spark_ddl,
+    spark_members,
+    spark_name,
+    spark_text,
+)
+from wirebook.spark.iceberg import newest_metadata
+from wirebook.spark.layout import STAGED
+from wirebook.spark.show import TableSummary, find_table, tables_in
+from wirebook.spark.staged import own_columns
+from wirebook.spark.target import Target
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["DIALECTS", "table", "view_statements"]
+
+DIALECTS: Final = ("duckdb", "spark")
+ROW: Final = "_row"
+
+
+class Views:
+    """The statements of one target folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.tables = {each.name: each for each in tables_in(folder)}
+        self._folder, self._form = folder.absolute(), Target(folder).format() or "parquet"
+
+    @property
+    def _staged(self) -> pa.Schema:
+        schema = self.tables[STAGED].schema
+        assert schema is not None
+        return schema
+
+    def in_spark(self, table: TableSummary) -> Iterator[str]:
+        """Views for a session, as it may have no catalogue that keeps them."""
+        schema = _schema_of(table)
+        names = ", ".join(spark_name(name) for name in schema.names)
+        parts = []
+        if table.files:
+            source = self._spark_source(table.name)
+            if self._form == "parquet":
+                source = spark_name(f"_files_of_{table.name}")
+                path = spark_text(_escaped(self._folder / table.name))
+                yield f"{_temporary(source)} ({spark_ddl(schema)}) USING parquet OPTIONS (path {path})"
+            parts.append(f"SELECT {names} FROM {source}")
+        if table.staged:
+            parts.append(self._spark_staged(table.name, schema))
+        yield f"{_temporary(spark_name(table.name))} AS\n" + "\nUNION ALL\n".join(parts)
+
+    def _spark_source(self, name: str) -> str:
+        path = str(self._folder / name).replace("`", "``")
+        return f"delta.`{path}`" if self._form == "delta" else f"wirebook.wirebook.{spark_name(name)}"
+
+    def _spark_staged(self, name: str, schema: pa.Schema) -> str:
+        own = {field.name for field in own_columns(schema, self._staged)}
+        columns = ", ".join((f"{ROW}." if each in own else "") + spark_name(each) for each in schema.names)
+        members = spark_members(own_columns(schema, self._staged), "`row`") if own else "NULL"
+        chosen = f"SELECT *, {members} AS {ROW} FROM `{STAGED}` WHERE `table` = {spark_text(name)}"
+        return f"SELECT {columns} FROM ({chosen})"
+
+    def in_duckdb(self, table: TableSummary) -> Iterator[str]:
+        schema = _schema_of(table)
+        parts = []
+        if table.staged:
+            parts.append(self._duck_staged(table.name, schema))
+        if table.files:
+            parts.append(f"SELECT * FROM {self._duck_source(table.name)}")
+        yield f"CREATE OR REPLACE VIEW {duck_name(table.name)} AS\n" + "\nUNION ALL BY NAME\n".join(parts)
+
+    def _duck_source(self, name: str) -> str:
+        folder = self._folder / name
+        if self._form == "delta":
+            return f"delta_scan({duck_text(str(folder))})"
+        if self._form == "iceberg":
+            return f"iceberg_scan({duck_text(newest_metadata(folder))})"
+        return f"read_parquet({duck_text(f'{folder}/*.parquet')}, union_by_name = true, hive_partitioning = false)"
+
+    def _duck_staged(self, name: str, schema: pa.Schema) -> str:
+        own = {field.name for field in own_columns(schema, self._staged)}
+        columns = ", ".join(
+            f"{duck_value(f'{ROW}.{duck_name(each.name)}', each.type)} AS {duck_name(each.name)}"
+            if each.name in own
+            else duck_name(each.name)
+            for each in schema
+        )
+        members = duck_members(own_columns(schema, self._staged), '"row"::JSON') if own else "NULL"
+        chosen = f'SELECT *, {members} AS {ROW} FROM {STAGED} WHERE "table" = {duck_text(name)}'
+        return f"SELECT {columns} FROM ({chosen})"
+
+
+def view_statements(folder: str | PathLike[str], dialect: str, tables: Collection[str] = ()) -> list[str]:
+    """`CREATE VIEW` statements, without semicolons, in the order in which they must run: of some tables, or of all.
+
+    `dialect` is ``duckdb`` or ``spark``. Paths are absolute. Of Iceberg tables DuckDB's views show what is there now.
+
+    Raises: WirebookError (no-target, missing-extra, unknown-table)
+    """
+    views = Views(Path(folder))
+    wanted = [find_table(views.tables.values(), name) for name in tables] or [
+        each for each in views.tables.values() if each.name != STAGED
+    ]
+    if any(each.staged for each in wanted):
+        wanted.insert(0, views.tables[STAGED])
+    make = views.in_spark if dialect == "spark" else views.in_duckdb
+    return list(dict.fromkeys(statement for each in wanted for statement in make(each)))
+
+
+def table(spark: SparkSession, folder: str | PathLike[str], name: str) -> DataFrame:
+    """A table of a target folder, with its rows wherever they are: files of its own and staged ones.
+
+    `name` is the table's, or the XID of its definition. What is in the folder at the time of the call counts; files
+    are read as Parquet in each format, so that no connector is needed.
+
+    Raises: WirebookError (no-target, missing-extra, unknown-table)
+    """
+    tables = {each.name: each for each in tables_in(Path(folder))}
+    found = find_table(tables.values(), name)
+    schema = _schema_of(found)
+    frames = [_read(spark, found.files, schema)] if found.files else []
+    if found.staged:
+        staged = _schema_of(tables[STAGED])
+        frames.append(_unstaged(_read(spark, found.staged_files, staged), found.name, schema, staged))
+    return frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1])
+
+
+def _read(spark: SparkSession, files: Collection[Path], schema: pa.Schema) -> DataFrame:
+    return spark.read.schema(spark_ddl(schema)).parquet(*(_escaped(file.absolute()) for file in files))
+
+
+def _unstaged(staged: DataFrame, name: str, schema: pa.Schema, columns: pa.Schema) -> DataFrame:
+    own = own_columns(schema, columns)
+    names = {field.name for field in own}
+    chosen = staged.where(f"`table` = {spark_text(name)}")
+    if own:
+        chosen = chosen.selectExpr("*", f"{spark_members(own, '`row`')} AS {ROW}")
+    picked = ((f"{ROW}." if each in names else "") + spark_name(each) for each in schema.names)
+    return chosen.selectExpr(*(f"{each}" for each in picked))
+
+
+def _schema_of(table: TableSummary) -> pa.Schema:
+    """Raises: broken-target"""
+    if table.schema is None:
+        message = f"the table '{table.name}' is not in the list of tables"
+        raise WirebookError(Problem(code="broken-target", message=message))
+    return table.schema
+
+
+def _temporary(name: str) -> str:
+    return f"CREATE OR REPLACE TEMPORARY VIEW {name}"
+
+
+def _escaped(path: Path) -> str:
+    """A path that Spark does not take for a pattern."""
+    return re.sub(r"([\[\]{}*?\\])", r"\\\1", str(path))

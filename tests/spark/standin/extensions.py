@@ -1,0 +1,18 @@
+"""DuckDB's extensions as packages bring them."""
+
+from __future__ import annotations
+
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def load(connection: Any, *names: str) -> None:
+    """Extensions as the packages `duckdb-ext-...` bring them; nothing is fetched."""
+    for name in names:
+        found = list(Path(sysconfig.get_path("purelib")).glob(f"duckdb_ext/extensions/*/*/{name}.duckdb_extension"))
+        if not found:
+            pytest.skip(f"DuckDB's extension '{name}' is not installed")
+        connection.execute(f"LOAD '{found[0]}'")
