@@ -35,6 +35,7 @@ BODIES = [
     bytes(range(256)) * 2,
     "ü\n".encode(),
     b"-n",
+    b"-n\x00",
     b"\x1b[31m",
 ]
 
@@ -291,6 +292,7 @@ def test_nats_fills_nothing_in(stubs: Path) -> None:
         (HttpMessage(headers=[("x", Base64(b"\xff"))]), "curl", "not-expressible", "protocoloptions.headers.x"),
         (KafkaRecord(value="x"), "kcat", "missing-required", "protocoloptions.topic"),
         (KafkaRecord(topic="t", headers=[("a=b", "1")]), "kcat", "not-expressible", "protocoloptions.headers.a=b"),
+        (KafkaRecord(topic="t", headers=[("", "1")]), "kcat", "not-expressible", "protocoloptions.headers."),
         (Mqtt5Publish(), "mosquitto_pub", "missing-required", "protocoloptions.topic_name"),
         (NatsMessage(), "nats", "missing-required", "protocoloptions.subject"),
         (NatsMessage(subject="a", headers=[("x", "{{ID}}")]), "nats", "not-expressible", "protocoloptions.headers.x"),

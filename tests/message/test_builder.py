@@ -66,9 +66,8 @@ def test_attributes_need_an_envelope() -> None:
 def test_a_text_that_does_not_fit_is_shown_with_what_would() -> None:
     topic = catalog(protocol="MQTT/5.0", protocoloptions={"topic_name": "a/{x}"})
     (found,) = topic.try_build(XID, Request({"x": "b/+"})).errors
-    assert found.message == (
-        "protocoloptions.topic_name: 'a/{x}' becomes 'a/b/+'; expected placeholders there without '/', '+', '#', '\\x00'"
-    )
+    said = "'a/{x}' becomes 'a/b/+'; expected placeholders there without '/', '+', '#', '\\x00'"
+    assert found.message == f"protocoloptions.topic_name: {said}"
 
 
 @pytest.mark.parametrize(

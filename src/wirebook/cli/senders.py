@@ -69,7 +69,10 @@ def _printf(data: bytes) -> str:
     text = data.decode(errors="surrogateescape")
     if all(each.isprintable() or each in "\n\t" for each in text):
         return f"printf %s {shlex.quote(text)}"
-    return f"printf {shlex.quote(''.join(map(_in_format, text)))}"
+    form = "".join(map(_in_format, text))
+    if form.startswith("-"):  # else it were an option
+        form = f"\\055{form[1:]}"
+    return f"printf {shlex.quote(form)}"
 
 
 def _in_format(character: str) -> str:
@@ -129,8 +132,8 @@ def _kcat(wire: KafkaRecord, server: str) -> SendCommand:
 
 def _kcat_header(command: SendCommand, name: str, value: Any) -> str:
     slot = f"protocoloptions.headers.{name}"
-    if "=" in name:
-        command.refuse(slot, "a name without '='", name)
+    if not name or "=" in name:
+        command.refuse(slot, "a name, without '='", name)
     return name if value is None else f"{name}={command.text(slot, value)}"
 
 
