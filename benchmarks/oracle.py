@@ -16,12 +16,11 @@ import numpy.typing as npt
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import traffic
 from traffic import Day, Message
 
 from wirebook.spark.report import Report
-from wirebook.spark.show import TableSummary, tables_in
+from wirebook.spark.show import TableSummary, pieces_of, tables_in
 
 EVERY = 100
 MANY = 1_000  # tables, of which so many are looked into
@@ -57,8 +56,7 @@ def _check_counts(day: Day, to: Path, report: Report) -> None:
 def _check_table(day: Day, form: str, table: TableSummary) -> int:
     """Looks at the rows of one table that stand for every hundredth message; how many these are."""
     seen = 0
-    for file in table.files:
-        rows = pq.read_table(file, partitioning=None)
+    for rows in pieces_of(table):
         numbers = _numbers(rows, day.count)
         places = np.flatnonzero(numbers % EVERY == 0)
         for number, row in zip(numbers[places].tolist(), rows.take(pa.array(places)).to_pylist(), strict=True):

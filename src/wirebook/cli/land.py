@@ -123,14 +123,12 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, and nothing else.")] = False,
 ) -> None:
     """Show the tables of a target folder, or one table's columns and first rows."""
-    from wirebook.spark.layout import STAGED  # noqa: PLC0415
     from wirebook.spark.show import find_table, first_rows, tables_in  # noqa: PLC0415
 
-    tables = tables_in(folder)
     if table is None:
-        _show_tables(folder, [each for each in tables if each.name != STAGED], as_json=as_json)
+        _show_tables(folder, tables_in(folder), as_json=as_json)
         return
-    found = find_table(tables, table)
+    found = find_table(tables_in(folder, with_staging=True), table)
     first = first_rows(found, rows)
     if as_json:
         columns = {column.name: str(column.type) for column in first.schema}

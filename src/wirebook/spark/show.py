@@ -18,7 +18,7 @@ from wirebook.spark.staged import read_staged, rows_by_table
 from wirebook.spark.tableformats import FORMATS
 from wirebook.spark.target import TableEntry, Target
 
-__all__ = ["TableSummary", "first_rows", "tables_in"]
+__all__ = ["TableSummary", "find_table", "first_rows", "pieces_of", "tables_in"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,10 @@ class TableSummary:
     staged_files: tuple[Path, ...] = ()
 
 
-def tables_in(folder: Path) -> list[TableSummary]:
+def tables_in(folder: Path, *, with_staging: bool = False) -> list[TableSummary]:
     """The tables of a target folder by name, those of no definition last.
+
+    Rows that are staged count for their tables; the staging table itself is among them on request alone.
 
     Cost: reads the footer of every file, and one column of the staging table.
     Raises: no-target, missing-extra
@@ -54,7 +56,8 @@ def tables_in(folder: Path) -> list[TableSummary]:
     found = (
         _summary(folder / name, known.get(name), form, staged.get(name, 0), staged_files) for name in sorted(names)
     )
-    return sorted((each for each in found if each.rows or each.files), key=_place)
+    shown = (each for each in found if each.name != STAGED or with_staging)
+    return sorted((each for each in shown if each.rows or each.files), key=_place)
 
 
 def _place(table: TableSummary) -> int:
@@ -89,7 +92,7 @@ def first_rows(table: TableSummary, count: int) -> pa.Table:
     """The first rows of a table, staged ones first, then oldest batch first."""
     parts: list[pa.Table] = []
     schema = table.schema
-    for rows in _pieces(table, max(count, 1)):
+    for rows in pieces_of(table, max(count, 1)):
         schema = schema or rows.schema
         parts.append(conform(rows.slice(0, count), schema))
         count -= min(count, rows.num_rows)
@@ -98,8 +101,8 @@ def first_rows(table: TableSummary, count: int) -> pa.Table:
     return pa.concat_tables(parts) if parts else (schema or pa.schema([])).empty_table()
 
 
-def _pieces(table: TableSummary, size: int) -> Iterator[pa.Table]:
-    """The rows of a table, piece by piece, each with the columns of its time."""
+def pieces_of(table: TableSummary, size: int = 1 << 16) -> Iterator[pa.Table]:
+    """The rows of a table, staged ones first, piece by piece, each with the columns of its time."""
     if table.schema is not None:
         yield from read_staged(table.staged_files, table.name, table.schema)
     for file in table.files:

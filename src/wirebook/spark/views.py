@@ -47,7 +47,7 @@ class Views:
     """The statements of one target folder."""
 
     def __init__(self, folder: Path) -> None:
-        self.tables = {each.name: each for each in tables_in(folder)}
+        self.tables = {each.name: each for each in tables_in(folder, with_staging=True)}
         self._folder, self._form = folder.absolute(), Target(folder).format() or "parquet"
 
     @property
@@ -138,7 +138,7 @@ def table(spark: SparkSession, folder: str | PathLike[str], name: str) -> DataFr
 
     Raises: WirebookError (no-target, missing-extra, unknown-table)
     """
-    tables = {each.name: each for each in tables_in(Path(folder))}
+    tables = {each.name: each for each in tables_in(Path(folder), with_staging=True)}
     found = find_table(tables.values(), name)
     schema = _schema_of(found)
     frames = [_read(spark, found.files, schema)] if found.files else []
