@@ -37,12 +37,22 @@ def test_every_definition_is_there(catalogues: dict[str, Registry], shared: Path
 
 
 def test_nothing_is_called_an_error(catalogues: dict[str, Registry]) -> None:
-    """Read finding by finding: what these catalogues do, the texts allow, or the dialects know."""
+    """Read finding by finding: what these catalogues do, the texts allow, or the dialects know.
+
+    Three break the core text: a text where a URL is wanted, times without an offset.
+    """
     found = [problem for registry in catalogues.values() for problem in lint(registry)]
     errors = Counter(
         (problem.code, Path(problem.file or "").name) for problem in found if problem.severity is Severity.ERROR
     )
-    assert errors in ({}, {("unnamed-message", "inkjet-proto3.xreg.json"): 5})  # the text asks for a name: 4.3.4
+    assert errors in (
+        {
+            ("bad-attribute", "fdsn-seismology.xreg.json"): 1,
+            ("bad-attribute", "bluesky.xreg.json"): 26,
+            ("bad-attribute", "gtfs.xreg.json"): 128,
+        },
+        {("unnamed-message", "inkjet-proto3.xreg.json"): 5},  # the text asks for a name: 4.3.4
+    )
     assert {problem.code for problem in found if problem.severity is Severity.WARNING} <= {
         "fixed-time",
         "alike",

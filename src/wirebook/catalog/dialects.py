@@ -83,11 +83,22 @@ def _normalise_registry(registry: Entity) -> None:
     if registry.old:
         registry.drop("epoch", "it is the server's to say", "server-attribute")
     drop_server_attributes(registry)
+    _normalise_documentation(registry)
     version = registry.values.get("specversion")
     if isinstance(version, str) and OLD_SPECVERSION.match(version):
         message = f"read as {SPECVERSION}"
         registry.report("old-specversion", "/specversion", message, expected=SPECVERSION, actual=version)
         registry.values["specversion"] = SPECVERSION
+
+
+def _normalise_documentation(registry: Entity) -> None:
+    """Some catalogues have an object with the address and what is there; the text has the address."""
+    given = registry.values.get("documentation")
+    if isinstance(given, dict) and isinstance(given.get("url"), str):
+        message = "'documentation' is a URL; the 'url' in it is used"
+        registry.report("old-shape", "/documentation", message, expected=given["url"], actual=given)
+        registry.values["documentation"] = given["url"]
+        registry.log.origins["/documentation"] = "/documentation/url"
 
 
 # -- schema groups --------------------------------------------------------------------------------------------------

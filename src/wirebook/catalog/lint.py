@@ -8,12 +8,16 @@ Spec: message/spec.md, endpoint/spec.md, schema/spec.md; docs/catalogues.md#lint
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Final
 
+from wirebook.catalog.dialects import OLD_SPECVERSION
+from wirebook.catalog.lint_entities import check_entities, check_letter_case
 from wirebook.catalog.lint_examples import check_examples
 from wirebook.catalog.lint_schemas import (
-    UsedDocuments,
+    WatchedIndex,
+    check_aliases,
+    check_compiling,
     check_references,
     check_schema_group,
     check_use,
@@ -21,6 +25,7 @@ from wirebook.catalog.lint_schemas import (
 )
 from wirebook.catalog.registry import Registry
 from wirebook.core.names import is_identifier
+from wirebook.core.pointers import parent
 from wirebook.endpoint.lint import check_endpoint
 from wirebook.message.definition import Definition as Compiled
 from wirebook.message.definition import compile_definition
@@ -41,9 +46,30 @@ RANK: Final = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.INFO: 2}
 def lint(registry: Registry) -> tuple[Problem, ...]:
     """Every finding once, in the order of files, lines and columns, the grave ones first."""
     found = [_problem(finding, xid) for xid, findings in _findings(registry) for finding in findings]
-    late = (registry.place(registry.trace(problem)) for problem in found)
+    traced = (registry.trace(problem) for problem in found)
+    late = map(registry.place, (*traced, *_of_documents(registry)))
     each = {(p.code, p.file, p.pointer, p.message): p for p in (*registry.diagnostics, *late)}
-    return tuple(sorted(each.values(), key=_order))
+    return tuple(sorted(_without_consequences(each.values()), key=_order))
+
+
+# What is not there because it could not be read: code -> the attribute, beside (or in) which it is reported.
+CONSEQUENCES: Final = {
+    "missing-envelope": "envelope",
+    "missing-protocol": "protocol",
+    "missing-envelopemetadata": "envelopemetadata",
+    "missing-protocoloptions": "protocoloptions",
+    "schema-without-format": "dataschemaformat",
+    "matches-everything": "protocoloptions",
+}
+
+
+def _without_consequences(problems: Collection[Problem]) -> Iterator[Problem]:
+    """Without what says again that an attribute of another shape was not read."""
+    unread = {(p.file, p.pointer) for p in problems if p.code in ("wrong-shape", "bad-attribute")}
+    for problem in problems:
+        name, pointer = CONSEQUENCES.get(problem.code), problem.pointer or ""
+        if name is None or unread.isdisjoint({(problem.file, f"{each}/{name}") for each in (pointer, parent(pointer))}):
+            yield problem
 
 
 def _problem(finding: Finding, xid: str) -> Problem:
@@ -57,6 +83,13 @@ def _problem(finding: Finding, xid: str) -> Problem:
     )
 
 
+def _of_documents(registry: Registry) -> Iterator[Problem]:
+    """What is wrong with the entities of each document, whatever stands in the others."""
+    for origin, document in zip(registry.origins, registry.documents, strict=True):
+        for xid, finding in check_entities(document):
+            yield origin.trace(_problem(finding, xid))
+
+
 def _order(problem: Problem) -> tuple[str, int, int, int, str]:
     return problem.file or "", problem.line or 0, problem.column or 0, RANK[problem.severity], problem.code
 
@@ -65,18 +98,20 @@ def _findings(registry: Registry) -> Iterator[tuple[str, Iterable[Finding]]]:
     """(XID, what is wrong there) of every group, schema, message and endpoint."""
     document = registry.document
     definitions = {definition.xid: definition for definition in definitions_in(document, Log())}
-    index = SchemaIndex(document)
-    index.documents = documents = UsedDocuments(document)
+    index = WatchedIndex(document)
+    yield from _each(check_letter_case(document))
     for key, group in document.get("messagegroups", {}).items():
         yield f"/messagegroups/{key}", check_group(key, group)
-    for key, group in document.get("schemagroups", {}).items():
-        yield from _each(check_schema_group(key, group))
+    schemas = [
+        found for key, group in document.get("schemagroups", {}).items() for found in check_schema_group(key, group)
+    ]
+    yield from _each((*schemas, *check_aliases(document)))
     for xid, resolved in registry.messages.items():
         yield xid, check_message(definitions[xid], resolved)
         dangling = list(check_references(definitions[xid], document))
         yield xid, dangling or check_use(definitions[xid], resolved, index)
     for xid, endpoint in registry.endpoints.items():
-        yield xid, check_endpoint(endpoint, registry.messages)
+        yield xid, check_endpoint(endpoint, registry.messages, is_older=_is_older(registry, xid))
     compiled = _compiled(registry)
     for xid, definition in compiled.items():
         yield xid, check_reach(definition)
@@ -84,8 +119,16 @@ def _findings(registry: Registry) -> Iterator[tuple[str, Iterable[Finding]]]:
     for place, candidates in _candidate_sets(registry):
         yield from _check_alike([registry.messages[xid] for xid in candidates])
         yield from _each(check_pairs(_distinct(candidates, compiled), place))
-    if registry.messages:
-        yield from _each(unused_schemas(documents))
+    unused = list(unused_schemas(index.documents)) if registry.messages else []
+    told = {finding.pointer for _, finding in schemas if finding.code == "bad-schema"}
+    yield from _each((*unused, *check_compiling(index, document, told)))
+
+
+def _is_older(registry: Registry, xid: str) -> bool:
+    """Does the document that something is from say that it follows a text before 1.0-rc4?"""
+    owner = registry.owner(xid.replace("~", "~0"))
+    version = owner.source.value.get("specversion") if owner is not None else None
+    return isinstance(version, str) and OLD_SPECVERSION.match(version) is not None
 
 
 def _each(found: Iterable[tuple[str, Finding]]) -> Iterator[tuple[str, Iterable[Finding]]]:

@@ -6,13 +6,13 @@ Spec: schema/spec.md, message/spec.md#dataschemauri, #dataschemaxid; docs/semant
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from wirebook.core.names import is_identifier
-from wirebook.core.pointers import child
+from wirebook.core.pointers import child, resolve
 from wirebook.message.dialects_names import shown
-from wirebook.message.lint import NAME_AND_VERSION, SCHEMA_NAMES
+from wirebook.message.lint import NAME_AND_VERSION, SCHEMA_NAMES, is_schema_xid
 from wirebook.message.lint_properties import Finding
 from wirebook.message.resolution import ResolvedMessage
 from wirebook.message.resolution_definitions import Definition
@@ -42,7 +42,15 @@ def check_schema_group(key: str, group: dict[str, Any]) -> Iterator[tuple[str, F
 
 def _check_schema(name: str, schema: dict[str, Any], group: dict[str, Any], pointer: str) -> Iterator[Finding]:
     yield from _check_identifier(name, pointer)
-    versions = schema.get("versions") or {}
+    versions, meta = schema.get("versions") or {}, schema.get("meta") or {}
+    default = meta.get("defaultversionid")
+    if versions and default is not None and default not in versions:
+        message = f"'meta.defaultversionid' names '{shown(default)}', which is not there"
+        yield Finding(
+            "unknown-default-version", f"{pointer}/meta/defaultversionid", message, list(versions)[:10], default
+        )
+    if meta.get("xref") is not None:
+        return
     if not versions and all(schema.get(each) is None for each in CONTENTS):
         yield Finding("empty-schema", pointer, "the schema has neither a document nor a Version")
     yield from _check_document(schema, {}, group, pointer)
@@ -52,12 +60,7 @@ def _check_schema(name: str, schema: dict[str, Any], group: dict[str, Any], poin
         yield Finding("version-formats-differ", f"{pointer}/versions", message)
     for key, version in versions.items():
         at = child(f"{pointer}/versions", key)
-        yield from _check_identifier(key, at)
         yield from _check_document(version, schema, group, at)
-        ancestor = version.get("ancestorid")
-        if ancestor is not None and ancestor not in versions:
-            message = f"the ancestor '{shown(ancestor)}' is no Version of this schema"
-            yield Finding("dangling-ancestor", f"{at}/ancestorid", message, list(versions)[:10], ancestor)
 
 
 def _check_identifier(key: str, pointer: str) -> Iterator[Finding]:
@@ -127,6 +130,31 @@ def _stated_version(family: str, content: Any) -> str | None:
     return None
 
 
+def check_aliases(document: dict[str, Any]) -> Iterator[tuple[str, Finding]]:
+    """(XID, finding) of schemas that stand for others: the target is a schema of this registry, and no alias."""
+    for group, members in (document.get("schemagroups") or {}).items():
+        for name, schema in (members.get("schemas") or {}).items():
+            reference = (schema.get("meta") or {}).get("xref")
+            if reference is None:
+                continue
+            pointer = child(f"{child('/schemagroups', group)}/schemas", name) + "/meta/xref"
+            if (finding := _alias_fault(reference, pointer, document)) is not None:
+                yield f"/schemagroups/{group}/schemas/{name}", finding
+
+
+def _alias_fault(reference: Any, pointer: str, document: dict[str, Any]) -> Finding | None:
+    if not is_schema_xid(reference) or "/versions/" in reference:
+        allowed = "/schemagroups/<ID>/schemas/<ID>"
+        return Finding("bad-xref", pointer, f"'{shown(reference)}' is not the XID of a schema", allowed, reference)
+    target = resolve(document, reference.replace("~", "~0"))
+    if not isinstance(target, dict):
+        return Finding("dangling-xref", pointer, f"'{shown(reference)}' is not there", None, reference)
+    if (target.get("meta") or {}).get("xref") is not None:
+        message = f"'{shown(reference)}' is an alias itself; aliases are not followed twice"
+        return Finding("xref-to-alias", pointer, message, None, reference)
+    return None
+
+
 # -- references of messages -------------------------------------------------------------------------------------------
 
 
@@ -136,6 +164,8 @@ def check_references(definition: Definition, document: dict[str, Any]) -> Iterat
         return
     for name in ("dataschemauri", "dataschemaxid"):
         reference = definition.attributes.get(name)
+        if name == "dataschemaxid" and not is_schema_xid(reference):
+            continue  # said elsewhere
         if isinstance(reference, str) and reference.startswith("/") and not _is_schema(reference, document):
             message = f"'{shown(reference)}' is not there"
             yield Finding("dangling-schema", f"{definition.pointer}/{name}", message, "a schema", reference)
@@ -165,7 +195,7 @@ def _known(name: str, members: dict[str, Any]) -> str | None:
     return name
 
 
-def check_use(definition: Definition, resolved: ResolvedMessage, index: SchemaIndex) -> Iterator[Finding]:
+def check_use(definition: Definition, resolved: ResolvedMessage, index: WatchedIndex) -> Iterator[Finding]:
     """What a message says of its schema, and whether payloads can be read with it."""
     given = next((name for name in SCHEMA_NAMES if definition.attributes.get(name) is not None), None)
     format_ = resolved.attributes.get("dataschemaformat")
@@ -178,15 +208,95 @@ def check_use(definition: Definition, resolved: ResolvedMessage, index: SchemaIn
     broken += _check_targets(definition, format_, references, index.documents)
     yield from broken
     compiled = index.find(format_, **references)
-    if isinstance(compiled, Unsupported) and not broken:
+    if isinstance(compiled, Unsupported) and not broken and not _is_told_elsewhere(references, index):
         for problem in compiled.problems:
             if problem.code != "schema-not-found":
-                yield _unusable(problem, f"{definition.pointer}/{given}")
+                yield _of_use(problem, given, definition, wrong=index.is_wrong(compiled))
 
 
-def _unusable(problem: Problem, pointer: str) -> Finding:
+def _of_use(problem: Problem, given: str, definition: Definition, *, wrong: bool) -> Finding:
+    """The schema that a message holds is at fault, or the part that it names of another one is not there."""
+    pointer = f"{definition.pointer}/{given}"
+    if given == "dataschema" or not wrong:
+        return _unusable(problem, pointer, wrong=wrong)
+    reference = definition.attributes[given]
+    message = f"'{shown(reference)}' is no schema: {problem.message}"
+    return Finding("dangling-schema", pointer, message, "a schema", reference)
+
+
+def _is_told_elsewhere(references: dict[str, Any], index: WatchedIndex) -> bool:
+    """Is the schema itself at fault, which is said where it stands?"""
+    if "dataschema" in references:
+        return False
+    found = (index.documents.follow(each) for each in references.values() if isinstance(each, str))
+    return any(index.fault_of(each[0]) is not None for each in found if each is not None)
+
+
+def _unusable(problem: Problem, pointer: str, *, wrong: bool) -> Finding:
     message = f"no payload can be read with this schema: {problem.message or problem.code}"
-    return Finding("unusable-schema", pointer, message, problem.expected, problem.actual)
+    return Finding("bad-schema" if wrong else "unusable-schema", pointer, message, problem.expected, problem.actual)
+
+
+# -- schemas that do not compile --------------------------------------------------------------------------------------
+
+
+class WatchedIndex(SchemaIndex):
+    """An index that knows of each schema that does not compile whether the schema is wrong, or leads elsewhere."""
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        super().__init__(document)
+        self.documents: UsedDocuments = UsedDocuments(document)
+        self._elsewhere: set[int] = set()  # of what was compiled
+
+    def _compile(self, format: str | None, document: Document, part: str | None) -> Any:
+        return self._watch(lambda: super(WatchedIndex, self)._compile(format, document, part))
+
+    def _compile_inline(self, format: str | None, schema: Any) -> Any:
+        return self._watch(lambda: super(WatchedIndex, self)._compile_inline(format, schema))
+
+    def _watch(self, compile_: Callable[[], Any]) -> Any:
+        before = self.documents.missed
+        compiled = compile_()
+        if self.documents.missed > before:
+            self._elsewhere.add(id(compiled))
+        return compiled
+
+    def fault_of(self, document: Document) -> Unsupported | None:
+        """Why the whole document does not compile, if it does not."""
+        if document.content is None:
+            return None
+        compiled = self._compile(None, document, None)
+        if not isinstance(compiled, Unsupported):
+            return None
+        return None if all(_is_of_a_part(problem) for problem in compiled.problems) else compiled
+
+    def is_wrong(self, compiled: Unsupported) -> bool:
+        # Reading: a name of an Avro type is no address; a type that the catalogue does not have is nowhere.
+        leads_elsewhere = id(compiled) in self._elsewhere and parse_format(compiled.format).family != AVRO
+        codes = {problem.code for problem in compiled.problems}
+        engine = any(NOT_COMPILED_HERE in problem.message for problem in compiled.problems)
+        return codes == {"schema-not-compilable"} and not leads_elsewhere and not engine
+
+
+NOT_COMPILED_HERE: Final = 'is not a "regex"'  # an expression that ECMA-262 may well have
+
+
+def _is_of_a_part(problem: Problem) -> bool:
+    """Is nothing wrong with the document but that its users name a part, or its format, or that others import it?"""
+    return problem.code in ("unnamed-type", "unsupported-format") or "defines no " in problem.message
+
+
+def check_compiling(index: WatchedIndex, document: dict[str, Any], told: set[str]) -> Iterator[tuple[str, Finding]]:
+    """(XID, finding) of each schema Version that no payload can be read with; `told` are pointers of worse faults."""
+    seen: set[int] = set()  # a Resource shows its default Version's document again
+    for xid, each in index.documents.by_xid.items():
+        if id(each.content) in seen or (fault := index.fault_of(each)) is None:
+            continue
+        seen.add(id(each.content))
+        entity = resolve(document, xid.replace("~", "~0"), {})
+        pointer = child(xid.replace("~", "~0"), next((name for name in CONTENTS if name in entity), "schema"))
+        if pointer not in told:
+            yield xid, _unusable(fault.problems[0], pointer, wrong=index.is_wrong(fault))
 
 
 def _check_targets(
@@ -233,16 +343,21 @@ class UsedDocuments(Documents):
     def __init__(self, registry: dict[str, Any]) -> None:
         super().__init__(registry)
         self.used: set[str] = set()
+        self.missed = 0  # how often nothing was found
 
     def follow(self, reference: str) -> tuple[Document, str | None] | None:
         found = super().follow(reference)
-        if found is not None:
+        if found is None:
+            self.missed += 1
+        else:
             self._use(found[0])
         return found
 
     def imported(self, name: str, base_uri: str) -> Document | None:
         found = super().imported(name, base_uri)
-        if found is not None:
+        if found is None:
+            self.missed += 1
+        else:
             self._use(found)
         return found
 

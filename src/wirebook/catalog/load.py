@@ -54,8 +54,8 @@ def load_registry(*sources: Given, limits: Limits = DEFAULT_LIMITS) -> Registry:
 def build_registry(origins: list[Origin], problems: list[Problem]) -> Registry:
     """Normalise, put together, resolve. `problems` are what reading found."""
     stack = Stack([origin.source.name for origin in origins])
-    for index, origin in enumerate(origins):
-        document = normalise_document(origin.source.value, origin.log, origin.roots)
+    documents = tuple(normalise_document(origin.source.value, origin.log, origin.roots) for origin in origins)
+    for index, (origin, document) in enumerate(zip(origins, documents, strict=True)):
         stack.add(index, document, origin.log)
     log = Log()
     registry = Registry(
@@ -63,6 +63,7 @@ def build_registry(origins: list[Origin], problems: list[Problem]) -> Registry:
         messages=resolve_messages(stack.document, log),
         endpoints=resolve_endpoints(stack.document, log),
         origins=tuple(origins),
+        documents=documents,
         owners=stack.owners,
     )
     for xid, message in registry.messages.items():

@@ -35,8 +35,9 @@ class Origin:
 class Registry:
     """Everything that was loaded.
 
-    Shape: `document` is one registry in the document form of 1.0-rc4; `messages` and `endpoints` are resolved, by
-    XID; `problems` have pointers into the documents as they were written, `diagnostics` their lines and columns too.
+    Shape: `document` is one registry in the document form of 1.0-rc4, `documents` the parts it was put together from,
+    one for each of `origins`; `messages` and `endpoints` are resolved, by XID; `problems` have pointers into the
+    documents as they were written, `diagnostics` their lines and columns too.
     """
 
     document: dict[str, Any]
@@ -44,6 +45,7 @@ class Registry:
     endpoints: dict[str, ResolvedEndpoint]
     problems: tuple[Problem, ...] = ()
     origins: tuple[Origin, ...] = ()
+    documents: tuple[dict[str, Any], ...] = ()
     owners: dict[str, int] = field(default_factory=dict)
 
     @cached_property

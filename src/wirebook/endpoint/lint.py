@@ -14,11 +14,14 @@ from wirebook.core.names import is_identifier
 from wirebook.core.pointers import child
 from wirebook.core.xid import is_message, parse_xid
 from wirebook.endpoint.option_checks import OPTION_CHECKS, OPTION_ROLES
+from wirebook.endpoint.options import OPTIONS
 from wirebook.endpoint.resolution import ResolvedEndpoint
+from wirebook.message.alignment import nearest_slip
 from wirebook.message.dialects_names import PROTOCOLS, is_cloudevents, shown
 from wirebook.message.lint import NAME, envelope_option_findings
-from wirebook.message.lint_properties import Finding, is_uri
-from wirebook.message.resolution import ABSOLUTE_URI, ResolvedMessage
+from wirebook.message.lint_properties import MISNAMED, OPERATOR, Finding, is_uri
+from wirebook.message.resolution import ResolvedMessage
+from wirebook.message.resolution_checks import fits_selector
 from wirebook.message.uritemplate import PLACEHOLDER, has_placeholder
 
 USAGES: Final = ("subscriber", "consumer", "producer")
@@ -32,6 +35,7 @@ class Subject:
 
     endpoint: ResolvedEndpoint
     messages: dict[str, ResolvedMessage]
+    is_older: bool = False  # does its document follow a text before 1.0-rc4?
 
     @property
     def values(self) -> dict[str, Any]:
@@ -61,9 +65,11 @@ class Subject:
         return self.at("protocoloptions", *tokens)
 
 
-def check_endpoint(endpoint: ResolvedEndpoint, messages: dict[str, ResolvedMessage]) -> Iterator[Finding]:
-    """Everything wrong with one endpoint."""
-    subject = Subject(endpoint, messages)
+def check_endpoint(
+    endpoint: ResolvedEndpoint, messages: dict[str, ResolvedMessage], *, is_older: bool = False
+) -> Iterator[Finding]:
+    """Everything wrong with one endpoint. `is_older`: its document says that it follows a text before 1.0-rc4."""
+    subject = Subject(endpoint, messages, is_older)
     for rule in RULES:
         yield from rule(subject)
 
@@ -84,12 +90,16 @@ def check_usage(subject: Subject) -> Iterator[Finding]:
     if given is None:
         yield Finding("missing-usage", subject.at(), "'usage' is required", list(USAGES))
     elif not isinstance(given, list) or not given or any(value not in USAGES for value in given):
-        message = f"'usage' has at least one of {', '.join(USAGES)}, and nothing else"
+        message = f"'usage' has at least one of {', '.join(USAGES)}, and nothing else; found '{shown(given)}'"
         yield Finding("bad-usage", subject.at("usage"), message, list(USAGES), given)
-    # Deviation: rc4 says MUST NOT; rc2 allows it, and a document need not say which it follows: a warning.
-    elif len(set(given)) > 1 and not _may_combine(set(given), subject.protocol):
+    elif len(set(given)) < len(given):
+        message = f"'usage' has one value once; found '{shown(given)}'"
+        yield Finding("bad-usage", subject.at("usage"), message, sorted(set(given)), given)
+    elif len(given) > 1 and not _may_combine(set(given), subject.protocol):
         message = f"{' and '.join(map(repr, given))} are endpoints of their own for {subject.protocol or 'a protocol'}"
-        yield Finding("usage-combination", subject.at("usage"), message, "one value", given)
+        # Reading: 1.0-rc2 allows what 1.0-rc4 forbids.
+        code = "old-usage-combination" if subject.is_older else "usage-combination"
+        yield Finding(code, subject.at("usage"), message, "one value", given)
 
 
 def _may_combine(usage: set[str], protocol: str) -> bool:
@@ -111,18 +121,6 @@ def check_texts(subject: Subject) -> Iterator[Finding]:
 def check_envelope_options(subject: Subject) -> Iterator[Finding]:
     if is_cloudevents(subject.values.get("envelope")):
         yield from envelope_option_findings(subject.values.get("envelopeoptions"), subject.at("envelopeoptions"))
-
-
-def check_group_references(subject: Subject) -> Iterator[Finding]:
-    """What begins with a slash is the XID of a message group, anything else an absolute URI."""
-    for index, reference in enumerate(subject.values.get("messagegroups") or ()):
-        xid = parse_xid(reference)
-        local = isinstance(reference, str) and reference.startswith("/")
-        dangling = reference in subject.endpoint.dangling
-        is_group = (xid is not None and xid.groups == "messagegroups") if local else ABSOLUTE_URI.match(str(reference))
-        if dangling and not is_group:
-            message = f"'{shown(reference)}' is not the XID of a message group"
-            yield Finding("bad-group", subject.at("messagegroups", index), message, "/messagegroups/<ID>", reference)
 
 
 # -- candidates -----------------------------------------------------------------------------------------------------
@@ -147,6 +145,10 @@ def _check_candidate(subject: Subject, xid: str) -> Iterator[Finding]:
     if not embedded and protocol is not None and subject.protocol and protocol != subject.protocol:
         message = f"'{xid}' has the protocol '{shown(protocol)}' and is never a candidate here"
         yield Finding("unreachable-message", subject.at("messagegroups"), message, subject.protocol, protocol)
+    envelope, wanted = subject.messages[xid].attributes.get("envelope"), subject.values.get("envelope")
+    if not embedded and isinstance(envelope, str) and isinstance(wanted, str) and not fits_selector(wanted, envelope):
+        message = f"'{xid}' has the envelope '{shown(envelope)}', and the endpoint '{shown(wanted)}'"
+        yield Finding("unreachable-message", subject.at("messagegroups"), message, wanted, envelope)
 
 
 # -- protocol options -----------------------------------------------------------------------------------------------
@@ -166,6 +168,38 @@ def check_options(subject: Subject) -> Iterator[Finding]:
         if roles is not None and value is not None and subject.usage and not roles & set(map(str, subject.usage)):
             message = f"'{name}' says nothing to a {' and a '.join(map(shown, subject.usage))}"
             yield Finding("option-of-other-usage", subject.option(name), message, sorted(roles), subject.usage)
+
+
+def check_option_names(subject: Subject) -> Iterator[Finding]:
+    """Options of another version of the protocol, and names that are nearly those of an option."""
+    known = OPTIONS.get(subject.protocol, ())
+    for name in subject.options if known else ():
+        if subject.protocol == "MQTT/3.1.1" and name in OPTIONS["MQTT/5.0"] and name not in known:
+            message = f"'{name}' is not known to MQTT 3.1.1 and is ignored"
+            yield Finding("mqtt-5-option", subject.option(name), message, "MQTT/5.0", name)
+        elif name not in known and (meant := nearest_slip(name, known)) is not None:
+            message = f"'{shown(name)}' is no option that the text gives {subject.protocol}; '{meant}' is one"
+            yield Finding("unknown-option", subject.option(name), message, meant, name)
+
+
+def check_placeholders(subject: Subject) -> Iterator[Finding]:
+    """Any text of an option may have placeholders, those of RFC 6570 level 1 (endpoint/spec.md#protocol-options)."""
+    for pointer, text in _texts(subject.options, subject.option()):
+        left = PLACEHOLDER.sub("", text)
+        if found := OPERATOR.search(left) or MISNAMED.search(left):
+            message = f"'{shown(found[0])}' is no placeholder: a name of letters, digits and underscores in braces"
+            yield Finding("malformed-placeholder", pointer, message, "{name}", text)
+
+
+def _texts(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
+    waiting = [(pointer, value)]
+    while waiting:
+        at, current = waiting.pop()
+        if isinstance(current, str):
+            yield at, current
+        elif isinstance(current, dict | list):
+            members = current.items() if isinstance(current, dict) else enumerate(current)
+            waiting += [(child(at, name), member) for name, member in members]
 
 
 SCHEMES: Final[dict[str, tuple[str, ...]]] = {
@@ -205,10 +239,15 @@ def _check_servers(subject: Subject, index: int, entry: dict[str, Any]) -> Itera
         yield Finding("bad-address", subject.option("endpoints", index), message, ["host:port"], servers)
         return
     for number, server in enumerate(servers):
-        if not SERVER.match(PLACEHOLDER.sub("1", server)):
+        if not SERVER.match(PLACEHOLDER.sub("1", server)) or not _has_port_in_range(server):
             message = f"'{shown(server)}' is no address of a bootstrap server"
             pointer = subject.option("endpoints", index, "bootstrap.servers", number)
             yield Finding("bad-address", pointer, message, "host:port", server)
+
+
+def _has_port_in_range(host: str) -> bool:
+    port = host.rpartition(":")[2]
+    return not (port.isdecimal() and ":" in host) or 0 < int(port) < 65536
 
 
 def _check_uri(subject: Subject, index: int, uri: Any) -> Iterator[Finding]:
@@ -222,13 +261,15 @@ def _check_uri(subject: Subject, index: int, uri: Any) -> Iterator[Finding]:
     found, schemes = URI.match(uri), SCHEMES[subject.protocol]
     if found is None:
         yield Finding("bad-address", pointer, f"'{shown(uri)}' is no absolute URI", "an absolute URI", uri)
+    elif not _has_port_in_range(found["host"]):
+        yield Finding("bad-address", pointer, f"a port is from 1 to 65535; found '{shown(uri)}'", [1, 65535], uri)
     elif found["scheme"].lower() not in schemes:
         message = f"an address of {subject.protocol} begins with one of {', '.join(schemes)}; found '{shown(uri)}'"
         yield Finding("bad-address", pointer, message, list(schemes), uri)
     elif subject.protocol.startswith("MQTT") and found["scheme"].lower() in PATHLESS and (found["path"] or "/") != "/":
         message = f"an address with '{found['scheme']}' has no path; found '{shown(uri)}'"
         yield Finding("bad-address", pointer, message, None, uri)
-    elif subject.protocol.startswith("MQTT") and "+" in (found["path"] or ""):
+    elif subject.protocol.startswith("MQTT") and ("+" in (found["path"] or "") or "#" in uri):
         message = f"the path of an MQTT address is a topic, without wildcards; found '{shown(uri)}'"
         yield Finding("bad-address", pointer, message, None, uri)
     elif subject.protocol == "NATS" and not re.search(r":(?:\d+|\{\w+\})\Z", found["host"]):
@@ -253,7 +294,8 @@ def check_credentials(subject: Subject) -> Iterator[Finding]:
         elif isinstance(value, list):
             named = [(i, e) for i, e in enumerate(value) if isinstance(e, dict) and isinstance(e.get("name"), str)]
             for index, entry in named:
-                yield from _check_credentials([(entry["name"], entry.get("value"))], subject.option(name, index))
+                found = _check_credentials([(entry["name"], entry.get("value"))], "")
+                yield from (_credential(entry["name"], subject.option(name, index, "value")) for _ in found)
     plain = ((name, value) for name, value in subject.options.items() if name != "authorization")
     yield from _check_credentials(plain, subject.option())
 
@@ -261,8 +303,11 @@ def check_credentials(subject: Subject) -> Iterator[Finding]:
 def _check_credentials(members: Iterable[tuple[str, Any]], pointer: str) -> Iterator[Finding]:
     for name, value in members:
         if isinstance(value, str) and value and not has_placeholder(value) and looks_like_a_credential(name):
-            message = f"'{shown(name)}' looks like a credential, which no document may hold"
-            yield Finding("credential", child(pointer, name), message)
+            yield _credential(name, child(pointer, name))
+
+
+def _credential(name: str, pointer: str) -> Finding:
+    return Finding("credential", pointer, f"'{shown(name)}' looks like a credential, which no document may hold")
 
 
 def looks_like_a_credential(name: str) -> bool:
@@ -329,10 +374,11 @@ def check_addressing(subject: Subject) -> Iterator[Finding]:
     if rule is None:
         return
     name, filter_name, group, wildcards, separator = rule
-    address = subject.options.get(name)
-    if isinstance(address, str) and wildcards(address, separator):
-        message = f"'{name}' is where messages are published; '{shown(address)}' has a wildcard"
-        yield Finding("wildcard-in-address", subject.option(name), message, None, address)
+    for published in (name, "willtopic"):
+        address = subject.options.get(published)
+        if isinstance(address, str) and wildcards(address, separator):
+            message = f"'{published}' is where messages are published; '{shown(address)}' has a wildcard"
+            yield Finding("wildcard-in-address", subject.option(published), message, None, address)
     if name in subject.options and filter_name in subject.options:
         message = f"'{name}' and '{filter_name}' exclude each other"
         yield Finding("topic-and-filter", subject.option(filter_name), message)
@@ -379,7 +425,7 @@ def check_kafka_roles(subject: Subject) -> Iterator[Finding]:
     if subject.protocol != "KAFKA":
         return
     group = subject.options.get("consumergroup")
-    if "consumer" in subject.usage and not group:
+    if "consumer" in subject.usage and group is None:
         message = "a consumer of Kafka has a 'consumergroup'"
         yield Finding("missing-consumergroup", subject.option() if subject.options else subject.at(), message)
     if "subscriber" in subject.usage and "consumergroup" in subject.options:
@@ -417,9 +463,10 @@ RULES: Final[tuple[Callable[[Subject], Iterator[Finding]], ...]] = (
     check_usage,
     check_texts,
     check_envelope_options,
-    check_group_references,
     check_candidates,
     check_options,
+    check_option_names,
+    check_placeholders,
     check_addresses,
     check_user_information,
     check_credentials,

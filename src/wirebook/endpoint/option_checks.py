@@ -10,9 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from wirebook.message.uritemplate import has_placeholder
+from wirebook.message.uritemplate import PLACEHOLDER, has_placeholder
 
 TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
+
+
+KAFKA_TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +48,20 @@ def one_of(*values: str | int) -> Check:
 
 def _is_header_list(value: Any) -> bool:
     return isinstance(value, list) and all(
-        isinstance(item, dict) and is_text(item.get("name")) and is_text(item.get("value")) for item in value
+        isinstance(item, dict) and _is_header_name(item.get("name")) and is_text(item.get("value")) for item in value
     )
+
+
+def _is_header_name(name: Any) -> bool:
+    return isinstance(name, str) and TOKEN.match(PLACEHOLDER.sub("x", name)) is not None
+
+
+def _is_topic_of_kafka(value: Any) -> bool:
+    return isinstance(value, str) and KAFKA_TOPIC.match(value) is not None and value not in (".", "..")
+
+
+def _is_subject(value: Any) -> bool:
+    return is_text(value) and not any(map(str.isspace, value)) and "" not in value.split(".")
 
 
 def _is_text_map(value: Any) -> bool:
@@ -60,7 +75,9 @@ UINTEGER: Final = Check("an integer that is not negative", lambda value: is_inte
 TEXTS: Final = Check("an array of texts", lambda value: isinstance(value, list) and all(map(is_text, value)))
 MAP: Final = Check("a map", lambda value: isinstance(value, dict))
 TEXT_MAP: Final = Check("a map of texts that are not empty", _is_text_map)
-HEADERS: Final = Check("an array of objects with 'name' and 'value'", _is_header_list)
+HEADERS: Final = Check("an array of objects with 'name', the name of a header, and 'value', a text", _is_header_list)
+KAFKA: Final = Check("the name of a topic, 1 to 249 of A-Z a-z 0-9 . _ -", _is_topic_of_kafka)
+SUBJECT: Final = Check("a subject of NATS, without blanks and empty tokens", _is_subject)
 METHOD: Final = Check("an HTTP method", lambda value: isinstance(value, str) and TOKEN.match(value) is not None)
 
 _MQTT: Final = {
@@ -109,7 +126,7 @@ _TABLE: Final[dict[str, dict[str, Check]]] = {
         "retainhandling": one_of(0, 1, 2),
     },
     "KAFKA": {
-        "topic": TEXT,
+        "topic": KAFKA,
         "acks": integer_in(-1, 1),
         "key": TEXT,
         "partition": INTEGER,
@@ -120,7 +137,7 @@ _TABLE: Final[dict[str, dict[str, Check]]] = {
         "autooffsetreset": one_of("earliest", "latest", "none"),
         "enableautocommit": BOOLEAN,
     },
-    "NATS": {"subject": TEXT, "subjectfilter": TEXT, "queuegroup": TEXT},
+    "NATS": {"subject": SUBJECT, "subjectfilter": TEXT, "queuegroup": TEXT},
 }
 OPTION_CHECKS: Final = {(protocol, name): check for protocol, row in _TABLE.items() for name, check in row.items()}
 
@@ -144,6 +161,7 @@ _ROLES: Final[dict[str, dict[str, str]]] = {
         "headers": "p",
         "keyserializer": "p",
         "valueserializer": "p",
+        "consumergroup": "cs",
     },
     "NATS": {"subject": "p", "subjectfilter": "sc", "queuegroup": "sc"},
 }

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from wirebook.core.pointers import escape
+from wirebook.core.xid import parse_xid
 from wirebook.message.dialects_log import Log
 from wirebook.message.dialects_names import shown
+from wirebook.message.resolution import ABSOLUTE_URI
 
 
 @dataclass(frozen=True)
@@ -61,8 +63,22 @@ def _messages_of(reference: str, groups: dict[str, Any]) -> Iterator[str]:
 
 
 def _report(xid: str, key: str, index: int, reference: str, log: Log) -> None:
-    external = not reference.startswith("/")
-    code = "external-group" if external else "dangling-group"
-    said = "is in another registry, which is not fetched" if external else "is not there"
+    code = group_code(reference)
     pointer = f"/endpoints/{escape(key)}/messagegroups/{index}"
-    log.report(code, pointer, f"the message group '{shown(reference)}' {said}", xid, actual=reference)
+    log.report(code, pointer, f"the message group '{shown(reference)}' {GROUP_MESSAGES[code]}", xid, actual=reference)
+
+
+GROUP_MESSAGES: Final = {
+    "external-group": "is in another registry, which is not fetched",
+    "dangling-group": "is not there",
+    "bad-group": "is neither the XID of a message group nor an absolute URI",
+}
+
+
+def group_code(reference: str) -> str:
+    """What is wrong with a reference that led to no group of this registry."""
+    if not reference.startswith("/"):
+        return "external-group" if ABSOLUTE_URI.match(reference) else "bad-group"
+    xid = parse_xid(reference)
+    is_group = xid is not None and xid.groups == "messagegroups" and xid.resource is None
+    return "dangling-group" if is_group else "bad-group"

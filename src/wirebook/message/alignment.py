@@ -53,6 +53,20 @@ def nearest_name(name: str, choices: Iterable[str]) -> str | None:
     return known[found[0]] if found else None
 
 
+def nearest_slip(name: str, choices: Iterable[str]) -> str | None:
+    """The choice from which `name` differs by one letter, or by two that changed places; more may be another word."""
+    return next((choice for choice in choices if _is_slip(name, choice)), None)
+
+
+def _is_slip(name: str, known: str) -> bool:
+    if abs(len(name) - len(known)) > 1 or min(len(name), len(known)) < 4 or name == known:
+        return False
+    start = next((i for i, (a, b) in enumerate(zip(name, known, strict=False)) if a != b), min(len(name), len(known)))
+    left, right = name[start:], known[start:]
+    swapped = left[:2] == right[:2][::-1] and left[2:] == right[2:]
+    return swapped or left[1:] == right[1:] or left[1:] == right or left == right[1:]
+
+
 def parted(template: Template, text: str) -> tuple[Part, ...]:
     """The segments of `template` and `text`, in order; none when either is too long to be looked at.
 

@@ -107,7 +107,8 @@ def normalise_text(entity: Entity, name: str, canonical: Callable[[str], str], c
         entity.report("wrong-shape", entity.at(name), f"'{name}' is a text", expected="a text", actual=value)
         del entity.values[name]
     elif not value.strip():
-        entity.report("empty-value", entity.at(name), f"'{name}' is an empty text, read as no value")
+        message = f"'{name}' is a text that is not empty; it is read as not given"
+        entity.report("bad-attribute", entity.at(name), message, expected="a text that is not empty", actual=value)
         del entity.values[name]
     elif (spelled := canonical(value)) != value:
         message = f"'{shown(value)}' is '{shown(spelled)}'"

@@ -217,6 +217,7 @@ def section(value: Any, place: Place, names: tuple[str, ...], *, bare: bool = Fa
 
 
 UNUSABLE: Final = object()
+DEFINITION_MEMBERS: Final = frozenset({"value", "type", "required", "description", "specurl"})
 
 
 def property_definition(definition: Any, place: Place, *, bare: bool = False) -> Any:
@@ -282,7 +283,7 @@ def _pairs(value: Any, place: Place) -> Iterator[tuple[Place, Any, Any]]:
             yield at, (item.get("name", key) if isinstance(item, dict) else key), _of_map(item)
         elif isinstance(item, dict) and "name" in item:
             yield at, item["name"], item
-        elif isinstance(item, dict) and len(item) == 1:
+        elif isinstance(item, dict) and len(item) == 1 and DEFINITION_MEMBERS.isdisjoint(item):
             name, definition = next(iter(item.items()))
             at.report("old-shape", f"a map of one member was read as an entry of the name '{shown(name)}'", actual=item)
             yield at.inside(name), name, _of_map(definition)

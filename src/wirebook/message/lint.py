@@ -22,7 +22,7 @@ from wirebook.message.mediatype import MediaType, parse_media_type
 from wirebook.message.resolution import ResolvedMessage
 from wirebook.message.resolution_definitions import Definition
 from wirebook.message.uritemplate import has_placeholder
-from wirebook.message.values import is_current_time
+from wirebook.message.values import RFC3339, is_current_time
 
 NAME_AND_VERSION: Final = re.compile(r"[^/\s]+/\S+\Z")
 NAME: Final = re.compile(r"[^/\s]+(?:/\S+)?\Z")
@@ -67,6 +67,8 @@ def check_selectors(subject: Subject) -> Iterator[Finding]:
 
 
 def _check_group(subject: Subject) -> Iterator[Finding]:
+    if any(problem.code == "base-cycle" for problem in subject.resolved.problems):
+        return
     for name in sorted(subject.resolved.taken):
         group = subject.definition.group.get(name)
         message = f"the group has the {name} '{shown(group)}', which the message must repeat; it was taken over"
@@ -97,8 +99,9 @@ def check_envelope(subject: Subject) -> Iterator[Finding]:
 
 
 def _check_attribute_name(declared: Property) -> Iterator[Finding]:
-    if not ATTRIBUTE_NAME.match(declared.name):
-        message = f"'{shown(declared.name)}' is no attribute of a CloudEvent: lower-case letters and digits only"
+    if not ATTRIBUTE_NAME.match(declared.name) or declared.name == "data":
+        said = "'data' is the payload" if declared.name == "data" else "lower-case letters and digits only"
+        message = f"'{shown(declared.name)}' is no attribute of a CloudEvent: {said}"
         yield Finding("bad-attribute-name", declared.pointer, message, "a-z 0-9", declared.name)
 
 
@@ -125,7 +128,8 @@ def _check_id(declared: Property) -> Iterator[Finding]:
 
 def _check_time(declared: Property) -> Iterator[Finding]:
     value = declared.fields.get("value")
-    if value is not None and not is_current_time(value):
+    is_time = isinstance(value, str) and (RFC3339.match(value) or has_placeholder(value))
+    if is_time and not is_current_time(value):
         message = f"'time' should have no value but the mark for the current time; it has '{shown(value)}'"
         yield Finding("fixed-time", declared.at("value"), message, "0000-01-01T00:00:00Z", value)
 

@@ -39,6 +39,8 @@ AMQP_IDS: Final = TEXT_LIKE | {"ulong", "uuid", "binary"}
 TYPED_SECTIONS: Final = (slots.ENVELOPE, slots.BARE, "properties", "header")
 URI_CHARACTERS: Final = re.compile(r"[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]+\Z")
 OPERATOR: Final = re.compile(r"\{[+#./;?&=,!@|][^{}]*\}")
+# What is meant as a placeholder, and is none: its name has more than letters, digits and underscores.
+MISNAMED: Final = re.compile(r"\{[A-Za-z0-9_][A-Za-z0-9_.:*-]*\}")
 ADJACENT: Final = re.compile(r"\{[A-Za-z0-9_]+\}\{[A-Za-z0-9_]+\}")
 
 
@@ -88,22 +90,25 @@ def _options(family: str, options: Mapping[str, Any], pointer: str) -> Iterator[
             yield from _bare(name, at, slots.BARE_SLOTS[family][name], value)
         elif family == "AMQP" and name in slots.AMQP_SECTIONS and isinstance(value, dict):
             for key, fields in value.items():
-                kind = slots.amqp_kind(name, key)
-                bare = name == "header" and not isinstance(fields, dict)
-                yield from (_bare if bare else _section_property(name))(key, child(at, key), kind, fields)
+                known = name not in ("properties", "header") or key in slots.AMQP_SECTIONS[name]
+                kind = slots.amqp_kind(name, key) if known else SlotKind("any")
+                yield from _amqp_property(name, key, child(at, key), kind, fields)
         elif name in slots.ENTRY_SECTIONS.get(family, ()) and isinstance(value, (list, dict)):
             yield from _entries(family, name, at, value)
 
 
-def _bare(name: str, pointer: str, kind: SlotKind, value: Any) -> Iterator[Property]:
+def _bare(name: str, pointer: str, kind: SlotKind, value: Any, section: str = slots.BARE) -> Iterator[Property]:
     if isinstance(value, dict):
-        yield Property(slots.BARE, name, pointer, kind, value)
+        yield Property(section, name, pointer, kind, value)
     else:
-        yield Property(slots.BARE, name, pointer, kind, {"value": value}, bare=True)
+        yield Property(section, name, pointer, kind, {"value": value}, bare=True)
 
 
-def _section_property(section: str) -> Any:
-    return lambda name, pointer, kind, fields: _property(section, name, pointer, kind, fields)
+def _amqp_property(section: str, name: str, pointer: str, kind: SlotKind, fields: Any) -> Iterator[Property]:
+    if section == "header":
+        yield from _bare(name, pointer, kind, fields, section)
+    else:
+        yield from _property(section, name, pointer, kind, fields)
 
 
 def _property(section: str, name: str, pointer: str, kind: SlotKind, fields: Any) -> Iterator[Property]:
@@ -247,12 +252,15 @@ def _spoken(declared: Property) -> str:
 
 
 def _check_placeholders(declared: Property, value: str) -> Iterator[Finding]:
-    if effective_type(declared) == "uritemplate":
-        left = PLACEHOLDER.sub("", value)
+    left = PLACEHOLDER.sub("", value)
+    if effective_type(declared) in TEXT_TYPES:
         if found := OPERATOR.search(left):
             message = f"'{found[0]}' has an operator; placeholders are those of RFC 6570 level 1; it is read literally"
             yield Finding("malformed-placeholder", declared.at("value"), message, "{name}", value)
-        elif "{" in left or "}" in left:
+        elif found := MISNAMED.search(left):
+            message = f"'{found[0]}' is no placeholder: its name has other characters than letters, digits and _"
+            yield Finding("malformed-placeholder", declared.at("value"), message, "{name}", value)
+        elif effective_type(declared) == "uritemplate" and ("{" in left or "}" in left):
             message = f"'{shown(value)}' has braces that are no placeholder; they are read literally"
             yield Finding("malformed-placeholder", declared.at("value"), message, "{name}", value)
     if _is_template(declared) and ADJACENT.search(value):

@@ -18,6 +18,7 @@ from wirebook.message.uritemplate import has_placeholder
 
 TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 STATUS: Final = re.compile(r"[1-5][0-9][0-9]\Z")
+ASCII_NAME: Final = re.compile(r"[!-~]+\Z")
 SYMBOL: Final = re.compile(r"[A-Za-z0-9_]+\Z")
 
 
@@ -40,20 +41,40 @@ def check_options(subject: Subject) -> Iterator[Finding]:
         if rule := OPTION_RULES.get((protocol, declared.section, declared.name)):
             yield from rule(declared)
     yield from _check_header_keys(options, protocol, pointer)
+    yield from _check_sections(options, protocol, pointer)
 
 
 def _check_names(declared: Property, protocol: str) -> Iterator[Finding]:
-    if protocol == "HTTP" and declared.section == "headers" and not TOKEN.match(declared.name):
+    yield from _check_entry_name(declared)
+    if protocol in ("HTTP", "NATS") and declared.section == "headers" and not TOKEN.match(declared.name):
         message = f"'{shown(declared.name)}' is no name of a header"
         yield Finding("bad-header-name", child(declared.pointer, "name"), message, "a token (RFC 9110)", declared.name)
     free = protocol == "AMQP/1.0" and declared.section in slots.AMQP_SECTIONS
-    if free and declared.section not in ("properties", "header") and not SYMBOL.match(declared.name):
+    if free and declared.section not in ("properties", "header") and not ASCII_NAME.match(declared.name):
+        message = f"'{shown(declared.name)}' is no symbol: letters, digits and underscores"
+        yield Finding("bad-property-name", declared.pointer, message, "A-Z a-z 0-9 _", declared.name)
+    elif free and declared.section not in ("properties", "header") and not SYMBOL.match(declared.name):
+        # Reading: the text's own example has hyphens, and AMQP itself any ASCII character.
         message = f"'{shown(declared.name)}' is no symbol of letters, digits and underscores; it is used as it is"
         yield Finding("name-is-no-symbol", declared.pointer, message, "A-Z a-z 0-9 _", declared.name)
-    fixed = protocol == "AMQP/1.0" and declared.section in ("properties", "header")
-    if fixed and declared.name not in slots.AMQP_SECTIONS[declared.section]:
-        message = f"'{shown(declared.name)}' is no property of the section '{declared.section}'"
-        yield Finding("unknown-option", declared.pointer, message, list(slots.AMQP_SECTIONS[declared.section]))
+
+
+def _check_entry_name(declared: Property) -> Iterator[Finding]:
+    name = declared.fields.get("name")
+    if declared.section in ("headers", "query", "user_properties") and not isinstance(name, str | None):
+        message = f"the name of an entry is a text; found '{shown(name)}'"
+        yield Finding("bad-header-name", child(declared.pointer, "name"), message, "a text", name)
+
+
+def _check_sections(options: dict[str, Any], protocol: str, pointer: str) -> Iterator[Finding]:
+    """The two sections of AMQP whose properties are given."""
+    for section in ("properties", "header") if protocol == "AMQP/1.0" else ():
+        given = options.get(section)
+        for name in given if isinstance(given, dict) else ():
+            if name not in slots.AMQP_SECTIONS[section]:
+                message = f"'{shown(name)}' is no property of the section '{section}'"
+                at = child(f"{pointer}/{section}", name)
+                yield Finding("unknown-option", at, message, list(slots.AMQP_SECTIONS[section]), name)
 
 
 def _check_header_keys(options: dict[str, Any], protocol: str, pointer: str) -> Iterator[Finding]:
@@ -63,7 +84,8 @@ def _check_header_keys(options: dict[str, Any], protocol: str, pointer: str) -> 
     for key, header in headers.items():
         if isinstance(header, dict) and header.get("name", key) != key:
             message = f"the header's 'name' is '{shown(header['name'])}' and its key '{shown(key)}'; the name counts"
-            yield Finding("header-name-differs", child(f"{pointer}/headers", key), message, key, header["name"])
+            at = child(f"{pointer}/headers", key)
+            yield Finding("header-name-differs", f"{at}/name", message, key, header["name"])
 
 
 def _check_method(declared: Property) -> Iterator[Finding]:
@@ -100,6 +122,18 @@ def _check_subject(declared: Property) -> Iterator[Finding]:
         yield Finding("wildcard-in-topic", declared.at("value"), message, None, value)
 
 
+def _within(low: int, high: int) -> Callable[[Property], Iterator[Finding]]:
+    """A check for what the protocol has no other values of."""
+
+    def check(declared: Property) -> Iterator[Finding]:
+        value = declared.fields.get("value")
+        if isinstance(value, int) and not isinstance(value, bool) and not low <= value <= high:
+            message = f"'{declared.name}' is an integer from {low} to {high}; found '{value}'"
+            yield Finding("value-out-of-bounds", declared.at("value"), message, [low, high], value)
+
+    return check
+
+
 def _check_amqp_id(declared: Property) -> Iterator[Finding]:
     value = declared.fields.get("value")
     if value is not None and not (isinstance(value, str) and has_placeholder(value)):
@@ -114,6 +148,11 @@ OPTION_RULES: Final[dict[tuple[str, str, str], Callable[[Property], Iterator[Fin
     ("MQTT/5.0", slots.BARE, "qos"): _check_qos,
     ("MQTT/3.1.1", slots.BARE, "topic_name"): _check_topic,
     ("MQTT/5.0", slots.BARE, "topic_name"): _check_topic,
+    ("MQTT/5.0", slots.BARE, "response_topic"): _check_topic,
+    ("MQTT/5.0", slots.BARE, "payload_format"): _within(0, 1),
+    ("KAFKA", slots.BARE, "partition"): _within(0, 2**31 - 1),
     ("NATS", slots.BARE, "subject"): _check_subject,
+    ("NATS", slots.BARE, "reply-to"): _check_subject,
+    ("AMQP/1.0", "header", "priority"): _within(0, 255),
     ("AMQP/1.0", "properties", "message-id"): _check_amqp_id,
 }

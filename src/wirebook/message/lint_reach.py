@@ -5,6 +5,7 @@ Spec: docs/semantics.md D17, D25, D32, D48, D51; docs/decisions/0065-pairs-of-de
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -18,6 +19,7 @@ from wirebook.message.pairs import Pairs
 from wirebook.message.uritemplate import PLACEHOLDER
 
 TIME_CHARACTERS: Final = frozenset("0123456789-:.+TtZz ")
+NOT_IN_KAFKA: Final = re.compile(r"[^A-Za-z0-9._-]")
 MAX_EACH: Final = 3  # findings of one code that a definition gets
 MAX_TOLD: Final = 500  # findings of one place
 
@@ -67,6 +69,8 @@ def _text_reasons(constraint: Constraint, text: str) -> Iterator[tuple[str, Any]
         yield f"a path begins with a slash; here it is '{shown(text)}'", text
     if constraint.kind.place.separator == "." and ("" in text.split(".") or any(map(str.isspace, left))):
         yield f"a subject of NATS has no blanks and no empty tokens; here it is '{shown(text)}'", text
+    if label == "protocoloptions.topic" and (NOT_IN_KAFKA.search(left) or len(left) > 249 or text in (".", "..")):
+        yield f"a topic of Kafka is 1 to 249 of A-Z a-z 0-9 . _ -; here it is '{shown(text)}'", text
     if constraint.template is not None and constraint.type == "timestamp" and not TIME_CHARACTERS.issuperset(left):
         yield f"nothing that fits '{shown(text)}' is a timestamp", text
 

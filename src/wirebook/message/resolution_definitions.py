@@ -61,8 +61,15 @@ def default_version(resource: dict[str, Any], versions: dict[str, Any], pointer:
     if isinstance(named, str) and named in versions:
         return named
     if named is not None:
-        message = f"'meta.defaultversionid' names '{shown(named)}', which is not there"
-        log.report("unknown-default-version", pointer, message, xid, expected=list(versions)[:10], actual=named)
+        message, at = f"'meta.defaultversionid' names '{shown(named)}', which is not there", f"{pointer}/meta"
+        log.report(
+            "unknown-default-version",
+            f"{at}/defaultversionid",
+            message,
+            xid,
+            expected=list(versions)[:10],
+            actual=named,
+        )
     marked = [key for key, version in versions.items() if version.get("isdefault") is True]
     if len(marked) == 1:
         return marked[0]
