@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 from wirebook.bindings import Received, read_message
@@ -23,6 +24,7 @@ from wirebook.message.alignment import nearest_name
 from wirebook.message.comparison import SlotReport, compare
 from wirebook.message.definition import Definition
 from wirebook.message.matcher import Match, Rank
+from wirebook.message.nearness import Types, distance
 from wirebook.message.payloadfaults import PayloadReport, payload_report
 from wirebook.message.selection import EVERYTHING, Outcome, Scope, Selector, view_for, views_of
 from wirebook.message.slips import Slips
@@ -119,6 +121,10 @@ class Explainer:
     def definitions(self) -> dict[str, Definition]:
         return {definition.xid: definition for definition in self.selector.definitions}
 
+    @cached_property
+    def types(self) -> Types:
+        return Types(self.selector.definitions)
+
     def explain(self, received: Received, endpoint: str | None = None) -> Explanation:
         """One message; `endpoint` wins over the record's own."""
         return self.explain_outcome(self.selector.select(received, endpoint), endpoint)
@@ -131,7 +137,7 @@ class Explainer:
         xid = endpoint or outcome.received.endpoint
         scope = self.selector.scopes.get(xid) if xid else EVERYTHING
         if outcome.received.kind in ("malformed", "unsupported"):
-            return Explanation(outcome, _first_message(outcome), (), tuple(_renamed_attributes(outcome)))
+            return Explanation(outcome, _first_message(outcome), (), tuple(_lacking_attributes(outcome)))
         if scope is None or scope.empty:
             return Explanation(outcome, _first_message(outcome), (), tuple(self._about_endpoint(xid, scope)))
         views = _views(outcome.received)
@@ -144,7 +150,8 @@ class Explainer:
 
     def _fitting(self, outcome: Outcome, matches: list[tuple[Match, View]], scope: Scope) -> Explanation:
         best = [each for each in matches if each[0].rank == matches[0][0].rank]
-        comparisons = tuple(self._matched(outcome, match, view, scope, best) for match, view in matches[:MAX_RIVALS])
+        found = [self._matched(outcome, match, view, scope, best) for match, view in matches[:MAX_RIVALS]]
+        comparisons = tuple(sorted(found, key=_of_interest))
         advice = (TELL_APART,) if outcome.outcome == "ambiguous" else ()
         return Explanation(outcome, _why(outcome, matches, best), comparisons, advice)
 
@@ -172,7 +179,7 @@ class Explainer:
     # -- none fits ---------------------------------------------------------------------------------------------------
 
     def _unexpected(self, outcome: Outcome, views: Sequence[View], scope: Scope, xid: str | None) -> Explanation:
-        comparisons = tuple(self._near(self.definitions[near.definition], views, scope) for near in outcome.near)
+        comparisons = self._nearest(outcome, views, scope)
         advice = tuple(self._elsewhere(views, scope, xid))
         if not comparisons and not advice:
             advice = (self._bound_protocols(),)
@@ -181,6 +188,14 @@ class Explainer:
         count = len(comparisons)
         reason = f"no definition fits; {count} came near" if count > 1 else "no definition fits; one came near"
         return Explanation(outcome, reason, comparisons, advice)
+
+    def _nearest(self, outcome: Outcome, views: Sequence[View], scope: Scope) -> tuple[Comparison, ...]:
+        """The near misses that selecting found, and definitions of a type like the message's; the nearest first."""
+        near = [self.definitions[each.definition] for each in outcome.near]
+        alike = (each for view in views for each in self.types.alike(view, scope.members))
+        named = islice(dict.fromkeys((*near, *alike)), MAX_RIVALS) if near else ()
+        found = [self._near(each, views, scope) for each in named]
+        return tuple(sorted(found, key=lambda each: distance(each.slots, each.payload)))
 
     def _near(self, definition: Definition, views: Sequence[View], scope: Scope) -> Comparison:
         view = view_for(definition, views)
@@ -214,6 +229,12 @@ class Explainer:
         yield f"the catalogue has these endpoints: {known}" if known else "the catalogue has no endpoints"
 
 
+def _of_interest(comparison: Comparison) -> tuple[int, int]:
+    """What was chosen comes first, then, of those that fit equally well, the ones that the payload fits best."""
+    role = ("chosen", "equal", "beaten").index(comparison.role)
+    return role, len(comparison.payload.faults) if comparison.payload else 0
+
+
 def _views(received: Received) -> list[View]:
     """The views that the message was selected by; an event that only the context tells comes with its native self."""
     if received.kind == "cloudevent" and received.wire is not None and received.mode == "structured":
@@ -223,13 +244,13 @@ def _views(received: Received) -> list[View]:
     return views_of(received)
 
 
-def _renamed_attributes(outcome: Outcome) -> Iterator[str]:
-    """Slips that explain why a CloudEvent lacks an attribute that it must have."""
+def _lacking_attributes(outcome: Outcome) -> Iterator[str]:
+    """What a CloudEvent lacks that it must have, and the slip that may be why."""
     slips = Slips((), View(outcome.received))
     for name in (each for each in MANDATORY if each not in outcome.received.attributes):
         slot = Slot(ENVELOPE, name, f"envelopemetadata.{name}")
-        if near := slips.nearest(slot):
-            yield f"rename '{near}' to '{slips.spelled(slot)}'"
+        near = slips.nearest(slot)
+        yield f"rename '{near}' to '{slips.spelled(slot)}'" if near else f"add '{slips.spelled(slot)}'"
 
 
 def _first_message(outcome: Outcome) -> str:

@@ -1,0 +1,88 @@
+"""How near definitions come to a message: for people, who see the slip of one letter before they count slots.
+
+`selection` finds near misses in an index, with little work for each message. An explanation can look at more: at the
+definitions whose `type` is like the message's, and at how much the slots differ that do not fit.
+
+Spec: docs/explain.md#which-definitions-are-shown
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import SequenceMatcher, get_close_matches
+from functools import cached_property
+
+from wirebook.message.comparison import SlotReport
+from wirebook.message.definition import Definition
+from wirebook.message.payloadfaults import PayloadReport
+from wirebook.message.slots import ENVELOPE, Slot
+from wirebook.message.view import View
+
+TYPE = Slot(ENVELOPE, "type", "envelopemetadata.type")
+MAX_TYPES, LIKENESS = 3, 0.6
+MAX_TEXT = 200
+HALF = 0.5
+
+
+class Types:
+    """Definitions by the constant `type` that they ask for; letters' case does not matter here."""
+
+    def __init__(self, definitions: Iterable[Definition]) -> None:
+        self.definitions = definitions
+
+    @cached_property
+    def by_type(self) -> dict[str, list[Definition]]:
+        found: dict[str, list[Definition]] = {}
+        for definition in self.definitions:
+            if definition.is_cloudevent and (type_ := _constant_type(definition)):
+                found.setdefault(type_, []).append(definition)
+        return found
+
+    def alike(self, view: View, members: frozenset[str] | None) -> Iterator[Definition]:
+        """Definitions for the message's protocol whose type is like its own, the likest first.
+
+        Cost: linear in the number of types, the message's apart, of which 200 characters count.
+        """
+        type_ = view.value(TYPE) if view.is_cloudevent else None
+        if not isinstance(type_, str):
+            return
+        for each in get_close_matches(_text(type_), self.by_type, n=MAX_TYPES, cutoff=LIKENESS):
+            for definition in self.by_type[each]:
+                if definition.protocol in (None, view.protocol) and (members is None or definition.xid in members):
+                    yield definition
+
+
+def _constant_type(definition: Definition) -> str | None:
+    declared = (each.declared for each in definition.constraints if each.slot == TYPE and each.template is None)
+    found = next(declared, None)
+    return _text(found) if isinstance(found, str) and found else None
+
+
+def _text(value: object) -> str:
+    return str(value)[:MAX_TEXT].lower()
+
+
+def distance(slots: Sequence[SlotReport], payload: PayloadReport | None) -> tuple[float, ...]:
+    """How far a definition is from the message.
+
+    Rule: the slots that do not fit count, then how much they differ, then the payload's faults, then what does fit.
+    """
+    wrong = [report for report in slots if report.verdict == "wrong"]
+    faults = len(payload.faults) if payload is not None else 0
+    fitting = sum(report.verdict == "fits" for report in slots)
+    return len(wrong), round(sum(map(_difference, wrong)), 3), faults, -fitting
+
+
+def _difference(report: SlotReport) -> float:
+    """From 0 to 1; what is not there differs less when something else was probably meant to be it."""
+    unfit = [part for part in report.parts if not part.fits]
+    if unfit:
+        return sum(_unlike(part.template, part.value) for part in unfit) / len(report.parts)
+    if report.actual is None:
+        return HALF if report.nearest else 1
+    texts = isinstance(report.expected, str) and isinstance(report.actual, str)
+    return _unlike(report.expected, report.actual) if texts else HALF
+
+
+def _unlike(one: object, other: object) -> float:
+    return 1 - SequenceMatcher(None, _text(one), _text(other), autojunk=False).ratio()
