@@ -158,6 +158,77 @@ def test_a_branch_may_be_left_out_where_only_one_can_be_meant() -> None:
         assert compiled.encode(value).payload == compiled.encode(wrapped).payload
 
 
+MONEY = {"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}
+MILLIS = {"type": "long", "logicalType": "timestamp-millis"}
+DAY = {"type": "int", "logicalType": "date"}
+LOCAL_MICROS = {"type": "long", "logicalType": "local-timestamp-micros"}
+NOON = datetime(2024, 5, 1, 12, tzinfo=UTC)
+MEANT: list[tuple[Any, Any, Any]] = [
+    (MONEY, "1.5", Decimal("1.50")),
+    (MONEY, 1.5, Decimal("1.50")),
+    (MONEY, 15, Decimal("15.00")),
+    (["null", MONEY], "-0.01", Decimal("-0.01")),
+    (MILLIS, "2024-05-01T14:00:00+02:00", NOON),
+    (["null", MILLIS], "2024-05-01T12:00:00Z", NOON),
+    (DAY, "2024-05-01", date(2024, 5, 1)),
+    (LOCAL_MICROS, "2024-05-01T12:00:00.5", datetime(2024, 5, 1, 12, 0, 0, 500000)),
+    (["null", "bytes"], "ÿ", b"\xff"),
+]
+
+
+@pytest.mark.parametrize(("schema", "value", "meant"), MEANT)
+def test_plain_json_is_what_it_means(schema: Any, value: Any, meant: Any) -> None:
+    """fastavro writes the same bytes for the value that is meant."""
+    compiled, out = avro(schema), io.BytesIO()
+    fastavro.schemaless_writer(out, fastavro.parse_schema(schema), meant)
+    encoded = compiled.encode(value)
+    assert encoded.payload is not None, encoded.problems
+    assert encoded.payload.raw == out.getvalue()
+    for content_type in (None, "application/json"):
+        assert compiled.read(compiled.encode(value, content_type).payload).value == meant
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [(MONEY, 1.555), (MONEY, "155.55"), (MONEY, True), (MILLIS, "2024-05-01T12:00:00.1234Z"), (MILLIS, "x"),
+     (DAY, "2024-05-32"), (LOCAL_MICROS, "2024-05-01T12:00:00Z"), (["null", "bytes"], "€"),
+     ("float", 3.4028235677973366e38)],
+)  # fmt: skip
+def test_plain_json_that_means_nothing_exact(schema: Any, value: Any) -> None:
+    assert [problem.code for problem in avro(schema).encode(value).problems] == ["payload-invalid"]
+
+
+def test_a_text_stays_a_text_where_it_may() -> None:
+    assert (
+        avro(["null", MILLIS, "string"]).encode("2024-05-01T12:00:00Z").payload
+        == avro(["null", MILLIS, "string"]).encode({"string": "2024-05-01T12:00:00Z"}).payload
+    )
+
+
+def test_fields_that_are_left_out_have_their_defaults() -> None:
+    """As fastavro's writer has them; of a union the default is the first branch's."""
+    inner = {"type": "record", "name": "In", "fields": [{"name": "x", "type": ["long", "string"]}]}
+    schema = {"type": "record", "name": "R", "fields": [
+        {"name": "a", "type": "int", "default": 5},
+        {"name": "b", "type": ["string", "null"], "default": "x"},
+        {"name": "c", "type": ["null", "string"], "default": None},
+        {"name": "e", "type": {"type": "array", "items": "int"}, "default": []},
+        {"name": "r", "type": inner, "default": {"x": 7}},
+    ]}  # fmt: skip
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, fastavro.parse_schema(schema), {})
+    assert avro(schema).encode({}).payload.raw == out.getvalue()
+    assert avro(schema).read(avro(schema).encode({"a": 1, "b": None}).payload).value["b"] is None
+
+
+def test_a_float_is_one_value_in_both_encodings() -> None:
+    compiled = avro("float")
+    rows = [
+        compiled.read(compiled.encode(0.1, content_type).payload).row for content_type in (None, "application/json")
+    ]
+    assert rows[0] == rows[1] == {"value": 0.10000000149011612, "_rest": None}
+
+
 def test_a_value_that_contains_itself_is_too_deep() -> None:
     schema = {"type": "record", "name": "N", "fields": [{"name": "next", "type": ["null", "N"]}]}
     value: dict[str, Any] = {}

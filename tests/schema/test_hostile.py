@@ -87,6 +87,19 @@ def nested(levels: int, word: str) -> dict[str, Any]:
 DOUBLING = {f"d{each}": {"type": "object", "properties": {
     "a": {"$ref": f"#/definitions/d{each + 1}"}, "b": {"$ref": f"#/definitions/d{each + 1}"}}}
     for each in range(30)} | {"d30": {"type": "string"}}  # fmt: skip
+
+
+def doubling_records(leaf: str, *, through: str = "") -> Any:
+    """Each record has the one before twice, maybe in a union: 2**60 when all is written out."""
+    schema: Any = leaf
+    for number in range(60):
+        last: Any = f"R{number - 1}" if number else leaf
+        types: list[Any] = [["null", schema], ["null", last]] if through == "union" and number else [schema, last]
+        schema = {"type": "record", "name": f"R{number}",
+                  "fields": [{"name": name, "type": each} for name, each in zip("ab", types, strict=True)]}  # fmt: skip
+    return schema
+
+
 TRAPS: dict[str, tuple[str, Any]] = {
     "a schema that is itself": ("JsonSchema", {"allOf": [{"$ref": "#"}]}),
     "a schema that is not itself": ("JsonSchema", {"not": {"$ref": "#"}}),
@@ -114,6 +127,9 @@ TRAPS: dict[str, tuple[str, Any]] = {
     ),
     "a record that contains itself": ("Avro", {"type": "record", "name": "R", "fields": [{"name": "r", "type": "R"}]}),
     "arrays in arrays": ("Avro", json.loads('{"type":"array","items":' * 150 + '"int"' + "}" * 150)),
+    "records that double": ("Avro", doubling_records("int")),
+    "records that double and take no bytes": ("Avro", doubling_records("null")),
+    "records that double through unions": ("Avro", doubling_records("int", through="union")),
     "nothing": ("Avro", None),
     "a number": ("JsonStructure", 5),
     "a list": ("JsonSchema", []),

@@ -7,7 +7,8 @@ from typing import Any
 
 from wirebook.schema.avro_types import Type
 
-MAX_FLOAT = {"float": 3.4028235677973366e38, "double": 1.7976931348623157e308}
+MAX_FLOAT = {"float": 3.4028235677973362e38, "double": 1.7976931348623157e308}
+"""The largest numbers that are rounded to a finite one."""
 
 
 class Found:

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wirebook.schema.avro_shapes import DURATION, LOCAL, shape_of
-from wirebook.schema.avro_types import Type, is_recursive
+from wirebook.schema.avro_shapes import DURATION, LOCAL, MAX_COLUMNS, MAX_LEVELS, shape_of
+from wirebook.schema.avro_types import Type, is_recursive, written_out
 from wirebook.schema.cursor import Array, Cursor
 from wirebook.schema.leaves import INSTANT
 
@@ -29,7 +29,12 @@ UUID_DIGITS = [place for place in range(36) if place not in (8, 13, 18, 23)]
 
 def is_columnar(type_: Type) -> bool:
     """Can a column of this type be read at once?"""
-    return not is_recursive(type_) and not _too_wide(type_)
+    small = written_out(type_) <= MAX_COLUMNS and not is_recursive(type_)
+    return small and _levels(type_) <= MAX_LEVELS and not _too_wide(type_)
+
+
+def _levels(type_: Type) -> int:
+    return bool(type_.name) + max(map(_levels, type_.children), default=0)
 
 
 def _too_wide(type_: Type) -> bool:

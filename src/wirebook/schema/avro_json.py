@@ -8,12 +8,15 @@ Spec: Avro 1.11 "JSON Encoding".
 
 from __future__ import annotations
 
+import struct
 from operator import attrgetter
 from typing import Any
 
 from wirebook.core.pointers import child
 from wirebook.schema.avro_checks import MAX_FLOAT, Check, Found, characters, check_enum, checked, integer, refusal
 from wirebook.schema.avro_types import Type
+
+SINGLE = struct.Struct("<f")  # a float is the number that its binary encoding has
 
 
 def from_json(type_: Type, value: Any, pointer: str, found: Found) -> Any:
@@ -28,7 +31,7 @@ def _floating(type_: Type, value: Any, pointer: str, found: Found) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > MAX_FLOAT[type_.kind]:
         _wrong(type_, value, pointer, found)
         return None
-    return float(value)
+    return SINGLE.unpack(SINGLE.pack(value))[0] if type_.kind == "float" else float(value)
 
 
 def _bytes(type_: Type, value: Any, pointer: str, found: Found) -> Any:

@@ -7,6 +7,8 @@ Spec: Avro 1.11 "Logical Types"; docs/types.md
 
 from __future__ import annotations
 
+import math
+import re
 import struct
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
@@ -15,9 +17,12 @@ from typing import Any
 from uuid import UUID
 
 from wirebook.schema.avro_types import Type
+from wirebook.schema.leaves import DATE, TIMESTAMP
+from wirebook.schema.shapes import NOTHING
 
 _EPOCH, _EPOCH_UTC, _DAY = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC), date(1970, 1, 1)
 _EXACT = Context(prec=1000, traps=[Inexact, InvalidOperation])
+_DECIMAL_TEXT = re.compile(r"-?[0-9]{1,400}(?:\.[0-9]{1,400})?\Z")
 _PARTS = ("months", "days", "milliseconds")
 
 
@@ -29,6 +34,44 @@ def encoded_value(type_: Type, value: Any) -> Any:
         return ENCODED.get(type_.logical, _same)(type_, value)
     except (InvalidOperation, Inexact, OverflowError, struct.error):
         return value
+
+
+def from_plain(type_: Type, value: Any) -> Any:
+    """The value of a logical type that JSON has as a text or number: RFC 3339 and ISO 8601, decimals. A number's text
+    is the number and no bytes."""
+    read = PLAIN.get(type_.logical or "")
+    return value if read is None or isinstance(value, bool) else read(value)
+
+
+def _instant(value: Any) -> Any:
+    cell, left = TIMESTAMP.cell(value) if isinstance(value, str) else (None, value)
+    return value if cell is None or left is not NOTHING else cell
+
+
+def _local(value: Any) -> Any:
+    moment = _instant(f"{value}Z") if isinstance(value, str) else value
+    return moment.replace(tzinfo=None) if isinstance(moment, datetime) and moment is not value else value
+
+
+def _date(value: Any) -> Any:
+    cell, left = DATE.cell(value) if isinstance(value, str) else (None, value)
+    return value if cell is None or left is not NOTHING else cell
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
+        return Decimal(str(value))
+    return Decimal(value) if isinstance(value, str) and _DECIMAL_TEXT.match(value) else value
+
+
+PLAIN: dict[str, Callable[[Any], Any]] = {
+    "decimal": _number,
+    "date": _date,
+    "timestamp-millis": _instant,
+    "timestamp-micros": _instant,
+    "local-timestamp-millis": _local,
+    "local-timestamp-micros": _local,
+}
 
 
 def _same(type_: Type, value: Any) -> Any:  # noqa: ARG001

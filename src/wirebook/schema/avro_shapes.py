@@ -19,38 +19,50 @@ from wirebook.schema.avro_types import Type
 from wirebook.schema.leaves import BOOLEAN, INSTANT, INT32, INT64, JSON, TEXT
 from wirebook.schema.shapes import NOTHING, Cell, Leaf, List, Map, Shape, Struct
 
+MAX_LEVELS = 32  # of named types
+MAX_COLUMNS = 4000  # types in all
 LOCAL = pa.timestamp("us")
 _EPOCH, _EPOCH_UTC, _DAY = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC), date(1970, 1, 1)
 _WIDE = Context(prec=1000)
 
 
-def shape_of(type_: Type, inside: tuple[Type, ...] = ()) -> Shape:
+def shape_of(type_: Type) -> Shape:
     """The shape of the values of a type."""
-    if type_ in inside:
-        return JSON
-    within = (*inside, type_) if type_.name else inside
-    if type_.kind == "record":
-        members = {name: shape_of(each, within) for name, each in type_.fields}
-        required = frozenset(name for name, each in type_.fields if not _nullable(each))
-        return Struct(members, required, type_.docs) if members else JSON
-    if type_.kind in ("array", "map"):
-        assert type_.items is not None
-        items = shape_of(type_.items, within)
-        return List(items) if type_.kind == "array" else Map(items)
-    if type_.kind == "union":
-        return _union(type_, within)
-    return LOGICAL[type_.logical](type_) if type_.logical else PLAIN[type_.kind]
+    return _Columns().shape(type_, ())
+
+
+class _Columns:
+    """Shapes of types written out wherever they are used; beyond so many levels or columns JSON text."""
+
+    def __init__(self) -> None:
+        self.left = MAX_COLUMNS
+
+    def shape(self, type_: Type, inside: tuple[Type, ...]) -> Shape:
+        self.left -= 1
+        if type_ in inside or self.left < 0 or len(inside) > MAX_LEVELS:
+            return JSON
+        within = (*inside, type_) if type_.name else inside
+        if type_.kind == "record":
+            members = {name: self.shape(each, within) for name, each in type_.fields}
+            required = frozenset(name for name, each in type_.fields if not _nullable(each))
+            return Struct(members, required, type_.docs) if members else JSON
+        if type_.kind in ("array", "map"):
+            assert type_.items is not None
+            items = self.shape(type_.items, within)
+            return List(items) if type_.kind == "array" else Map(items)
+        if type_.kind == "union":
+            return self._union(type_, within)
+        return LOGICAL[type_.logical](type_) if type_.logical else PLAIN[type_.kind]
+
+    def _union(self, type_: Type, inside: tuple[Type, ...]) -> Shape:
+        branches = [each for each in type_.branches if each.kind != "null"]
+        if len(branches) == 1:
+            return self.shape(branches[0], inside)
+        return Struct({each.branch_name: self.shape(each, inside) for each in branches}) if branches else TEXT
 
 
 def _nullable(type_: Type) -> bool:
     return type_.kind == "null" or (type_.kind == "union" and any(each.kind == "null" for each in type_.branches))
-
-
-def _union(type_: Type, inside: tuple[Type, ...]) -> Shape:
-    branches = [each for each in type_.branches if each.kind != "null"]
-    if len(branches) == 1:
-        return shape_of(branches[0], inside)
-    return Struct({each.branch_name: shape_of(each, inside) for each in branches}) if branches else TEXT
 
 
 def _same(value: Any) -> Cell:

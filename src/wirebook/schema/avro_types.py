@@ -14,6 +14,7 @@ from wirebook.schema.avro_names import PRIMITIVES, full_name, namespace_of
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*\Z")
 MAX_LEVELS = 64
+MAX_PARTS = 20_000  # that a value must have, each of which may take no byte
 
 
 class AvroError(ValueError):
@@ -34,6 +35,7 @@ class Type:
     items: Type | None = None  # of arrays and maps
     branches: tuple[Type, ...] = ()
     docs: dict[str, str] = field(default_factory=dict)
+    defaults: dict[str, Any] = field(default_factory=dict)  # of fields, as the schema writes them
 
     @property
     def branch_name(self) -> str:
@@ -69,7 +71,11 @@ def parse_types(schema: Any, resolve: Callable[[str], Any | None]) -> tuple[Type
     Raises: AvroError
     """
     parser = _Parser(resolve)
-    return parser.type(schema, None), parser.names
+    whole = parser.type(schema, None)
+    for each in (whole, *parser.names.values()):
+        if least_parts(each) > MAX_PARTS:
+            raise AvroError(f"a value of '{each.branch_name}' has more than {MAX_PARTS} parts at the least")
+    return whole, parser.names
 
 
 class _Parser:
@@ -153,6 +159,9 @@ class _Parser:
         type_.fields = tuple(
             (name, self.type(each.get("type"), inside)) for name, each in zip(names, declared, strict=True)
         )
+        type_.defaults = {
+            name: each["default"] for name, each in zip(names, declared, strict=True) if "default" in each
+        }
         type_.docs = {name: each["doc"] for name, each in zip(names, declared, strict=True) if "doc" in each}
         return type_
 
@@ -208,8 +217,36 @@ def _is_decimal(attributes: dict[str, Any]) -> bool:
     return isinstance(precision, int) and isinstance(scale, int) and precision > 0 and 0 <= scale <= precision
 
 
-def is_recursive(type_: Type, inside: tuple[Type, ...] = ()) -> bool:
-    """Does a type contain itself?"""
-    if type_ in inside:
+def is_recursive(type_: Type) -> bool:
+    """Does a type contain itself, or one in it? Cost: linear in the types, however often each is used."""
+    return _is_recursive(type_, set(), set())
+
+
+def _is_recursive(type_: Type, inside: set[int], done: set[int]) -> bool:
+    if id(type_) in done:
+        return False
+    if id(type_) in inside:
         return True
-    return any(is_recursive(each, (*inside, type_) if type_.name else inside) for each in type_.children)
+    inside.add(id(type_))
+    found = any(_is_recursive(each, inside, done) for each in type_.children)
+    inside.discard(id(type_))
+    done.add(id(type_))
+    return found
+
+
+def written_out(type_: Type, known: dict[int, int] | None = None) -> int:
+    """How many types there are when each is written out wherever it is used; of one inside itself, once."""
+    known = {} if known is None else known
+    if id(type_) not in known:
+        known[id(type_)] = 1
+        known[id(type_)] = 1 + sum(written_out(each, known) for each in type_.children)
+    return known[id(type_)]
+
+
+def least_parts(type_: Type, known: dict[int, int] | None = None) -> int:
+    """How many values a value of the type has in it at the least: records have all of theirs."""
+    known = {} if known is None else known
+    if id(type_) not in known:
+        known[id(type_)] = 1
+        known[id(type_)] = 1 + sum(least_parts(each, known) for _, each in type_.fields)
+    return known[id(type_)]

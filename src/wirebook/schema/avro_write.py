@@ -1,8 +1,9 @@
 """Values to Avro, in both encodings: the way back of avro_binary.py and avro_json.py.
 
 Rule: a value may be what `read` gives (times, decimals, bytes, {branch: value} for a union of several types) or what
-Avro's JSON encoding has (bytes as characters, {branch: value} in every union). In a union the branch may be left out
-where the value can be of one only.
+Avro's JSON encoding has (bytes as characters, {branch: value} in every union), or plain JSON: times as RFC 3339 text,
+decimals as numbers or their text. In a union the branch may be left out where the value can be of one only; a field
+with a default may be left out.
 
 Spec: Avro 1.11 "Data Serialization and Deserialization", "Logical Types".
 """
@@ -15,7 +16,7 @@ from typing import Any
 
 from wirebook.core.pointers import child
 from wirebook.schema.avro_checks import MAX_FLOAT, Found, characters, check_enum, checked, integer, refusal
-from wirebook.schema.avro_logical import encoded_value
+from wirebook.schema.avro_logical import encoded_value, from_plain
 from wirebook.schema.avro_types import Type
 
 Chosen = tuple[int, Type, Any]  # of a union: the branch's index, its type, the value
@@ -23,7 +24,7 @@ Chosen = tuple[int, Type, Any]  # of a union: the branch's index, its type, the 
 
 def settle(type_: Type, value: Any, pointer: str, found: Found) -> Any:
     """`value` with numbers, bytes and branches as they are encoded; what does not fit goes to `found`."""
-    return SETTLERS[type_.kind](type_, encoded_value(type_, value), pointer, found)
+    return SETTLERS[type_.kind](type_, encoded_value(type_, from_plain(type_, value)), pointer, found)
 
 
 _wrong = refusal(lambda type_: type_.logical or type_.branch_name)
@@ -58,11 +59,20 @@ def _record(type_: Type, value: Any, pointer: str, found: Found) -> Any:
         found.add(child(pointer, str(name)), {"fields": list(names)}, value[name])
     settled = {}
     for name, each in type_.fields:
-        if name in value or _takes_null(each):
+        if name not in value and name in type_.defaults:
+            settled[name] = _default(each, type_.defaults[name], child(pointer, name), found)
+        elif name in value or _takes_null(each):
             settled[name] = settle(each, value.get(name), child(pointer, name), found)
         else:
             found.add(pointer, {"required": name}, None)
     return settled
+
+
+def _default(type_: Type, value: Any, pointer: str, found: Found) -> Any:
+    """What the schema gives a field that is left out; of a union it is the first branch's."""
+    if type_.kind == "union":
+        return 0, type_.branches[0], settle(type_.branches[0], value, pointer, found)
+    return settle(type_, value, pointer, found)
 
 
 def _takes_null(type_: Type) -> bool:
@@ -86,7 +96,7 @@ def _map(type_: Type, value: Any, pointer: str, found: Found) -> Any:
 def _union(type_: Type, value: Any, pointer: str, found: Found) -> Any:
     """The named branch, else the only one that the value may be; null is never named. Cost: linear."""
     named = _named(type_, value)
-    candidates = [named] if named else [each for each in enumerate(type_.branches) if _may_be(each[1], value)]
+    candidates = [named] if named else _candidates(type_, value, _may_be) or _candidates(type_, value, _may_mean)
     if len(candidates) > 1:
         names = [branch.branch_name for _, branch in candidates]
         found.add(pointer, {"one of, by name": names}, value)
@@ -97,6 +107,16 @@ def _union(type_: Type, value: Any, pointer: str, found: Found) -> Any:
     else:
         found.add(pointer, {"union": [each.branch_name for each in type_.branches]}, value)
     return None
+
+
+def _candidates(type_: Type, value: Any, fits: Callable[[Type, Any], bool]) -> list[tuple[int, Type]]:
+    return [(index, branch) for index, branch in enumerate(type_.branches) if fits(branch, value)]
+
+
+def _may_mean(branch: Type, value: Any) -> bool:
+    """Is a value of this branch as JSON has it: a text of a time, a decimal, or of bytes?"""
+    plain = encoded_value(branch, from_plain(branch, value))
+    return _may_be(branch, characters(value) if branch.kind in ("bytes", "fixed") and plain is value else plain)
 
 
 def _named(type_: Type, value: Any) -> tuple[int, Type] | None:
@@ -113,7 +133,7 @@ def _may_be(branch: Type, value: Any) -> bool:
     value = encoded_value(branch, value)
     if branch.kind == "record":
         names = dict(branch.fields)
-        needed = {name for name, each in branch.fields if not _takes_null(each)}
+        needed = {name for name, each in branch.fields if not _takes_null(each)} - branch.defaults.keys()
         return isinstance(value, dict) and needed <= value.keys() <= names.keys()
     return LOOKS[branch.kind](branch, value)
 

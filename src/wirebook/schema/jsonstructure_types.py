@@ -44,7 +44,7 @@ DECIMAL = "^-?(0|[1-9][0-9]*)(\\.[0-9]+)?$"
 UUID = "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
 POINTER = "^#?(/([^~/]|~[01])*)*$"
 BASE64_TEXT = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
-MAX_FLOAT = 3.4028235677973366e38  # what rounds to the largest 32-bit float
+MAX_FLOAT = 3.4028235677973362e38  # what rounds to the largest 32-bit float
 
 
 @dataclass(frozen=True, eq=False)
