@@ -1,63 +1,28 @@
 """The documentation is true: what the code cites is there, generated pages are current, examples run and print that.
 
-A fence is an example when a word behind its language says so:
-
-    ```sh run           run by a shell in a copy of docs/examples, one folder for each page; exit code 0
-    ```sh run exit=1    the same, with another exit code
-    ```python run       run by Python, there
-    ```text out         what the fence before prints; ``...`` stands for any text
-    ```json file=NAME   written to that file there (``jsonl`` too)
-
-A page with the word ``spark`` behind one of them starts Spark.
+How an example is written: tests/pages/fences.py. Every command that a page shows is one.
 """
 
 from __future__ import annotations
 
-import doctest
 import importlib.util
 import json
-import os
 import re
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from tests.pages.fences import DOCS, FENCE, ROOT, Fence, examples_of, fences, is_example, name_of, run_examples
+from wirebook.cli.app import COMMANDS as COMMAND_LINE
 from wirebook.problems import CODES
 
-ROOT = Path(__file__).resolve().parent.parent
-DOCS = ROOT / "docs"
 PAGES = sorted(path for path in DOCS.rglob("*.md") if path.parent.name != "decisions")
 CODE = sorted(path for folder in ("src", "tests", "scripts", "benchmarks") for path in (ROOT / folder).rglob("*.py"))
-FENCE = re.compile(r"^```(?P<language>\w+)(?P<words>[^\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
-TEXTS = [*CODE, *PAGES, ROOT / "README.md"]
-SECONDS = 300
-
-
-@dataclass(frozen=True)
-class Fence:
-    language: str
-    words: tuple[str, ...]
-    body: str
-    line: int
-
-    def word(self, name: str, default: str = "") -> str:
-        return next((word.partition("=")[2] for word in self.words if word.startswith(f"{name}=")), default)
-
-
-def fences(text: str) -> Iterator[Fence]:
-    for found in FENCE.finditer(text):
-        line = text.count("\n", 0, found.start()) + 1
-        yield Fence(found["language"], tuple(found["words"].split()), found["body"], line)
-
-
-def name_of(path: Path) -> str:
-    return path.relative_to(ROOT).as_posix()
+README = ROOT / "README.md"
+TEXTS = [*CODE, *PAGES, README]
+GUIDES = [README, *(page for page in PAGES if "reference" not in page.parts)]
 
 
 # -- what is cited is there ----------------------------------------------------------------------------------------
@@ -167,10 +132,6 @@ def test_every_code_is_in_outcomes() -> None:
 # -- examples ------------------------------------------------------------------------------------------------------
 
 
-def examples_of(page: Path) -> list[Fence]:
-    return [fence for fence in fences(page.read_text()) if {"run", "out"} & {*fence.words} or fence.word("file")]
-
-
 def test_json_fences_are_json() -> None:
     for page in PAGES:
         for fence in fences(page.read_text()):
@@ -180,8 +141,50 @@ def test_json_fences_are_json() -> None:
                 json.loads(line)
 
 
+COMMANDS = {"sh", "bash", "shell", "console", "python", "sql"}
+
+
+def test_every_command_is_run() -> None:
+    """No fence with a command goes without a test."""
+    shown = [(page, fence) for page in GUIDES for fence in fences(page.read_text()) if fence.language in COMMANDS]
+    left = [f"{name_of(page)}:{fence.line}" for page, fence in shown if not is_run(fence)]
+    assert shown
+    assert not left
+
+
+def is_run(fence: Fence) -> bool:
+    """Is it run here, a file that is, or, line by line, in another file of the repository?"""
+    if fence.word("by"):
+        assert not fence.word("by").endswith(".md")
+        elsewhere = (ROOT / fence.word("by")).read_text()
+        return all(line.split("  #")[0].strip() in elsewhere for line in fence.body.splitlines())
+    return is_example(fence)
+
+
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
+INLINE = re.compile(r"`([^`\n]+)`")
+
+
+def test_options_named_exist() -> None:
+    """No page names an option that no command has."""
+    known = set(OPTION.findall((DOCS / "reference" / "cli.md").read_text() + (ROOT / "run").read_text()))
+    named = [(page, option) for page in GUIDES for option in options_named(page)]
+    assert named
+    assert not [(name_of(page), option) for page, option in named if option not in known]
+
+
+def options_named(page: Path) -> list[str]:
+    prose = FENCE.sub("", page.read_text())
+    return [option for code in INLINE.findall(prose) for option in OPTION.findall(code)]
+
+
+def test_commands_of_the_readme_exist() -> None:
+    named = re.findall(r"^\| `wirebook (\w+)", README.read_text(), re.MULTILINE)
+    assert set(named) == set(COMMAND_LINE)
+
+
 def pages_with_examples(*, spark: bool) -> list[Path]:
-    pages = {page: examples_of(page) for page in PAGES}
+    pages = {page: examples_of(page) for page in GUIDES}
     return [page for page, found in pages.items() if found and any("spark" in f.words for f in found) is spark]
 
 
@@ -194,38 +197,3 @@ def test_examples_run(page: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("page", pages_with_examples(spark=True), ids=name_of)
 def test_examples_with_spark_run(page: Path, tmp_path: Path) -> None:
     run_examples(page, tmp_path)
-
-
-def run_examples(page: Path, folder: Path) -> None:
-    """Run the examples of a page one after the other, as a reader would."""
-    shutil.copytree(DOCS / "examples", folder, dirs_exist_ok=True)
-    printed = ""
-    for fence in examples_of(page):
-        where = f"{name_of(page)}:{fence.line}"
-        if fence.word("file"):
-            (folder / fence.word("file")).write_text(fence.body)
-        elif "out" in fence.words:
-            assert_prints(fence.body, printed, where)
-        else:
-            printed = run_fence(fence, folder, where)
-
-
-def run_fence(fence: Fence, folder: Path, where: str) -> str:
-    command = [sys.executable, "-c", fence.body] if fence.language == "python" else ["sh", "-e", "-c", fence.body]
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "COLUMNS": "200", "LC_ALL": "C.UTF-8"}
-    done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=SECONDS, stdin=subprocess.DEVNULL
-    )
-    assert done.returncode == int(fence.word("exit", "0")), f"{where}: {done.stdout}\n{done.stderr}"
-    return done.stdout
-
-
-def assert_prints(expected: str, printed: str, where: str) -> None:
-    checker, flags = doctest.OutputChecker(), doctest.ELLIPSIS
-    expected, printed = (trimmed(text) for text in (expected, printed))
-    assert checker.check_output(expected, printed, flags), f"{where} prints:\n{printed}"
-
-
-def trimmed(text: str) -> str:
-    return "\n".join(line.rstrip() for line in text.rstrip().splitlines()) + "\n"

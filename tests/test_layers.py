@@ -124,7 +124,7 @@ def quick_start() -> list[str]:
         r"^## Quick start\n(.*?)(?=^## |\Z)", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL
     )
     assert section
-    return re.findall(r"^```sh\n(.*?)^```$", section[1], re.MULTILINE | re.DOTALL)
+    return re.findall(r"^```sh[^\n]*\n(.*?)^```$", section[1], re.MULTILINE | re.DOTALL)
 
 
 def test_quick_start_has_two_blocks_of_one_line() -> None:

@@ -137,6 +137,17 @@ def test_sarif_fits_its_schema(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(rules) > 60
 
 
+@pytest.mark.parametrize("form", ["json", "sarif"])
+def test_what_cannot_be_read_is_a_finding_for_programs(form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("broken.json").write_text('{"messagegroups": ')
+    assert run(["lint", "broken.json", "--format", form]) == 2
+    out, err = capsys.readouterr()
+    found = json.loads(out)
+    codes = [each["code"] for each in found] if form == "json" else [r["ruleId"] for r in found["runs"][0]["results"]]
+    assert codes == ["syntax-error"]
+    assert "[syntax-error]" in err
+
+
 def test_sarif_doubles_braces() -> None:
     problem = Problem(code="syntax-error", message="'{0}' and {x}")
     (result,) = sarif_log([problem], "1")["runs"][0]["results"]

@@ -17,6 +17,7 @@ import typer
 from wirebook.catalog.dialects import SPECVERSION
 from wirebook.catalog.lint import lint as lint_registry
 from wirebook.catalog.load import load_registry
+from wirebook.catalog.registry import Registry
 from wirebook.catalog.upgrade import render_document
 from wirebook.catalog.upgrade import upgrade as upgrade_registry
 from wirebook.cli.output import print_note, printable, suggestion
@@ -53,12 +54,22 @@ def lint(
 
     Exit codes: 0 no finding at or above --fail-on, 1 there is one, 2 nothing could be read.
     """
-    registry = load_registry(*sources)
+    registry = _load(sources, format)
     problems = lint_registry(registry)
     _print_findings(problems, format)
     if format is Format.TEXT:
         print_note(_summary(problems, len(registry.sources)))
     return FINDINGS if any(problem.severity in COUNTING[fail_on] for problem in problems) else CLEAN
+
+
+def _load(sources: Sequence[str], format_: Format) -> Registry:
+    """The registry. Where nothing could be read, programs get that as findings, too."""
+    try:
+        return load_registry(*sources)
+    except WirebookError as error:
+        if format_ is not Format.TEXT:
+            _print_findings(error.problems, format_)
+        raise
 
 
 def _print_findings(problems: Sequence[Problem], format_: Format) -> None:
