@@ -11,6 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.cells import cell_len
 
 from wirebook.cli.options import CaptureArgument, CatalogOption, ConfluentOption, EndpointOption, JsonLinesOption
 from wirebook.cli.output import print_json, print_note, printable
@@ -130,23 +131,32 @@ def _texts(report: SlotReport) -> Iterator[str]:
 
 
 def aligned(parts: Sequence[Part], separator: str) -> Iterator[str]:
-    """Template over value, segment by segment, and carets under what does not fit."""
-    rows = [(_cut(part.template), _cut(part.value), "" if part.fits else _carets(part)) for part in parts]
-    widths = [max(map(len, cells)) for cells in rows]
+    """Template over value, segment by segment, and carets under what does not fit; columns as a terminal counts."""
+    rows = [(_cell(part.template), _cell(part.value), "" if part.fits else _carets(part)) for part in parts]
+    widths = [max(map(cell_len, cells)) for cells in rows]
     for line, joint in enumerate((separator, separator, " ")):
-        text = joint.join(cells[line].ljust(width) for cells, width in zip(rows, widths, strict=True)).rstrip()
+        text = joint.join(_padded(cells[line], width) for cells, width in zip(rows, widths, strict=True)).rstrip()
         if line < 2 or text:
             yield text
 
 
+def _cell(text: str) -> str:
+    return printable(_cut(text))
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * (width - cell_len(text))
+
+
 def _carets(part: Part) -> str:
     """Marks under the characters in which a segment differs from its literal; under all of it where that says more."""
-    one, other = _cut(part.template), _cut(part.value)
+    one, other = _cell(part.template), _cell(part.value)
     if not one or not other or "{" in one:
-        return "^" * max(len(one), len(other), 1)
+        return "^" * max(cell_len(one), cell_len(other), 1)
     start = _shared(one, other)
     rest = _shared(one[start:][::-1], other[start:][::-1])
-    return " " * start + "^" * max(max(len(one), len(other)) - start - rest, 1)
+    differing = max(cell_len(text[start : len(text) - rest]) for text in (one, other))
+    return " " * cell_len(other[:start]) + "^" * max(differing, 1)
 
 
 def _shared(one: str, other: str) -> int:

@@ -19,6 +19,7 @@ from wirebook.message.matcher import (
     Found,
     MatchOptions,
     Trial,
+    agreed_bindings,
     explain_metadata,
     fit,
     members,
@@ -115,6 +116,8 @@ def _held(definition: Definition, view: View, options: MatchOptions, scope: Scop
         found = explain_metadata(definition, view, options, mode=mode, endpoint_templates=templates, trial=trace)
         wrong = [each for each in found if each.code in SELECTORS]
         if not wrong:
+            if found:
+                agreed_bindings(trace)  # adds a conflict among the slots that fit, which else comes to light later
             return selectors, trace
         selectors += wrong
         mode = None if wrong[0].code == "wrong-mode" else mode

@@ -157,7 +157,7 @@ def match_metadata(
     _try(definition, view, trial, mode, endpoint_templates)
     if trial.findings:
         return None
-    bindings, ambiguous = _bindings(trial)
+    bindings, ambiguous = agreed_bindings(trial)
     if trial.findings:
         return None
     return Match(definition, _rank(definition, view, trial), bindings, ambiguous, _is_synthesized(definition, view))
@@ -181,7 +181,7 @@ def explain_metadata(
     trial = trial or Trial(options, enough)
     _try(definition, view, trial, mode, endpoint_templates)
     if not trial.findings:
-        _bindings(trial)
+        agreed_bindings(trial)
     return trial.findings
 
 
@@ -374,7 +374,7 @@ def members(line: Any) -> list[str]:
 # -- the whole ------------------------------------------------------------------------------------------------------
 
 
-def _bindings(trial: Trial) -> tuple[dict[str, str], bool]:
+def agreed_bindings(trial: Trial) -> tuple[dict[str, str], bool]:
     """Placeholder values that agree in every slot (D18-D20); a conflict is added to the trial."""
     agreed, ambiguous = _agreed(trial.splits), False
     if agreed is None:
