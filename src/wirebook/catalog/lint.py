@@ -75,12 +75,30 @@ def _without_consequences(problems: Collection[Problem]) -> Iterator[Problem]:
 def _problem(finding: Finding, xid: str) -> Problem:
     return Problem(
         code=finding.code,
-        message=finding.message,
+        message=_with_allowed(finding),
         pointer=finding.pointer,
         xid=xid,
         expected=finding.expected,
         actual=brief(finding.actual),
     )
+
+
+# The rules whose message says what is wrong and not yet what is allowed.
+TOLD_ALLOWED: Final = frozenset({
+    "bad-address", "bad-envelope", "bad-event-format", "bad-header-name", "bad-identifier", "bad-label",
+    "bad-media-type", "bad-member-name", "bad-mode", "bad-option", "bad-protocol", "bad-schema-format",
+    "bad-schema-reference", "bad-willmessage", "bad-xref", "contenttype-without-type", "dangling-ancestor",
+    "format-without-version", "type-not-of-property", "unknown-authorization", "unknown-compatibility",
+    "unknown-default-version", "unknown-option", "unknown-type",
+})  # fmt: skip
+
+
+def _with_allowed(finding: Finding) -> str:
+    expected = finding.expected
+    allowed = ", ".join(map(str, expected)) if isinstance(expected, list | tuple) else str(expected or "")
+    if finding.code not in TOLD_ALLOWED or not allowed or allowed in finding.message:
+        return finding.message
+    return f"{finding.message}; allowed: {allowed}"
 
 
 def _of_documents(registry: Registry) -> Iterator[Problem]:
@@ -166,7 +184,7 @@ def check_group(key: str, group: dict[str, Any]) -> Iterator[Finding]:
     ):
         value = group.get(name)
         if isinstance(value, str) and not form.match(value):
-            message = f"'{shown(value)}' is no name of a{'n' if name == 'envelope' else ''} {name}"
+            message = f"'{shown(value)}' is no {name}'s name"
             yield Finding(f"bad-{name}", f"{pointer}/{name}", message, allowed, value)
 
 

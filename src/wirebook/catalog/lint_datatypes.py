@@ -32,10 +32,15 @@ def check_value(name: str, type_: str, value: Any, pointer: str) -> Iterator[Fin
     if type_ in STRUCTURES:
         yield from STRUCTURES[type_](name, value, pointer)
     elif not (data_type := DATA_TYPES[type_]).test(value):
-        message = f"'{name}' is {data_type.allowed}; found '{shown(value)}'"
+        message = f"'{name}' is {data_type.allowed}; found {spoken(value)}"
         yield Finding("bad-attribute", pointer, message, data_type.allowed, value)
     elif type_ not in ("document", "base64", "any"):
         yield from check_length(name, value, pointer)
+
+
+def spoken(value: Any) -> str:
+    """A value in a sentence; a text is called one, as `5` and `"5"` look alike otherwise."""
+    return f"the text '{shown(value)}'" if isinstance(value, str) else f"'{shown(value)}'"
 
 
 def check_length(name: str, value: Any, pointer: str) -> Iterator[Finding]:
@@ -101,21 +106,21 @@ DEPRECATED: Final = {"effective": "timestamp", "removal": "timestamp", "alternat
 def _check_labels(name: str, value: Any, pointer: str) -> Iterator[Finding]:
     if not isinstance(value, dict):
         allowed = "a map of names to texts"
-        yield Finding("bad-attribute", pointer, f"'{name}' is {allowed}; found '{shown(value)}'", allowed, value)
+        yield Finding("bad-attribute", pointer, f"'{name}' is {allowed}; found {spoken(value)}", allowed, value)
         return
     for key, text in value.items():
         if not KEY_NAME.match(key):
             message, allowed = f"'{shown(key)}' is no name of a label", "1 to 63 of a-z 0-9 : - _ ., the first a-z 0-9"
             yield Finding("bad-label", child(pointer, key), message, allowed, key)
         if not isinstance(text, str):
-            message = f"the label '{shown(key)}' has a text as its value; found '{shown(text)}'"
+            message = f"the label '{shown(key)}' has a text as its value; found {spoken(text)}"
             yield Finding("bad-attribute", child(pointer, key), message, "a text", text)
 
 
 def _check_deprecated(name: str, value: Any, pointer: str) -> Iterator[Finding]:
     if not isinstance(value, dict):
         allowed = "an object"
-        yield Finding("bad-attribute", pointer, f"'{name}' is {allowed}; found '{shown(value)}'", allowed, value)
+        yield Finding("bad-attribute", pointer, f"'{name}' is {allowed}; found {spoken(value)}", allowed, value)
         return
     for member, type_ in DEPRECATED.items():
         if value.get(member) is not None:

@@ -288,11 +288,13 @@ def _is_of_a_part(problem: Problem) -> bool:
 
 def check_compiling(index: WatchedIndex, document: dict[str, Any], told: set[str]) -> Iterator[tuple[str, Finding]]:
     """(XID, finding) of each schema Version that no payload can be read with; `told` are pointers of worse faults."""
-    seen: set[int] = set()  # a Resource shows its default Version's document again
-    for xid, each in index.documents.by_xid.items():
-        if id(each.content) in seen or (fault := index.fault_of(each)) is None:
+    found = index.documents.by_xid
+    # A Resource shows its default Version's document again, which messages had compiled under the Resource's name.
+    names = {id(found[xid].content): xid for xid in sorted(found, key=lambda xid: -xid.count("/"))}
+    for xid, each in found.items():
+        name = names.pop(id(each.content), None)
+        if name is None or (fault := index.fault_of(found[name])) is None:
             continue
-        seen.add(id(each.content))
         entity = resolve(document, xid.replace("~", "~0"), {})
         pointer = child(xid.replace("~", "~0"), next((name for name in CONTENTS if name in entity), "schema"))
         if pointer not in told:

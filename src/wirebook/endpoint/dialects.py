@@ -127,7 +127,7 @@ def _normalise_groups(entity: Entity, roots: Roots) -> None:
         entity.report("old-shape", entity.at("messagegroups"), message, expected=[groups], actual=groups)
         groups = [groups]
     if not isinstance(groups, list) or not all(isinstance(group, str) for group in groups):
-        message = "'messagegroups' is an array of references"
+        message = f"'messagegroups' is an array of references; found '{names.shown(groups)}'"
         entity.report("wrong-shape", entity.at("messagegroups"), message, expected="an array of texts", actual=groups)
         del entity.values["messagegroups"]
         return

@@ -110,11 +110,17 @@ def check_texts(subject: Subject) -> Iterator[Finding]:
     """`channel`, `envelope`, `protocol` are texts of a form."""
     channel = subject.values.get("channel")
     if channel is not None and (not isinstance(channel, str) or not channel):
-        yield Finding("bad-channel", subject.at("channel"), "'channel' is a text that is not empty", "a text", channel)
+        yield Finding(
+            "bad-channel",
+            subject.at("channel"),
+            f"'channel' is a text that is not empty; found '{shown(channel)}'",
+            "a text",
+            channel,
+        )
     for name in ("envelope", "protocol"):
         value = subject.values.get(name)
         if isinstance(value, str) and not NAME.match(value):
-            message = f"'{shown(value)}' is no name of a{'n' if name == 'envelope' else ''} {name}"
+            message = f"'{shown(value)}' is no {name}'s name"
             yield Finding(f"bad-{name}", subject.at(name), message, "<NAME>[/<VERSION>]", value)
 
 
@@ -162,7 +168,8 @@ def check_options(subject: Subject) -> Iterator[Finding]:
     for name, value in subject.options.items():
         check = OPTION_CHECKS.get((subject.protocol, name)) or OPTION_CHECKS.get(("", name))
         if check is not None and value is not None and not check.accepts(value):
-            message = f"'{name}' is {check.allowed}; found '{shown(value)}'"
+            said = "the text " if isinstance(value, str) else ""
+            message = f"'{name}' is {check.allowed}; found {said}'{shown(value)}'"
             yield Finding("bad-option", subject.option(name), message, check.allowed, value)
         roles = OPTION_ROLES.get((subject.protocol, name))
         if roles is not None and value is not None and subject.usage and not roles & set(map(str, subject.usage)):
@@ -335,7 +342,7 @@ def _check_authorization_entry(entry: dict[str, Any], pointer: str) -> Iterator[
     for name in ("type", "mechanism", "resourceuri", "authorityuri"):
         value = entry.get(name)
         if value is not None and (not isinstance(value, str) or not value):
-            message = f"'{name}' is a text that is not empty"
+            message = f"'{name}' is a text that is not empty; found '{shown(value)}'"
             yield Finding("bad-authorization", child(pointer, name), message, "a text", value)
     yield from _check_authorization_type(entry, pointer)
     for name in ("resourceuri", "authorityuri"):

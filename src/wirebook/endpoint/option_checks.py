@@ -42,7 +42,7 @@ def integer_in(low: int, high: int) -> Check:
 
 
 def one_of(*values: str | int) -> Check:
-    listed = ", ".join(f"'{value}'" for value in values)
+    listed = ", ".join(f"'{value}'" if isinstance(value, str) else str(value) for value in values)
     return Check(f"one of {listed}", lambda value: not isinstance(value, bool) and value in values)
 
 

@@ -104,7 +104,13 @@ def normalise_text(entity: Entity, name: str, canonical: Callable[[str], str], c
     if value is None:
         return
     if not isinstance(value, str):
-        entity.report("wrong-shape", entity.at(name), f"'{name}' is a text", expected="a text", actual=value)
+        entity.report(
+            "wrong-shape",
+            entity.at(name),
+            f"'{name}' is a text; found '{shown(value)}'",
+            expected="a text",
+            actual=value,
+        )
         del entity.values[name]
     elif not value.strip():
         message = f"'{name}' is a text that is not empty; it is read as not given"

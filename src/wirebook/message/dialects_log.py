@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wirebook.core.pointers import escape, prefixes
-from wirebook.message.dialects_names import brief
+from wirebook.message.dialects_names import brief, shown
 from wirebook.problems import Problem
 
 
@@ -97,7 +97,8 @@ class Entity:
         if value is None:
             return None
         if not isinstance(value, dict):
-            self.report("wrong-shape", self.at(name), f"'{name}' is no object", expected="an object", actual=value)
+            message = f"'{name}' is no object; found '{shown(value)}'"
+            self.report("wrong-shape", self.at(name), message, expected="an object", actual=value)
             del self.values[name]
             return None
         copy = self.values[name] = dict(value)
@@ -112,7 +113,7 @@ class Entity:
         for key, value in list(members.items()):
             pointer, xid = self.at(collection, key), f"{self.xid}/{collection}/{key}"
             if not isinstance(value, dict):
-                message = f"'{key}' in '{collection}' is no object"
+                message = f"'{key}' in '{collection}' is no object; found '{shown(value)}'"
                 self.log.report("wrong-shape", pointer, message, xid, expected="an object", actual=value)
                 del members[key]
                 continue

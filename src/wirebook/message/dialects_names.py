@@ -180,9 +180,12 @@ def _with_new_names(parts: list[str]) -> list[str]:
     return [COLLECTIONS.get(part, part) if index in (0, 2) else part for index, part in enumerate(parts)]
 
 
+JSON_WORDS: Final = {"True": "true", "False": "false", "None": "null"}
+
+
 def shown(value: Any) -> str:
     """A value as a message quotes it, cut when it is long."""
-    text = value if isinstance(value, str) else reprlib.repr(value)
+    text = value if isinstance(value, str) else JSON_WORDS.get(repr(value)) or reprlib.repr(value)
     return text if len(text) <= 80 else text[:77] + "..."
 
 

@@ -59,7 +59,7 @@ def check_selectors(subject: Subject) -> Iterator[Finding]:
     for name, (form, allowed) in forms.items():
         value = subject.own.get(name)
         if isinstance(value, str) and not form.match(value):
-            yield Finding(f"bad-{name}", subject.at(name), f"'{shown(value)}' is no name of a {name}", allowed, value)
+            yield Finding(f"bad-{name}", subject.at(name), f"'{shown(value)}' is no {name}'s name", allowed, value)
     if subject.definition.container.startswith("/messagegroups/"):
         yield from _check_group(subject)
     if subject.resolved.incomplete is None:

@@ -19,7 +19,7 @@ from wirebook.message.resolution import ResolvedMessage
 from wirebook.message.resolution_definitions import Definition
 from wirebook.message.slots import SlotKind
 from wirebook.message.uritemplate import PLACEHOLDER, has_placeholder
-from wirebook.message.values import NotOfType, canonical, is_current_time, type_name
+from wirebook.message.values import DECLARABLE, NotOfType, canonical, is_current_time, type_name
 
 # Types whose values the text gives placeholders (R8).
 TEXT_TYPES: Final = frozenset({"any", "string", "symbol", "ascii", "uri", "urireference", "uritemplate"})
@@ -160,7 +160,7 @@ def check_property(declared: Property) -> Iterator[Finding]:
     else:
         given = declared.fields.get("type")
         message = f"'{shown(given)}' is no type of a property; it is read as 'any'"
-        yield Finding("unknown-type", declared.at("type"), message, "a type of message/spec.md#type", given)
+        yield Finding("unknown-type", declared.at("type"), message, sorted(DECLARABLE), given)
     value = declared.fields.get("value")
     if isinstance(value, str) and len(value) > 0:
         yield from _check_placeholders(declared, value)
@@ -183,14 +183,15 @@ def effective_type(declared: Property) -> str:
 def _check_description(declared: Property) -> Iterator[Finding]:
     text = declared.fields.get("description")
     if text is not None and (not isinstance(text, str) or not text):
-        message = "a description is a text that is not empty"
+        message = f"a description is a text that is not empty; found '{shown(text)}'"
         yield Finding("bad-description", declared.at("description"), message, "a text", text)
 
 
 def _check_required(declared: Property) -> Iterator[Finding]:
     required = declared.fields.get("required")
     if required is not None and not isinstance(required, bool):
-        yield Finding("bad-required", declared.at("required"), "'required' is true or false", [True, False], required)
+        message = f"'required' is true or false; found '{shown(required)}'"
+        yield Finding("bad-required", declared.at("required"), message, [True, False], required)
 
 
 def _check_specurl(declared: Property) -> Iterator[Finding]:
@@ -236,7 +237,8 @@ def _check_value(declared: Property) -> Iterator[Finding]:
     try:
         canonical(type_, value)
     except NotOfType as error:
-        message = f"'{shown(value)}' is no value of the type '{_spoken(declared)}': {error} is"
+        said = f"'{shown(value)}'" if isinstance(value, str) else shown(value)
+        message = f"{said} is no value of the type '{_spoken(declared)}': {error} is"
         yield Finding("value-not-of-type", declared.at("value"), message, str(error), value)
 
 

@@ -89,11 +89,11 @@ def _check_header_keys(options: dict[str, Any], protocol: str, pointer: str) -> 
 
 
 def _check_method(declared: Property) -> Iterator[Finding]:
-    yield from _check_pattern(declared, TOKEN, "bad-method", "is no HTTP method")
+    yield from _check_pattern(declared, TOKEN, "bad-method", "is no HTTP method, a token as GET")
 
 
 def _check_status(declared: Property) -> Iterator[Finding]:
-    yield from _check_pattern(declared, STATUS, "bad-status", "is no HTTP status code")
+    yield from _check_pattern(declared, STATUS, "bad-status", "is no HTTP status code, 100 to 599")
 
 
 def _check_pattern(declared: Property, pattern: re.Pattern[str], code: str, said: str) -> Iterator[Finding]:

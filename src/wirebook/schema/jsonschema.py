@@ -15,6 +15,7 @@ import jsonschema_rs as js
 from referencing import Registry, Resource
 from referencing.jsonschema import specification_with
 
+from wirebook.core.pointers import format_pointer
 from wirebook.core.pointers import resolve as resolve_pointer
 from wirebook.problems import Problem
 from wirebook.schema.jsonreader import LINEAR, JsonReader, shown
@@ -126,8 +127,10 @@ def _retriever(resolve: Resolve) -> Callable[[str], Any]:
 
 def not_compilable(label: str, error: Exception) -> Unsupported:
     """Why a schema cannot be used, as the outcome of every payload."""
-    text = getattr(error, "message", None) or str(error)
-    return Unsupported(label, (Problem(code="schema-not-compilable", slot="payload", message=shown(text)),))
+    text = shown(getattr(error, "message", None) or str(error))
+    if place := format_pointer(getattr(error, "instance_path", ())):
+        text = f"{text}, at '{shown(place)}'"
+    return Unsupported(label, (Problem(code="schema-not-compilable", slot="payload", message=text),))
 
 
 def expected(error: js.ValidationError) -> dict[str, Any]:
