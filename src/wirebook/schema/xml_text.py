@@ -13,6 +13,7 @@ from typing import Any
 from lxml import etree
 
 Element = Any
+XSI = "http://www.w3.org/2001/XMLSchema-instance"
 _DECLARATION = re.compile(r"\s*<\?xml[^>]{0,200}\?>")
 _OPTIONS: dict[str, Any] = {
     "resolve_entities": False,
@@ -83,3 +84,21 @@ def is_deeper(root: Element, levels: int) -> bool:
 def xml_of(element: Element) -> str:
     """An element as XML text."""
     return str(etree.tostring(element, encoding="unicode", with_tail=False))
+
+
+def to_bytes(root: Element) -> bytes:
+    """A document in UTF-8, namespaces declared at the top, and without a prefix where every element has the same."""
+    namespaces = {etree.QName(each).namespace for each in root.iter()}
+    top = next(iter(namespaces)) if len(namespaces) == 1 else None
+    chosen = {"xsi": XSI} if any(name.startswith(f"{{{XSI}}}") for each in root.iter() for name in each.attrib) else {}
+    made = etree.Element(root.tag, dict(root.attrib), nsmap=chosen | ({None: top} if top else {}))
+    made.text = root.text
+    made.extend(list(root))
+    etree.cleanup_namespaces(made, keep_ns_prefixes=_prefixes_in_values(made))
+    return bytes(etree.tostring(made, encoding="utf-8", xml_declaration=True))
+
+
+def _prefixes_in_values(root: Element) -> list[str]:
+    """Prefixes that stand before a colon in a text or attribute, and not only in names."""
+    texts = (text for each in root.iter() for text in (each.text, *each.attrib.values()) if text and ":" in text)
+    return list({text.partition(":")[0].strip() for text in texts})

@@ -31,7 +31,7 @@ from wirebook.schema.reading import (
     read_each,
 )
 from wirebook.schema.source import Source
-from wirebook.schema.xml_text import Element, XmlError, is_deeper, parse_xml
+from wirebook.schema.xml_text import Element, XmlError, is_deeper, parse_xml, to_bytes
 from wirebook.schema.xsd_engine import MAX_PROBLEMS, Compiled, Fault, Validator, fast_schema, pointer_of
 from wirebook.schema.xsd_patterns import components
 from wirebook.schema.xsd_shapes import Broken, Convert, Model
@@ -44,6 +44,7 @@ from wirebook.schema.xsd_source import (
     has_wildcards,
     without_patterns,
 )
+from wirebook.schema.xsd_write import Writer
 
 MEDIA_TYPE = "application/xml"
 _NAME = re.compile(r"""(?:@name\s*=\s*['"]|element\(|type\()?([^'"()\[\]@=/:\s]+)['")\]]*\Z""")
@@ -72,7 +73,7 @@ def _reader(label: str, documents: Documents, name: str, source: Source) -> XsdR
     without_patterns(documents)
     fast = fast_schema(documents) if visible and not compiled.new else None
     validator = Validator(compiled.model, fast, patterns)
-    return XsdReader(label, shape, source.options.limits, element.name, convert, validator, model.opaque)
+    return XsdReader(label, shape, source.options.limits, element, convert, validator, model.opaque)
 
 
 def _has_unions(model: Any) -> bool:
@@ -152,10 +153,15 @@ def _listed(names: list[str]) -> str:
 class XsdReader(ShapedSchema):
     """A compiled element. `opaque`: elements may be nested as deeply as they like."""
 
-    element: str
+    declaration: Any
     convert: Convert
     validator: Validator
     opaque: bool
+
+    @property
+    def element(self) -> str:
+        """The full name of the element that payloads are."""
+        return str(self.declaration.name)
 
     def read(self, payload: Payload) -> Reading:
         """What one payload is: its bytes, or the text that a structured event has as its data."""
@@ -175,17 +181,23 @@ class XsdReader(ShapedSchema):
         return self.laid_out(value)
 
     def encode(self, value: Any, content_type: str | None = None) -> Encoded:
-        """XML text, or its bytes, checked; from other values no XML is made."""
-        if not isinstance(value, bytes | str):
-            expected = "XML, as a text or bytes"
-            problem = Problem(
-                "payload-invalid", f"expected {expected}", slot="payload", expected=expected, actual=shown(value)
-            )
-            return Encoded(None, (problem,))
-        raw = value if isinstance(value, bytes) else value.encode("utf-8", "surrogatepass")
-        payload = Payload(raw, content_type=content_type or MEDIA_TYPE)
+        """XML text or its bytes as they are, another value as the element that it says; checked."""
+        found = self._written(value)
+        if not isinstance(found, bytes):
+            return Encoded(None, found)
+        payload = Payload(found, content_type=content_type or MEDIA_TYPE)
         problems = self.read(payload).problems
         return Encoded(None, problems) if problems else Encoded(payload)
+
+    def _written(self, value: Any) -> bytes | tuple[Problem, ...]:
+        if isinstance(value, bytes):
+            return value
+        simple = self.declaration.type.is_simple()
+        if isinstance(value, str) and (value.lstrip("\ufeff \t\r\n").startswith("<") or not simple):
+            return value.encode("utf-8", "surrogatepass")
+        writer = Writer(self.validator.model.maps.types)
+        root = writer.element(self.declaration, value)
+        return tuple(writer.problems) if writer.problems or root is None else to_bytes(root)
 
     def _root(self, payload: Payload) -> Element:
         raw = payload.value if payload.raw is None else payload.raw

@@ -116,13 +116,12 @@ class Model:
     # -- elements with members ----------------------------------------------------------------------------------------
 
     def _complex(self, type_: XsdType, element: XsdElement) -> tuple[Shape, Convert]:
-        children = {} if type_.has_simple_content() or type_.is_empty() else self._children(type_)
-        taken = {name for _, (name, _) in children.items()}
-        attributes = {}
-        for name, each in self._attributes(type_).items():
-            attributes[name] = (_free(_local(name), taken), each)
-            taken.add(attributes[name][0])
-        text = (_free(VALUE, taken), self._text_member(type_)) if type_.has_simple_content() else None
+        names = names_of(type_)
+        children = {tag: (name, self._child(names, tag)) for tag, name in names.children.items()}
+        attributes = {
+            name: (column, self._attribute(names.components[name])) for name, column in names.attributes.items()
+        }
+        text = (names.text, self._text_member(type_)) if names.text is not None else None
         members = dict([*attributes.values(), *([text] if text else []), *children.values()])
         self.left -= len(members)
         if not members:
@@ -137,26 +136,60 @@ class Model:
     def _text_member(self, type_: XsdType) -> Member:
         return Member(leaf_of(type_.content), self.text(type_.content), required=True)
 
-    def _attributes(self, type_: XsdType) -> dict[str, Member]:
-        found = {}
-        for name, each in type_.attributes.items():
-            if name is not None and each.use != "prohibited":
-                required = each.use == "required" or _default(each) != ""
-                found[name] = Member(leaf_of(each.type), self.text(each.type), required=required, doc=_doc(each))
-        return found
+    def _attribute(self, attribute: Any) -> Member:
+        required = attribute.use == "required" or _default(attribute) != ""
+        return Member(leaf_of(attribute.type), self.text(attribute.type), required=required, doc=_doc(attribute))
 
-    def _children(self, type_: XsdType) -> dict[str, tuple[str, Member]]:
-        """By tag: the name of the column, and the member."""
-        found: dict[str, tuple[str, Member]] = {}
-        for each, repeated, optional in particles(type_.content):
-            if each.name in found:
-                found[each.name][1].repeated = True
-                continue
-            shape, convert = self.element(each)
-            required = not (optional or repeated or each.nillable)
-            name = each.local_name if each.local_name not in {name for name, _ in found.values()} else each.name
-            found[each.name] = (name, Member(shape, convert, repeated, required, _doc(each)))
-        return found
+    def _child(self, names: Names, tag: str) -> Member:
+        element = names.elements[tag]
+        shape, convert = self.element(element)
+        required = tag not in names.optional and tag not in names.repeated and not element.nillable
+        return Member(shape, convert, tag in names.repeated, required, _doc(element))
+
+
+@dataclass
+class Names:
+    """What the columns of a type are called: of attributes by their full names, of children by tag, of the text.
+
+    Shape: `elements` and `components` have the declarations of children and attributes; `repeated` and `optional` are
+    the tags of children that may occur again, or be absent.
+    """
+
+    attributes: dict[str, str] = field(default_factory=dict)
+    text: str | None = None
+    children: dict[str, str] = field(default_factory=dict)
+    components: dict[str, Any] = field(default_factory=dict)
+    elements: dict[str, XsdElement] = field(default_factory=dict)
+    repeated: set[str] = field(default_factory=set)
+    optional: set[str] = field(default_factory=set)
+
+
+def names_of(type_: XsdType) -> Names:
+    """The columns of a complex type: children by their local names, then attributes, then the text."""
+    names = Names()
+    if not (type_.has_simple_content() or type_.is_empty()):
+        _name_children(names, type_)
+    taken = set(names.children.values())
+    for name, each in type_.attributes.items():
+        if name is not None and each.use != "prohibited":
+            names.attributes[name], names.components[name] = _free(_local(name), taken), each
+            taken.add(names.attributes[name])
+    names.text = _free(VALUE, taken) if type_.has_simple_content() else None
+    return names
+
+
+def _name_children(names: Names, type_: XsdType) -> None:
+    content = type_.content
+    again, absent = content.max_occurs is None or content.max_occurs > 1, content.min_occurs == 0
+    for each, repeated, optional in particles(content, again, absent):
+        if each.name in names.elements:
+            names.repeated.add(each.name)
+            continue
+        taken = names.children.values()
+        names.children[each.name] = each.local_name if each.local_name not in taken else each.name
+        names.elements[each.name] = each
+        names.repeated |= {each.name} if repeated else set()
+        names.optional |= {each.name} if optional else set()
 
 
 @dataclass
@@ -191,10 +224,11 @@ class _Reader:
         return value
 
     def _add(self, child: Element, value: dict[str, Any], broken: list[Broken]) -> None:
-        if child.tag not in self.children:
+        known = self.children.get(child.tag)
+        if known is None or (known[0] in value and not known[1].repeated):
             value.setdefault(f"<{child.tag}>", []).append(xml_of(child))
             return
-        name, member = self.children[child.tag]
+        name, member = known
         if member.repeated:
             value.setdefault(name, []).append(member.convert(child, broken))
         else:
