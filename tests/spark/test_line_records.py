@@ -145,3 +145,13 @@ def test_where_too_many_lines_fail_the_rest_is_left() -> None:
     lines = [b'{"topic":5}'] * 2 * BLOCK
     table, places = read_lines(pa.array(lines, pa.large_binary()), pa.schema({"topic": pa.string()}))
     assert len(table) == len(places) == 0
+
+
+def test_a_time_that_is_no_plain_one_is_not_settled() -> None:
+    """`received` is certain where it is plain or absent, and nowhere else."""
+    odd = {3: "2026-02-30T00:00:00Z", 5: "2026-01-01T00:00:00.1234567Z", 9: "", 11: None}
+    times = [odd.get(number, MOMENT) for number in range(FEW)]
+    lines = [json.dumps({"protocol": "KAFKA", "topic": "t", "received": time}).encode() for time in times]
+    read, certain = ParsedLines(pa.array(lines, pa.large_binary())).received
+    assert [number for number in range(FEW) if not certain[number]] == [3, 5, 9]
+    assert read[11].as_py() is None

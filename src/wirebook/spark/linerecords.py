@@ -67,10 +67,11 @@ class ParsedLines:
 
     @cached_property
     def received(self) -> tuple[pa.TimestampArray, Mask]:
-        times, plain = instants(self._of_all([part.fields.text("received").text for part in self._parts]))
+        text = self._of_all([part.fields.text("received").text for part in self._parts])
+        times, plain = instants(text)
         rest, rest_plain = self._rest.received
         whole = pa.concat_arrays([times, rest]).take(self._order)
-        return whole, np.concatenate([plain | mask_of(times.is_null()), rest_plain])[self._order.to_numpy()]
+        return whole, np.concatenate([plain | mask_of(text.is_null()), rest_plain])[self._order.to_numpy()]
 
     @cached_property
     def endpoints(self) -> pa.StringArray:
