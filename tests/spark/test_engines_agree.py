@@ -287,6 +287,10 @@ CASES: dict[str, tuple[Document, Document, str]] = {
         {"protocol": "HTTP", "method": "POST", "target": "/", "headers": [["X-A", "a, b"]]}, "matched",
     ),
     "a header that says something else than the event": (EVENT | JSON_OBJECT, structured(["ce_id", "2"]), "matched"),
+    "an attribute of an event on a message that is none": (
+        {"protocol": "KAFKA", "protocoloptions": {"topic": "t"}},
+        {"protocol": "KAFKA", "topic": "t", "headers": [["content-type", "x/y"], ["ce_datacontenttype", "1"]], "value": "x"}, "matched",
+    ),
     "a header that says the same as the event": (EVENT | JSON_OBJECT, structured(["ce_id", "1"]), "matched"),
     "a header of an attribute that the event has not": (EVENT | JSON_OBJECT, structured(["ce_subject", "s"]), "matched"),
 }  # fmt: skip

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from wirebook.bindings import AnyMessage, KafkaRecord
+from wirebook.bindings import AnyMessage, KafkaRecord, Mqtt3Publish
 from wirebook.core.jsonvalue import JsonError, parse_json
 from wirebook.message.builder import Built, Request, build, content_type_of, payload_of
 from wirebook.message.definition import Definition
@@ -35,7 +35,8 @@ def built_from(catalog: Catalog, xid: str, request: Request, data: Any) -> Built
     definition = usable_definition(catalog, xid)
     encoded = _encoded(catalog, definition, request, data)
     built = build(definition, replace(request, payload=encoded.payload), catalog.options)
-    problems = (*built.problems, *encoded.problems, *_missing_data(catalog, definition, built, data))
+    unsaid = () if definition.is_cloudevent else _unsaid_type(catalog.schema_of(definition), built, encoded.payload)
+    problems = (*built.problems, *encoded.problems, *unsaid, *_missing_data(catalog, definition, built, data))
     has_errors = any(problem.severity is Severity.ERROR for problem in problems)
     return Built(None if has_errors else built.wire, problems)
 
@@ -98,6 +99,15 @@ def _encoded_value(schema: CompiledSchema, value: Any, content_type: str | None)
 
 def _wrong_bytes(schema: CompiledSchema | None, payload: Payload) -> tuple[Problem, ...]:
     return () if schema is None else schema.read(payload).problems
+
+
+def _unsaid_type(
+    schema: CompiledSchema | Unsupported | None, built: Built, payload: Payload | None
+) -> tuple[Problem, ...]:
+    """MQTT 3.1.1 has no place for a content type: its readers take a payload for what it is without one."""
+    if not isinstance(built.wire, Mqtt3Publish) or payload is None or payload.raw is None:
+        return ()
+    return () if schema is None else schema.read(Payload(payload.raw)).problems
 
 
 def _from_file(catalog: Catalog, definition: Definition, request: Request, raw: bytes) -> Encoded:

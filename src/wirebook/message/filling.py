@@ -27,7 +27,8 @@ from wirebook.problems import Problem
 
 @dataclass(slots=True)
 class Filling:
-    """One message in the making. Shape: `open` are the labels of slots that a missing placeholder leaves empty."""
+    """One message in the making. Shape: `open` are the labels of slots that stay empty: a placeholder has
+    no text, or one that does not fit the slot's type."""
 
     request: Request
     problems: list[Problem] = field(default_factory=list)
@@ -64,7 +65,7 @@ class Filling:
             return _query_value(template.text, context)
         return self._expanded(constraint, template.expand(context, encoding=self.request.encoding))
 
-    def _expanded(self, constraint: Constraint, text: str) -> str:
+    def _expanded(self, constraint: Constraint, text: str) -> str | None:
         template = constraint.template
         assert template is not None
         expected = _unfit(template, text)
@@ -73,7 +74,9 @@ class Filling:
             message = f"{constraint.label}: '{template.text}' becomes '{found.actual}'; expected {expected}"
             self.problems.append(replace(found, message=message))
             return text
-        self._check(constraint, text)
+        if not self._check(constraint, text):
+            self.open.add(constraint.label)
+            return None
         return text
 
     def _checked(self, constraint: Constraint, value: Any) -> Any:

@@ -175,7 +175,7 @@ def _events(protocol: str, parts: Parts, rows: Rows) -> Frame:
 def _natives(protocol: str, parts: Parts, rows: Rows) -> Frame:
     """Messages that are no events; where only the context could tell (MQTT 3.1.1, bare NATS), one is doubtful."""
     payload = _payloads(parts.data, protocol)
-    doubtful = parts.content_type.doubtful.copy()
+    doubtful = parts.content_type.doubtful | parts.doubtful
     for trace in (b"specversion", b"\\u") if protocol in HIDING else ():
         doubtful |= mask_of(pc.match_substring(payload, trace))
     return Frame(

@@ -194,4 +194,4 @@ def tables(layouts: Iterable[Layout]) -> dict[str, tuple[str, pa.Schema]]:
 
 
 def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

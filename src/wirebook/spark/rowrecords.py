@@ -135,7 +135,10 @@ class RowFields:
         return section_of(self._object(name) if name in self._columns else [None] * len(self))
 
     def data(self, name: str) -> pa.BinaryArray:
-        return self._columns[name].cast(pa.binary()) if name in self._columns else pa.nulls(len(self), pa.binary())
+        column = self._columns.get(name)
+        if column is None or not _is_text_or_bytes(column.type):
+            return pa.nulls(len(self), pa.binary())
+        return column.cast(pa.binary())
 
 
 # -- columns --------------------------------------------------------------------------------------------------------
