@@ -2,6 +2,9 @@
 
 Messages are synthesised for each definition over every protocol and in every mode that it allows, and changed in
 every way that is known to trip programs; both engines land them, from JSON Lines, plain files of events and Parquet.
+Beside the catalogues that are there stand rich ones, one for each payload format, with every type that it has, and once
+more with Confluent's prefix before Kafka values. What is compared: tables and every value of their rows, dead letters
+with their bytes, and outcomes, bindings, problems and near misses as `match` of a DataFrame gives them.
 Valid messages must land in their definition's table, with the context they were built with. Whatever differs is printed
 with the message, and the exit code is 1.
 
@@ -23,12 +26,18 @@ sys.path.insert(0, str(ROOT / "tests" / "corpus"))
 
 from synthesis.campaign import Report, run  # noqa: E402
 from synthesis.cdevents import catalogue as cdevents_catalogue  # noqa: E402
+from synthesis.rich import PARTS, rich_catalogue  # noqa: E402
 
+from wirebook.bindings import PROTOCOLS  # noqa: E402
 from wirebook.catalog import Catalog  # noqa: E402
+from wirebook.message.matcher import MatchOptions  # noqa: E402
 
 SHARED = ROOT.parent / "shared" / "corpus"
 FOLDERS = (SHARED / "production", SHARED / "spec-scenarios", ROOT / "src" / "wirebook" / "demo" / "catalogue")
 CDEVENTS = SHARED / "cdevents"
+PREFIXED = " with prefixes"
+RICH = (*PARTS, *(f"{name}{PREFIXED}" for name in PARTS if "xsd" not in name))
+WEIGHT = 5  # of a rich catalogue, against one of the corpus: it has all types of its format
 SHORT = 12_000
 CALM = 0.05
 WILD = 0.3
@@ -37,16 +46,18 @@ WILD = 0.3
 def main() -> int:
     options = arguments()
     paths = catalogues(options.catalogue)
-    if not paths:
+    rich = [name for name in RICH if options.catalogue in name]
+    if not paths and not rich:
         say(f"no catalogue is called '{options.catalogue}'")
         return 2
-    each = max(1, options.messages // len(paths))
-    jobs = [(path, options.seed, each, WILD if number % 2 else CALM) for number, path in enumerate(paths)]
-    say(f"{len(paths)} catalogues, {each} messages each, seed {options.seed}")
+    each = max(1, options.messages // (len(paths) + WEIGHT * len(rich)))
+    jobs = [(str(path), options.seed, each, WILD if number % 2 else CALM) for number, path in enumerate(paths)]
+    jobs += [(name, options.seed, WEIGHT * each, WILD if number % 2 else CALM) for number, name in enumerate(rich)]
+    say(f"{len(jobs)} catalogues, {each} messages each, {WEIGHT} times as many of rich ones, seed {options.seed}")
     started, total = time.monotonic(), Report()
     with multiprocessing.get_context("spawn").Pool(options.processes) as pool:
-        for path, report in pool.imap_unordered(campaign, jobs):
-            say(f"{path.name:45} {report.messages:7} messages  {verdict(report)}")
+        for name, report in pool.imap_unordered(campaign, jobs):
+            say(f"{Path(name).name:45} {report.messages:7} messages  {verdict(report)}")
             total.add(report)
     print_summary(total, time.monotonic() - started)
     return 0 if total.is_clean else 1
@@ -75,10 +86,16 @@ def catalogues(name: str) -> list[Path]:
     return [path for path in found if name in path.name]
 
 
-def campaign(job: tuple[Path, int, int, float]) -> tuple[Path, Report]:
-    path, seed, count, strangeness = job
-    catalog = Catalog.load(cdevents_catalogue(SHARED) if path == CDEVENTS else str(path))
-    return path, run(catalog, f"{seed} {path.name}", count, strangeness)
+def campaign(job: tuple[str, int, int, float]) -> tuple[str, Report]:
+    name, seed, count, strangeness = job
+    return name, run(load(name), f"{seed} {Path(name).name}", count, strangeness)
+
+
+def load(name: str) -> Catalog:
+    if name in RICH:
+        options = MatchOptions(confluent_prefix=name.endswith(PREFIXED))
+        return Catalog.load(rich_catalogue(name.removesuffix(PREFIXED)), options=options)
+    return Catalog.load(cdevents_catalogue(SHARED) if name == str(CDEVENTS) else name)
 
 
 def verdict(report: Report) -> str:
@@ -94,8 +111,18 @@ def print_summary(total: Report, seconds: float) -> None:
         ("outcomes", [f"{name:16} {count:8}" for name, count in total.outcomes.most_common()]),
         ("valid messages", [f"{name:16} {count:8}" for name, count in total.placed.most_common()]),
         ("settled by columns, of the valid ones", list(shares(total))),
+        ("messages by payload format and protocol", list(formats(total))),
+        (f"{len(total.coded)} codes of problems", [", ".join(sorted(total.coded))]),
     ):
         print(f"\n{title}\n" + "\n".join(f"  {line}" for line in lines))
+
+
+def formats(total: Report) -> Iterator[str]:
+    """A row for each format, a column for each protocol."""
+    protocols = [*PROTOCOLS, "CLOUDEVENTS"]
+    yield " " * 18 + "".join(f"{name:>13}" for name in protocols)
+    for format_ in sorted({format_ for format_, _ in total.by_format}):
+        yield f"{format_:18}" + "".join(f"{total.by_format[format_, name]:13}" for name in protocols)
 
 
 def shares(total: Report) -> Iterator[str]:

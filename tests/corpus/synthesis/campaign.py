@@ -14,10 +14,12 @@ from synthesis.dice import Dice, dice_of
 from synthesis.expectation import Place, places_of
 from synthesis.messages import Message, Way, message_of, ways_of
 from synthesis.mutations import mutate
+from synthesis.prefixes import with_prefix
+from synthesis.rich import HAS_JSON_BESIDE
 from wirebook.catalog import Catalog
 from wirebook.message.definition import Definition
 from wirebook.problems import WirebookError
-from wirebook.schema import Unsupported
+from wirebook.schema import Unsupported, parse_format
 from wirebook.spark.layout import table_name
 
 CHUNK = 2000
@@ -26,7 +28,8 @@ CHUNK = 2000
 @dataclass
 class Report:
     """What a campaign found. `differences` between the engines; `misplaced`: messages that a definition describes and
-    that did not land in its table, without another definition having the better claim; `unbuilt`: could not be made."""
+    that did not land in its table, without another definition having the better claim; `unbuilt`: could not be made.
+    `by_format` counts by the format of the payload and the protocol, `coded` the codes of problems."""
 
     messages: int = 0
     valid: int = 0
@@ -36,6 +39,8 @@ class Report:
     unbuilt: list[str] = field(default_factory=list)
     placed: Counter[str] = field(default_factory=Counter)
     by_way: Counter[str] = field(default_factory=Counter)
+    by_format: Counter[tuple[str, str]] = field(default_factory=Counter)
+    coded: Counter[str] = field(default_factory=Counter)
     settled: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -45,7 +50,7 @@ class Report:
     def add(self, other: Report) -> None:
         self.messages += other.messages
         self.valid += other.valid
-        for name in ("outcomes", "placed", "by_way", "settled"):
+        for name in ("outcomes", "placed", "by_way", "by_format", "coded", "settled"):
             getattr(self, name).update(getattr(other, name))
         for name in ("differences", "misplaced", "unbuilt"):
             getattr(self, name).extend(getattr(other, name))
@@ -85,11 +90,22 @@ def _traffic(catalog: Catalog, dice: Dice, report: Report) -> Iterator[Message]:
                 report.unbuilt.append(f"{definition.xid} {way}: {error}")
                 continue
             built = True
+            if catalog.options.confluent_prefix:
+                message = with_prefix(message, catalog.schema_of(definition), dice)
             yield message
             yield mutate(message, dice)
         first = []
     if journeys:
         report.unbuilt.append(f"a round of {len(journeys)} messages, of which none could be built, ended the traffic")
+
+
+def format_of(catalog: Catalog, message: Message) -> str:
+    """The format of a message's payload, with the encoding where there are two; ``none``: no schema."""
+    family = parse_format(catalog.definitions[message.definition].schema_format or "none").family
+    if family not in HAS_JSON_BESIDE:
+        return family
+    is_binary = b'base64"' in message.line
+    return f"{family} binary" if is_binary else f"{family} JSON"
 
 
 def _usable(catalog: Catalog) -> list[Definition]:
@@ -101,6 +117,7 @@ def _land(engines: Engines, messages: Sequence[Message], report: Report) -> None
     events = [message for message in messages if message.is_event_file]
     records = [message for message in messages if not message.is_event_file]
     report.messages += len(messages)
+    report.by_format.update((format_of(engines.catalog, message), message.way.protocol) for message in messages)
     for kind, part in (("events", events), ("capture", records)):
         result = engines.compare(chunk_of_lines(part, kind), part)
         _count(engines.catalog, result, part, report)
@@ -111,6 +128,7 @@ def _land(engines: Engines, messages: Sequence[Message], report: Report) -> None
 
 def _count(catalog: Catalog, result: Result, messages: Sequence[Message], report: Report) -> None:
     report.outcomes.update(result.landed.outcomes)
+    report.coded.update(result.landed.reasons)
     report.differences += result.differences
     rows = result.rows
     for line, message in enumerate(messages, start=1):

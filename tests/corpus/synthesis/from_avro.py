@@ -44,6 +44,8 @@ def _avro_value(type_: Type, dice: Dice, level: int) -> Any:
     """A value as fastavro writes it; of a union (name of the branch, value)."""
     if type_.logical in ("timestamp-micros", "timestamp-millis") and type_.kind == "long":
         return dice.randint(*MICROS) // (1 if type_.logical.endswith("micros") else 1000)
+    if type_.logical == "uuid" and type_.kind == "string":
+        return texts.uuid(dice)
     if type_.kind in AVRO_INTEGERS:
         return integer(dice, *AVRO_INTEGERS[type_.kind])
     made: dict[str, Callable[[], Any]] = {

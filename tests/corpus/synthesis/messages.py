@@ -48,6 +48,9 @@ class Way:
         return f"{self.protocol} {self.mode or 'native'}"
 
 
+MQTT3_NATIVE = Way("MQTT/3.1.1", None)  # has no place for a content type
+
+
 @dataclass(frozen=True)
 class Message:
     """One line of a capture, or of a file of events, and what it was made from."""
@@ -91,7 +94,7 @@ def ways_of(definition: Definition) -> Iterator[Way]:
 
 def message_of(catalog: Catalog, definition: Definition, way: Way, dice: Dice) -> Message:
     """A message of the definition. Raises: WirebookError when even the plainest context cannot be built."""
-    payload = _payload(catalog, definition, dice)
+    payload = _payload(catalog, definition, way, dice)
     endpoint = _endpoint(catalog, definition, way, dice)
     try:
         context = {name: _value(definition, name, dice) for name in definition.placeholders}
@@ -210,11 +213,12 @@ def _line(record: Record, way: Way, dice: Dice) -> bytes:
     return orjson.dumps(record | {member: spelled(dice, value).decode()})
 
 
-def _payload(catalog: Catalog, definition: Definition, dice: Dice) -> Payload | None:
+def _payload(catalog: Catalog, definition: Definition, way: Way, dice: Dice) -> Payload | None:
     if not definition.has_schema and dice.random() < 0.2:
         return None
     declared = declared_type(definition)
-    as_json = dice.random() < 0.5 if declared is None else _is_json(declared)
+    says_type = way != MQTT3_NATIVE
+    as_json = says_type and dice.random() < 0.5 if declared is None else _is_json(declared)
     made = payload_for(catalog, definition, dice, as_json=as_json)
     return Payload(_raw(made, dice), content_type=declared or ("application/json" if made.is_json else made.media_type))
 
@@ -253,6 +257,8 @@ def _attributes(definition: Definition, protocol: str, dice: Dice) -> dict[str, 
             made[name] = draw(dice)
     if "source" not in declared:
         made["source"] = dice.choice(("/s", texts.uri(dice)))
+    if "id" not in made and not (declared.get("id") and declared["id"].fixed):
+        made["id"] = texts.uuid(dice)  # the builder's own would be another one each time
     if dice.odd and dice.random() < 0.2:
         made["undeclared"] = texts.text(dice) or "x"
     if "time" not in made and not (declared.get("time") and declared["time"].fixed):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from synthesis import change_bytes, change_envelope, change_lines, change_payloads, change_slots
+from synthesis import change_bytes, change_envelope, change_lines, change_payloads, change_slots, prefixes
 from synthesis.changes import CHANGES, LINE_CHANGES, Change
 from synthesis.dice import Dice
 from synthesis.messages import Message, Record
@@ -21,6 +21,7 @@ KINDS = (
     change_payloads,
     change_bytes,
     change_lines,
+    prefixes,
 )  # importing them adds their changes
 
 
