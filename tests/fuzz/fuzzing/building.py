@@ -1,0 +1,135 @@
+"""Building and transforming: contexts, properties and data that fit, nearly fit, and do not fit at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from synthesis import texts
+from synthesis.dice import Dice
+from synthesis.messages import ways_of
+from synthesis.payloads import payload_for
+
+from fuzzing import junk, stock
+from fuzzing.case import Input, check
+from wirebook.bindings import parse_record, to_line
+from wirebook.catalog.building import TextOrBytes
+from wirebook.cli.senders import PROGRAMS, command_of
+from wirebook.cli.wiretext import wire_text
+from wirebook.message.request import Built, Request
+from wirebook.schema import Payload
+
+NOW = "2026-01-01T00:00:00Z"
+PROPERTIES = (
+    "topic", "key", "key_base64", "headers.x", "headers.content-type", "path", "query.a", "method", "status", "topic_name", "qos", "retain",
+    "payload_format", "user_properties.u", "properties.subject", "properties.message-id", "application-properties.n", "subject", "reply-to", "", ".", "a.b.c",
+    "headers.", "header.ttl", "footer.x", "partition", "correlation_data", "content_type", "message_expiry_interval",
+)  # fmt: skip
+ATTRIBUTES = (
+    "id",
+    "source",
+    "type",
+    "subject",
+    "time",
+    "datacontenttype",
+    "dataschema",
+    "specversion",
+    "ext",
+    "Ext",
+    "a-b",
+    "",
+    "data",
+)
+PROTOCOLS = (None, "HTTP", "KAFKA", "MQTT/3.1.1", "MQTT/5.0", "AMQP/1.0", "NATS", "kafka", "")
+
+
+def _text(dice: Dice) -> str:
+    return junk.text(texts.strange(dice), dice) if dice.random() < 0.4 else texts.word(dice)
+
+
+def _value(dice: Dice) -> Any:
+    return dice.choice(junk.VALUES) if dice.random() < 0.5 else _text(dice)
+
+
+def _request(name: str, xid: str, dice: Dice) -> Input:
+    definition = stock.catalog(name).definitions[xid]
+    way = dice.choice(list(ways_of(definition)))
+    return {
+        "context": {each: _text(dice) for each in definition.placeholders if dice.random() < 0.95},
+        "attributes": {"id": "1", "source": "/s"}
+        | {dice.choice(ATTRIBUTES): _value(dice) for _ in range(dice.choice((0, 0, 1, 2)))},
+        "properties": {dice.choice(PROPERTIES): _value(dice) for _ in range(dice.choice((0, 0, 1, 3)))},
+        "protocol": way.protocol if dice.random() < 0.8 and way.protocol != "CLOUDEVENTS" else dice.choice(PROTOCOLS),
+        "mode": dice.choice((None, "binary", "structured")),
+        "encoding": dice.choice(("place", "place", "raw", "rfc6570")),
+    }
+
+
+def make(dice: Dice) -> Input:
+    name = dice.choice(stock.catalogues())
+    catalog = stock.catalog(name)
+    xid = dice.choice(list(catalog.definitions))
+    given = _request(name, xid, dice) | {
+        "catalogue": name,
+        "definition": xid,
+        "as": dice.choice(("value", "raw", "file", "payload")),
+    }
+    made = payload_for(catalog, catalog.definitions[xid], dice, as_json=dice.random() < 0.7)
+    given["type"] = "application/json" if made.is_json else made.media_type
+    if made.is_json:
+        given["data"] = junk.spoiled(made.value, dice, dice.choice((0, 0, 1, 3)))
+        if given["as"] != "value":
+            given["data"] = junk.json_of(given["data"])
+    else:
+        given["data"] = made.raw
+    if isinstance(given["data"], bytes) and dice.random() < 0.3:
+        given["data"] = junk.octets(given["data"], dice)
+    return given if dice.random() < 0.9 else given | {"data": None}
+
+
+def run(given: Input) -> Iterator[Any]:
+    catalog = stock.catalog(given["catalogue"])
+    data = given["data"]
+    if isinstance(data, bytes) and given["as"] != "raw":
+        data = TextOrBytes(data) if given["as"] == "file" else Payload(data, content_type=given["type"])
+    yield from _built(given, catalog.try_build(given["definition"], _of(given), data))
+
+
+def _of(given: Input) -> Request:
+    return Request(
+        given["context"], None, given["attributes"], given["properties"], given["protocol"], given["mode"],
+        now=lambda: NOW, new_id=lambda: "new", encoding=given["encoding"],
+    )  # fmt: skip
+
+
+def _built(given: Input, built: Built) -> Iterator[Any]:
+    """What was built is a record of a capture, and a message of its own definition."""
+    yield built.problems
+    check((built.wire is None) == bool(built.errors), "no message and no error, or both")
+    if built.wire is None:
+        return
+    line = to_line(built.wire)
+    yield line
+    check(parse_record(line).wire == built.wire, "what was built is another record when it is read")
+    yield wire_text(built.wire)
+    for program in PROGRAMS:
+        command = command_of(built.wire, program)
+        yield command.problems
+        yield "" if command.problems else command.shell
+    (outcome,) = stock.catalog(given["catalogue"]).match_each(line)
+    yield outcome.to_dict()
+    bad = ("undecodable", "malformed") if given["encoding"] == "place" else ()
+    check(outcome.outcome not in bad, f"what was built is {outcome.outcome}: {outcome.problems}")
+
+
+def make_transform(dice: Dice) -> Input:
+    name = dice.choice(stock.catalogues())
+    xid = dice.choice(list(stock.catalog(name).definitions))
+    return _request(name, xid, dice) | {"catalogue": name, "definition": xid, "line": stock.message(name, dice).line}
+
+
+def run_transform(given: Input) -> Iterator[Any]:
+    catalog = stock.catalog(given["catalogue"])
+    for outcome in catalog.match_each(given["line"]):
+        yield outcome.problems
+        yield from _built(given, catalog.try_transform(outcome, given["definition"], _of(given)))

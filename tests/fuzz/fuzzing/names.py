@@ -1,0 +1,65 @@
+"""Names of tables: whatever a definition is called, a folder that every file system takes, and never that of another."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from synthesis import texts
+from synthesis.dice import Dice
+
+from fuzzing import junk
+from fuzzing.case import Input, check
+from wirebook.spark.layout import table_name
+
+TABLE = re.compile(r"[a-z0-9][a-z0-9_]{0,120}\Z", re.ASCII)
+PARTS = (
+    "a",
+    "b",
+    "A",
+    "_",
+    "__",
+    "-",
+    ".",
+    "..",
+    "a_b",
+    "a__b",
+    "é",
+    "E",
+    "con",
+    "nul",
+    "aux",
+    "dead_letters",
+    "x" * 130,
+    "%2F",
+    "日本",
+    "ß",
+    "SS",
+    "İ",
+    "1",
+    "",
+)
+
+
+def _id(dice: Dice) -> str:
+    made = "".join(dice.choice(PARTS) for _ in range(dice.randint(1, 3)))
+    return (junk.text(made, dice) if dice.random() < 0.1 else made + dice.choice(("", texts.word(dice)))).replace(
+        "/", ""
+    ) or "x"
+
+
+def make(dice: Dice) -> Input:
+    return {
+        "xids": [f"/{dice.choice(('messagegroups', 'endpoints'))}/{_id(dice)}/messages/{_id(dice)}" for _ in range(30)]
+    }
+
+
+def run(given: Input) -> Iterator[Any]:
+    named: dict[str, str] = {}
+    for xid in given["xids"]:
+        name = table_name(xid)
+        yield name
+        check(TABLE.match(name) is not None, f"{xid!r} makes the table name {name!r}")
+        check(name != "dead_letters", f"{xid!r} makes the name of the dead letters")
+        check(named.setdefault(name.lower(), xid) == xid, f"{xid!r} and {named[name.lower()]!r} are both {name!r}")

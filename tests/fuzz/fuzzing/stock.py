@@ -1,0 +1,80 @@
+"""What several kinds of input begin from: catalogues, messages of theirs, and documents."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from synthesis.dice import Dice
+from synthesis.messages import Message, message_of, ways_of
+from synthesis.rich import PARTS, rich_catalogue
+
+from wirebook.catalog import Catalog
+from wirebook.message.matcher import MatchOptions
+from wirebook.problems import WirebookError
+
+ROOT = Path(__file__).resolve().parents[3]
+SHARED = ROOT.parent / "shared" / "corpus"
+VECTORS = ROOT / "tests" / "vectors"
+SMALL = 60_000  # bytes of a document that is small enough to be spoiled often
+
+
+@cache
+def documents() -> tuple[tuple[str, Any], ...]:
+    """Catalogues that exist: of the corpus where it is there, the examples, and the small ones of the vectors."""
+    files = [
+        *SHARED.glob("production/*.json"),
+        *SHARED.glob("spec-scenarios/*.json"),
+        *ROOT.glob("docs/examples/*.json"),
+    ]
+    files += ROOT.glob("src/wirebook/demo/catalogue/*.json")
+    found = [(file.name, json.loads(file.read_bytes())) for file in sorted(files) if file.stat().st_size < SMALL]
+    for file in sorted((VECTORS / "matching").glob("*.json")):
+        made = json.loads(file.read_bytes()).get("catalogues", {})
+        found += [(f"{file.name} {name}", document) for name, document in made.items()]
+    for file in sorted((VECTORS / "documents").glob("*.json")):
+        for vector in json.loads(file.read_bytes()).get("vectors", ()):
+            found += [(f"{file.name} {vector.get('name')}", each) for each in _documents_of(vector)]
+    return tuple(found)
+
+
+def _documents_of(vector: dict[str, Any]) -> list[Any]:
+    """The document of a vector; of one that has only a message or an endpoint, one around it."""
+    places = {"message": ("messagegroups", "g", "messages", "m"), "endpoint": ("endpoints", "e"), "document": ()}
+    found = []
+    for kind, names in places.items():
+        given = vector.get(kind)
+        if isinstance(given, dict):
+            for name in reversed(names):
+                given = {name: given}
+            found.append(given)
+    return found
+
+
+def catalogues() -> tuple[str, ...]:
+    """Names of catalogues that messages are made for."""
+    return (*PARTS, "orders", "native", *(name for name, _ in documents() if name.endswith(".xreg.json")))
+
+
+@cache
+def catalog(name: str) -> Catalog:
+    if name in PARTS:
+        return Catalog.load(rich_catalogue(name), options=MatchOptions(confluent_prefix="json" not in name))
+    if name in ("orders", "native"):
+        path = ROOT / "src" / "wirebook" / "demo" / "catalogue" / "orders.xreg.json"
+        return Catalog.load(path, options=MatchOptions(accept_native=name == "native"))
+    return Catalog.load(dict(documents())[name])
+
+
+def message(name: str, dice: Dice) -> Message:
+    """A message that some definition of the catalogue describes."""
+    loaded = catalog(name)
+    for _ in range(20):
+        definition = dice.choice([each for each in loaded.definitions.values() if not each.incomplete])
+        try:
+            return message_of(loaded, definition, dice.choice(list(ways_of(definition))), dice)
+        except WirebookError:
+            continue
+    return message("orders", dice)

@@ -1,0 +1,30 @@
+"""What fuzzing once found, made small: each input keeps every rule now."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fuzzing.case import Limits, from_json
+from fuzzing.planted import kind_named
+from fuzzing.worker import fault_of, run_case
+
+CASES = [
+    (file.stem, case)
+    for file in sorted((Path(__file__).parent / "cases").glob("*.json"))
+    for case in json.loads(file.read_text("utf-8"))
+]
+
+
+@pytest.mark.parametrize(("kind", "case"), CASES, ids=[f"{kind}: {case['description']}" for kind, case in CASES])
+def test_case(kind: str, case: dict[str, Any]) -> None:
+    given = from_json(case["input"])
+    found = run_case(kind_named(kind), given, Limits(memory=1 << 60))
+    assert "fault" not in found, found["detail"]
+
+
+def test_there_are_cases() -> None:
+    assert CASES
+    assert fault_of(ZeroDivisionError())["fault"].startswith("ZeroDivisionError")
