@@ -93,8 +93,10 @@ def test_json_is_match_and_more(capsys: pytest.CaptureFixture[str]) -> None:
     ("template", "place", "text", "lines"),
     [
         ("a/{x}/c", TEXT, "a/long/c", ["a/{x} /c", "a/long/c"]),
-        ("a.{x}.c", NATS_SUBJECT, "a.b", ["a.{x}.c", "a.b  .", "      ^"]),
+        ("a.{x}.c", NATS_SUBJECT, "a.b", ["a.{x}.c", "a.b", "      ^"]),
         ("rides.started", TEXT, "rides.startd", ["rides.started", "rides.startd", "           ^"]),
+        ("a/{x}/c", TEXT, "a/b/d/c", ["a  /{x}/c", "a/b/d  /c", "  ^"]),
+        ("a/{x}/c", TEXT, "a//c", ["a/{x}/c", "a/   /c", "  ^^^"]),
         ("{x}/bc", TEXT, "東京/bd", ["{x} /bc", "東京/bd", "      ^"]),  # wide ones take two columns
         ("{x}/bc", TEXT, "e\u0301/bd", ["{x}/bc", "e\u0301  /bd", "     ^"]),  # combining ones none
         ("{x}/bc", TEXT, "\x1b\u200d/bd", ["{x}       /bc", "\\x1b\\u200d/bd", "            ^"]),

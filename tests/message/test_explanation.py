@@ -385,3 +385,12 @@ def test_what_a_cloudevent_lacks_is_named() -> None:
     record["headers"] = [pair for pair in record["headers"] if pair[0] != "ce-source"]
     explanation = Catalog.load({"messagegroups": {"g": {"messages": named("a.b")}}}).explain(json.dumps(record))
     assert (explanation.outcome.outcome, explanation.advice) == ("malformed", ("add 'ce-source'",))
+
+
+def test_what_a_structured_event_lacks_is_named_as_its_member() -> None:
+    body = json.dumps({"specversion": "1.0", "id": "1", "soure": "/s", "type": "t"})
+    headers = [("content-type", "application/cloudevents+json")]
+    record = {"protocol": "HTTP", "method": "POST", "target": "/", "headers": headers, "body": body}
+    catalog = Catalog.load({"messagegroups": {"g": {"messages": named("a.b")}}})
+    assert catalog.explain(json.dumps(record)).advice == ("rename 'soure' to 'source'",)
+    assert catalog.explain(b"\xff").advice == ()

@@ -116,6 +116,10 @@ def _texts(report: SlotReport) -> Iterator[str]:
     if report.verdict == "wrong" and report.expected is None:
         yield report.problem.message if report.problem else ""
         return
+    if report.verdict == "wrong" and report.actual == "":
+        yield expected
+        yield "(empty)"
+        return
     if len(report.parts) > 1 or (report.parts and report.actual != report.expected):
         yield from aligned(report.parts, report.separator)
         return
@@ -134,10 +138,18 @@ def aligned(parts: Sequence[Part], separator: str) -> Iterator[str]:
     """Template over value, segment by segment, and carets under what does not fit; columns as a terminal counts."""
     rows = [(_cell(part.template), _cell(part.value), "" if part.fits else _carets(part)) for part in parts]
     widths = [max(map(cell_len, cells)) for cells in rows]
-    for line, joint in enumerate((separator, separator, " ")):
-        text = joint.join(_padded(cells[line], width) for cells, width in zip(rows, widths, strict=True)).rstrip()
-        if line < 2 or text:
-            yield text
+    columns = [[_padded(text, width) for text in cells] for cells, width in zip(rows, widths, strict=True)]
+    templates, values, marks = zip(*columns, strict=True)
+    yield _joined(templates, [part.extra != "value" for part in parts], separator)
+    yield _joined(values, [part.extra != "template" for part in parts], separator)
+    if under := _joined(marks, [False] * len(parts), separator):
+        yield under
+
+
+def _joined(cells: Sequence[str], there: Sequence[bool], separator: str) -> str:
+    """Cells in their columns, with the separators that the text has: before each segment of it but the first."""
+    joints = [separator if each and any(there[:n]) else " " for n, each in enumerate(there)]
+    return "".join(joint + cell for joint, cell in zip(["", *joints[1:]], cells, strict=True)).rstrip()
 
 
 def _cell(text: str) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
-from typing import Any
+from typing import Any, Literal
 
 from wirebook.message.uritemplate import PLACEHOLDER, Piece, Template, scan
 
@@ -29,13 +29,14 @@ Pair = tuple[int | None, int | None]  # a segment of the template over one of th
 class Part:
     """One segment of a template over one of the text; either is "" where the other has one more.
 
-    `bound`: what the segment's placeholders take, where it fits.
+    `bound`: what the segment's placeholders take, where it fits. `extra`: which of the two has this one more.
     """
 
     template: str
     value: str
     fits: bool
     bound: Mapping[str, str]
+    extra: Literal["template", "value"] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {"template": self.template, "value": self.value, "fits": self.fits}
@@ -94,8 +95,10 @@ def filled(template: Template, parts: Sequence[Part], known: Mapping[str, str]) 
 
 def _part(template: Template, templates: Sequence[str], texts: Sequence[str], pair: Pair) -> Part:
     above, below = pair
-    if above is None or below is None:
-        return Part("" if above is None else templates[above], "" if below is None else texts[below], False, {})
+    if above is None:
+        return Part("", texts[below or 0], False, {}, "value")
+    if below is None:
+        return Part(templates[above], "", False, {}, "template")
     piece = template.pieces[above]
     captures = _captures(template, piece, texts[below])
     bound = dict(zip(piece.names, captures or (), strict=False))

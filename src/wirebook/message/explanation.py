@@ -247,8 +247,9 @@ def _views(received: Received) -> list[View]:
 def _lacking_attributes(outcome: Outcome) -> Iterator[str]:
     """What a CloudEvent lacks that it must have, and the slip that may be why."""
     slips = Slips((), View(outcome.received))
-    for name in (each for each in MANDATORY if each not in outcome.received.attributes):
-        slot = Slot(ENVELOPE, name, f"envelopemetadata.{name}")
+    told = {problem.slot for problem in outcome.problems}
+    slots = (Slot(ENVELOPE, name, f"envelopemetadata.{name}") for name in MANDATORY)
+    for slot in (each for each in slots if each.label in told and each.name not in outcome.received.attributes):
         near = slips.nearest(slot)
         yield f"rename '{near}' to '{slips.spelled(slot)}'" if near else f"add '{slips.spelled(slot)}'"
 

@@ -45,6 +45,8 @@ class Slips:
             if slot.name != "datacontenttype":
                 return prefix + slot.name
             return CONTENT_TYPE_SLOTS.get((self.view.family, section), slot.name)
+        if slot.section == ENVELOPE:
+            return slot.name
         return slot.label.removeprefix(f"protocoloptions.{slot.section}.").removeprefix("protocoloptions.")
 
     def nearest(self, slot: Slot) -> str | None:
