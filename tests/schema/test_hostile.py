@@ -100,6 +100,22 @@ def doubling_records(leaf: str, *, through: str = "") -> Any:
     return schema
 
 
+def doubling(word: str, **base: Any) -> dict[str, Any]:
+    """Each definition refers to the next one twice: 2**60 references when all are followed."""
+    definitions: dict[str, Any] = {
+        f"d{each}": base | {word: [{"$ref": f"#/definitions/d{each + 1}"}] * 2} for each in range(60)
+    }
+    return {"definitions": definitions | {"d60": base | {"type": "object"}}}
+
+
+def extending() -> dict[str, Any]:
+    definitions: dict[str, Any] = {
+        f"d{each}": {"type": "object", "name": f"d{each}", "properties": {f"p{each}": {"type": "int32"}},
+                     "$extends": [f"#/definitions/d{each + 1}"] * 2} for each in range(60)
+    } | {"d60": {"type": "object", "name": "d60", "properties": {"z": {"type": "int32"}}}}  # fmt: skip
+    return {"$root": "#/definitions/d0", "definitions": definitions}
+
+
 TRAPS: dict[str, tuple[str, Any]] = {
     "a schema that is itself": ("JsonSchema", {"allOf": [{"$ref": "#"}]}),
     "a schema that is not itself": ("JsonSchema", {"not": {"$ref": "#"}}),
@@ -130,6 +146,13 @@ TRAPS: dict[str, tuple[str, Any]] = {
     "records that double": ("Avro", doubling_records("int")),
     "records that double and take no bytes": ("Avro", doubling_records("null")),
     "records that double through unions": ("Avro", doubling_records("int", through="union")),
+    **{f"{word} that doubles": ("JsonSchema", {"$ref": "#/definitions/d0"} | doubling(word))
+       for word in ("allOf", "anyOf", "oneOf")},
+    "composition that doubles": (
+        "JsonStructure",
+        {"$schema": "https://json-structure.org/meta/extended/v0/#", "$root": "#/definitions/d0"} | doubling("allOf"),
+    ),
+    "types that extend another twice": ("JsonStructure", extending()),
     "nothing": ("Avro", None),
     "a number": ("JsonStructure", 5),
     "a list": ("JsonSchema", []),

@@ -20,6 +20,7 @@ from wirebook.core.pointers import resolve as resolve_pointer
 from wirebook.problems import Problem
 from wirebook.schema.jsonreader import LINEAR, JsonReader, shown
 from wirebook.schema.jsonschema_columns import infer
+from wirebook.schema.jsonschema_cost import check_cost
 from wirebook.schema.reading import CompiledSchema, Unsupported
 from wirebook.schema.source import Resolve, Source
 
@@ -73,8 +74,9 @@ def compile_json_schema(source: Source) -> CompiledSchema | Unsupported:
 
     try:
         _check_against_meta_schema(document, draft)
-        validator = build(root)
-        shape = infer(root, _resolver(document, base, draft, source.resolve))
+        resolver = _resolver(document, base, draft, source.resolve)
+        check_cost(root, resolver)
+        validator, shape = build(root), infer(root, resolver)
     except (js.ValidationError, js.ReferencingError, ValueError, RecursionError, OverflowError) as error:
         return not_compilable(label, error)
     return JsonReader(label, shape, source.options.limits, root, validator, build, expected)

@@ -14,11 +14,14 @@ from __future__ import annotations
 from typing import Any
 
 import jsonschema_rs as js
+from referencing import Registry
+from referencing.jsonschema import DRAFT202012
 
 from wirebook.core.pointers import resolve as resolve_pointer
 from wirebook.schema.jsonreader import LINEAR, JsonReader
 from wirebook.schema.jsonschema import expected as expected_by_json_schema
 from wirebook.schema.jsonschema import not_compilable
+from wirebook.schema.jsonschema_cost import check_cost
 from wirebook.schema.jsonstructure_columns import infer
 from wirebook.schema.jsonstructure_imports import with_imports
 from wirebook.schema.jsonstructure_schema import DOCUMENT, UNION, StructureError, Translation
@@ -50,10 +53,16 @@ def compile_json_structure(source: Source) -> CompiledSchema | Unsupported:
             )
 
         root = {"$ref": DOCUMENT}
+        check_cost(schema, _resolver(schema))
         validator, shape = build(root), infer(document, pointer)
     except (StructureError, js.ValidationError, js.ReferencingError, ValueError, RecursionError) as error:
         return not_compilable(label, error)
     return JsonReader(label, shape, source.options.limits, root, validator, build, expected)
+
+
+def _resolver(schema: dict[str, Any]) -> Any:
+    registry: Registry[Any] = Registry()
+    return registry.with_resource(DOCUMENT, DRAFT202012.create_resource(schema)).resolver(DOCUMENT)
 
 
 def root_pointer(document: Any, fragment: str | None) -> str:

@@ -38,8 +38,12 @@ def definition(document: Node, reference: Any) -> tuple[str, Node]:
     return pointer, found
 
 
-def extended(document: Node, node: Node, level: int = 0) -> Node:
+def extended(document: Node, node: Node) -> Node:
     """A type with the properties that it has through `$extends`, base first. Raises: StructureError."""
+    return _extended(document, node, 0, {})
+
+
+def _extended(document: Node, node: Node, level: int, known: dict[str, Node]) -> Node:
     bases = node.get("$extends")
     if bases is None or node.get("type") == "choice":
         return node
@@ -47,9 +51,12 @@ def extended(document: Node, node: Node, level: int = 0) -> Node:
         raise StructureError(f"'$extends' goes in circles at {bases!r}")
     properties, required = dict[str, Any](), list[Any]()
     for reference in bases if isinstance(bases, list) else [bases]:
-        base = extended(document, definition(document, reference)[1], level + 1)
+        pointer, base = definition(document, reference)
+        if pointer not in known:
+            known[pointer] = _extended(document, base, level + 1, known)
+        base = known[pointer]
         properties = {**mapping(base, "properties"), **properties}
-        required += sequence(base, "required")
+        required += [each for each in sequence(base, "required") if each not in required]
     merged = {**properties, **mapping(node, "properties")}
     return {**node, "properties": merged, "required": [*required, *sequence(node, "required")]}
 
