@@ -50,8 +50,10 @@ def steps() -> list[dict[str, Any]]:
     return workflow["jobs"]["lint"]["steps"]  # type: ignore[no-any-return]
 
 
-def test_the_workflow_installs_this_package() -> None:
-    assert [step["run"] for step in steps() if step.get("run", "").startswith("pip")] == ["pip install wirebook"]
+def test_the_workflow_installs_what_the_hooks_install() -> None:
+    (remote,) = yaml.safe_load(file_of("remote.yaml"))["repos"]
+    installs = [step["run"] for step in steps() if step.get("run", "").startswith("pip")]
+    assert installs == [f"pip install git+{remote['repo']}@{remote['rev']}"]
 
 
 def run_workflow(folder: Path, catalogue: str) -> dict[str, int]:
