@@ -107,10 +107,26 @@ def test_sarif(capsys: pytest.CaptureFixture[str]) -> None:
     (result,) = sarif["results"]
     assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
     assert result["level"] == "error"
+    assert rules[0]["help"]["text"].startswith(rules[0]["fullDescription"]["text"])
     physical = result["locations"][0]["physicalLocation"]
     assert physical["artifactLocation"]["uri"] == "%C3%A4%20b.json"
     assert physical["region"] == {"startLine": 1, "startColumn": 45}
     assert result["locations"][0]["logicalLocations"] == [{"fullyQualifiedName": "/messagegroups/g/messages/m"}]
+
+
+def fingerprints(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    run(["lint", "moving.json", "--format", "sarif"])
+    (sarif,) = json.loads(capsys.readouterr().out)["runs"]
+    return [result["partialFingerprints"]["finding/v1"] for result in sarif["results"]]
+
+
+def test_sarif_knows_a_finding_again(capsys: pytest.CaptureFixture[str]) -> None:
+    document = {"messagegroups": {"g": {"messages": {"m": {"datacontenttype": "x"}, "n": {"datacontenttype": "x"}}}}}
+    Path("moving.json").write_text(json.dumps(document))
+    before = fingerprints(capsys)
+    assert len(set(before)) == len(before)
+    Path("moving.json").write_text(json.dumps(document | {"specversion": "1.0-rc4"}, indent=4))
+    assert fingerprints(capsys) == before
 
 
 def lint_vectors() -> Iterator[dict[str, Any]]:

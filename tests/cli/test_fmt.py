@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import stat
 from pathlib import Path
 
 import pytest
+import yaml
 
 from wirebook.cli.app import run
 
@@ -71,3 +73,39 @@ def test_other_files_of_a_folder_are_left() -> None:
     Path("package.json").write_text('{"version": "1", "name": "x"}', "utf-8")
     assert run(["fmt", "."]) == 0
     assert Path("package.json").read_text("utf-8") == '{"version": "1", "name": "x"}'
+
+
+KEPT = {
+    "numbers": ("json", '{"messagegroups": {"g": {"a": 1.0, "b": 1E-7, "c": 12345678901234567890123, "d": -0}}}'),
+    "texts": ("json", '{"messagegroups": {"g": {"name": "\\u00e4\\ud83d\\ude00\\/\\u2028"}}}'),
+    "long texts": ("json", '{"messagegroups": {"g": {"description": "' + "long " * 2000 + '"}}}'),
+    "null and empty": ("json", '{"messagegroups": {"g": {"b": null, "a": {}, "c": [], "d": [{}, [1]]}}}'),
+    "numbers of YAML": ("yaml", "messagegroups:\n  g:\n    b: 1e3\n    a: 1.0\n    c: 12345678901234567890123\n"),
+    "line ends of Windows": ("yaml", "messagegroups:\r\n  b: {}\r\n  # c\r\n  a: {}\r\n"),
+    "old line ends": ("yaml", "messagegroups:\r  b: {}\r  a: {}\r"),
+    "no last line end": ("yaml", "messagegroups:\n  b: {}\n  a:\n    name: x"),
+    "marks of documents": ("yaml", "%YAML 1.2\n---\n# top\nmessagegroups:\n  b: {}\n  a: {}\n...\n"),
+    "anchor before its use": ("yaml", "messagegroups:\n  a: &x\n    protocol: KAFKA\n  b: *x\nname: x\n"),
+    "merge": ("yaml", "messagegroups:\n  c: &x\n    protocol: KAFKA\n  d:\n    <<: *x\n    a: b\nname: x\n"),
+    "blocks": ("yaml", "messagegroups:\n  g:\n    b: >-\n      c\n    description: |\n      b: 1\n\n      a\n"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_is_written_is_kept(name: str) -> None:
+    """Numbers and texts mean the same to the last digit, lines of YAML stay whole; once is enough."""
+    kind, text = KEPT[name]
+    file = Path(f"kept.{kind}")
+    file.write_bytes(text.encode())
+    assert run(["fmt", "--check", str(file)]) == 1
+    assert file.read_bytes() == text.encode()
+    assert run(["fmt", str(file)]) == 0
+    once = file.read_bytes().decode()
+    assert run(["fmt", "--check", str(file)]) == 0
+    if kind == "json":
+        exact = {"parse_int": str, "parse_float": str}
+        assert json.loads(once, **exact) == json.loads(text, **exact)
+    else:
+        assert yaml.safe_load(once) == yaml.safe_load(text)
+        assert sorted(once.splitlines()) == sorted(text.splitlines())
+        assert set(re.findall(r"\r\n|\r|\n", once)) == set(re.findall(r"\r\n|\r|\n", text))

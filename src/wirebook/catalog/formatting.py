@@ -58,14 +58,40 @@ def in_canonical_order(document: Any) -> Any:
     return _entity(document)
 
 
+class Number(str):
+    """A number as it is written: ``1.0`` and ``1e3`` stay so, and no digit is lost."""
+
+    __slots__ = ()
+
+
+def parse_as_written(data: bytes) -> Any:
+    """A JSON document that was read before, so that it is known to be one, with its numbers as they are written."""
+    return json.loads(data.decode("utf-8-sig"), parse_int=Number, parse_float=Number)
+
+
 def render(value: Any) -> str:
     """A document as it is written: JSON with two blanks for each level, one newline at the end."""
+    text = _rendered(value, "\n", escaped=False)
     try:
-        text = json.dumps(value, indent=2, ensure_ascii=False)
         text.encode()
     except UnicodeEncodeError:  # half a surrogate pair, which only an escape can say
-        text = json.dumps(value, indent=2)
+        text = _rendered(value, "\n", escaped=True)
     return text + "\n"
+
+
+def _rendered(value: Any, line: str, *, escaped: bool) -> str:
+    if isinstance(value, Number):
+        return str(value)
+    if not isinstance(value, dict | list) or not value:
+        return json.dumps(value, ensure_ascii=escaped)
+    inner = line + "  "
+    if isinstance(value, list):
+        return f"[{inner}{f',{inner}'.join(_rendered(item, inner, escaped=escaped) for item in value)}{line}]"
+    members = (
+        f"{json.dumps(name, ensure_ascii=escaped)}: {_rendered(item, inner, escaped=escaped)}"
+        for name, item in value.items()
+    )
+    return f"{{{inner}{f',{inner}'.join(members)}{line}}}"
 
 
 def meaning(value: Any) -> str | None:

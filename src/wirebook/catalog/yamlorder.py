@@ -30,7 +30,7 @@ def reordered(text: str, wanted: Any) -> str:
     """
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     lines = text.splitlines(keepends=True)
-    if lines and not lines[-1].endswith("\n"):
+    if lines and not lines[-1].endswith(("\n", "\r")):
         lines[-1] += "\n"
     if not isinstance(root, yaml.MappingNode) or root.flow_style:
         return text

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 import yaml
 
-from wirebook.catalog.formatting import in_canonical_order, meaning, render
+from wirebook.catalog.formatting import in_canonical_order, meaning, parse_as_written, render
 from wirebook.catalog.load import SUFFIXES, documents_in, read_file, read_text
 from wirebook.catalog.yamlorder import reordered
 from wirebook.cli.documents import CLEAN, FINDINGS, write_whole
@@ -57,15 +57,17 @@ def _in_order(path: Path, source: Source) -> bytes:
     if before is None:
         message = "there are no message groups, endpoints or schema groups in it"
         raise WirebookError(Problem(code="not-a-registry", message=message, file=str(path), line=1, column=1))
-    wanted = in_canonical_order(source.value)
-    text = _yaml(path, wanted) if _is_yaml(path) else render(wanted).encode()
+    if _is_yaml(path):
+        text = _yaml(path, in_canonical_order(source.value))
+    else:
+        text = render(in_canonical_order(parse_as_written(path.read_bytes()))).encode()
     _check_meaning(path, text, before)
     return text
 
 
 def _is_yaml(path: Path) -> bool:
     kind = SUFFIXES.get(path.suffix.lower())
-    return kind == "yaml" or (kind is None and path.read_bytes().lstrip()[:1] not in (b"{", b"["))
+    return kind == "yaml" or (kind is None and path.read_bytes().lstrip(b"\xef\xbb\xbf \t\r\n")[:1] not in (b"{", b"["))
 
 
 def _yaml(path: Path, wanted: object) -> bytes:

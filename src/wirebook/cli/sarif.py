@@ -5,15 +5,19 @@ Spec: https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
+import yaml
+
 from wirebook.problems import CODES, Problem, Severity
-from wirebook.problems.rules import rules
+from wirebook.problems.rules import Rule, rules
 
 SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+MAX_EXAMPLE: Final = 2000  # characters
 LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 
 
@@ -31,9 +35,23 @@ def _rule(code: str) -> dict[str, Any]:
     return {
         "id": code,
         "shortDescription": {"text": _text(CODES[code].title)},
-        **({"fullDescription": {"text": _text(known.why)}} if known else {}),
+        **({"fullDescription": {"text": _text(known.why)}, "help": _help(known)} if known else {}),
         "defaultConfiguration": {"level": LEVELS[CODES[code].severity]},
     }
+
+
+def _help(rule: Rule) -> dict[str, str]:
+    """What the rule's page says; there is no address that is everybody's."""
+    shown = {"Bad": _example(rule.bad), "Good": _example(rule.good)}
+    text = "\n".join([rule.why, *(f"{name}:\n{each}" for name, each in shown.items())])
+    markdown = "\n\n".join([rule.why, *(f"{name}:\n\n```yaml\n{each}```" for name, each in shown.items())])
+    return {"text": _text(text), "markdown": _text(markdown)}
+
+
+def _example(example: Any) -> str:
+    """In YAML, as braces are doubled here, which not everybody undoes."""
+    text = yaml.safe_dump(example, sort_keys=False, allow_unicode=True)
+    return text if len(text) < MAX_EXAMPLE else f"{text[:MAX_EXAMPLE]} ...\n"
 
 
 def _result(problem: Problem, index: int) -> dict[str, Any]:
@@ -43,11 +61,18 @@ def _result(problem: Problem, index: int) -> dict[str, Any]:
         "level": LEVELS[problem.severity],
         "message": {"text": _text(problem.message or CODES[problem.code].title)},
     }
+    result["partialFingerprints"] = {"finding/v1": _fingerprint(problem)}
     if location := _location(problem):
         result["locations"] = [location]
     if problem.pointer is not None:
         result["properties"] = {"pointer": problem.pointer}
     return result
+
+
+def _fingerprint(problem: Problem) -> str:
+    """The same for the same finding wherever its lines have gone."""
+    parts = (problem.code, _uri(problem.file or ""), problem.pointer or "", problem.message)
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def _location(problem: Problem) -> dict[str, Any]:
