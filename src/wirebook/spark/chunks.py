@@ -5,8 +5,10 @@ The reader knows files and lines and no message; the engine knows messages and n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,7 +17,7 @@ import pyarrow as pa
 
 from wirebook.problems import Problem
 
-__all__ = ["PROBLEM_OUTCOMES", "Chunk", "Engine", "EngineFactory", "Landed", "Numbers"]
+__all__ = ["PROBLEM_OUTCOMES", "Block", "BlockTables", "Chunk", "Engine", "EngineFactory", "Landed", "Numbers"]
 
 Numbers = npt.NDArray[np.int64]
 
@@ -57,20 +59,80 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
+class Block:
+    """Rows of several tables that have the same columns, table by table.
+
+    Shape: the rows of the table `names[i]` are those of `rows` from `bounds[i]` to `bounds[i + 1]`.
+    """
+
+    names: tuple[str, ...]
+    bounds: Numbers
+    rows: pa.Table
+
+    @staticmethod
+    def of(name: str, rows: pa.Table) -> Block:
+        return Block((name,), np.array([0, len(rows)]), rows)
+
+    def split(self) -> Iterator[tuple[str, pa.Table]]:
+        """The rows of each table."""
+        starts, counts = self.bounds[:-1].tolist(), np.diff(self.bounds).tolist()
+        for name, start, count in zip(self.names, starts, counts, strict=True):
+            yield name, self.rows if len(self.names) == 1 else self.rows.slice(start, count)
+
+
+class BlockTables(Mapping[str, pa.Table]):
+    """The rows of tables by name, which lie in blocks: cut apart when they are asked for."""
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self.blocks = blocks
+
+    @cached_property
+    def _tables(self) -> dict[str, pa.Table]:
+        found: dict[str, list[pa.Table]] = {}
+        for name, rows in (pair for block in self.blocks for pair in block.split()):
+            found.setdefault(name, []).append(rows)
+        return {name: rows[0] if len(rows) == 1 else pa.concat_tables(rows) for name, rows in found.items()}
+
+    def __getitem__(self, name: str) -> pa.Table:
+        return self._tables[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tables)
+
+    def __len__(self) -> int:
+        return len(self._tables)
+
+
+@dataclass(frozen=True, slots=True)
 class Landed:
     """What a chunk became.
 
-    Shape: `tables` has the rows of each table, `definitions` the XID behind each, `reasons` counts problem codes.
+    Shape: `tables` has the rows of each table, `blocks` the same before they are cut apart, `definitions` the XID
+    behind each, `reasons` counts problem codes.
     Rule: read = rows of all tables + dead letters; read + empty is at least the number of records.
     """
 
-    tables: dict[str, pa.Table]
+    tables: Mapping[str, pa.Table]
     dead_letters: pa.Table
     read: int
     empty: int = 0
     outcomes: dict[str, int] = field(default_factory=dict)
     reasons: dict[str, int] = field(default_factory=dict)
     definitions: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def blocks(self) -> Sequence[Block]:
+        if isinstance(self.tables, BlockTables):
+            return self.tables.blocks
+        return [Block.of(name, rows) for name, rows in self.tables.items()]
+
+    @property
+    def counts(self) -> Counter[str]:
+        """The rows of each table."""
+        found: Counter[str] = Counter()
+        for block in self.blocks:
+            found.update(dict(zip(block.names, np.diff(block.bounds).tolist(), strict=True)))
+        return found
 
 
 class Engine(Protocol):

@@ -18,7 +18,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wirebook.message.definition import Definition
 from wirebook.message.index import Index, Part
 from wirebook.message.index import Mask as IndexMask
 from wirebook.message.mediatype import MediaType, parse_media_type
@@ -42,15 +41,16 @@ TYPE_PATTERNS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """Neighbours in a frame that certainly have this definition: the rows from `start` to `stop`.
+    """Neighbours in a frame that certainly have definitions of one group: the rows from `start` to `stop`.
 
-    Shape: `bindings` has a text for each row; null for a placeholder whose slot is absent.
+    Shape: `numbers` has the definition of each row, in ascending order; `bindings` a text for each row, null for a
+    placeholder whose slot is absent.
     """
 
     frame: Frame
-    definition: Definition
     start: int
     stop: int
+    numbers: Rows
     bindings: dict[str, pa.StringArray]
 
     def __len__(self) -> int:
@@ -80,8 +80,8 @@ class Verdict:
 def match_frame(frame: Frame, index: Index, patterns: Patterns, groups: Rows) -> Iterator[Matched]:
     """The certain matches of a frame, whose rows are put in another order for it.
 
-    `groups` has a number for each definition: those of one number become neighbours.
-    Cost: one look-up for each mask and row, then column checks for each pattern.
+    `groups` has a number for each definition: those of one number, which must be of one pattern and have the same
+    placeholders, become neighbours. Cost: one look-up for each mask and row, then column checks for each pattern.
     """
     pairs = _candidates(frame, index, patterns)
     if not len(pairs.rows):
@@ -290,19 +290,20 @@ class _Winners:
 
 
 def _matched(frame: Frame, pairs: Pairs, winners: _Winners) -> Iterator[Matched]:
-    """The winners, definition by definition, as neighbours of one frame."""
+    """The winners, group by group and in it definition by definition, as neighbours of one frame."""
     patterns, definitions = winners.patterns, pairs.definitions[winners.places]
-    order = np.lexsort((definitions, winners.groups[definitions]))
-    chosen, definitions = winners.places[order], definitions[order]
+    groups = winners.groups[definitions]
+    order = np.lexsort((definitions, groups))
+    chosen, definitions, groups = winners.places[order], definitions[order], groups[order]
     ordered = frame.take(pairs.rows[chosen])
     where = np.zeros(len(pairs.rows), np.int64)  # the place of a pair among those of its pattern
     for places, _ in winners.captures.values():
         where[places] = np.arange(len(places))
-    starts = np.flatnonzero(np.concatenate(([True], definitions[1:] != definitions[:-1]))).tolist()
-    for start, stop in zip(starts, [*starts[1:], len(definitions)], strict=True):
+    starts = np.flatnonzero(np.concatenate(([True], groups[1:] != groups[:-1]))).tolist()
+    for start, stop in zip(starts, [*starts[1:], len(groups)], strict=True):
         number = int(definitions[start])
         kept = pa.array(where[chosen[start:stop]])
         _, found = winners.captures[int(patterns.pattern_of[number])]
         names = patterns.names[number]
         bindings = {names[place]: text.take(kept) for place, text in found.items()}
-        yield Matched(ordered, patterns.definitions[number], start, stop, bindings)
+        yield Matched(ordered, start, stop, definitions[start:stop], bindings)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import orjson
@@ -25,6 +25,18 @@ from wirebook.spark.records import Records
 INTEGER: Final = r"^(0|-?[1-9][0-9]{0,8})$"
 
 
+class RowBlock(NamedTuple):
+    """Rows of tables that have the same columns: for each row its place in the chunk and its definition's number, which
+    ascend, and the rows."""
+
+    places: Rows
+    numbers: Rows
+    rows: pa.Table
+
+    def only(self, chosen: Mask) -> RowBlock:
+        return RowBlock(self.places[chosen], self.numbers[chosen], self.rows.filter(pa.array(chosen)))
+
+
 @dataclass
 class ColumnRows:
     """The rows of one chunk: `numbers` are its line numbers, `records` its records."""
@@ -34,8 +46,8 @@ class ColumnRows:
     catalogue: str
     records: Records
 
-    def table(self, matched: Matched, layout: Layout, payload: PayloadColumns) -> tuple[Rows, pa.Table]:
-        """The rows that are certain, as places in the chunk and as the layout's table."""
+    def block(self, matched: Matched, layout: Layout, payload: PayloadColumns) -> RowBlock:
+        """The rows that are certain, with the columns of the layout, which all their definitions have."""
         frame, run = matched.frame, slice(matched.start, matched.stop)
         provenance, timely = frame.once("provenance", lambda: self._provenance(frame))
         attributes, exact = _attributes(matched, layout)
@@ -44,8 +56,8 @@ class ColumnRows:
         sources = {"attribute": attributes, "binding": matched.bindings, "payload": columns}
         whole = [_column(column, sources, provenance, matched) for column in layout.columns]
         table = pa.Table.from_arrays(whole, schema=layout.schema)
-        places = frame.rows[run]
-        return (places, table) if certain.all() else (places[certain], table.filter(pa.array(certain)))
+        block = RowBlock(frame.rows[run], matched.numbers, table)
+        return block if certain.all() else block.only(certain)
 
     def _provenance(self, frame: Frame) -> tuple[dict[str, pa.Array], Mask]:
         """The provenance of every row of a frame, and where it is certain."""

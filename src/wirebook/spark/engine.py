@@ -10,7 +10,7 @@ Spec: docs/semantics.md#one-meaning-two-engines, docs/land.md.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import groupby
@@ -30,17 +30,18 @@ from wirebook.bindings import (
 )
 from wirebook.bindings.capture import Parsed
 from wirebook.catalog import Catalog
+from wirebook.message.definition import Definition
 from wirebook.message.matcher import DEFAULT_OPTIONS, MatchOptions
 from wirebook.message.selection import EVERYTHING, Outcome, Scope
 from wirebook.problems import Problem
 from wirebook.schema import CompiledSchema, Unsupported
-from wirebook.spark.chunks import PROBLEM_OUTCOMES, Chunk, Landed
+from wirebook.spark.chunks import PROBLEM_OUTCOMES, Block, BlockTables, Chunk, Landed
 from wirebook.spark.columnmatch import Matched, match_frame
-from wirebook.spark.columnrows import ColumnRows, read_payloads
+from wirebook.spark.columnrows import ColumnRows, RowBlock, read_payloads
 from wirebook.spark.columns import Rows, codes_of
 from wirebook.spark.events import frame_of_events, frames_of
 from wirebook.spark.frames import Frame
-from wirebook.spark.layout import DEAD_LETTER_SCHEMA, Layout, layout_of
+from wirebook.spark.layout import DEAD_LETTER_SCHEMA, Layout, kind_of, layout_of, table_name
 from wirebook.spark.linerecords import ParsedLines
 from wirebook.spark.patterns import Patterns
 from wirebook.spark.records import LineRecords, Records
@@ -50,10 +51,10 @@ from wirebook.spark.rows import Origin, dead_letter, json_text, table_row
 
 @dataclass(slots=True)
 class Tally:
-    """Rows on their way to a `Landed`: `rows` from the reference, `tables` from the columns."""
+    """Rows on their way to a `Landed`: `rows` from the reference, `blocks` from the columns."""
 
     rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    tables: dict[str, list[pa.Table]] = field(default_factory=dict)
+    blocks: list[Block] = field(default_factory=list)
     layouts: dict[str, Layout] = field(default_factory=dict)
     dead: list[dict[str, Any]] = field(default_factory=list)
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -61,18 +62,20 @@ class Tally:
     read: int = 0
     empty: int = 0
 
-    def add_table(self, layout: Layout, table: pa.Table) -> None:
-        self.layouts[layout.name] = layout
-        self.tables.setdefault(layout.name, []).append(table)
-        self.outcomes["matched"] += len(table)
-        self.read += len(table)
+    def add_block(self, layouts: Sequence[Layout], bounds: Rows, rows: pa.Table) -> None:
+        """Rows of tables that have the same columns, table by table."""
+        self.layouts.update((layout.name, layout) for layout in layouts)
+        self.blocks.append(Block(tuple(layout.name for layout in layouts), bounds, rows))
+        self.outcomes["matched"] += len(rows)
+        self.read += len(rows)
 
     def landed(self) -> Landed:
-        for name, rows in self.rows.items():
-            table = pa.Table.from_pylist(rows, schema=self.layouts[name].schema)
-            self.tables.setdefault(name, []).append(table)
+        made = [
+            Block.of(name, pa.Table.from_pylist(rows, schema=self.layouts[name].schema))
+            for name, rows in self.rows.items()
+        ]
         return Landed(
-            tables={name: pa.concat_tables(tables) for name, tables in self.tables.items()},
+            tables=BlockTables([*self.blocks, *made]),
             dead_letters=pa.Table.from_pylist(self.dead, schema=DEAD_LETTER_SCHEMA),
             read=self.read,
             empty=self.empty,
@@ -95,7 +98,8 @@ class CatalogueEngine:
         self.columns = columns and replace(catalog.options, confluent_prefix=False) == DEFAULT_OPTIONS
         self.schemas: list[CompiledSchema | None] = []
         self._layouts: dict[str, Layout] = {}
-        self._compiled: dict[tuple[int, bool], Patterns] = {}
+        self._kinds: dict[Any, Layout] = {}
+        self._compiled: dict[tuple[int, bool], tuple[Patterns, Rows]] = {}
 
     @cached_property
     def extensions(self) -> frozenset[str]:
@@ -105,9 +109,15 @@ class CatalogueEngine:
 
     def layout(self, xid: str) -> Layout:
         if xid not in self._layouts:
-            definition = self.catalog.definitions[xid]
-            self._layouts[xid] = layout_of(definition, self.catalog.schema_of(definition))
+            self._layouts[xid] = self._layout(self.catalog.definitions[xid])
         return self._layouts[xid]
+
+    def _layout(self, definition: Definition) -> Layout:
+        """The layout of a definition; those of one kind share the columns."""
+        kind = (*kind_of(definition), self.numbers.get(definition.xid, definition.xid))
+        if kind not in self._kinds:
+            self._kinds[kind] = layout_of(definition, self.catalog.schema_of(definition))
+        return replace(self._kinds[kind], definition=definition.xid, name=table_name(definition.xid))
 
     def outcomes(self, chunk: Chunk) -> Iterator[tuple[Origin, Outcome | None]]:
         """What each message of a chunk is, by the reference, in order; None for a record that holds no message."""
@@ -125,9 +135,11 @@ class CatalogueEngine:
         """The rows and dead letters of a chunk."""
         tally = Tally()
         rest = np.ones(len(chunk), bool)
-        for layout, places, table in self.settled(chunk):
-            tally.add_table(layout, table)
-            rest[places] = False
+        for _, block in self.settled(chunk):
+            numbers, starts = np.unique(block.numbers, return_index=True)
+            layouts = [self.layout(self._xids[number]) for number in numbers.tolist()]
+            tally.add_block(layouts, np.append(starts, len(block.numbers)), block.rows)
+            rest[block.places] = False
         for origin, outcome in self.outcomes(chunk.only(rest)):
             self._add(outcome, origin, tally)
         return tally.landed()
@@ -142,24 +154,24 @@ class CatalogueEngine:
 
     # -- columns ----------------------------------------------------------------------------------------------------
 
-    def settled(self, chunk: Chunk) -> Iterator[tuple[Layout, Rows, pa.Table]]:
-        """The messages that columns are certain of: their places in the chunk and their rows, table by table."""
+    def settled(self, chunk: Chunk) -> Iterator[tuple[Layout, RowBlock]]:
+        """The messages that columns are certain of, in blocks of definitions whose columns are those of the layout."""
         if not self.columns or chunk.problem is not None or chunk.numbers is None:
             return
         records = _records(chunk)
         rows = ColumnRows(chunk.file, chunk.numbers, self.catalog.fingerprint, records)
         for frame, scope in self._frames(chunk, records):
-            for run in self._runs(frame, scope):
-                schema = self.schemas[self.numbers[run[0].definition.xid]]
+            for number, run in self._runs(frame, scope):
+                schema = self.schemas[number]
                 if isinstance(schema, Unsupported):  # nothing of it lands
                     continue
                 prefixed = self.catalog.options.confluent_prefix
                 payloads = read_payloads(run[0].frame, run[0].start, run[-1].stop, schema, confluent_prefix=prefixed)
                 for matched in run:
-                    layout = self.layout(matched.definition.xid)
-                    places, table = rows.table(matched, layout, payloads)
-                    if len(places):
-                        yield layout, places, table
+                    layout = self.layout(self._xids[matched.numbers[0]])
+                    block = rows.block(matched, layout, payloads)
+                    if len(block.places):
+                        yield layout, block
 
     def _frames(self, chunk: Chunk, records: Records) -> Iterator[tuple[Frame, Scope]]:
         if chunk.kind == "events" and chunk.lines is not None:
@@ -174,21 +186,31 @@ class CatalogueEngine:
                 if scope is not None and scope.protocol in (None, frame.protocol):
                     yield frame.take(np.flatnonzero(numbers == number)), scope
 
-    def _runs(self, frame: Frame, scope: Scope) -> Iterator[list[Matched]]:
-        """The matches of a frame; those whose payloads have the same schema together."""
+    def _runs(self, frame: Frame, scope: Scope) -> Iterator[tuple[int, list[Matched]]]:
+        """The matches of a frame; those whose payloads have the same schema together, with its number."""
         selector = self.catalog.selector
         index = selector.observed if frame.shows_protocol else selector.unobserved
-        patterns = self._patterns(scope, shows_protocol=frame.shows_protocol)
-        matches = match_frame(frame, index, patterns, self._groups)
-        for _, run in groupby(matches, key=lambda matched: self.numbers[matched.definition.xid]):
-            yield list(run)
+        patterns, groups = self._patterns(scope, shows_protocol=frame.shows_protocol)
+        matches = match_frame(frame, index, patterns, groups)
+        for number, run in groupby(matches, key=lambda matched: self._schema_numbers[matched.numbers[0]]):
+            yield int(number), list(run)
 
-    def _patterns(self, scope: Scope, *, shows_protocol: bool) -> Patterns:
+    def _patterns(self, scope: Scope, *, shows_protocol: bool) -> tuple[Patterns, Rows]:
+        """The patterns of a scope, and for each definition the number of its group: what is of one pattern, and has the
+        same schema, columns and placeholders. Groups of one schema are neighbours."""
         key = (id(scope), shows_protocol)
         if key not in self._compiled:
-            definitions = self.catalog.selector.definitions
-            self._compiled[key] = Patterns(definitions, scope, shows_protocol=shows_protocol)
+            patterns = Patterns(self.catalog.selector.definitions, scope, shows_protocol=shows_protocol)
+            self._compiled[key] = patterns, self._groups(patterns)
         return self._compiled[key]
+
+    def _groups(self, patterns: Patterns) -> Rows:
+        shared = [id(self.layout(xid).columns) for xid in self._xids]
+        kinds = list(
+            zip(self._schema_numbers.tolist(), patterns.pattern_of.tolist(), shared, patterns.names, strict=True)
+        )
+        numbers = {kind: number for number, kind in enumerate(sorted(set(kinds)))}
+        return np.array([numbers[kind] for kind in kinds], np.int64)
 
     @cached_property
     def numbers(self) -> dict[str, int]:
@@ -203,8 +225,16 @@ class CatalogueEngine:
         return numbers
 
     @cached_property
-    def _groups(self) -> Rows:
-        return np.array([self.numbers[each.xid] for each in self.catalog.selector.definitions], np.int64)
+    def _xids(self) -> list[str]:
+        return [each.xid for each in self.catalog.selector.definitions]
+
+    @cached_property
+    def _schema_numbers(self) -> Rows:
+        return np.array([self.numbers[xid] for xid in self._xids], np.int64)
+
+    def xids_of(self, block: RowBlock) -> pa.StringArray:
+        """The definition of each row."""
+        return pa.array(self._xids, pa.string()).take(pa.array(block.numbers))
 
     def _scopes(self, records: Records) -> tuple[list[Scope | None], Rows]:
         """The scopes of a chunk, and the number of each record's; None for an endpoint that the catalogue lacks, whose

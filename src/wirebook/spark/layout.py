@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import pyarrow as pa
 
@@ -116,6 +117,16 @@ class Layout:
     @cached_property
     def attributes(self) -> tuple[Column, ...]:
         return tuple(column for column in self.columns if column.source[0] == "attribute")
+
+
+def kind_of(definition: Definition) -> tuple[Any, ...]:
+    """What the columns of a definition depend on, besides its schema: definitions of one kind have the same."""
+    extensions = (
+        tuple((c.slot.name, c.type) for c in definition.constraints if c.slot.section == ENVELOPE)
+        if definition.is_cloudevent
+        else None
+    )
+    return extensions, definition.placeholders, definition.protocol in (None, "KAFKA")
 
 
 def layout_of(definition: Definition, schema: CompiledSchema | None) -> Layout:

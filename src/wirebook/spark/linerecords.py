@@ -28,6 +28,7 @@ from wirebook.spark.rowrecords import Columns, FlatPairs, RowFields, is_within
 
 BLOCK: Final = 2048  # lines parsed in one call
 FEW: Final = 64  # lines that are not worth a call
+HEAD: Final = 128  # bytes of a line in which its protocol is looked for
 PARSED: Final = {protocol: cls for protocol, cls in CLASSES.items() if cls is not AmqpMessage}
 
 _PAIRS: Final = pa.list_(pa.list_(pa.string()))
@@ -90,8 +91,9 @@ class ParsedLines:
 def _parts(lines: pa.LargeBinaryArray) -> Iterator[_Part]:
     """What can be taken apart of each protocol."""
     left = _is_plain(lines)
+    heads = pc.binary_slice(lines, 0, HEAD)
     for protocol, cls in PARSED.items():
-        of_protocol = left & mask_of(pc.match_substring(lines, f'"{protocol}"'))
+        of_protocol = left & mask_of(pc.match_substring(heads, f'"{protocol}"'))
         if np.count_nonzero(of_protocol) < FEW:
             continue
         left &= ~of_protocol
@@ -107,10 +109,21 @@ def _is_plain(lines: pa.LargeBinaryArray) -> Mask:
     bounds = np.frombuffer(offsets, np.int64)[lines.offset : lines.offset + len(lines) + 1]
     octets = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(1, np.uint8)
     starts, ends = bounds[:-1], bounds[1:]
-    sized = (ends - starts > 1) & (ends - starts <= MAX_RECORD_BYTES)
-    ends = np.where(sized, ends, 1)
-    braced = (octets[np.where(sized, starts, 0)] == ord("{")) & (octets[ends - 1] == ord("}"))
-    return np.asarray(sized & braced & ~mask_of(pc.match_substring(lines, '"base64"')))
+    plain = (ends - starts > 1) & (ends - starts <= MAX_RECORD_BYTES)
+    first, last = octets[np.where(plain, starts, 0)], octets[np.where(plain, ends, 1) - 1]
+    plain &= (first == ord("{")) & (last == ord("}"))
+    found = _places_of(b'"base64"', octets.tobytes())
+    plain[np.searchsorted(starts, found[(found >= bounds[0]) & (found < bounds[-1])], side="right") - 1] = False
+    return np.asarray(plain)
+
+
+def _places_of(word: bytes, text: bytes) -> Rows:
+    """Where a word begins in a text."""
+    places, place = [], text.find(word)
+    while place >= 0:
+        places.append(place)
+        place = text.find(word, place + len(word))
+    return np.array(places, np.int64)
 
 
 def _part(lines: pa.LargeBinaryArray, rows: Rows, protocol: str, cls: type[AnyMessage]) -> _Part | None:

@@ -73,10 +73,10 @@ def outcomes_of(batch: pa.RecordBatch, engine: CatalogueEngine) -> pa.Table:
     chunk = _chunk(batch)
     rest = np.ones(len(batch), bool)
     places, parts = [], []
-    for layout, found, table in engine.settled(chunk):
-        rest[found] = False
-        places.append(found)
-        parts.append(_settled(layout, table))
+    for layout, block in engine.settled(chunk):
+        rest[block.places] = False
+        places.append(block.places)
+        parts.append(_settled(layout, block.rows, engine.xids_of(block)))
     rows = [(origin.line, _row(origin, outcome)) for origin, outcome in engine.outcomes(chunk.only(rest)) if outcome]
     places.append(np.array([line for line, _ in rows], np.int64))
     parts.append(pa.Table.from_pylist([row for _, row in rows], schema=OUTCOME_SCHEMA))
@@ -93,13 +93,13 @@ def _row(origin: Origin, outcome: Outcome) -> dict[str, Any]:
     return {name: row[name] for name in OUTCOME_SCHEMA.names}
 
 
-def _settled(layout: Layout, table: pa.Table) -> pa.Table:
-    """The outcomes of rows of a typed table: all matched."""
+def _settled(layout: Layout, table: pa.Table, definitions: pa.StringArray) -> pa.Table:
+    """The outcomes of rows with the columns of a layout: all matched."""
     count = len(table)
     columns = [
         table["_index"].combine_chunks(),
         pa.repeat(pa.scalar("matched", pa.string()), count),
-        pa.repeat(pa.scalar(layout.definition, pa.string()), count),
+        definitions,
         _bindings(layout, table),
         *(pa.array([[]], field.type).take(pa.array(np.zeros(count, np.int64))) for field in (PROBLEMS, NEAR)),
     ]
