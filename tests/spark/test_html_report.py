@@ -72,14 +72,14 @@ def message(topic: str, body: Any) -> bytes:
     ).encode()
 
 
-def land(bed: Bed, *lines: bytes, name: str = "a.jsonl") -> set[int]:
+def land(bed: Bed, *lines: bytes, name: str = "a.jsonl", **settings: Any) -> set[int]:
     """Lands by the real engine, in this process; the batches that came of it."""
     before = committed_batches(bed.to)
     bed.write(name, b"\n".join(lines) + b"\n")
     loaded = Catalog.load(DOCUMENT)
     document = json.dumps(DOCUMENT).encode()
-    settings = Landing(runner=bed.runner, factory=engine_for)
-    land_files(settings, bed.source, Catalogue(loaded.fingerprint, document, lambda _: {}), Target(bed.to))
+    landing = Landing(runner=bed.runner, factory=engine_for, **settings)
+    land_files(landing, bed.source, Catalogue(loaded.fingerprint, document, lambda _: {}), Target(bed.to))
     return committed_batches(bed.to) - before
 
 
@@ -139,6 +139,19 @@ def test_facts_are_those_of_the_rows(bed: Bed) -> None:
     for name, placeholder in table.placeholders.items():
         assert placeholder.values == Counter(row[name] for row in rows)
     assert {each.distinct for each in table.placeholders.values()} == {3, 20}
+
+
+@pytest.mark.parametrize("form", ["parquet", "delta", "iceberg"])
+@pytest.mark.parametrize("stage_below", [0, 1000])
+def test_facts_are_the_same_in_every_format(bed: Bed, tmp_path: Path, form: str, stage_below: int) -> None:
+    plain = run_facts(bed.to, land(bed, *READINGS, *BROKEN))
+    bed.to = tmp_path / "other"
+    facts = run_facts(bed.to, land(bed, *READINGS, *BROKEN, form=form, stage_below=stage_below))
+    assert (facts.rows, facts.letters) == (plain.rows, plain.letters)
+    table, expected = facts.tables[0], plain.tables[0]
+    assert (table.rows, table.staged, table.fields) == (20, 20 if stage_below else 0, expected.fields)
+    assert (table.placeholders, table.first, table.last) == (expected.placeholders, expected.first, expected.last)
+    assert ("20 staged" in html_report(facts, "x")) is (stage_below > 0)
 
 
 def test_reasons_and_outcomes_are_those_of_the_letters(bed: Bed) -> None:

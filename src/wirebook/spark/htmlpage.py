@@ -13,6 +13,8 @@ from typing import Any
 from xml.etree.ElementTree import Element, tostring
 
 MAX_TEXT = 200
+MAX_NARROW = 4
+"""Columns that a telephone shows side by side; a table of more can be pushed."""
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 STYLE = """
@@ -22,19 +24,19 @@ STYLE = """
   --panel: #1d232b; --good: #4cc38a; --bad: #ff9a62; --accent: #7ab7f5; } }
 * { box-sizing: border-box; }
 body { margin: 0 auto; max-width: 72rem; padding: 1.5rem; background: var(--page); color: var(--ink);
-  font: 15px/1.5 system-ui, sans-serif; }
+  font: 15px/1.5 system-ui, sans-serif; overflow-wrap: anywhere; }
 h1 { font-size: 1.5rem; margin: 0; } h2 { font-size: 1.15rem; margin: 2.2rem 0 .6rem; }
-h3 { font-size: 1rem; margin: 0; overflow-wrap: anywhere; }
 p { margin: .3rem 0; } .faint { color: var(--faint); }
 .figures { display: flex; flex-wrap: wrap; gap: .8rem; margin: 1rem 0; padding: 0; list-style: none; }
 .figures li { background: var(--panel); border: 1px solid var(--line); border-radius: 8px; padding: .6rem 1rem; }
 .figures b { display: block; font-size: 1.35rem; font-variant-numeric: tabular-nums; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; margin: .4rem 0; }
+table.many { min-width: 44rem; } td:first-child { min-width: 8rem; }
 th, td { text-align: left; vertical-align: top; padding: .3rem .6rem; border-bottom: 1px solid var(--line); }
 th { color: var(--faint); font-weight: 600; white-space: nowrap; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-td { overflow-wrap: anywhere; } code, pre { font: 13px/1.45 ui-monospace, monospace; unicode-bidi: isolate; }
+code, pre { font: 13px/1.45 ui-monospace, monospace; unicode-bidi: isolate; }
 pre { margin: .3rem 0; padding: .5rem .7rem; background: var(--panel); border-radius: 6px; white-space: pre-wrap;
   overflow-wrap: anywhere; }
 details { border: 1px solid var(--line); border-radius: 8px; padding: .5rem .9rem; margin: .6rem 0; }
@@ -83,7 +85,8 @@ def grid(heads: Sequence[str], rows: Iterable[Sequence[Element | str | int | Non
     body = element("tbody")
     for row in rows:
         body.append(element("tr", *(element("td", cell, **mark) for cell, mark in zip(row, marks, strict=True))))
-    return element("div", element("table", element("thead", head), body), class_="wide")
+    many: dict[str, Any] = {"class_": "many"} if len(heads) > MAX_NARROW else {}
+    return element("div", element("table", element("thead", head), body, **many), class_="wide")
 
 
 def bar(parts: Sequence[tuple[str, float]], title: str, width: int = 160) -> Element:

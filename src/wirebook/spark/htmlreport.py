@@ -184,8 +184,8 @@ def _table(table: TableFacts, fields: list[FieldFacts], *, is_open: bool) -> Ele
 
 def _placeholder(facts: PlaceholderFacts) -> tuple[Element | str, ...]:
     shown = f"more than {MAX_VALUES:,}" if facts.many else f"{facts.distinct:,}"
-    top = [(code(value, 60), f" {_share(count, facts.rows)}; ") for value, count in facts.top()]
-    return code(facts.name), shown, element("span", *(part for pair in top for part in pair))
+    top = [("; ", code(value, 60), f" {_share(count, facts.rows)}") for value, count in facts.top()]
+    return code(facts.name), shown, element("span", *[part for each in top for part in each][1:])
 
 
 def _field(facts: FieldFacts, rows: int) -> tuple[Element | str, ...]:
