@@ -74,6 +74,21 @@ def test_payloads_go_around(data: Any) -> None:
     assert json.loads(wire.body)["id"] == "2"  # type: ignore[union-attr, arg-type]
 
 
+@pytest.mark.parametrize("attribute", [{"myExt": "x"}, {"a-b": "x"}, {"subject": ""}, {"datacontenttype": ""}])
+def test_what_the_sdk_does_not_allow(attribute: dict[str, str]) -> None:
+    with pytest.raises(WirebookError) as error:
+        event_of(FOUR | attribute, None)
+    (problem,) = error.value.problems
+    assert (problem.code, problem.slot) == ("not-expressible", f"envelopemetadata.{next(iter(attribute))}")
+
+
+def test_an_event_without_a_time_stays_one() -> None:
+    event = event_of(FOUR, None)
+    assert event.get_time() is None
+    assert attributes_of(event) == FOUR
+    assert b"time" not in JSONFormat().write(event)
+
+
 def test_times() -> None:
     assert moment("2026-12-31T23:59:60Z") == datetime(2027, 1, 1, tzinfo=UTC)
     assert moment("2026-01-01t00:00:00.1234567z") == datetime(2026, 1, 1, 0, 0, 0, 123456, tzinfo=UTC)

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from wirebook.bindings import Base64, HttpMessage, KafkaRecord
+from wirebook.bindings import Base64, HttpMessage, KafkaRecord, read_message
 from wirebook.convert import asgi
 from wirebook.convert import httpx as by_httpx
 from wirebook.problems import WirebookError
@@ -107,6 +107,14 @@ def test_a_request_as_a_scope() -> None:
         lambda: asgi.scope_of(RESPONSE),
         lambda: asgi.scope_of(KafkaRecord()),
         lambda: by_httpx.request_of(KafkaRecord(), SERVER),
+        lambda: by_httpx.request_of(HttpMessage(method="PUT", target="/ü"), SERVER),
+        lambda: by_httpx.request_of(HttpMessage(method="PUT", target="/a/../b"), SERVER),  # httpx makes /b of it
+        lambda: by_httpx.request_of(HttpMessage(method="OPTIONS", target="*"), SERVER),
+        lambda: by_httpx.request_of(HttpMessage(method="PUT", target="/", headers=[("語", "1")]), SERVER),
+        lambda: by_httpx.request_of(HttpMessage(method="PUT", target="/", headers=[("a", "1\r\nb: 2")]), SERVER),
+        lambda: by_httpx.response_of(HttpMessage(status=200, headers=[("content-encoding", "gzip")], body="plain")),
+        lambda: asgi.scope_of(HttpMessage(method="PUT", target="/ü")),
+        lambda: asgi.events_of(HttpMessage(status=200, headers=[("a", Base64(b"\xff\n"))])),
     ],
 )
 def test_what_cannot_be_said(call: Any) -> None:
@@ -123,3 +131,19 @@ def test_targets_are_below_the_server() -> None:
 def test_absolute_targets() -> None:
     wire = HttpMessage(method="GET", target="http://other/x?y")
     assert str(by_httpx.request_of(wire, SERVER).url) == "http://other/x?y"
+
+
+def test_what_is_no_request() -> None:
+    with pytest.raises(WirebookError) as error:
+        asgi.request_of({"type": "websocket", "path": "/", "headers": []})
+    assert [each.code for each in error.value.problems] == ["malformed-record"]
+
+
+def test_batches_and_structured_events_go_around() -> None:
+    """The body is the message's; every event of a batch is one."""
+    event = '{"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}'
+    for kind, body, count in (("-batch", f"[{event}, {event}]", 2), ("", event, 1)):
+        headers: Any = [("content-type", f"application/cloudevents{kind}+json")]
+        wire = HttpMessage(method="POST", target="/", headers=headers, body=body)
+        scope, raw = asgi.scope_of(by_httpx.record_of(by_httpx.request_of(wire, SERVER)))
+        assert len(read_message(asgi.request_of(scope, raw))) == count

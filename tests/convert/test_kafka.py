@@ -57,6 +57,11 @@ def test_a_message_without_much() -> None:
     assert record_of(Message(topic="t", value=b"x")) == KafkaRecord(topic="t", value="x")
 
 
+@pytest.mark.parametrize("milliseconds", [2**62, -(2**62)])
+def test_a_time_that_no_calendar_has(milliseconds: int) -> None:
+    assert record_of(Message(topic="t", timestamp=(1, milliseconds))).timestamp is None
+
+
 def test_an_error_event_is_no_message() -> None:
     with pytest.raises(WirebookError) as error:
         record_of(Message(error=KafkaError(KafkaError._PARTITION_EOF)))

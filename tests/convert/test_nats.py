@@ -66,6 +66,8 @@ def test_through_the_client(wire: NatsMessage) -> None:
         (NatsMessage(subject="a", headers=[("x", "1"), ("x", "2")]), "not-expressible"),
         (NatsMessage(subject="a", headers=[("x", Base64(b"\xff"))]), "not-expressible"),
         (NatsMessage(subject="a", headers=[("x", " 1")]), "not-expressible"),
+        (NatsMessage(subject="a", headers=[("x", "1\r\ny: 2")]), "not-expressible"),
+        (NatsMessage(subject="a", headers=[("x: y", "1")]), "not-expressible"),
     ],
 )
 def test_what_cannot_be_published(wire: Any, code: str) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from wirebook.bindings import AnyMessage, HttpMessage, bytes_of, from_bytes
-from wirebook.convert.httplines import pairs_of, raw_of
+from wirebook.convert.httplines import ascii_of, pairs_of, raw_of
 from wirebook.convert.refusal import refuse, require
 from wirebook.problems import Problem, WirebookError
 
@@ -45,7 +45,13 @@ async def record_of(scope: Scope, receive: Receive, max_body: int = MAX_BODY) ->
 
 
 def request_of(scope: Scope, body: bytes = b"") -> HttpMessage:
-    """The request of a scope and a body that was read already."""
+    """The request of a scope and a body that was read already.
+
+    Raises: WirebookError (``malformed-record``) for a scope of another kind: a WebSocket, say.
+    """
+    if scope.get("type", "http") != "http":
+        text = f"the scope is '{scope['type']}', which is no request"
+        raise WirebookError(Problem("malformed-record", text, expected="http", actual=scope["type"]))
     path = scope.get("raw_path") or _encoded(scope["path"])
     query = scope.get("query_string") or b""
     target = (path + b"?" + query if query else path).decode("latin-1")
@@ -55,7 +61,6 @@ def request_of(scope: Scope, body: bytes = b"") -> HttpMessage:
 
 
 def _encoded(path: str) -> bytes:
-
     return quote(path, safe="/%:@!$&'()*+,;=~").encode()
 
 
@@ -64,19 +69,18 @@ def scope_of(wire: AnyMessage) -> tuple[dict[str, Any], bytes]:
     found = _http(wire)
     if found.method is None:
         raise refuse(NAME, "protocoloptions.method", "there, for a request", None)
-
-    path, _, query = (found.target or "/").partition("?")
+    path, _, query = ascii_of(found.target or "/", NAME).partition(b"?")
     scope = {
         "type": "http",
         "asgi": {"version": "3.0", "spec_version": "2.3"},
         "http_version": "1.1",
         "scheme": "http",
         "method": found.method,
-        "path": unquote(path),
-        "raw_path": path.encode("ascii"),
-        "query_string": query.encode("ascii"),
+        "path": unquote(path.decode()),
+        "raw_path": path,
+        "query_string": query,
         "root_path": "",
-        "headers": [(name.lower(), value) for name, value in raw_of(found)],
+        "headers": [(name.lower(), value) for name, value in raw_of(found, NAME)],
     }
     return scope, bytes_of(found.body) or b""
 
@@ -86,7 +90,7 @@ def events_of(wire: AnyMessage) -> list[dict[str, Any]]:
     found = _http(wire)
     if found.status is None:
         raise refuse(NAME, "protocoloptions.status", "there, for a response", None)
-    headers = [(name.lower(), value) for name, value in raw_of(found)]
+    headers = [(name.lower(), value) for name, value in raw_of(found, NAME)]
     return [
         {"type": "http.response.start", "status": found.status, "headers": headers},
         {"type": "http.response.body", "body": bytes_of(found.body) or b""},

@@ -30,15 +30,21 @@ _FRACTION = re.compile(r"(\.\d{6})\d+")
 def event_of(attributes: Mapping[str, Any], payload: Payload | None) -> CloudEvent:
     """The SDK's event of attributes, as `Received` has them, and a payload.
 
-    Raises: WirebookError (``missing-extra``; ``not-expressible`` for a time that no datetime can say).
+    Raises: WirebookError (``missing-extra``; ``not-expressible`` for a time that no datetime can say, and for names and
+    values that the SDK does not allow).
     """
-    sdk = library("cloudevents.core.v1.event", "cloudevents")
-    kept = {name: _plain(value) for name, value in attributes.items()}
-    kept.setdefault("time", None)
-    time = kept.pop("time")
+    sdk, errors = (library(f"cloudevents.core.{name}", "cloudevents") for name in ("v1.event", "exceptions"))
+    kept = {name: _plain(value) for name, value in attributes.items() if value is not None}
+    time = kept.pop("time", None)
     if time is not None:
         kept["time"] = moment(time)
-    event: CloudEvent = sdk.CloudEvent(kept, data_of(payload))
+    try:
+        event: CloudEvent = sdk.CloudEvent(kept, data_of(payload))
+    except errors.CloudEventValidationError as error:
+        name, reasons = next(iter(error.errors.items()))
+        raise refuse(NAME, f"envelopemetadata.{name}", f"otherwise ({reasons[0]})", kept.get(name)) from error
+    if time is None:
+        event.get_attributes().pop("time", None)  # the SDK gives an event without a time the present
     return event
 
 

@@ -66,8 +66,12 @@ def _octets(value: Any) -> bytes | None:
     return value.encode() if isinstance(value, str) else value
 
 
-def _time_of(milliseconds: int) -> str:
-    moment = _EPOCH + milliseconds * _MILLISECOND
+def _time_of(milliseconds: int) -> str | None:
+    """The time as text; None beyond the years 1 to 9999, which a broker may pass on."""
+    try:
+        moment = _EPOCH + milliseconds * _MILLISECOND
+    except OverflowError:
+        return None
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

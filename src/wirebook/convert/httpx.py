@@ -11,7 +11,7 @@ from functools import singledispatch
 import httpx
 
 from wirebook.bindings import AnyMessage, HttpMessage, bytes_of, from_bytes
-from wirebook.convert.httplines import pairs_of, raw_of
+from wirebook.convert.httplines import ascii_of, pairs_of, raw_of
 from wirebook.convert.refusal import refuse, require
 
 NAME = "httpx"
@@ -49,17 +49,25 @@ def request_of(wire: AnyMessage, server: str) -> httpx.Request:
     found = _http(wire)
     if found.method is None:
         raise refuse(NAME, "protocoloptions.method", "there, for a request", None)
-    return httpx.Request(found.method, _url(server, found.target), headers=raw_of(found), content=bytes_of(found.body))
+    url, headers = _url(server, found.target), raw_of(found, NAME)
+    return httpx.Request(found.method, url, headers=headers, content=bytes_of(found.body))
 
 
 def _url(server: str, target: str | None) -> httpx.URL:
-    """The target as it is: nothing in it is escaped again, or put in order."""
+    """The target as it is: nothing in it is escaped again, or put in order; what httpx would change is refused."""
     base = httpx.URL(server)
-    if target is None:
+    if not target:
         return base
-    if "://" in target.partition("?")[0]:
-        return httpx.URL(target)
-    return base.copy_with(raw_path=base.raw_path.partition(b"?")[0].rstrip(b"/") + target.encode("ascii"))
+    raw = ascii_of(target, NAME)
+    absolute = "://" in target.partition("?")[0]
+    path = raw if absolute else base.raw_path.partition(b"?")[0].rstrip(b"/") + raw
+    try:
+        url = httpx.URL(target) if absolute else base.copy_with(raw_path=path)
+    except httpx.InvalidURL as error:
+        raise refuse(NAME, "the target", "a path with its query, or a URL", target) from error
+    if not absolute and url.raw_path != path:
+        raise refuse(NAME, "the target", "a path without '.' and '..' segments", target)
+    return url
 
 
 def response_of(wire: AnyMessage) -> httpx.Response:
@@ -67,7 +75,11 @@ def response_of(wire: AnyMessage) -> httpx.Response:
     found = _http(wire)
     if found.status is None:
         raise refuse(NAME, "protocoloptions.status", "there, for a response", None)
-    return httpx.Response(found.status, headers=raw_of(found), content=bytes_of(found.body))
+    headers = raw_of(found, NAME)
+    try:
+        return httpx.Response(found.status, headers=headers, content=bytes_of(found.body))
+    except httpx.DecodingError as error:
+        raise refuse(NAME, "the body", "encoded as 'content-encoding' says", str(error)) from error
 
 
 def _http(wire: AnyMessage) -> HttpMessage:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from wirebook.bindings import AnyMessage, NatsMessage, bytes_of, from_bytes
-from wirebook.convert.refusal import needed, refuse, require
+from wirebook.convert.refusal import needed, refuse, require, require_lines
 
 if TYPE_CHECKING:
     from nats.aio.msg import Msg
@@ -44,6 +44,7 @@ def arguments_of(wire: AnyMessage) -> dict[str, Any]:
 
 
 def _headers(wire: NatsMessage) -> dict[str, str]:
+    require_lines(wire.headers, NAME)
     found: dict[str, str] = {}
     for name, value in wire.headers or ():
         slot = f"protocoloptions.headers.{name}"

@@ -14,6 +14,7 @@ import msgspec
 
 from wirebook.bindings import AnyMessage, Mqtt3Publish, Mqtt5Publish, MqttProperties, bytes_of, from_bytes
 from wirebook.convert.refusal import library, needed, refuse, require
+from wirebook.problems import Problem, WirebookError
 
 if TYPE_CHECKING:
     from paho.mqtt.client import MQTTMessage
@@ -32,8 +33,11 @@ PROPERTIES = {
 
 
 def record_of(message: MQTTMessage, version: Version | None = None) -> Mqtt3Publish | Mqtt5Publish:
-    """The message that was received."""
-    return publish_of(message, message.topic, bytes(message.payload), version)
+    """The message that was received. Raises: WirebookError (``malformed-record``) for a topic that is not UTF-8."""
+    try:
+        return publish_of(message, message.topic, bytes(message.payload), version)
+    except UnicodeDecodeError as error:
+        raise WirebookError(Problem("malformed-record", f"the topic is not UTF-8: {error.reason}")) from error
 
 
 def arguments_of(wire: AnyMessage) -> dict[str, Any]:
