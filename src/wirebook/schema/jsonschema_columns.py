@@ -13,6 +13,7 @@ from functools import reduce
 from typing import Any
 
 from referencing.exceptions import Unresolvable
+from referencing.jsonschema import DRAFT202012
 
 from wirebook.schema.combine import join, meet
 from wirebook.schema.leaves import BOOLEAN, DATE, INT64, JSON, NUMBER, TEXT, TIMESTAMP, WIDE_INTEGER
@@ -42,6 +43,8 @@ def _shape(schema: Any, resolver: Resolver, walk: _Walk) -> Shape:
     walk.left -= 1
     if not isinstance(schema, dict) or walk.left < 0 or len(walk.open) > MAX_LEVELS:
         return JSON
+    if isinstance(schema.get("$id"), str):
+        resolver = resolver.in_subresource(DRAFT202012.create_resource(schema))
     parts = [_own(schema, resolver, walk)]
     if isinstance(schema.get("$ref"), str):
         parts.append(_referred(schema["$ref"], resolver, walk))

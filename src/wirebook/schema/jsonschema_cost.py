@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from referencing.exceptions import Unresolvable
+from referencing.jsonschema import DRAFT202012
 
 LIMIT = 100_000
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
@@ -52,7 +53,7 @@ def _count(place: Place, counts: dict[int, int]) -> int:
 
 def _here(place: Place) -> Iterator[Place]:
     """The schemas that the same value is held against."""
-    schema, resolver = place
+    schema, resolver = _based(place)
     for word in REFERENCES:
         if isinstance(schema.get(word), str):
             yield from _referred(schema[word], resolver)
@@ -61,8 +62,15 @@ def _here(place: Place) -> Iterator[Place]:
 
 def _below(place: Place) -> Iterator[Place]:
     """The schemas of parts of the value, and those that are only defined here."""
-    schema, resolver = place
+    schema, resolver = _based(place)
     return _schemas(schema, resolver, BELOW, BELOW_LISTS, BELOW_MAPS)
+
+
+def _based(place: Place) -> Place:
+    """The place with references relative to the `$id` that stands there."""
+    schema, resolver = place
+    inside = isinstance(schema.get("$id"), str)
+    return schema, resolver.in_subresource(DRAFT202012.create_resource(schema)) if inside else resolver
 
 
 def _schemas(

@@ -183,30 +183,39 @@ class Writer:
 # -- order ------------------------------------------------------------------------------------------------------------
 
 
-def _in_order(group: Any, left: Made) -> Iterator[Element]:
-    """Children in an order that a content model allows, each taken out of `left`."""
-    rounds = 1 if group.max_occurs == 1 else max(1, _rounds(group, left))
+def _in_order(group: Any, left: Made, *, again: bool = False) -> Iterator[Element]:
+    """Children in an order that a content model allows, each taken out of `left`. `again`: what stands around the group
+    is repeated, so that it need not take everything at once."""
+    needed = max(1, _rounds(group, left))
+    rounds = needed if group.max_occurs is None else min(needed, group.max_occurs)
+    repeated = again or rounds > 1
     for number in range(rounds):
         before = sum(map(len, left.values()))
-        yield from _choice(group, left) if group.model == "choice" else _each(group, left, rounds - number)
+        share = (needed if repeated else rounds) - number
+        yield from _choice(group, left, again=repeated) if group.model == "choice" else _each(group, left, share)
         if sum(map(len, left.values())) == before:
             return
 
 
 def _rounds(group: Any, left: Made) -> int:
-    """How often a group that may be repeated is: as often as what it has once at a time."""
+    """How often a group must stand there, for all that is left to have its place."""
     if group.model == "choice":
         return sum(len(left.get(tag, ())) for tag in _tags(group))
-    counts = [len(left.get(tag, ())) for each in group if each.max_occurs == 1 for tag in _tags(each)]
-    most = max(counts, default=0)
-    return min(most, group.max_occurs) if group.max_occurs is not None else most
+    counts = [
+        ceil(sum(len(left.get(tag, ())) for tag in _tags(each)) / each.max_occurs)
+        if hasattr(each, "abstract")
+        else max((len(left.get(tag, ())) for tag in _tags(each)), default=0)
+        for each in group
+        if (each.max_occurs == 1 if hasattr(each, "model") else each.max_occurs)
+    ]
+    return max(counts, default=0)
 
 
 def _each(group: Any, left: Made, rounds: int) -> Iterator[Element]:
     """A sequence, or all, once; `rounds` are still to come, this one included."""
     for each in group:
         if hasattr(each, "model"):
-            yield from _in_order(each, left)
+            yield from _in_order(each, left, again=rounds > 1)
         elif not hasattr(each, "abstract"):  # a wildcard takes what nothing else does
             known = {tag for other in group.iter_elements() if hasattr(other, "abstract") for tag in _tags(other)}
             for tag in [tag for tag in left if tag not in known]:
@@ -226,14 +235,14 @@ def _taken(element: XsdElement, left: Made, rounds: int) -> Iterator[Element]:
         room = None if room is None else room - count
 
 
-def _choice(group: Any, left: Made) -> Iterator[Element]:
+def _choice(group: Any, left: Made, *, again: bool) -> Iterator[Element]:
     """The alternative that most of what is left may be in."""
     given = {tag for tag, there in left.items() if there}
     best = max(group, key=lambda each: len(given & set(_tags(each))), default=None)
     if best is None:
         return
     if hasattr(best, "model"):
-        yield from _in_order(best, left)
+        yield from _in_order(best, left, again=again)
     elif hasattr(best, "abstract") and given & set(_tags(best)):
         yield from _taken(best, left, 1)
     else:
