@@ -92,6 +92,31 @@ def test_what_cannot_be_sent(wire: Any) -> None:
     assert [each.code for each in error.value.problems] == ["not-expressible"]
 
 
+@pytest.mark.parametrize(
+    ("wire", "code"),
+    [
+        (AmqpMessage(properties={"nope": 1}), "unknown-slot"),
+        (AmqpMessage(header={"priority": 300}), "wrong-type"),
+        (AmqpMessage(properties={"to": 5}), "wrong-type"),
+        (AmqpMessage(properties={"creation-time": "2026-01-01T00:00:00Z"}), "wrong-type"),
+        (AmqpMessage(properties={"user-id": {"binary": "?"}}), "wrong-type"),
+        (AmqpMessage(application_properties={"x": {"uuid": "x"}}), "wrong-type"),
+        (AmqpMessage(application_properties={"x": [1]}), "wrong-type"),
+        (AmqpMessage(application_properties={"x": 2**70}), "wrong-type"),
+    ],
+)
+def test_what_no_amqp_message_has(wire: Any, code: str) -> None:
+    with pytest.raises(WirebookError) as error:
+        message_of(wire)
+    assert [each.code for each in error.value.problems] == [code]
+
+
+def test_a_time_that_no_calendar_has() -> None:
+    with pytest.raises(WirebookError) as error:
+        record_of(proton.Message(properties={"x": proton.timestamp(2**60)}))
+    assert [each.code for each in error.value.problems] == ["not-expressible"]
+
+
 def test_a_body_of_another_kind() -> None:
     with pytest.raises(WirebookError) as error:
         record_of(proton.Message(body={"a": 1}))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, Final
 
 import msgspec
@@ -97,6 +98,20 @@ def with_slots(wire: AmqpMessage, options: dict[str, Any]) -> tuple[AmqpMessage,
             new = {key: written(value) for key, value in options[name].items()}
             changes[field] = _with_separator(getattr(wire, field) or {}, new) | new
     return msgspec.structs.replace(wire, **changes), []
+
+
+def check_sections(wire: AmqpMessage) -> Iterator[Problem]:
+    """What a writer refuses of the sections that a message has, however it was made."""
+    sections = {name: getattr(wire, field) or {} for name, field in SECTIONS.items()}
+    return _check(
+        {name: {key: _bytes_as_such(each) for key, each in found.items()} for name, found in sections.items()}
+    )
+
+
+def _bytes_as_such(value: Any) -> Any:
+    with suppress(ValueError):
+        return native(value) if type_of(value) == "binary" else value
+    return value
 
 
 def _with_separator(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from wirebook.bindings import AmqpMessage, AnyMessage, Base64, bytes_of, from_bytes
+from wirebook.bindings.amqp import check_sections
 from wirebook.bindings.typed import type_of
 from wirebook.convert.refusal import library, refuse, require
+from wirebook.problems import WirebookError
 
 if TYPE_CHECKING:
     from proton import Message
@@ -118,11 +120,13 @@ def _wire_value(value: Any) -> Any:
 
 
 def message_of(wire: AnyMessage) -> Message:
-    """What a sender sends. Raises: WirebookError (``not-expressible``, ``missing-extra``)."""
+    """What a sender sends. Raises: WirebookError (``not-expressible``, ``missing-extra``, what a writer refuses)."""
     require(wire, NAME, AmqpMessage)
     assert isinstance(wire, AmqpMessage)
     if wire.footer:
         raise refuse(NAME, "protocoloptions.footer", "absent", sorted(wire.footer))
+    if problems := tuple(check_sections(wire)):
+        raise WirebookError(*problems)
     message: Message = library("proton", "amqp").Message()
     _fill_body(message, wire)
     for name, value in (wire.header or {}).items():
@@ -187,7 +191,10 @@ MADE: Final[dict[str, Callable[[Any], Any]]] = {
 
 
 def _text_of_time(milliseconds: int) -> str:
-    moment = _EPOCH + timedelta(milliseconds=milliseconds)
+    try:
+        moment = _EPOCH + timedelta(milliseconds=milliseconds)
+    except OverflowError as error:
+        raise refuse(NAME, "a time", "of the years 1 to 9999", milliseconds) from error
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
