@@ -40,9 +40,10 @@ def _reasons(definition: Definition) -> Iterator[tuple[str, Any]]:
     if definition.envelope is not None and not is_cloudevents(definition.envelope):
         yield f"nothing here reads the envelope '{shown(definition.envelope)}'", definition.envelope
     yield from _mode_reasons(definition)
+    yield from _response_reasons(definition)
     for constraint in definition.all_constraints:
         if isinstance(constraint.declared, str) and constraint.fixed and not constraint.kind.transport:
-            yield from _text_reasons(constraint, constraint.declared)
+            yield from _text_reasons(constraint, constraint.declared, trimmed=definition.protocol == "HTTP")
 
 
 def _mode_reasons(definition: Definition) -> Iterator[tuple[str, Any]]:
@@ -56,6 +57,16 @@ def _mode_reasons(definition: Definition) -> Iterator[tuple[str, Any]]:
             yield f"the mode is '{definition.mode}' and the content type '{text}'", definition.mode
 
 
+def _response_reasons(definition: Definition) -> Iterator[tuple[str, Any]]:
+    """What only a request has, asked of a response."""
+    asked = [each for each in definition.all_constraints if each.fixed or each.required]
+    if definition.protocol == "HTTP" and any(each.label == "protocoloptions.status" for each in asked):
+        for each in asked:
+            if each.slot.section == "query" or each.label == "protocoloptions.path":
+                yield "it has a status, so it is a response, and those have no path and no query", each.declared
+                return
+
+
 def _is_on_the_wire(definition: Definition, constraint: Constraint) -> bool:
     if constraint.slot.name == "wire-content-type":
         return True
@@ -63,10 +74,12 @@ def _is_on_the_wire(definition: Definition, constraint: Constraint) -> bool:
     return slots.envelope_attribute(kin, constraint.slot.section, constraint.slot.name) == "datacontenttype"
 
 
-def _text_reasons(constraint: Constraint, text: str) -> Iterator[tuple[str, Any]]:
+def _text_reasons(constraint: Constraint, text: str, *, trimmed: bool) -> Iterator[tuple[str, Any]]:
     label, left = constraint.label, PLACEHOLDER.sub("", text)
     if label == "protocoloptions.path" and not text.startswith(("/", "*", "http:", "https:")):
         yield f"a path begins with a slash; here it is '{shown(text)}'", text
+    if constraint.slot.section == "headers" and trimmed and text != text.strip(" \t"):
+        yield f"blanks around a header's value are not part of it; here it is '{shown(text)}'", text
     if constraint.kind.place.separator == "." and ("" in text.split(".") or any(map(str.isspace, left))):
         yield f"a subject of NATS has no blanks and no empty tokens; here it is '{shown(text)}'", text
     if label == "protocoloptions.topic" and (NOT_IN_KAFKA.search(left) or len(left) > 249 or text in (".", "..")):
