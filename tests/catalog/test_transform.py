@@ -115,6 +115,22 @@ def test_what_cannot_be_turned(message: Any, to: str, expected: list[str]) -> No
     assert codes(error)[: len(expected)] == expected
 
 
+def test_what_is_given_adds_to_the_message_and_does_not_contradict_it() -> None:
+    assert catalog().transform(RAW, G + "elsewhere", context={"town": "oslo", "oven": "7"})
+    with pytest.raises(WirebookError) as error:
+        catalog().transform(RAW, G + "event", context={"oven": "8", "plant": "oslo"})
+    assert codes(error) == ["placeholder-conflict"]
+
+
+def test_a_message_that_two_definitions_take_alike_is_not_turned() -> None:
+    twice = {"messageid": "again", **MESSAGES["raw"]}
+    messages = {name: {"messageid": name, **message} for name, message in MESSAGES.items()} | {"again": twice}
+    both = Catalog.load({"messagegroups": {"g": {"messages": messages}}})
+    with pytest.raises(WirebookError) as error:
+        both.transform(RAW, G + "event")
+    assert codes(error) == ["not-transformable", "ambiguous-match"]
+
+
 # -- to_cloudevent ----------------------------------------------------------------------------------------------------
 
 MAPPED = AmqpMessage(
@@ -180,6 +196,18 @@ def test_transform_says_what_it_left_out(tmp_path: Path, capsys: pytest.CaptureF
     assert "t.jsonl:1: error: the message is unexpected" in err
     assert "[not-transformable]" in err
     assert err.endswith("1 turned, 1 not\n")
+
+
+def test_transform_of_native_messages_by_their_own_definition(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = {"protocol": "AMQP/1.0", "properties": {"to": "/oslo/7", "content-type": "text/plain"}, "body": "hot"}
+    arguments = [*files(tmp_path, line), "--to", G + "mapped"]
+    assert run(arguments) == 1
+    assert "[not-transformable]" in capsys.readouterr().err
+    assert run([*arguments, "--accept-native", "--mode", "structured"]) == 0
+    event = json.loads(json.loads(capsys.readouterr().out)["body"])
+    assert (event["type"], event["source"], event["data"]) == ("oven.mapped", "/plants/oslo/ovens/7", "hot")
 
 
 def test_transform_to_an_unknown_definition(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

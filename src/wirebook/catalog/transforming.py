@@ -34,15 +34,17 @@ OWN_ATTRIBUTES = frozenset({"specversion", "type", "datacontenttype", "dataschem
 def transformed(catalog: Catalog, outcome: Outcome, to: str, request: Request) -> Built:
     """The message of the definition `to` that says what a matched message says.
 
-    Rule: the bindings are the context, over what `request` adds. Attributes of a CloudEvent that the target leaves open
-    go along, but those that describe its type and data; without a time it is that of receipt. The payload goes along
-    as it is where the target takes it so, else as a value, which is written anew. The protocol is the target's, else
-    the request's, else the message's.
+    Rule: the bindings are the context; `request` adds to them, and may not say otherwise. Attributes of a CloudEvent
+    that the target leaves open go along, but those that describe its type and data; without a time it is that of
+    receipt. The payload goes along as it is where the target takes it so, else as a value, which is written anew. The
+    protocol is the target's, else the request's, else the message's.
     Raises: WirebookError (``not-buildable``) when the catalogue has no such definition.
     """
     target = usable_definition(catalog, to)
     if not outcome.matched:
         return Built(None, (_unmatched(outcome), *outcome.problems))
+    if conflicts := tuple(_conflicts(outcome, request)):
+        return Built(None, conflicts)
     received = outcome.received
     request = replace(
         request,
@@ -58,6 +60,15 @@ def transformed(catalog: Catalog, outcome: Outcome, to: str, request: Request) -
 def _unmatched(outcome: Outcome) -> Problem:
     text = f"the message is {outcome.outcome}, so it says nothing that could be passed on"
     return Problem("not-transformable", text, expected="matched", actual=outcome.outcome)
+
+
+def _conflicts(outcome: Outcome, request: Request) -> Iterator[Problem]:
+    """Placeholders that the message says, and the application otherwise: either may be wrong."""
+    for name, given in request.context.items():
+        bound = outcome.bindings.get(name)
+        if bound is not None and bound != given:
+            text = f"'{name}' is '{bound}' in the message, and '{given}' was given"
+            yield Problem("placeholder-conflict", text, slot="bindings", expected=bound, actual=given)
 
 
 def _protocol(received: Received) -> str | None:
