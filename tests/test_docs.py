@@ -194,6 +194,7 @@ def test_examples_run(page: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.timeout(1800)  # a page may start Spark many times
 @pytest.mark.parametrize("page", pages_with_examples(spark=True), ids=name_of)
 def test_examples_with_spark_run(page: Path, tmp_path: Path) -> None:
     run_examples(page, tmp_path)

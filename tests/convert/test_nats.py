@@ -1,4 +1,4 @@
-"""nats-py: its own messages, and its own client against the lines of the protocol."""
+"""nats-py: its own messages, and messages that went through a server and back."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import nats
 import pytest
 from nats.aio.msg import Msg
 
+from tests.pages.brokers import free_port, nats_server
 from wirebook.bindings import Base64, HttpMessage, NatsMessage
 from wirebook.convert.nats import arguments_of, record_of
 from wirebook.problems import WirebookError
@@ -26,36 +27,20 @@ def test_around(wire: NatsMessage) -> None:
     assert record_of(message) == wire
 
 
-async def exchange(wire: NatsMessage) -> NatsMessage:
-    """Publish with the client and receive it again, by a server that only passes on."""
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
+async def exchange(wire: NatsMessage, port: int) -> NatsMessage:
+    """Publish with the client and receive it again."""
     client = await nats.connect(f"nats://127.0.0.1:{port}", allow_reconnect=False)
     subscription = await client.subscribe("ovens.>")
     await client.publish(**arguments_of(wire))
     message = await subscription.next_msg(timeout=10)
     await client.close()
-    server.close()
     return record_of(message)
 
 
-async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """The least of a server: answers PING, passes what is published on to the one subscription."""
-    writer.write(b'INFO {"server_id":"x","version":"2.10.0","headers":true,"max_payload":1048576}\r\n')
-    while line := await reader.readline():
-        words = line.split()
-        if words[0] == b"PING":
-            writer.write(b"PONG\r\n")
-        elif words[0] in (b"PUB", b"HPUB"):
-            body = await reader.readexactly(int(words[-1]) + 2)
-            verb = b"HMSG" if words[0] == b"HPUB" else b"MSG"
-            writer.write(b" ".join((verb, words[1], b"1", *words[2:])) + b"\r\n" + body)
-    writer.close()
-
-
 @pytest.mark.parametrize("wire", [EVENT, BARE])
-def test_through_the_client(wire: NatsMessage) -> None:
-    assert asyncio.run(exchange(wire)) == wire
+def test_through_a_server(wire: NatsMessage) -> None:
+    with nats_server(free_port()) as port:
+        assert asyncio.run(exchange(wire, port)) == wire
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
-"""A Kafka broker for the examples: Apache Kafka where it is, else the one that librdkafka has within it.
+"""Brokers for examples and tests.
 
-Apache Kafka is run when `KAFKA_HOME` names a folder of it (with its jars in `libs`) and there is a Java.
+Of Kafka it is Apache Kafka where `KAFKA_HOME` names a folder of it (with its jars in `libs`) and there is a Java, else
+the broker that librdkafka has within it. NATS is its own server, a package of the environment.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 import uuid
@@ -69,6 +71,24 @@ def apache_kafka(home: Path, port: int) -> Iterator[int]:
                 run.kill()
 
 
+@contextlib.contextmanager
+def nats_server(port: int) -> Iterator[int]:
+    """Run a NATS server, and give the port that it listens at."""
+    command = [f"{Path(sys.executable).parent}/nats-server", "--addr", "127.0.0.1", "--port", str(port)]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as run:
+        try:
+            wait_for(port, run)
+            yield port
+        finally:
+            run.kill()
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
 def port_beside(port: int) -> int:
     return port + 1 if port < 65_535 else port - 1
 
@@ -79,4 +99,4 @@ def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
             return
         time.sleep(0.2)
-    raise AssertionError(f"Kafka does not listen at port {port}")
+    raise AssertionError(f"nothing listens at port {port}")

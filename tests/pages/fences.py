@@ -29,7 +29,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -40,12 +39,12 @@ from typing import IO
 
 import pytest
 
-from tests.pages.brokers import kafka_broker
+from tests.pages.brokers import free_port, kafka_broker
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 DOCS = ROOT / "docs"
 FENCE = re.compile(r"^```(?P<language>\w+)(?P<words>[^\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
-SECONDS = 300
+SECONDS = 600
 SQL = """
 import duckdb, sys
 for statement in duckdb.extract_statements(sys.argv[1]):
@@ -140,12 +139,6 @@ def with_free_ports(examples: list[Fence], stack: contextlib.ExitStack) -> list[
         Fence(each.language, each.words, pattern.sub(lambda found: str(ports[found[0]]), each.body), each.line)
         for each in examples
     ]
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 # -- a fence -------------------------------------------------------------------------------------------------------

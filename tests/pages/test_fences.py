@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.pages.fences import free_port, run_examples
+from tests.pages.brokers import free_port
+from tests.pages.fences import run_examples
 
 
 def run_page(folder: Path, text: str) -> Path:
