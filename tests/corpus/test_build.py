@@ -6,16 +6,23 @@ Over every definition of every real catalogue, every protocol and mode that it a
 from __future__ import annotations
 
 from collections import Counter
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
 from synthesis.dice import Dice, dice_of
 from synthesis.messages import EVENTS, Message, Way, message_of, ways_of
 
-from wirebook.bindings import as_structured, read_record
+from wirebook.bindings import AnyMessage, as_structured, read_record, to_line
 from wirebook.catalog import Catalog
+from wirebook.message.builder import build
 from wirebook.message.definition import Definition
 from wirebook.message.matcher import Match, match_metadata
+from wirebook.message.request import Request
+from wirebook.message.slots import ENVELOPE
 from wirebook.message.view import View
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,7 +46,7 @@ def check(catalog: Catalog, definition: Definition, way: Way, dice: Dice) -> str
     """What became of one message: the same context, or ``ambiguous`` where the placeholders can be split otherwise."""
     message = message_of(catalog, definition, way, dice)
     (outcome,) = catalog.match_each(message.line)
-    found = own_match(catalog, definition, message)
+    found = own_match(catalog, definition, message.line)
     assert found is not None, (definition.xid, way, message.line)
     if found.ambiguous_bindings:
         return "ambiguous"
@@ -51,8 +58,8 @@ def check(catalog: Catalog, definition: Definition, way: Way, dice: Dice) -> str
     return "same"
 
 
-def own_match(catalog: Catalog, definition: Definition, message: Message) -> Match | None:
-    (received,) = read_record(message.line)
+def own_match(catalog: Catalog, definition: Definition, line: bytes) -> Match | None:
+    (received,) = read_record(line)
     structured = as_structured(received) if definition.is_cloudevent else None
     view = View(structured or received, is_reinterpreted=structured is not None)
     return match_metadata(definition, view, catalog.options)
@@ -60,6 +67,63 @@ def own_match(catalog: Catalog, definition: Definition, message: Message) -> Mat
 
 def observable(definition: Definition, message: Message) -> dict[str, str]:
     return {name: message.context[name] for name in definition.placeholders}
+
+
+# -- any context ------------------------------------------------------------------------------------------------------
+
+REFUSALS = {
+    "illegal-character",
+    "wrong-type",
+    "missing-context",
+    "too-large",
+    "placeholder-conflict",
+    "context-changed",
+}
+TEXTS = st.one_of(
+    st.text(st.characters(codec="utf-8"), max_size=12),
+    st.text("/%+#.*> {}~-:?&=@\"'\\$é😀\r\n\0\u202e\u0301", max_size=6),
+    st.sampled_from(["%41", "%2F", "%ff", "..", "//", "a" * 70_000, "é" * 33_000, "null", "-0", "\ud800"]),
+    st.text("abcXYZ019", min_size=1, max_size=8),
+    st.datetimes().map(lambda time: f"{time.isoformat()}Z"),
+)
+
+
+@cache
+def loaded(path: Path) -> tuple[Catalog, list[tuple[Definition, Way]]]:
+    catalog = Catalog.load(str(path))
+    complete = [each for each in catalog.definitions.values() if not each.incomplete]
+    ways = [(each, way) for each in complete for way in ways_of(each) if way.protocol != EVENTS and way.mode != "batch"]
+    return catalog, ways
+
+
+@settings(max_examples=1000, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_any_context_is_given_back_or_refused(shared: Path, data: st.DataObject) -> None:
+    """Whatever the texts are: what is built says them, and nothing else stops it than what they are."""
+    catalog, ways = loaded(data.draw(st.sampled_from(CATALOGUES)))
+    definition, way = data.draw(st.sampled_from(ways))
+    context = {name: data.draw(TEXTS) for name in definition.placeholders}
+    wire, codes = built(catalog, definition, way, context)
+    event("built" if wire else "refused")
+    if wire is None:
+        assert codes <= REFUSALS, codes
+        return
+    found = own_match(catalog, definition, to_line(wire))
+    assert found is not None
+    assert found.ambiguous_bindings == ("ambiguous-bindings" in codes)
+    assert found.ambiguous_bindings or found.bindings == context
+
+
+def built(
+    catalog: Catalog, definition: Definition, way: Way, context: dict[str, str]
+) -> tuple[AnyMessage | None, set[str]]:
+    """The message without data, which is not asked about here, and the codes of what is said of it."""
+    open_: dict[str, Any] = {} if definition.protocol else {"protocol": way.protocol}
+    declared = {each.slot.name: each for each in definition.constraints if each.slot.section == ENVELOPE}
+    attributes = {"source": "/s"} if definition.is_cloudevent and "source" not in declared else {}
+    request = Request(context, attributes=attributes, mode=way.mode, **open_)  # type: ignore[arg-type]
+    result = build(definition, request, catalog.options)
+    return result.wire, {problem.code for problem in result.problems if problem.code != "inferred-type"}
 
 
 def test_all_catalogues_are_there(shared: Path) -> None:
