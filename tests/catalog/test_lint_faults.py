@@ -13,8 +13,9 @@ import yaml
 
 from wirebook.catalog.lint import lint
 from wirebook.catalog.load import load_registry
+from wirebook.catalog.upgrade import render_document, upgrade
 from wirebook.cli.app import run
-from wirebook.core.pointers import parse_pointer, resolve
+from wirebook.core.pointers import child, parse_pointer, prefixes, resolve
 from wirebook.problems import CODES, Problem, Severity
 
 FILE = Path(__file__).resolve().parent.parent / "vectors" / "lint" / "faults.json"
@@ -22,9 +23,9 @@ VECTORS: dict[str, Any] = json.loads(FILE.read_text("utf-8"))
 FAULTS: list[dict[str, Any]] = VECTORS["faults"]
 
 
-def broken(fault: dict[str, Any]) -> dict[str, Any]:
+def broken(fault: dict[str, Any], base: dict[str, Any] | None = None) -> dict[str, Any]:
     """The base with the fault in it."""
-    document: dict[str, Any] = copy.deepcopy(VECTORS["base"])
+    document: dict[str, Any] = copy.deepcopy(VECTORS["base"] if base is None else base)
     for pointer, value in fault.get("set", {}).items():
         holder, name = _holder(document, pointer)
         if isinstance(holder, list):
@@ -101,3 +102,46 @@ def test_exit_codes(severity: Severity, tmp_path: Path, capsys: pytest.CaptureFi
 
 def test_the_faults_name_codes_that_there_are() -> None:
     assert all(CODES[fault["finding"][0]].severity == fault["severity"] for fault in FAULTS)
+
+
+# -- documents of older texts -----------------------------------------------------------------------------------------
+
+OLDER: dict[str, Any] = json.loads((FILE.parent / "older.json").read_text("utf-8"))
+
+
+@pytest.mark.parametrize("text", OLDER["bases"])
+def test_an_older_document_that_is_right_needs_remarks_only(text: str) -> None:
+    assert {problem.severity for problem in lint(load_registry(copy.deepcopy(OLDER["bases"][text])))} == {Severity.INFO}
+
+
+@pytest.mark.parametrize("text", OLDER["bases"])
+def test_upgraded_it_breaks_no_rule(text: str) -> None:
+    document, _ = upgrade(load_registry(copy.deepcopy(OLDER["bases"][text])))
+    found = lint(load_registry(json.loads(render_document(document))))
+    assert {problem.code for problem in found} <= {"unused-schema"}
+
+
+@pytest.mark.parametrize("text", OLDER["bases"])
+def test_upgrading_tells_of_everything_that_has_another_place(text: str) -> None:
+    given = OLDER["bases"][text]
+    document, problems = upgrade(load_registry(copy.deepcopy(given)))
+    told = {problem.pointer for problem in problems}
+    gone = [pointer for pointer in pointers(given) if resolve(document, pointer) is None]
+    emptied = {each for pointer in told for each in prefixes(pointer or "")}
+    assert len(gone) > 20
+    assert "" not in told
+    assert [pointer for pointer in gone if told.isdisjoint(prefixes(pointer)) and pointer not in emptied] == []
+
+
+def pointers(value: Any, at: str = "") -> Iterator[str]:
+    for name, member in value.items() if isinstance(value, dict) else ():
+        yield child(at, name)
+        yield from pointers(member, child(at, name))
+
+
+@pytest.mark.parametrize(
+    "fault", [pytest.param(fault, id=f"{fault['base']}-{fault['name']}") for fault in OLDER["faults"]]
+)
+def test_fault_in_an_older_spelling(fault: dict[str, Any]) -> None:
+    found = lint(load_registry(broken(fault, OLDER["bases"][fault["base"]])))
+    assert fault["finding"] in told(found)

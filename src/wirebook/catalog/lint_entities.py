@@ -122,6 +122,8 @@ def _check_entity(entity: Entity) -> Iterator[Finding]:
         if value is None or name == "$schema":
             continue
         type_ = entity.types.get(name)
+        if type_ == "id" and value == entity.xid.rpartition("/")[2]:
+            continue  # what is wrong with it is said of the entity
         if type_ is not None:
             yield from check_value(name, type_, value, entity.at(name))
         elif (collection := _collection_of(name, entity)) is not None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from wirebook.core.pointers import parent
 from wirebook.endpoint.options import CHANGED, FILTERS, KAFKA_SECURITY, OPTIONS
 from wirebook.message import dialects_names as names
 from wirebook.message.dialects import (
@@ -77,6 +78,7 @@ def _into_options(entity: Entity, holder: dict[str, Any], name: str, option: str
     options = entity.inner("protocoloptions")
     if options is None:
         options = entity.values["protocoloptions"] = {}
+        entity.log.origins[entity.at("protocoloptions")] = entity.log.source_of(parent(pointer))
     source, target = entity.log.source_of(pointer), entity.at("protocoloptions", option)
     value = holder.pop(name)
     if option in options and options[option] != value:
@@ -222,6 +224,7 @@ def _address(item: Any, protocol: str, place: Place) -> Any:
         return _kafka_address(item, place)
     if isinstance(item, str):
         place.report("old-shape", "an address is an object with 'uri'", expected={"uri": item}, actual=item)
+        place.inside("uri").moved(place.source)
         return {"uri": item}
     if isinstance(item, dict) and "url" in item:
         item = dict(item)
@@ -251,9 +254,14 @@ def _kafka_address(item: Any, place: Place) -> Any:
 def _normalise_pairs(options: dict[str, Any], protocol: str, place: Place) -> None:
     """Headers are an array for HTTP and a map for Kafka, query parameters a map."""
     if protocol == "HTTP" and isinstance(headers := options.get("headers"), dict):
+        inner = place.inside("headers")
+        for index, name in enumerate(headers):
+            inner.inside(index).inside("value").moved(inner.inside(name).source)
         options["headers"] = [{"name": name, "value": value} for name, value in headers.items()]
         place.inside("headers").report("old-shape", "'headers' is an array of names and values", expected="an array")
     for name in {"HTTP": ("query",), "KAFKA": ("headers",)}.get(protocol, ()):
         if isinstance(listed := options.get(name), list) and all(isinstance(item, dict) for item in listed):
+            for index, item in enumerate(listed):
+                place.inside(name).inside(item.get("name")).moved(place.inside(name).inside(index).source)
             options[name] = {str(item.get("name")): item.get("value") for item in listed}
             place.inside(name).report("old-shape", f"'{name}' is a map", expected="a map")

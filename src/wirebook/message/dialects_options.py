@@ -300,8 +300,10 @@ def entry_map(value: Any, place: Place) -> dict[str, Any] | None:
     """A map of name to ``{name, value, ...}``: from such a map, a map of plain values, or an array of entries."""
     if isinstance(value, list):
         place.report("old-shape", "an array was read as a map", expected="a map")
-        listed = entries(value, place)
-        return {str(entry["name"]): entry for entry in listed or ()}
+        listed = entries(value, place) or []
+        for index, entry in enumerate(listed):
+            place.inside(entry["name"]).moved(place.inside(index).source)
+        return {str(entry["name"]): entry for entry in listed}
     if not isinstance(value, dict):
         place.report("wrong-shape", "a map was expected", expected="an object", actual=value)
         return None
