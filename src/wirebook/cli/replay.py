@@ -18,24 +18,29 @@ from wirebook.cli.sources import load_catalog_to_land
 if TYPE_CHECKING:
     from wirebook.spark.report import Report
 
+CodeOption = Annotated[
+    list[str] | None, typer.Option("--code", help="Only dead letters with this problem. Repeatable.")
+]
+DefinitionOption = Annotated[
+    list[str] | None, typer.Option("--definition", help="Only dead letters of, or near, this XID. Repeatable.")
+]
+OtherEndpointOption = Annotated[
+    str | None, typer.Option(help="XID of the endpoint that they came through, if not the one landing was told.")
+]
+AlsoConfluentOption = Annotated[
+    bool, typer.Option("--confluent", help="Take Confluent's prefix off Kafka values, also where landing did not.")
+]
+
 
 def replay(  # noqa: PLR0917 (options)
     folder: Annotated[Path, typer.Argument(help="A folder that was landed into.")],
     catalog: CatalogOption,
-    code: Annotated[
-        list[str] | None, typer.Option("--code", help="Only dead letters with this problem. Repeatable.")
-    ] = None,
-    definition: Annotated[
-        list[str] | None, typer.Option("--definition", help="Only dead letters of, or near, this XID. Repeatable.")
-    ] = None,
-    endpoint: Annotated[
-        str | None, typer.Option(help="XID of the endpoint that they came through, if not the one landing was told.")
-    ] = None,
+    code: CodeOption = None,
+    definition: DefinitionOption = None,
+    endpoint: OtherEndpointOption = None,
     stage_below: StageOption = None,
     dry_run: DryRunOption = False,
-    confluent: Annotated[
-        bool, typer.Option("--confluent", help="Take Confluent's prefix off Kafka values, also where landing did not.")
-    ] = False,
+    confluent: AlsoConfluentOption = False,
     with_report: ReportOption = True,
     as_json: JsonClosingOption = False,
 ) -> int:
