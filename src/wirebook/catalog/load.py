@@ -10,6 +10,7 @@ Spec: docs/catalogues.md#loading; docs/semantics.md D43, D47.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -76,7 +77,7 @@ def build_registry(origins: list[Origin], problems: list[Problem]) -> Registry:
 
 def _origins(given: Given, limits: Limits, problems: list[Problem], number: Iterator[int]) -> Iterator[Origin]:
     """The registry documents of one source. In a folder anything may lie; a file that is named is a catalogue."""
-    folder = isinstance(given, (str, Path)) and not _is_address(given) and Path(given).is_dir()
+    folder = isinstance(given, (str, Path)) and not _is_address(given) and is_folder(Path(given))
     for source in _read(given, limits, problems, number):
         problems += source.problems
         log = Log()
@@ -123,16 +124,24 @@ def _read(given: Given, limits: Limits, problems: list[Problem], number: Iterato
 
 
 def _read_path(path: Path, limits: Limits, problems: list[Problem]) -> Iterator[Source]:
-    if not path.is_dir():
+    if not is_folder(path):
         yield from _attempt(partial(read_file, path, limits), problems)
         return
     for file in documents_in(path):
         yield from _attempt(partial(read_file, file, limits), problems)
 
 
+def is_folder(path: Path) -> bool:
+    """As `Path.is_dir`, and false where a path is too long to be asked for: reading it says so."""
+    return os.path.isdir(path)
+
+
 def documents_in(folder: Path) -> list[Path]:
     """The JSON and YAML files of a folder and those below it, in the order of their paths; hidden ones are left."""
-    found = (path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file())
+    try:
+        found = [path for path in folder.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file()]
+    except OSError as error:  # a folder that went away meanwhile
+        raise WirebookError(_unreadable(str(folder), error.strerror or str(error))) from None
     return sorted(path for path in found if not any(part.startswith(".") for part in path.relative_to(folder).parts))
 
 

@@ -10,7 +10,7 @@ import typer
 import yaml
 
 from wirebook.catalog.formatting import in_canonical_order, meaning, parse_as_written, render
-from wirebook.catalog.load import SUFFIXES, documents_in, read_file, read_text
+from wirebook.catalog.load import SUFFIXES, documents_in, is_folder, read_file, read_text
 from wirebook.catalog.yamlorder import reordered
 from wirebook.cli.documents import CLEAN, FINDINGS, write_whole
 from wirebook.cli.output import print_note, printable
@@ -42,7 +42,7 @@ def fmt(
 
 def _documents(path: Path) -> Iterator[tuple[Path, bytes]]:
     """Each document with its text in order; of a folder those that are registry documents."""
-    if not path.is_dir():
+    if not is_folder(path):
         yield path, _in_order(path, read_file(path))
         return
     for file in documents_in(path):

@@ -293,8 +293,10 @@ def _primitive(name: str) -> Node:
 
 
 def _required(names: list[Any]) -> Node:
-    """`required`: names, or alternative sets of names of which exactly one is there."""
+    """`required`: names, or alternative sets of names of which exactly one is there. Raises: StructureError."""
     sets = [each for each in names if isinstance(each, list)]
+    if not all(isinstance(name, str) for each in (sets or [names]) for name in each):
+        raise StructureError("'required' has something else than names in it")
     return (
         {"oneOf": [{"required": each} for each in sets]} if sets else {"required": sorted(set(names), key=names.index)}
     )

@@ -109,9 +109,11 @@ class RowFields:
         """The objects in a column of JSON texts; equal texts are parsed once."""
         if name not in self._objects:
             read = _mqtt_properties if self._cls is Mqtt5Publish else _amqp_section
-            encoded = _as_text(self._columns[name])[0].dictionary_encode()
+            text, odd = _as_text(self._columns[name])
+            encoded = text.dictionary_encode()
             distinct = [None, *(read(object_of(name, text)) for text in encoded.dictionary.to_pylist())]
-            self._objects[name] = [distinct[code] for code in codes_of(encoded).tolist()]
+            found = zip(codes_of(encoded).tolist(), odd.tolist(), strict=True)
+            self._objects[name] = [UNSURE if is_odd else distinct[code] for code, is_odd in found]
         return self._objects[name]
 
     def text(self, name: str) -> Column:
