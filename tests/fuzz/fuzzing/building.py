@@ -10,7 +10,7 @@ from synthesis.dice import Dice
 from synthesis.messages import ways_of
 from synthesis.payloads import payload_for
 
-from fuzzing import junk, stock
+from fuzzing import documents, junk, stock
 from fuzzing.case import Input, check
 from wirebook.bindings import parse_record, to_line
 from wirebook.catalog.building import TextOrBytes
@@ -19,7 +19,6 @@ from wirebook.cli.wiretext import wire_text
 from wirebook.message.request import Built, Request
 from wirebook.schema import Payload
 
-NOW = "2026-01-01T00:00:00Z"
 PROPERTIES = (
     "topic", "key", "key_base64", "headers.x", "headers.content-type", "path", "query.a", "method", "status", "topic_name", "qos", "retain",
     "payload_format", "user_properties.u", "properties.subject", "properties.message-id", "application-properties.n", "subject", "reply-to", "", ".", "a.b.c",
@@ -96,10 +95,8 @@ def run(given: Input) -> Iterator[Any]:
 
 
 def _of(given: Input) -> Request:
-    return Request(
-        given["context"], None, given["attributes"], given["properties"], given["protocol"], given["mode"],
-        now=lambda: NOW, new_id=lambda: "new", encoding=given["encoding"],
-    )  # fmt: skip
+    more = {name: given[name] for name in ("attributes", "properties", "protocol", "mode", "encoding")}
+    return documents.fixed_request(given["context"], **more)
 
 
 def _built(given: Input, built: Built) -> Iterator[Any]:

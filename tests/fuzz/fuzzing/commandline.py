@@ -17,6 +17,7 @@ from synthesis.dice import Dice
 from fuzzing import documents, junk, messages, stock
 from fuzzing.case import Input, check
 from wirebook.cli.app import run as run_wirebook
+from wirebook.problems import CODES, Problem
 
 COMMANDS = ("lint", "fmt", "upgrade", "match", "explain", "build", "transform", "show", "report")
 WORDS = (
@@ -41,6 +42,7 @@ WORDS = (
     "--catalog",
 )
 CODE = re.compile(r"\b(internal-error|Traceback \(most recent)")
+SAID = re.compile(r"[a-z]+(?:-[a-z]+)+")
 
 
 def make(dice: Dice) -> Input:
@@ -87,7 +89,16 @@ def _definitions(document: bytes) -> list[str]:
     ]
 
 
+def leads_outside(argument: str) -> bool:
+    """Might it name anything but the files of the case: another folder of this machine, or an address?"""
+    value = argument.rpartition("=")[2]
+    is_xid = value.startswith(("/messagegroups/", "/endpoints/"))
+    return ".." in value or "://" in value or value.startswith("~") or (value.startswith("/") and not is_xid)
+
+
 def run(given: Input) -> Iterator[Any]:
+    if any(map(leads_outside, given["arguments"])):
+        return
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder, contextlib.chdir(folder):
         for name, content in given["files"].items():
             Path(name).parent.mkdir(exist_ok=True)
@@ -100,6 +111,7 @@ def run(given: Input) -> Iterator[Any]:
             name: Path(name).read_bytes() for name, old in given["files"].items() if Path(name).read_bytes() != old
         }
         check(not written or given["arguments"][0] == "fmt", f"{sorted(written)} changed")
+        yield [Problem(each) for each in SAID.findall(err + out) if each in CODES]
         yield code, _settled(out, folder), _settled(err, folder), written
 
 

@@ -18,6 +18,7 @@ from wirebook.catalog.load import load_registry, read_text
 from wirebook.catalog.registry import Registry
 from wirebook.catalog.upgrade import render_document, upgrade
 from wirebook.catalog.yamlorder import reordered
+from wirebook.message.request import Request
 from wirebook.problems import WirebookError
 
 NAMES = (
@@ -165,18 +166,19 @@ def _upgraded(registry: Registry) -> Iterator[Any]:
     check(render_document(upgrade(again)[0]) == once, "what is upgraded stays as it is")
 
 
+def fixed_request(context: dict[str, str], **more: Any) -> Request:
+    """A request whose answer is the same each time."""
+    return Request(context, now=lambda: "2026-01-01T00:00:00Z", new_id=lambda: "new", **more)
+
+
 def used(catalog: Catalog) -> Iterator[Any]:
     """The catalogue as every command uses it."""
     yield list(catalog.schemas.problems())
     for definition in list(catalog.definitions.values())[:USED]:
         yield getattr(catalog.schema_of(definition), "fields", None)
-        try:
-            context = dict.fromkeys(definition.placeholders, "x")
-            yield catalog.build(
-                definition.xid, context, attributes={"id": "1", "source": "/s", "time": "2026-01-01T00:00:00Z"}
-            )
-        except WirebookError as error:
-            yield error.problems
+        built = catalog.try_build(definition.xid, fixed_request(dict.fromkeys(definition.placeholders, "x")))
+        yield built.problems
+        yield built.wire
     for line in LINES:
         for outcome in catalog.match_each(line):
             yield outcome.to_dict()

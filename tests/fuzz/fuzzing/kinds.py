@@ -8,12 +8,12 @@ from fuzzing.case import Kind
 KINDS = (
     Kind("documents", 45, documents.make, documents.run),
     Kind("yaml", 25, documents.make_yaml, documents.run),
-    Kind("records", 190, messages.make_record, messages.run_record),
-    Kind("events", 70, messages.make_events, messages.run_events),
+    Kind("records", 240, messages.make_record, messages.run_record),
+    Kind("events", 90, messages.make_events, messages.run_events),
     Kind("parquet", 40, messages.make_rows, messages.run_rows),
     Kind("captures", 30, messages.make_file, messages.run_file),
     *(
-        Kind(f"{name} payloads", 52, payloads.maker(name), payloads.run)
+        Kind(f"{name} payloads", 35, payloads.maker(name), payloads.run)
         for name in ("json-schema", "json-structure", "avro", "protobuf", "xsd")
     ),
     *(Kind(f"{name} schemas", 8, schemas.maker(name), schemas.run) for name in schemas.FAMILIES),

@@ -74,13 +74,13 @@ def maker(family: str) -> Callable[[Dice], Input]:
         elif dice.random() < 0.8:
             schema = junk.spoiled(schema, dice, dice.choice((1, 1, 2, 4, 8)), NAMES[family])
         part = dice.choice((None, None, None, "M", "a", "/definitions/a", "#/x", "É", "", "Order.Line", "::"))
-        more = PAYLOADS if dice.random() < 0.5 else (*PAYLOADS, junk.noise(dice)[:2000])
+        more = [*dice.sample(PAYLOADS, 3), *([junk.noise(dice)[:2000]] if dice.random() < 0.5 else ())]
         return {
             "format": dice.choice(FORMATS[family]),
             "schema": schema,
             "part": part,
             "others": _others(family, dice),
-            "payloads": list(more),
+            "payloads": more,
         }
 
     return make

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from synthesis.dice import Dice
+from synthesis.dice import Dice, dice_of
 from synthesis.messages import Message, message_of, ways_of
 from synthesis.rich import PARTS, rich_catalogue
 
@@ -18,6 +19,7 @@ from wirebook.problems import WirebookError
 ROOT = Path(__file__).resolve().parents[3]
 SHARED = ROOT.parent / "shared" / "corpus"
 VECTORS = ROOT / "tests" / "vectors"
+POOL = 40
 SMALL = 60_000  # bytes of a document that is small enough to be spoiled often
 
 
@@ -30,7 +32,11 @@ def documents() -> tuple[tuple[str, Any], ...]:
         *ROOT.glob("docs/examples/*.json"),
     ]
     files += ROOT.glob("src/wirebook/demo/catalogue/*.json")
-    found = [(file.name, json.loads(file.read_bytes())) for file in sorted(files) if file.stat().st_size < SMALL]
+    found = [
+        (file.name, json.loads(file.read_bytes()))
+        for file in sorted(files, key=lambda file: file.name)
+        if file.stat().st_size < SMALL
+    ]
     for file in sorted((VECTORS / "matching").glob("*.json")):
         made = json.loads(file.read_bytes()).get("catalogues", {})
         found += [(f"{file.name} {name}", document) for name, document in made.items()]
@@ -68,13 +74,17 @@ def catalog(name: str) -> Catalog:
     return Catalog.load(dict(documents())[name])
 
 
+@cache
+def messages(name: str) -> tuple[Message, ...]:
+    """Messages that definitions of the catalogue describe: always the same ones, as drawing them takes long."""
+    loaded, dice = catalog(name), dice_of(f"stock {name}", strangeness=0.3)
+    usable = [each for each in loaded.definitions.values() if not each.incomplete]
+    found = []
+    for definition in dice.choices(usable, k=POOL):
+        with suppress(WirebookError):  # a few cannot be built at random
+            found.append(message_of(loaded, definition, dice.choice(list(ways_of(definition))), dice))
+    return tuple(found)
+
+
 def message(name: str, dice: Dice) -> Message:
-    """A message that some definition of the catalogue describes."""
-    loaded = catalog(name)
-    for _ in range(20):
-        definition = dice.choice([each for each in loaded.definitions.values() if not each.incomplete])
-        try:
-            return message_of(loaded, definition, dice.choice(list(ways_of(definition))), dice)
-        except WirebookError:
-            continue
-    return message("orders", dice)
+    return dice.choice(messages(name) or messages("orders"))

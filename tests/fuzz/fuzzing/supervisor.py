@@ -92,9 +92,12 @@ def _run(
             last = line.get("begin", last)
             if "end" in line:
                 _count(tallies[kind], kind, seed, line)
+                if "fault" in line:
+                    say(f"{kind} {line['end']}: {line['fault']}")
             elif "stopped" in line:
                 if last is None:
                     raise RuntimeError(f"the harness itself is broken: {line}")
+                say(f"{kind} {last}: {line['stopped']}")
                 tallies[kind].cases += 1
                 tallies[kind].findings.append(Finding(kind, seed, last, line["stopped"], line["detail"]))
                 left[kind] = [each for each in left[kind] if each > last]
