@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from google.protobuf import json_format
 from pyspark.sql.pandas.types import from_arrow_type
+from pyspark.sql.types import ArrayType, MapType, StructType
 
-from wirebook.schema import CompiledSchema, Payload, Unsupported, compile_schema
+from tests.schema.type_values import VALUES
+from wirebook.schema import REST, CompiledSchema, Payload, Unsupported, compile_schema
+from wirebook.schema.avro_shapes import LOGICAL, PLAIN
+from wirebook.schema.jsonstructure_schema import COMPOUNDS
+from wirebook.schema.jsonstructure_types import PRIMITIVES
+from wirebook.schema.protobuf import ProtobufReader
+from wirebook.schema.protobuf_shapes import PLAIN_JSON, WRAPPERS
+from wirebook.schema.xsd_types import BUILTIN
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "types.md"
 ROW = re.compile(r"\| `(?P<schema>[^`]+)` \| `(?P<arrow>[^`]+)` \| `(?P<spark>[^`]+)` \|")
@@ -24,6 +39,8 @@ SECTIONS = {
     "XML Schema": "XSD/1.0",
 }
 WELL_KNOWN = ("timestamp", "duration", "wrappers", "struct", "any", "field_mask", "empty")
+SCALARS = ("double", "float", "int32", "int64", "uint32", "uint64", "sint32", "sint64", "fixed32", "fixed64",
+           "sfixed32", "sfixed64", "bool", "string", "bytes")  # fmt: skip
 PROTO = (
     "".join(f'import "google/protobuf/{name}.proto"; ' for name in WELL_KNOWN)
     + """
@@ -91,8 +108,106 @@ def spark_name(type_: pa.DataType) -> str:
     return from_arrow_type(type_, prefer_timestamp_ntz=True).simpleString().upper()
 
 
+def test_every_row_has_a_value_and_every_value_a_row() -> None:
+    on_the_page = [(format, schema) for format, schema, _, _ in map(attrgetter("values"), rows())]
+    assert len(on_the_page) == len(set(on_the_page))
+    assert set(on_the_page) == {(format, schema) for format, values in VALUES.items() for schema in values}
+
+
 def test_all_types_are_on_the_page() -> None:
-    assert len(list(rows())) > 145
+    """Every type that a format has by name."""
+    page = {format: " ".join(schema for each, schema, _, _ in map(attrgetter("values"), rows()) if each == format)
+            for format in VALUES}  # fmt: skip
+    named = {
+        "JsonStructure/draft-02": [f'"{name}"' for name in (*PRIMITIVES, *COMPOUNDS, "object")],
+        "Avro/1.11": [f'"{name}"' for name in (*PLAIN, *LOGICAL, "array", "map", "record")],
+        "Protobuf/3": [f"{name} m" for name in (*SCALARS, *WRAPPERS, *PLAIN_JSON)],
+        "XSD/1.0": [f"xs:{name}" for name in BUILTIN if name != "dateTimeStamp"],
+        "JsonSchema": [f'"{name}"' for name in ("string", "integer", "number", "boolean", "null", "object", "array")],
+    }
+    assert {format: [name for name in names if name not in page[format]] for format, names in named.items()} == {
+        format: [] for format in named
+    }
+
+
+def payload_of(format: str, schema: str) -> tuple[bytes, Any]:
+    """The payload of a row, written by the format's own library, and the cell that it gives."""
+    value, cell = VALUES[format][schema]
+    if format.startswith("Avro"):
+        out, parsed = io.BytesIO(), fastavro.parse_schema(document_of(format, schema))
+        fastavro.schemaless_writer(out, parsed, {"m": value})
+        return out.getvalue(), cell
+    if format.startswith("Protobuf"):
+        reader = compiled(format, schema)
+        assert isinstance(reader, ProtobufReader)
+        pool = reader.descriptor.file.pool
+        message = json_format.ParseDict({"m": value}, reader.class_(), descriptor_pool=pool)
+        return message.SerializeToString(), cell
+    if format.startswith("XSD"):
+        return f"<Root>{value}</Root>".encode(), cell
+    return json.dumps({"m": value}).encode(), cell
+
+
+@pytest.mark.parametrize(("format", "schema", "arrow", "spark"), list(rows()))
+def test_value(format: str, schema: str, arrow: str, spark: str) -> None:
+    """One by one and as a column the payload gives the cell, and what is written from it is read to it again."""
+    raw, cell = payload_of(format, schema)
+    reader = compiled(format, schema)
+    column = reader.read_column(pa.array([raw] * 20, pa.binary()))
+    assert column.settled.all() or REST in schema
+    assert column.columns["m"][19].as_py() == cell
+    reading = reader.read(Payload(raw))
+    assert reading.row is not None, reading.problems
+    (field,) = reader.fields
+    assert pa.array([reading.row["m"]], field.arrow_type)[0].as_py() == cell
+    assert (reading.row[REST], column.columns[REST][19].as_py()) in ((None, None), (LEFT, LEFT))
+    encoded = reader.encode(reading.value)  # type: ignore[attr-defined]
+    assert encoded.payload is not None, encoded.problems
+    assert reader.read(encoded.payload).row == reading.row
+
+
+def sql_name(type_: Any) -> str:
+    """A type of Spark as its SQL has it."""
+    if isinstance(type_, StructType):
+        return f"STRUCT<{', '.join(f'{each.name}: {sql_name(each.dataType)}' for each in type_)}>"
+    if isinstance(type_, ArrayType):
+        return f"ARRAY<{sql_name(type_.elementType)}>"
+    if isinstance(type_, MapType):
+        return f"MAP<{sql_name(type_.keyType)}, {sql_name(type_.valueType)}>"
+    return str(type_.simpleString().upper())
+
+
+LEFT = '{"m":{"x":5}}'  # of the one row whose value has more than its column
+
+
+@pytest.mark.spark
+def test_the_types_and_values_on_spark(tmp_path: Path) -> None:
+    """All rows as the columns of one table: Spark has the types of the page, and the values of Python."""
+    found = [each.values for each in rows()]
+    columns = {}
+    for number, (format, schema, _, _) in enumerate(found):
+        raw, _ = payload_of(format, schema)
+        columns[f"c{number}"] = compiled(format, schema).read_column(pa.array([raw] * 20, pa.binary())).columns["m"]
+    pq.write_table(pa.table(columns), tmp_path / "rows.parquet")
+    arguments = [sys.executable, "-c", ON_SPARK, str(tmp_path / "rows.parquet"), str(tmp_path / "back")]
+    done = subprocess.run(arguments, cwd=PAGE.parent.parent, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == [spark for _, _, _, spark in found]
+    back = pq.read_table(tmp_path / "back")
+    for number, (format, schema, _, _) in enumerate(found):
+        assert back.column(number)[0].as_py() == VALUES[format][schema][1], (format, schema)
+
+
+ON_SPARK = """
+import json, sys
+from tests.schema.test_types_page import sql_name
+from wirebook.spark.session import session
+
+spark = session("types", cores=1)
+spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+frame = spark.read.parquet(sys.argv[1])
+print(json.dumps([sql_name(each.dataType) for each in frame.schema]))
+frame.coalesce(1).write.option("compression", "none").parquet(sys.argv[2])
+"""
 
 
 EXAMPLES = [

@@ -16,7 +16,7 @@ import msgspec
 import pyarrow as pa
 
 from wirebook.schema.digits import integers_between
-from wirebook.schema.shapes import NOTHING, Cell, Leaf, json_text
+from wirebook.schema.shapes import NOTHING, Cell, Leaf, List, Map, Shape, Struct, json_text
 
 _CONTEXT = Context(prec=60)
 EXACT = 2**53  # every integer up to here is a 64-bit float
@@ -207,3 +207,16 @@ def _load_json(values: list[Any]) -> pa.Array:
 
 
 JSON = Leaf("json", pa.string(), pa.string(), {}, _json, load=_load_json)
+
+
+def value_of(shape: Shape, value: Any) -> Any:
+    """A value that fits a shape: cells where they are typed, as it was decoded where the column is JSON text."""
+    if shape is JSON or value is None:
+        return value
+    if isinstance(shape, Struct):
+        return {name: value_of(each, value[name]) for name, each in shape.members.items() if name in value}
+    if isinstance(shape, List):
+        return [value_of(shape.item, each) for each in value]
+    if isinstance(shape, Map):
+        return {name: value_of(shape.values, each) for name, each in value.items()}
+    return shape.fit(value)[0]

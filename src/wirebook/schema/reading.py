@@ -16,8 +16,9 @@ import pyarrow as pa
 
 from wirebook.core.jsonvalue import MAX_DEPTH
 from wirebook.problems import Problem
+from wirebook.schema.leaves import JSON, value_of
 from wirebook.schema.payload import Payload
-from wirebook.schema.shapes import REST, VALUE, Field, Shape, Struct, fields_of, row_of
+from wirebook.schema.shapes import REST, VALUE, Field, Shape, Struct, fields_of, leaves_of, row_of
 
 Failure = Literal["undecodable", "invalid-payload", "unsupported", "oversized"]
 Row = dict[str, Any]
@@ -103,11 +104,18 @@ class ShapedSchema:
         return fields_of(self.shape)
 
     def laid_out(self, value: Any) -> Reading:
-        """The reading of a valid value as it was decoded; where nothing is left over the cells are the value."""
+        """The reading of a valid value as it was decoded; where nothing is left over the cells are the value, but for
+        what is JSON text in its column."""
         row = row_of(self.shape, value)
         cells = {name: cell for name, cell in row.items() if name != REST}
         whole = cells if isinstance(self.shape, Struct) else cells[VALUE]
+        if self._has_json_text:
+            whole = value_of(self.shape, value)
         return Reading(value if row[REST] else whole, lambda: row)
+
+    @cached_property
+    def _has_json_text(self) -> bool:
+        return JSON in leaves_of(self.shape)
 
 
 @dataclass(frozen=True, slots=True)

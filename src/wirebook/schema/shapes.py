@@ -206,6 +206,15 @@ class Map(Shape):
         return {name: cell for name, (cell, _) in pairs.items()}, left or NOTHING
 
 
+def leaves_of(shape: Shape) -> set[Shape]:
+    """The columns of one type that a shape has in it."""
+    if isinstance(shape, Struct):
+        return set().union(*map(leaves_of, shape.members.values()))
+    return (
+        leaves_of(shape.item if isinstance(shape, List) else shape.values) if isinstance(shape, List | Map) else {shape}
+    )
+
+
 def fields_of(shape: Shape) -> tuple[Field, ...]:
     """The columns of a payload, described; ``_rest`` is not among them: it is always there."""
     columns, docs = shape.columns, getattr(shape, "docs", None) or {}
