@@ -44,7 +44,7 @@ def _check_schema(name: str, schema: dict[str, Any], group: dict[str, Any], poin
     yield from _check_identifier(name, pointer)
     versions, meta = schema.get("versions") or {}, schema.get("meta") or {}
     default = meta.get("defaultversionid")
-    if versions and default is not None and default not in versions:
+    if versions and isinstance(default, str) and default not in versions:
         message = f"'meta.defaultversionid' names '{shown(default)}', which is not there"
         yield Finding(
             "unknown-default-version", f"{pointer}/meta/defaultversionid", message, list(versions)[:10], default

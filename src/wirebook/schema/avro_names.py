@@ -32,7 +32,8 @@ def named_types(schema: Any, namespace: str | None = None) -> Iterator[tuple[str
             yield from named_types(branch, namespace)
     elif isinstance(schema, dict):
         inside = namespace
-        if schema.get("type") in NAMED and isinstance(schema.get("name"), str):
+        kind = schema.get("type")
+        if isinstance(kind, str) and kind in NAMED and isinstance(schema.get("name"), str):
             inside = namespace_of(schema, namespace)
             yield full_name(schema["name"], inside), schema | ({"namespace": inside} if inside else {})
         for part in _parts(schema):
