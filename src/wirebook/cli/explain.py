@@ -162,19 +162,15 @@ def _padded(text: str, width: int) -> str:
 
 def _carets(part: Part) -> str:
     """Marks under the characters in which a segment differs from its literal; under all of it where that says more."""
+    from wirebook.message.alignment import begin_alike  # noqa: PLC0415 (a quarter of a second)
+
     one, other = _cell(part.template), _cell(part.value)
     if not one or not other or "{" in one:
         return "^" * max(cell_len(one), cell_len(other), 1)
-    start = _shared(one, other)
-    rest = _shared(one[start:][::-1], other[start:][::-1])
+    start = begin_alike(one, other)
+    rest = begin_alike(one[start:][::-1], other[start:][::-1])
     differing = max(cell_len(text[start : len(text) - rest]) for text in (one, other))
     return " " * cell_len(other[:start]) + "^" * max(differing, 1)
-
-
-def _shared(one: str, other: str) -> int:
-    """How many characters two texts begin with alike."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def _payload(payload: PayloadReport, width: int) -> Iterator[str]:

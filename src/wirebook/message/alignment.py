@@ -62,10 +62,16 @@ def nearest_slip(name: str, choices: Iterable[str]) -> str | None:
 def _is_slip(name: str, known: str) -> bool:
     if abs(len(name) - len(known)) > 1 or min(len(name), len(known)) < 4 or name == known:
         return False
-    start = next((i for i, (a, b) in enumerate(zip(name, known, strict=False)) if a != b), min(len(name), len(known)))
+    start = begin_alike(name, known)
     left, right = name[start:], known[start:]
     swapped = left[:2] == right[:2][::-1] and left[2:] == right[2:]
     return swapped or left[1:] == right[1:] or left[1:] == right or left == right[1:]
+
+
+def begin_alike(one: str, other: str) -> int:
+    """How many characters two texts begin with alike."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def parted(template: Template, text: str) -> tuple[Part, ...]:

@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher, get_close_matches
 from functools import cached_property
+from heapq import nlargest
 
+from wirebook.message.alignment import begin_alike
 from wirebook.message.comparison import SlotReport
 from wirebook.message.definition import Definition
 from wirebook.message.payloadfaults import PayloadReport
@@ -19,7 +21,7 @@ from wirebook.message.slots import ENVELOPE, Slot
 from wirebook.message.view import View
 
 TYPE = Slot(ENVELOPE, "type", "envelopemetadata.type")
-MAX_TYPES, LIKENESS = 3, 0.6
+MAX_LOOKED_AT, MAX_TYPES, LIKENESS = 100, 3, 0.6
 MAX_TEXT = 200
 HALF = 0.5
 
@@ -41,15 +43,24 @@ class Types:
     def alike(self, view: View, members: frozenset[str] | None) -> Iterator[Definition]:
         """Definitions for the message's protocol whose type is like its own, the likest first.
 
-        Cost: linear in the number of types, the message's apart, of which 200 characters count.
+        Cost: linear in the number of types, with little for each: only those that begin and end most alike are looked
+        at closely.
         """
         type_ = view.value(TYPE) if view.is_cloudevent else None
         if not isinstance(type_, str):
             return
-        for each in get_close_matches(_text(type_), self.by_type, n=MAX_TYPES, cutoff=LIKENESS):
+        text = _text(type_)
+        looked_at = nlargest(MAX_LOOKED_AT, self.by_type, key=lambda each: _ends_alike(text, each))
+        for each in get_close_matches(text, looked_at, n=MAX_TYPES, cutoff=LIKENESS):
             for definition in self.by_type[each]:
                 if definition.protocol in (None, view.protocol) and (members is None or definition.xid in members):
                     yield definition
+
+
+def _ends_alike(one: str, other: str) -> int:
+    """How many characters two texts begin and end with alike: for one slip, all but those of the slip."""
+    start = begin_alike(one, other)
+    return start + begin_alike(one[start:][::-1], other[start:][::-1])
 
 
 def _constant_type(definition: Definition) -> str | None:
