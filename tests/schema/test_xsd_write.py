@@ -4,8 +4,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -240,3 +244,30 @@ def test_a_content_model_that_is_repeated_as_a_whole_loses_nothing(name: str) ->
     ]
     assert schema.fields[0].nullable
     assert schema.read_column(pa.array([payload] * 20)).settled.all()
+
+
+ORDER_OF_COLUMNS = """
+import sys
+from tests.schema.test_xsd_write import HEAD, SUBSTITUTES, in_root, schema_of, sequence
+from tests.schema.test_xsd import compiled
+
+more = "".join(f'<xs:element name="s{n}" type="xs:string" substitutionGroup="h"/>' for n in range(20))
+print([field.name for field in compiled(schema_of(SUBSTITUTES + more + in_root(sequence(HEAD))), "r").fields])
+"""
+
+
+def test_the_order_of_columns_is_that_of_every_process() -> None:
+    """Tables are written by many processes, each of which hashes differently."""
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", ORDER_OF_COLUMNS],
+            cwd=Path(__file__).parents[2],
+            env=os.environ | {"PYTHONHASHSEED": str(seed)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in (1, 2, 3)
+    }
+    assert len(found) == 1
+    assert "s19" in found.pop()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 from wirebook.schema.leaves import TEXT
@@ -243,10 +244,16 @@ def particles(group: Any, repeated: bool = False, optional: bool = False) -> Ite
         if hasattr(each, "model"):
             yield from particles(each, again, absent)
         elif hasattr(each, "abstract") and each.max_occurs != 0:  # no wildcard
-            others = [other for other in each.iter_substitutes() if not other.abstract]
+            others = substitutes(each)
             if not each.abstract:
                 yield each, again, absent or bool(others)
             yield from ((other, again, True) for other in others)
+
+
+def substitutes(element: XsdElement) -> list[XsdElement]:
+    """The elements that may stand for one, by name: the library has them in a set, in another order in each process."""
+    found = (other for other in element.iter_substitutes() if not other.abstract)
+    return sorted(found, key=attrgetter("name"))
 
 
 def _whole(element: Element, broken: list[Broken]) -> str | None:  # noqa: ARG001

@@ -18,7 +18,7 @@ from wirebook.problems import Problem
 from wirebook.schema.jsonreader import MAX_PROBLEMS, shown
 from wirebook.schema.xml_text import Element, XmlError, parse_xml
 from wirebook.schema.xsd_lexical import as_text
-from wirebook.schema.xsd_shapes import NIL, TYPE, Names, XsdElement, XsdType, names_of, particles
+from wirebook.schema.xsd_shapes import NIL, TYPE, Names, XsdElement, XsdType, names_of, particles, substitutes
 
 MAX_LEVELS = 100
 TYPE_NAMES = (f"@{TYPE}", "@xsi:type")
@@ -259,7 +259,7 @@ def _tags(particle: Any) -> list[str]:
         return list(dict.fromkeys(each.name for each, _, _ in particles(particle)))
     if not hasattr(particle, "abstract"):
         return []
-    others = [other.name for other in particle.iter_substitutes() if not other.abstract]
+    others = [other.name for other in substitutes(particle)]
     return list(dict.fromkeys([*([] if particle.abstract else [particle.name]), *others]))
 
 
