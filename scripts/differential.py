@@ -24,8 +24,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "corpus"))
 
-from synthesis.campaign import Report, run  # noqa: E402
+from synthesis.campaign import Report, run, some_messages  # noqa: E402
 from synthesis.cdevents import catalogue as cdevents_catalogue  # noqa: E402
+from synthesis.onspark import differences_on_spark  # noqa: E402
 from synthesis.rich import PARTS, rich_catalogue  # noqa: E402
 
 from wirebook.bindings import PROTOCOLS  # noqa: E402
@@ -38,7 +39,8 @@ CDEVENTS = SHARED / "cdevents"
 PREFIXED = " with prefixes"
 RICH = (*PARTS, *(f"{name}{PREFIXED}" for name in PARTS if "xsd" not in name))
 WEIGHT = 5  # of a rich catalogue, against one of the corpus: it has all types of its format
-SHORT = 12_000
+SHARE_ON_SPARK = 400  # one in so many messages, of each rich catalogue
+SHORT, SHORT_STEP = 12_000, 4
 CALM = 0.05
 WILD = 0.3
 
@@ -59,6 +61,8 @@ def main() -> int:
         for name, report in pool.imap_unordered(campaign, jobs):
             say(f"{Path(name).name:45} {report.messages:7} messages  {verdict(report)}")
             total.add(report)
+    for name in rich[:: SHORT_STEP if options.short else 1]:
+        on_spark(name, f"{options.seed} on Spark {name}", max(20, options.messages // SHARE_ON_SPARK), total)
     print_summary(total, time.monotonic() - started)
     return 0 if total.is_clean else 1
 
@@ -89,6 +93,15 @@ def catalogues(name: str) -> list[Path]:
 def campaign(job: tuple[str, int, int, float]) -> tuple[str, Report]:
     name, seed, count, strangeness = job
     return name, run(load(name), f"{seed} {Path(name).name}", count, strangeness)
+
+
+def on_spark(name: str, seed: str, count: int, total: Report) -> None:
+    """Some messages more through a DataFrame of Spark itself, lines and Parquet."""
+    catalog = load(name)
+    messages = some_messages(catalog, seed, count)
+    differences = differences_on_spark(catalog, messages)
+    say(f"{'on Spark: ' + name:45} {len(messages):7} messages  {'DISAGREE' if differences else 'agree'}")
+    total.differences += differences
 
 
 def load(name: str) -> Catalog:

@@ -72,6 +72,11 @@ def run(catalog: Catalog, seed: int | str, count: int, strangeness: float = 0.3)
     return report
 
 
+def some_messages(catalog: Catalog, seed: int | str, count: int) -> list[Message]:
+    """The first messages of a campaign: as many, or fewer where no more can be built."""
+    return list(islice(_traffic(catalog, dice_of(seed), Report()), count))
+
+
 def _traffic(catalog: Catalog, dice: Dice, report: Report) -> Iterator[Message]:
     """A message of each definition, then round after round one on each way; each once as it is and once changed.
 
