@@ -295,6 +295,7 @@ def test_nats_fills_nothing_in(stubs: Path) -> None:
         (KafkaRecord(topic="t", headers=[("", "1")]), "kcat", "not-expressible", "protocoloptions.headers."),
         (Mqtt5Publish(), "mosquitto_pub", "missing-required", "protocoloptions.topic_name"),
         (NatsMessage(), "nats", "missing-required", "protocoloptions.subject"),
+        (NatsMessage(subject="-h"), "nats", "not-expressible", "protocoloptions.subject"),
         (NatsMessage(subject="a", headers=[("x", "{{ID}}")]), "nats", "not-expressible", "protocoloptions.headers.x"),
         (NatsMessage(subject="a", headers=[("x", " 1")]), "nats", "not-expressible", "protocoloptions.headers.x"),
         (NatsMessage(subject="a"), "kcat", "not-expressible", "protocol"),

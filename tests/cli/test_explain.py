@@ -89,6 +89,26 @@ def test_json_is_match_and_more(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(more <= each.keys() for each in explained)
 
 
+def test_json_has_the_members_that_the_guide_names(capsys: pytest.CaptureFixture[str]) -> None:
+    assert explain(CAPTURE, "--json") == 0
+    comparisons = [each for line in capsys.readouterr().out.splitlines() for each in json.loads(line)["comparisons"]]
+    slots = [slot for comparison in comparisons for slot in comparison["slots"]]
+    payloads = [comparison["payload"] for comparison in comparisons if comparison["payload"]]
+    assert members(comparisons) == {"definition", "role", "bindings", "rank", "slots", "payload"}
+    assert members(slots) == {"slot", "verdict", "expected", "actual", "problem", "parts", "remedy", "nearest"}
+    assert members([slot["problem"] for slot in slots if slot["problem"]]) == {"code", "message"}
+    assert members([part for slot in slots for part in slot["parts"]]) == {"template", "value", "fits"}
+    assert members(payloads) == {"format", "outcome", "faults"}
+    faults = [fault for payload in payloads for fault in payload["faults"]]
+    assert members(faults) == {"code", "path", "value", "rule", "message", "remedy", "nearest"}
+
+
+def members(values: list[dict[str, Any]]) -> set[str]:
+    """The members that all of some objects have; there is one at least."""
+    (found,) = {frozenset(value) for value in values}
+    return set(found)
+
+
 @pytest.mark.parametrize(
     ("template", "place", "text", "lines"),
     [

@@ -210,6 +210,8 @@ def _nats(wire: NatsMessage, server: str) -> SendCommand:
     data = bytes_of(wire.data) or b""
     command = SendCommand(["nats"], data)
     subject = command.need("protocoloptions.subject", wire.subject)
+    if subject.startswith("-"):
+        command.refuse("protocoloptions.subject", "without '-' at its beginning, which begins an option", subject)
     command.add("--server", server, "pub", subject, "--force-stdin", "--quiet")
     if TEMPLATE.encode() in data or TEMPLATE in subject:
         command.add("--no-templates")
