@@ -39,10 +39,16 @@ def same(left: pa.Table, right: pa.Table) -> bool:
 # -- rows ----------------------------------------------------------------------------------------------------------
 
 
+def encoded(rows: pa.Table) -> pa.Table:
+    """The rows as staged rows of the table `t`."""
+    tables, definitions = (pa.array([name] * len(rows), pa.string()) for name in ("t", "/x"))
+    return encode_rows(rows, tables, definitions, STAGED_SCHEMA)
+
+
 @settings(max_examples=300, deadline=None)
 @given(tables())
 def test_rows_come_back_as_they_were(rows: pa.Table) -> None:
-    staged = encode_rows(rows, "t", "/x", STAGED_SCHEMA)
+    staged = encoded(rows)
     assert staged.schema == STAGED_SCHEMA
     assert set(staged["table"].to_pylist()) == {"t"}
     assert same(decode_rows(staged, rows.schema), rows)
@@ -51,7 +57,7 @@ def test_rows_come_back_as_they_were(rows: pa.Table) -> None:
 def test_rows_come_back_with_the_columns_of_now() -> None:
     before = pa.table({"n": pa.array([1], pa.int32()), "d": pa.array([None], pa.decimal128(4, 2)), "gone": ["x"]})
     now = pa.schema({"n": pa.int64(), "d": pa.decimal128(9, 4), "gone": pa.string(), "new": pa.list_(pa.string())})
-    rows = decode_rows(encode_rows(before, "t", "/x", STAGED_SCHEMA), now)
+    rows = decode_rows(encoded(before), now)
     assert (rows.schema, rows.to_pylist()) == (now, [{"n": 1, "d": None, "gone": "x", "new": None}])
 
 

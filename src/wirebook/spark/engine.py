@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -96,7 +97,6 @@ class CatalogueEngine:
         self.catalog = catalog
         self.endpoint = endpoint
         self.columns = columns and replace(catalog.options, confluent_prefix=False) == DEFAULT_OPTIONS
-        self.schemas: list[CompiledSchema | None] = []
         self._layouts: dict[str, Layout] = {}
         self._kinds: dict[Any, Layout] = {}
         self._compiled: dict[tuple[int, bool], tuple[Patterns, Rows]] = {}
@@ -161,14 +161,14 @@ class CatalogueEngine:
         records = _records(chunk)
         rows = ColumnRows(chunk.file, chunk.numbers, self.catalog.fingerprint, records)
         for frame, scope in self._frames(chunk, records):
-            for number, run in self._runs(frame, scope):
-                schema = self.schemas[number]
+            for run in self._runs(frame, scope):
+                layout, schema = self._described(run[0])
                 if isinstance(schema, Unsupported):  # nothing of it lands
                     continue
                 prefixed = self.catalog.options.confluent_prefix
                 payloads = read_payloads(run[0].frame, run[0].start, run[-1].stop, schema, confluent_prefix=prefixed)
                 for matched in run:
-                    layout = self.layout(self._xids[matched.numbers[0]])
+                    layout, _ = self._described(matched)
                     block = rows.block(matched, layout, payloads)
                     if len(block.places):
                         yield layout, block
@@ -186,14 +186,19 @@ class CatalogueEngine:
                 if scope is not None and scope.protocol in (None, frame.protocol):
                     yield frame.take(np.flatnonzero(numbers == number)), scope
 
-    def _runs(self, frame: Frame, scope: Scope) -> Iterator[tuple[int, list[Matched]]]:
-        """The matches of a frame; those whose payloads have the same schema together, with its number."""
+    def _described(self, matched: Matched) -> tuple[Layout, CompiledSchema | None]:
+        """The columns and the schema that all definitions of some matches have."""
+        xid = self._xids[matched.numbers[0]]
+        return self.layout(xid), self.catalog.schema_of(self.catalog.definitions[xid])
+
+    def _runs(self, frame: Frame, scope: Scope) -> Iterator[list[Matched]]:
+        """The matches of a frame; those whose payloads have the same schema together."""
         selector = self.catalog.selector
         index = selector.observed if frame.shows_protocol else selector.unobserved
         patterns, groups = self._patterns(scope, shows_protocol=frame.shows_protocol)
         matches = match_frame(frame, index, patterns, groups)
-        for number, run in groupby(matches, key=lambda matched: self._schema_numbers[matched.numbers[0]]):
-            yield int(number), list(run)
+        for _, run in groupby(matches, key=lambda matched: self._schema_numbers[matched.numbers[0]]):
+            yield list(run)
 
     def _patterns(self, scope: Scope, *, shows_protocol: bool) -> tuple[Patterns, Rows]:
         """The patterns of a scope, and for each definition the number of its group: what is of one pattern, and has the
@@ -205,24 +210,24 @@ class CatalogueEngine:
         return self._compiled[key]
 
     def _groups(self, patterns: Patterns) -> Rows:
-        shared = [id(self.layout(xid).columns) for xid in self._xids]
-        kinds = list(
-            zip(self._schema_numbers.tolist(), patterns.pattern_of.tolist(), shared, patterns.names, strict=True)
-        )
-        numbers = {kind: number for number, kind in enumerate(sorted(set(kinds)))}
+        kinds = [
+            (number, pattern, names, kind_of(definition))
+            for number, pattern, names, definition in zip(
+                self._schema_numbers.tolist(),
+                patterns.pattern_of.tolist(),
+                patterns.names,
+                patterns.definitions,
+                strict=True,
+            )
+        ]
+        numbers = {kind: place for place, kind in enumerate(sorted(dict.fromkeys(kinds), key=itemgetter(0)))}
         return np.array([numbers[kind] for kind in kinds], np.int64)
 
     @cached_property
     def numbers(self) -> dict[str, int]:
-        """Each definition's schema by number, by XID: those that share a compiled schema share the number."""
-        found: dict[int, int] = {}
-        numbers = {}
-        for definition in self.catalog.selector.definitions:
-            schema = self.catalog.schema_of(definition)
-            numbers[definition.xid] = found.setdefault(id(schema), len(found))
-            if len(found) > len(self.schemas):
-                self.schemas.append(schema)
-        return numbers
+        """Each definition's schema by number, by XID: those that refer to the same one share it. Compiles none."""
+        found: dict[Any, int] = {}
+        return {each.xid: found.setdefault(schema_key(each), len(found)) for each in self.catalog.selector.definitions}
 
     @cached_property
     def _xids(self) -> list[str]:
@@ -264,6 +269,14 @@ class CatalogueEngine:
     def _origin(self, chunk: Chunk, place: int, raw: bytes) -> Origin:
         assert chunk.numbers is not None
         return Origin(chunk.file, int(chunk.numbers[place]), raw, self.catalog.fingerprint)
+
+
+def schema_key(definition: Definition) -> tuple[Any, ...] | None:
+    """What a definition says of its schema; None for one without."""
+    if not definition.has_schema:
+        return None
+    said = {name: definition.attributes.get(name) for name in ("dataschema", "dataschemauri", "dataschemaxid")}
+    return definition.schema_format, orjson.dumps(said, default=str, option=orjson.OPT_SORT_KEYS)
 
 
 def _records(chunk: Chunk) -> Records:

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from wirebook.bindings import read_parquet_batch, to_line
 from wirebook.schema.arrays import cast
-from wirebook.spark.chunks import Chunk, Engine, Landed
+from wirebook.spark.chunks import Block, Chunk, Engine, Landed
 from wirebook.spark.layout import DEAD_LETTER_SCHEMA
 
 __all__ = ["EvolvingEngine", "Misfit", "conform", "evolve", "widens"]
@@ -119,6 +119,9 @@ class Fate(NamedTuple):
     misfits: list[Misfit]
 
 
+AS_IT_IS = Fate(None, [])
+
+
 class EvolvingEngine:
     """An engine whose rows have the columns of the tables that are there, or are dead letters because they cannot.
 
@@ -131,26 +134,40 @@ class EvolvingEngine:
 
     def land(self, chunk: Chunk) -> Landed:
         landed = self._engine.land(chunk)
-        tables: dict[str, pa.Table] = {}
-        refused: list[tuple[str, list[Misfit]]] = []
-        for name, rows in landed.tables.items():
-            fate = self._fates.get(name) or self._decide(name, rows.schema)
-            if fate.misfits:
-                refused.append((name, fate.misfits))
-            else:
-                tables[name] = rows if fate.schema is None else conform(self._named(rows), fate.schema)
-        landed = replace(landed, tables=tables | {name: landed.tables[name] for name, _ in refused})
-        for name, misfits in refused:
-            landed = _refuse(chunk, landed, name, misfits)
+        for block in landed.blocks:
+            self._decide(block)
+        fates = self._fates
+        if any(fates[name] != AS_IT_IS for block in landed.blocks for name in block.names):
+            landed = self._followed(chunk, landed)
         return replace(landed, dead_letters=self._named(landed.dead_letters))
 
-    def _decide(self, name: str, schema: pa.Schema) -> Fate:
-        """What becomes of the rows of a table: once, for an engine gives a table the same columns in every chunk."""
-        fields = [field.with_name(self._form.column(field.name)) for field in schema]
-        fitting, old = self._form.fit(pa.schema(fields)), self._existing(name)
-        evolved, misfits = (fitting, []) if old is None else evolve(old, fitting, self._form.can_widen)
-        self._fates[name] = Fate(None if evolved.equals(schema) else evolved, misfits)
-        return self._fates[name]
+    def _followed(self, chunk: Chunk, landed: Landed) -> Landed:
+        """The rows with the columns of their tables; those that cannot have them as dead letters."""
+        tables: dict[str, pa.Table] = {}
+        for name, rows in landed.tables.items():
+            schema, misfits = self._fates[name]
+            tables[name] = rows if schema is None or misfits else conform(self._named(rows), schema)
+        landed = replace(landed, tables=tables)
+        for name in list(tables):
+            if misfits := self._fates[name].misfits:
+                landed = _refuse(chunk, landed, name, misfits)
+        return landed
+
+    def _decide(self, block: Block) -> None:
+        """What becomes of the rows of tables: once, for an engine gives a table the same columns in every chunk."""
+        new = [name for name in block.names if name not in self._fates]
+        if not new:
+            return
+        schema = block.rows.schema
+        fitting = self._form.fit(pa.schema([field.with_name(self._form.column(field.name)) for field in schema]))
+        fresh = AS_IT_IS if fitting.equals(schema) else Fate(fitting, [])
+        for name in new:
+            old = self._existing(name)
+            self._fates[name] = fresh if old is None else self._fate(old, schema, fitting)
+
+    def _fate(self, old: pa.Schema, schema: pa.Schema, fitting: pa.Schema) -> Fate:
+        evolved, misfits = evolve(old, fitting, self._form.can_widen)
+        return Fate(None if evolved.equals(schema) else evolved, misfits)
 
     def _named(self, rows: pa.Table) -> pa.Table:
         names = [self._form.column(name) for name in rows.column_names]

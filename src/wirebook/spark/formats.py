@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from wirebook.spark.chunks import Block
 from wirebook.spark.evolution import widens
 from wirebook.spark.layout import STAGED, STAGED_SCHEMA
 from wirebook.spark.staged import Rare, encode_rows
@@ -172,8 +175,8 @@ class Spool:
     """The rows of a task, table by table, on their way to files: one file a table, unless there are too many to keep
     open at once, and one for all tables that `rare` says are not worth one.
 
-    Units: bytes. A table with `flush` of rows is written to its file; over `budget` in all, the largest are. At most
-    `max_open` files are open. `staged` counts the rows of tables that have none.
+    Units: bytes. A table with `flush` of rows is written to its file; when over `budget` are held, the largest are. At
+    most `max_open` files are open. `staged` counts the rows of tables that have none.
     """
 
     def __init__(
@@ -184,7 +187,7 @@ class Spool:
         *,
         rare: Rare = NEVER,
         flush: int = 32 << 20,
-        budget: int = 192 << 20,
+        budget: int = 96 << 20,
     ) -> None:
         self.files: list[StagedFile] = []
         self.staged: Counter[str] = Counter()
@@ -195,7 +198,7 @@ class Spool:
         self._definitions: dict[str, str] = {}
         self._written: set[str] = set()
         self._sizes: dict[str, int] = {}
-        self._size = 0
+        self._size = self._held = 0  # rows of a block stay in memory until none of it waits any more
         self._open: dict[str, tuple[TableWriter, Path, int]] = {}
 
     @cached_property
@@ -206,16 +209,25 @@ class Spool:
 
     def add(self, table: str, rows: pa.Table, definition: str | None = None) -> None:
         """Rows of a table; only those of a `definition` (an XID) may be staged."""
-        if not rows.num_rows:
+        self.add_block(Block.of(table, rows), {table: definition} if definition is not None else {})
+
+    def add_block(self, block: Block, definitions: Mapping[str, str]) -> None:
+        """Rows of several tables; only those with a definition may be staged."""
+        if not block.rows.num_rows:
             return
-        if definition is not None:
-            self._definitions[table] = definition
-        self._keep(table, rows)
-        if self._sizes[table] >= self._flush:
-            self._write(table)
-        elif self._size > self._budget:
-            self._stage_rare()
-            self._write_largest()
+        size = block.rows.nbytes
+        each = size / block.rows.num_rows
+        for table, rows in block.split():
+            if rows.num_rows:
+                self._keep(table, rows, int(each * rows.num_rows))
+                if table in definitions:
+                    self._definitions[table] = definitions[table]
+        self._held += size
+        for table in block.names:
+            if self._sizes.get(table, 0) >= self._flush:
+                self._write(table)
+        if self._held > self._budget:
+            self._make_room()
 
     def finish(self) -> list[StagedFile]:
         """Writes and closes everything. The files of the task."""
@@ -227,21 +239,42 @@ class Spool:
             self._close(table)
         return self.files
 
-    def _keep(self, table: str, rows: pa.Table) -> None:
+    def _keep(self, table: str, rows: pa.Table, size: int) -> None:
         self._rows.setdefault(table, []).append(rows)
-        size = rows.nbytes
         self._sizes[table] = self._sizes.get(table, 0) + size
         self._size += size
+
+    def _make_room(self) -> None:
+        """Writes until half of the budget is free, and lets go of the blocks of which something is left."""
+        self._stage_rare()
+        self._write_largest()
+        self._rows = {table: [_copied(pa.concat_tables(rows))] for table, rows in self._rows.items()}
+        self._held = self._size
+        pa.default_memory_pool().release_unused()
 
     def _stage_rare(self) -> None:
         """Gives the rows of tables that are not worth a file to the staging table."""
         small = (name for name, size in self._sizes.items() if size <= MAX_STAGED and name not in self._written)
         known = (name for name in small if name in self._definitions)
         counts = {name: sum(map(len, self._rows[name])) + self.staged[name] for name in known}
+        alike: dict[pa.Schema, list[str]] = {}
         for table in self._rare.choose(counts):
-            rows = self._take(table)
-            self.staged[table] += len(rows)
-            self._keep(STAGED, encode_rows(rows, table, self._definitions[table], self.staged_schema))
+            alike.setdefault(self._rows[table][0].schema, []).append(table)
+        for tables in alike.values():
+            self._stage(tables)
+
+    def _stage(self, tables: Sequence[str]) -> None:
+        """Gives all rows of tables that have the same columns to the staging table, a piece at a time."""
+        counts = [sum(map(len, self._rows[table])) for table in tables]
+        self.staged.update(dict(zip(tables, counts, strict=True)))
+        rows = pa.concat_tables(chain.from_iterable(map(self._pop, tables))).combine_chunks()
+        owners = pa.array(np.repeat(np.arange(len(tables)), counts))
+        names = pa.array(tables, pa.string()).take(owners)
+        definitions = pa.array([self._definitions[table] for table in tables], pa.string()).take(owners)
+        encoded = encode_rows(rows, names, definitions, self.staged_schema)
+        step = max(1, STAGED_PIECE * len(encoded) // max(encoded.nbytes, 1))
+        for piece in (encoded.slice(start, step) for start in range(0, len(encoded), step)):
+            self._keep(STAGED, piece, piece.nbytes)
             if self._sizes[STAGED] >= STAGED_PIECE:
                 self._write(STAGED)
 
@@ -252,12 +285,12 @@ class Spool:
                 return
             self._write(table)
 
-    def _take(self, table: str) -> pa.Table:
+    def _pop(self, table: str) -> list[pa.Table]:
         self._size -= self._sizes.pop(table)
-        return pa.concat_tables(self._rows.pop(table)).combine_chunks()
+        return self._rows.pop(table)
 
     def _write(self, table: str) -> None:
-        rows = self._take(table)
+        rows = pa.concat_tables(self._pop(table)).combine_chunks()
         self._written.add(table)
         writer, path, count = self._open.pop(table) if table in self._open else self._create(table, rows.schema)
         writer.write(rows)
@@ -275,6 +308,11 @@ class Spool:
         writer, path, rows = self._open.pop(table)
         writer.close()
         self.files.append(StagedFile(table, f"{self._folder.name}/{table}/{path.name}", rows))
+
+
+def _copied(rows: pa.Table) -> pa.Table:
+    """The rows in memory of their own."""
+    return rows.take(pa.array(np.arange(len(rows)))).combine_chunks()
 
 
 def by_table(files: Sequence[StagedFile]) -> Iterator[tuple[str, list[StagedFile]]]:

@@ -69,15 +69,16 @@ def _is_shared(field: pa.Field, staged: pa.Schema) -> bool:
 # -- rows to staged rows -------------------------------------------------------------------------------------------
 
 
-def encode_rows(rows: pa.Table, table: str, definition: str, staged: pa.Schema) -> pa.Table:
-    """Rows of a table as rows of the staging table, whose columns are `staged`."""
+def encode_rows(rows: pa.Table, tables: pa.StringArray, definitions: pa.StringArray, staged: pa.Schema) -> pa.Table:
+    """Rows of tables that have the same columns as rows of the staging table, whose columns are `staged`; `tables` and
+    `definitions` say whose each row is."""
     count = len(rows)
-    same = {"table": table, "definition": definition}
+    said = {"table": tables, "definition": definitions}
     columns = []
     for field in staged:
         at = rows.schema.get_field_index(field.name)
-        if field.name in same:
-            columns.append(pa.repeat(pa.scalar(same[field.name], pa.string()), count))
+        if field.name in said:
+            columns.append(said[field.name])
         elif field.name == ROW:
             columns.append(_texts(rows.select([each.name for each in own_columns(rows.schema, staged)])))
         else:

@@ -23,7 +23,7 @@ import msgspec
 import pyarrow as pa
 
 from wirebook.core.collector import without_collector
-from wirebook.spark.chunks import Chunk, Engine, EngineFactory, Landed
+from wirebook.spark.chunks import Block, Chunk, Engine, EngineFactory, Landed
 from wirebook.spark.evolution import EvolvingEngine
 from wirebook.spark.formats import NEVER, Spool, StagedFile
 from wirebook.spark.layout import DEAD_LETTERS, RESOLVED, STAGED
@@ -119,14 +119,15 @@ class _Tally:
     def add(self, landed: Landed) -> None:
         self.read += landed.read
         self.empty += landed.empty
-        self.rows.update({name: rows.num_rows for name, rows in landed.tables.items()})
+        self.rows.update(landed.counts)
         self.rows[DEAD_LETTERS] += landed.dead_letters.num_rows
         self.outcomes.update(landed.outcomes)
         self.reasons.update(landed.reasons)
         self.definitions.update(landed.definitions)
-        for name, rows in (*landed.tables.items(), (DEAD_LETTERS, landed.dead_letters)):
-            if name not in self.columns:
-                self.columns[name] = rows.schema.serialize().to_pybytes()
+        for block in (*landed.blocks, Block.of(DEAD_LETTERS, landed.dead_letters)):
+            new = [name for name in block.names if name not in self.columns]
+            if new:
+                self.columns |= dict.fromkeys(new, block.rows.schema.serialize().to_pybytes())
 
     def totals(self) -> dict[str, Any]:
         """The counts as members of a `TaskResult`."""
@@ -215,8 +216,8 @@ class _Task:
 
     def _stage(self, landed: Landed) -> None:
         if self._spool:
-            for name, rows in landed.tables.items():
-                self._spool.add(name, rows, landed.definitions.get(name))
+            for block in landed.blocks:
+                self._spool.add_block(block, landed.definitions)
             self._spool.add(DEAD_LETTERS, landed.dead_letters)
 
     def finish(self, units: list[UnitResult]) -> TaskResult:
@@ -244,7 +245,7 @@ def _is_notice(chunk: Chunk) -> bool:
 
 def _check(chunk: Chunk, landed: Landed) -> None:
     """Conservation, chunk by chunk: no record and no message may get lost in the engine."""
-    rows = sum(rows.num_rows for rows in landed.tables.values())
+    rows = sum(block.rows.num_rows for block in landed.blocks)
     dead = landed.dead_letters.num_rows
     if landed.read == rows + dead and landed.read + landed.empty >= len(chunk):
         return
