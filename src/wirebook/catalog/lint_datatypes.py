@@ -38,6 +38,11 @@ def check_value(name: str, type_: str, value: Any, pointer: str) -> Iterator[Fin
         yield from check_length(name, value, pointer)
 
 
+def may_be(type_: str, value: Any) -> bool:
+    """Is the value of a kind that the type has? ``version: 1.2`` is no slip for the map ``versions``."""
+    return isinstance(value, dict) if type_ in STRUCTURES else DATA_TYPES[type_].test(value)
+
+
 def spoken(value: Any) -> str:
     """A value in a sentence; a text is called one, as `5` and `"5"` look alike otherwise."""
     return f"the text '{shown(value)}'" if isinstance(value, str) else f"'{shown(value)}'"

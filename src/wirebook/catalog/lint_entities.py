@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import unquote
 
-from wirebook.catalog.lint_datatypes import DATA_TYPES, check_length, check_value
+from wirebook.catalog.lint_datatypes import DATA_TYPES, check_length, check_value, may_be
 from wirebook.core import attributes as core
 from wirebook.core.names import GROUP_TYPES, SINGULARS, is_identifier
 from wirebook.core.pointers import child
@@ -155,7 +155,7 @@ def _check_summary(entity: Entity, name: str, value: Any, collection: str) -> It
 
 def _check_extension(entity: Entity, name: str, value: Any) -> Iterator[Finding]:
     """An attribute that the texts do not have: its name, its length, and whether it is a slip."""
-    choices = [each for each in entity.types if each not in entity.values]
+    choices = [each for each, type_ in entity.types.items() if each not in entity.values and may_be(type_, value)]
     if not core.ATTRIBUTE_NAME.match(name):
         plain = re.sub("[^a-z0-9]", "", name.lower())
         meant = f"; '{plain}' is one" if plain in entity.types else ""
@@ -183,7 +183,7 @@ def _check_identity(entity: Entity) -> Iterator[Finding]:
 def _leads_to(address: str, entity: Entity) -> bool:
     # Reading: a document may be a part of a registry, so a relative address need not begin at its root.
     if address.startswith("#"):
-        place = unquote(address[1:])
+        place = unquote(address[1:]).removesuffix("$details")
         return entity.pointer.endswith(place) or entity.xid.endswith(place)
     path = unquote(re.sub(r"[?#].*", "", address)).removesuffix("$details").rstrip("/")
     return canonical_reference(f"#{path}" if path.startswith("/") else path).endswith(entity.xid) or path.endswith(
