@@ -158,6 +158,32 @@ def test_invalid_payloads_have_a_place(payload: bytes, pointer: str, actual: str
     assert (problem.code, problem.slot, problem.actual) == ("payload-invalid", f"payload#{pointer}", actual)
 
 
+PREFIXED = [
+    b'<o:order xmlns:o="urn:o" id="7"><o:id>x</o:id><o:at>today</o:at></o:order>',
+    b'<o:order xmlns:o="urn:o" id="7"><o:id>x</o:id><p:at xmlns:p="urn:o">today</p:at></o:order>',
+    b'<o:order xmlns:o="urn:o" id="7"><o:id>x</o:id><at xmlns="urn:o">today</at></o:order>',
+    b'<order xmlns="urn:o" id="7"><id>x</id><o:at xmlns:o="urn:o">today</o:at></order>',
+    b'<o:order xmlns:o="urn:o" id="7"><o:id>x</o:id><o:at xmlns:o="urn:other"/></o:order>',
+]
+
+
+@pytest.mark.parametrize("text", [ORDER, PLAIN], ids=["with patterns", "without"])
+@pytest.mark.parametrize("payload", PREFIXED)
+def test_places_in_payloads_with_prefixes(text: str, payload: bytes) -> None:
+    """A prefix may be any, and another one on each level."""
+    reading = compiled(text).read(Payload(payload))
+    assert reading.outcome == "invalid-payload"
+    assert str(reading.problems[0].slot) in ("payload#/at", "payload#")
+    assert [each.slot for each in compiled(text).read(Payload(PREFIXED[0])).problems][0] == "payload#/at"
+
+
+def test_places_among_many() -> None:
+    line = "<o:line><o:sku>A1</o:sku><o:count>{}</o:count></o:line>"
+    inner = f"<o:id>x</o:id><o:at>2024-05-01T00:00:00Z</o:at>{line.format(1)}{line.format('x')}"
+    reading = compiled(PLAIN).read(Payload(f'<o:order xmlns:o="urn:o" id="7">{inner}</o:order>'.encode()))
+    assert [each.slot for each in reading.problems] == ["payload#/line/1/count"]
+
+
 def test_an_attribute_and_its_pattern() -> None:
     body = (
         '<xs:element name="a"><xs:complexType><xs:attribute name="k"><xs:simpleType><xs:restriction base="xs:string">'

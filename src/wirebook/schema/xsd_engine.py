@@ -27,6 +27,7 @@ from wirebook.schema.xsd_source import Documents, XsdError, is_new
 
 MAX_PROBLEMS = 20
 _ABOUT = re.compile(r"Element '[^']*'(?:, attribute '([^']*)')?: ")
+_STEP = re.compile(r"([^\[@]+)(?:\[([0-9]{1,9})\])?\Z")
 XSI_TYPE = "{http://www.w3.org/2001/XMLSchema-instance}type"
 
 
@@ -122,11 +123,29 @@ def _fault(root: Element, entry: Any) -> Fault:
     """An entry of libxml2's log: its path leads to the element, its words name the attribute."""
     about = _ABOUT.match(entry.message)
     rule = entry.message[about.end() :] if about is not None else entry.message
-    found = root.getroottree().xpath(entry.path) if entry.path else []
-    element = found[0] if found and hasattr(found[0], "tag") else root
+    element = _at(root, entry.path or "")
     if about is not None and about[1] and about[1] in element.attrib:
         return Fault(pointer_of(element, about[1]), element.get(about[1]), rule)
     return Fault(pointer_of(element), _text(element), rule)
+
+
+def _at(root: Element, path: str) -> Element:
+    """The element at a path as libxml2 writes it: the names with the prefixes that the payload gives them, which may
+    mean something else on each level, ``*`` for those of a default namespace, and places among their like."""
+    element = root
+    for step in path.split("/")[2:]:
+        found = _STEP.match(step)
+        alike = [each for each in element if found is not None and _is_like(each, found[1])]
+        place = int(found[2] or 1) - 1 if found is not None else 0
+        if place >= len(alike):
+            return element
+        element = alike[place]
+    return element
+
+
+def _is_like(element: Element, name: str) -> bool:
+    local = element.tag.rpartition("}")[2]
+    return name in ("*", f"{element.prefix}:{local}" if element.prefix else local)
 
 
 def _reason(error: Any) -> Fault:
