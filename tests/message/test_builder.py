@@ -55,6 +55,16 @@ def test_times_and_uuids_where_only_texts_go() -> None:
     assert ("x", "2026-01-05T00:00:00Z") in record["headers"]
 
 
+def test_lines_of_one_name_keep_their_order() -> None:
+    """And a value that is given goes to the one that is left open, wherever it stands."""
+    entries = [{"name": "Via", "value": "{a}"}, {"name": "Via", "value": "2"}, {"name": "Via", "required": True}]
+    lines = catalog(protocol="HTTP", protocoloptions={"headers": entries})
+    wire = lines.build(XID, {"a": "1"}, properties={"headers.via": "3"})
+    assert to_record(wire)["headers"] == [("Via", "1"), ("Via", "2"), ("Via", "3")]
+    (found,) = lines.try_build(XID, Request({"a": "1"}, properties={"headers.via": ["3", "1", "4"]})).errors
+    assert (found.code, found.expected, found.actual) == ("constant-override", "2", "4")
+
+
 def test_attributes_need_an_envelope() -> None:
     native = catalog(protocol="KAFKA", protocoloptions={"topic": "t"})
     with pytest.raises(WirebookError) as error:

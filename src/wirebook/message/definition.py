@@ -74,7 +74,7 @@ class Entries:
 
     `each`: every entry needs an instance of its own (D30, D32); otherwise any instance satisfies (D33). `lists`: a
     line may be a comma-separated list of instances (D30). Literal entries come first, then templates, then the rest
-    (D18).
+    (D18); `declared` has them in the order of the document.
     """
 
     section: str
@@ -82,6 +82,7 @@ class Entries:
     entries: tuple[Constraint, ...]
     each: bool
     lists: bool
+    declared: tuple[Constraint, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -331,7 +332,7 @@ def _entries(kin: str, section: str, declared: Any) -> Iterator[Entries]:
     each = section != "query" and kin != "KAFKA"
     for name, constraints in grouped.items():
         lists = (kin, section) == ("HTTP", "headers") and name != "set-cookie"
-        yield Entries(section, name, tuple(sorted(constraints, key=_entry_order)), each, lists)
+        yield Entries(section, name, tuple(sorted(constraints, key=_entry_order)), each, lists, tuple(constraints))
 
 
 def _entry_order(constraint: Constraint) -> int:

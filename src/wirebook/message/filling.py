@@ -74,7 +74,8 @@ class Filling:
             message = f"{constraint.label}: '{template.text}' becomes '{found.actual}'; expected {expected}"
             self.problems.append(replace(found, message=message))
             return text
-        if not self._check(constraint, text):
+        code = "illegal-character" if constraint.type == "string" else None  # nothing else of a text can be wrong
+        if not self._check(constraint, text, code):
             self.open.add(constraint.label)
             return None
         return text
@@ -83,10 +84,10 @@ class Filling:
         """`value` as its type has it, with a problem when it does not fit the slot's type."""
         return natural(constraint, value) if value is not None and self._check(constraint, value) else value
 
-    def _check(self, constraint: Constraint, value: Any) -> bool:
+    def _check(self, constraint: Constraint, value: Any, code: str | None = None) -> bool:
         found = fit(constraint, value)
         if isinstance(found, Unfit):
-            self.problems.append(problem(found.code, constraint, value, found.expected))
+            self.problems.append(problem(code or found.code, constraint, value, found.expected))
         return not isinstance(found, Unfit)
 
 

@@ -75,10 +75,13 @@ def _decoded(value: Any) -> Any:
 
 
 def _add_entries(definition: Definition, given: Given, slots: Slots, filling: Filling) -> None:
+    """Entries in the order of the document; what the application gives is for those that are left open first."""
     for group in definition.entries:
-        for constraint in group.entries:
+        open_first = sorted(group.declared, key=lambda each: each.fixed)
+        taken = {id(each): _next(given, group.section, group.name) for each in open_first}
+        for constraint in group.declared:
             shown = constraint.label.removeprefix(f"protocoloptions.{group.section}.")
-            value = filling.value(constraint, _next(given, group.section, group.name))
+            value = filling.value(constraint, taken[id(constraint)])
             filling.add_missing([constraint], {constraint.slot.name: value})
             if value is not None:
                 slots.setdefault(group.section, []).append((shown, entry_text(value)))
