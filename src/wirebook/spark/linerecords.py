@@ -3,7 +3,8 @@
 A line that it cannot take for certain (an unknown member, a member twice, bytes in base64, AMQP with its free maps) is
 decoded by `wirebook.bindings.decode_records`, one by one; what that is not certain of, the reference reads.
 
-How a line cannot shift its neighbours: each begins with ``{`` and ends with ``}``, no JSON text has ``}`` newline ``{``
+How a line can neither shift its neighbours nor stop the process (Arrow's reader does not survive a text that begins
+with ``null``): each begins with ``{`` and ends with ``}``, no JSON text has ``}`` newline ``{``
 inside, and there are as many values as lines.
 """
 
