@@ -80,11 +80,13 @@ class JsonReader(ShapedSchema):
         """What one payload is: the reference for `read_column`."""
         try:
             value = parse_payload(payload, self.limits)
+            if self.validator.is_valid(value):
+                return Reading(value, partial(row_of, self.shape, value))
+            return Reading(value, None, self.problems(value), "invalid-payload")
         except JsonError as error:
             return failed(error)
-        if self.validator.is_valid(value):
-            return Reading(value, partial(row_of, self.shape, value))
-        return Reading(value, None, self.problems(value), "invalid-payload")
+        except UnicodeEncodeError:  # a value that is given as one may have texts that no JSON text has
+            return failed(JsonError("payload-syntax", "half a surrogate pair"))
 
     def encode(self, value: Any, content_type: str | None = None) -> Encoded:
         """A value as JSON text, checked as it is read again. Problems: payload-invalid, payload-too-large ..."""
