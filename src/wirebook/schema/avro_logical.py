@@ -32,7 +32,7 @@ def encoded_value(type_: Type, value: Any) -> Any:
         return value
     try:
         return ENCODED.get(type_.logical, _same)(type_, value)
-    except (InvalidOperation, Inexact, OverflowError, struct.error):
+    except (InvalidOperation, Inexact, OverflowError, ValueError, struct.error):
         return value
 
 

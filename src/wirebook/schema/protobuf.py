@@ -120,6 +120,13 @@ class ProtobufReader(ShapedSchema):
 
     def encode(self, value: Any, content_type: str | None = None) -> Encoded:
         """A value, by the names of the schema or of its JSON, as bytes or, where the content type is JSON, as that."""
+        try:
+            return self._encoded(value, content_type)
+        except (TypeError, ValueError, OverflowError, RecursionError, SystemError) as error:  # what is no data at all
+            text = f"the value cannot be written: {shown(str(error).encode('ascii', 'backslashreplace').decode())}"
+            return Encoded(None, (Problem("payload-invalid", text, slot="payload", actual=type(value).__name__),))
+
+    def _encoded(self, value: Any, content_type: str | None) -> Encoded:
         message, parts, depth = self.class_(), Parts(), min(DEPTH, self.limits.depth)
         plain = parts.taken_out(json_value(value), self.descriptor, depth)
         problems = from_json(message, plain, self.descriptor, depth) or tuple(parts.put_into(message))

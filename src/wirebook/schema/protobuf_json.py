@@ -115,10 +115,15 @@ def to_json(message: Message, descriptor: Descriptor) -> Any:
         return Problem("payload-invalid", f"there is no JSON for it: {shown(str(error))}", slot="payload")
 
 
+def _key(key: Any) -> Any:
+    """The key of a map as JSON has it."""
+    return str(key).lower() if isinstance(key, bool) else str(key) if isinstance(key, int) else key
+
+
 def json_value(value: Any) -> Any:
     """A value with bytes, times and numbers as the JSON mapping writes them."""
     if isinstance(value, dict):
-        return {key: json_value(each) for key, each in value.items()}
+        return {_key(key): json_value(each) for key, each in value.items()}
     if isinstance(value, list):
         return [json_value(each) for each in value]
     if isinstance(value, bytes):

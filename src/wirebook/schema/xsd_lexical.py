@@ -53,6 +53,13 @@ def _floating(value: float, name: str) -> str | None:
     return text.removesuffix(".0") if value.is_integer() else text
 
 
-def _moment(value: datetime) -> str:
+def _moment(value: datetime) -> str | None:
+    try:
+        return _instant(value)
+    except OverflowError:  # in UTC it is before the year 1, or after the year 9999
+        return None
+
+
+def _instant(value: datetime) -> str:
     text = (value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)).isoformat()
     return text if value.tzinfo is None else f"{text}Z"

@@ -151,7 +151,7 @@ class Writer:
                 if made:
                     yield tag, made
         for name, texts in value.items():
-            if name.startswith("<") and name.endswith(">") and isinstance(texts, list):
+            if _is_tag(name) and isinstance(texts, list):
                 found = [self._parsed(text, (*path, name, n)) for n, text in enumerate(texts)]
                 yield name[1:-1], [each for each in found if each is not None]
 
@@ -173,7 +173,7 @@ class Writer:
     def _unknown(self, names: Names, value: dict[str, Any], path: Path) -> None:
         known = {*names.attributes.values(), *names.children.values(), *([names.text] if names.text else [])}
         for name, each in value.items():
-            if name in known or name in TYPE_NAMES or (name.startswith("<") and isinstance(each, list)):
+            if name in known or name in TYPE_NAMES or (_is_tag(name) and isinstance(each, list)):
                 continue
             listed = ", ".join(sorted(known)[:10]) or "nothing"
             expected = f"one of its members ({listed}); content of xs:any is XML text, in a list under '<tag>'"
@@ -261,6 +261,10 @@ def _tags(particle: Any) -> list[str]:
         return []
     others = [other.name for other in substitutes(particle)]
     return list(dict.fromkeys([*([] if particle.abstract else [particle.name]), *others]))
+
+
+def _is_tag(name: Any) -> bool:
+    return isinstance(name, str) and name.startswith("<") and name.endswith(">")
 
 
 def _members(names: Names) -> bool:
