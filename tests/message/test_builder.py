@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
+import orjson
 import pytest
 
 from wirebook.bindings import AmqpMessage, HttpMessage, KafkaRecord, Timestamp, read_message, to_record
@@ -63,6 +64,13 @@ def test_lines_of_one_name_keep_their_order() -> None:
     assert to_record(wire)["headers"] == [("Via", "1"), ("Via", "2"), ("Via", "3")]
     (found,) = lines.try_build(XID, Request({"a": "1"}, properties={"headers.via": ["3", "1", "4"]})).errors
     assert (found.code, found.expected, found.actual) == ("constant-override", "2", "4")
+
+
+def test_problems_are_json_whatever_was_given() -> None:
+    given = {"headers.x": "\ud800", "method": 2**70}
+    result = catalog().try_build(XID, Request({"a": "\ud800"}, attributes={"n": 2**70}, properties=given))
+    assert len(result.errors) >= 4
+    assert orjson.dumps([problem.to_dict() for problem in result.problems])
 
 
 def test_attributes_need_an_envelope() -> None:

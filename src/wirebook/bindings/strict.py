@@ -26,6 +26,9 @@ def refused(code: str, slot: str, expected: str, actual: Any) -> Problem:
 
 
 def _plain(value: Any) -> Any:
+    """A value as any writer of JSON takes it: without halves of characters."""
+    if isinstance(value, str):
+        return SURROGATE.sub("?", shown(value))
     return shown(value) if isinstance(value, (str, bytes, int, float, bool, type(None))) else type(value).__name__
 
 
