@@ -1,11 +1,14 @@
-"""Kills `wirebook land` at random moments with SIGKILL, runs it again, and checks that every message is there once.
+"""Kills `wirebook land` and `wirebook replay` at random moments with SIGKILL, runs them again, and checks that every
+message is there once.
 
 Each run lands files of every kind in small batches. It is killed one to three times: the whole process tree, or the
 driver alone, the JVM alone or one Python worker; meanwhile a file grows and the catalogue is edited. Then it may end,
 and what is in the folder must be what an undisturbed landing made: each message by file, line and index in the same
-table or in the dead letters, and nothing twice.
+table or in the dead letters, and nothing twice. Then the catalogue is corrected, the dead letters are replayed, and
+that is killed, too: each letter lands once, and is resolved once. The runs take turns at the formats of tables, and at
+staging rarely seen definitions.
 
-    ./run kill-test [--runs 30] [--seed 1] [--short] [--format delta]
+    ./run kill-test [--runs 30] [--seed 1] [--short] [--format delta] [--staging on]
 """
 
 from __future__ import annotations
@@ -32,32 +35,49 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
 
-TIMEOUT = 300
+TIMEOUT = 600
 PROGRAM = "from wirebook.cli import main; main()"
 VICTIMS = ("tree", "tree", "tree", "driver", "jvm", "worker")
 TYPES = 6
 PLACE = ["_file", "_line", "_index"]
+BELOW = "300"
+"""Rows of a definition that is staged: those of all of them, in most tasks."""
 Rows = Counter[tuple[str, str, int, int]]
 """How often a message is there: table, file, line, index."""
 
 
 @dataclass(frozen=True)
+class Kind:
+    """What tables are like: their format, and whether rarely seen definitions are staged."""
+
+    form: str
+    staging: bool
+
+    def __str__(self) -> str:
+        return self.form + (" with staging" if self.staging else "")
+
+
+@dataclass(frozen=True)
 class Expected:
-    """What an undisturbed landing makes of the source, as it is and after each growth, how long it works, and the
-    format of its tables."""
+    """What an undisturbed landing makes of the source, as it is and after each growth, and how long it works; the same
+    for replaying, and what there is then."""
 
     rows: list[Rows]
     seconds: float
-    form: str
+    replayed: list[Rows]
+    replay_seconds: float
 
 
 # -- what is landed ------------------------------------------------------------------------------------------------
 
 
-def catalogue(note: str) -> dict[str, Any]:
-    """A few definitions; `note` changes the fingerprint and nothing else."""
-    schema = {"type": "object", "properties": {"n": {"type": "integer"}, "s": {"type": "string"}}, "required": ["n"]}
-    messages = {f"m{i}": _definition(f"m{i}", schema) for i in range(TYPES)}
+def catalogue(note: str, *, corrected: bool = False) -> dict[str, Any]:
+    """A few definitions; `note` changes the fingerprint and nothing else. A `corrected` one has the definition that
+    some events lack, and does not ask for the number that others have not."""
+    number = {} if corrected else {"n": {"type": "integer"}}
+    schema = {"type": "object", "properties": {"s": {"type": "string"}, **number}, "required": list(number)}
+    names = [f"m{i}" for i in range(TYPES)] + ["other"] * corrected
+    messages = {name: _definition(name, schema) for name in names}
     group = {"messagegroupid": "g", "description": note, "messages": messages}
     return {"specversion": "1.0-rc4", "registryid": "kill-test", "messagegroups": {"g": group}}
 
@@ -179,20 +199,27 @@ class Bed:
 
     root: Path
     rng: random.Random
-    form: str = "parquet"
+    kind: Kind
 
     def __post_init__(self) -> None:
         self.source, self.target = self.root / "source", self.root / "target"
         self.catalogue, self.out, self.err = (self.root / name for name in ("catalogue.json", "out", "err"))
         self.left: list[Process] = []
+        self.corrected = False
 
-    def write_catalogue(self, note: str) -> None:
-        self.catalogue.write_text(json.dumps(catalogue(note)))
+    def write_catalogue(self, note: str, *, corrected: bool = False) -> None:
+        self.corrected = corrected
+        self.catalogue.write_text(json.dumps(catalogue(note, corrected=corrected)))
 
     def start(self) -> subprocess.Popen[bytes]:
-        program = [sys.executable, "-X", "faulthandler", "-c", PROGRAM, "land", str(self.source)]
-        options = ["--catalog", str(self.catalogue), "--to", str(self.target), "--batch-size", "1", "--json"]
-        options += ["--format", self.form]
+        """A landing; a replay once the catalogue is corrected."""
+        program = [sys.executable, "-X", "faulthandler", "-c", PROGRAM]
+        options = ["--catalog", str(self.catalogue), "--stage-below", BELOW if self.kind.staging else "0", "--json"]
+        if self.corrected:
+            program += ["replay", str(self.target)]
+        else:
+            program += ["land", str(self.source)]
+            options += ["--to", str(self.target), "--batch-size", "1", "--format", self.kind.form]
         with self.out.open("wb") as out, self.err.open("wb") as err:  # no pipes: what outlives it would keep them open
             return subprocess.Popen([*program, *options], stdout=out, stderr=err)  # noqa: S603
 
@@ -268,9 +295,9 @@ class Bed:
         return Counter(self._places())
 
     def _places(self) -> Iterator[tuple[str, str, int, int]]:
-        for table, rows in READERS[self.form](self.target):
-            for place in zip(*(rows[name].to_pylist() for name in PLACE), strict=True):
-                yield table, *place
+        for table, rows in READERS[self.kind.form](self.target):
+            names = [table] * len(rows) if table != "staged" else rows["table"].to_pylist()
+            yield from zip(names, *(rows[name].to_pylist() for name in PLACE), strict=True)
 
 
 # -- readers -------------------------------------------------------------------------------------------------------
@@ -278,14 +305,16 @@ class Bed:
 
 def read_parquet(target: Path) -> Iterator[tuple[str, pa.Table]]:
     """Every file below a table's folder, whatever a reader knows of it."""
-    return ((file.parent.name, pq.ParquetFile(file).read(PLACE)) for file in target.glob("*/*.parquet"))
+    return ((file.parent.name, pq.ParquetFile(file).read(columns(file.parent))) for file in target.glob("*/*.parquet"))
 
 
 def read_delta(target: Path) -> Iterator[tuple[str, pa.Table]]:
     from deltalake import DeltaTable  # noqa: PLC0415
 
     logs = target.glob("*/_delta_log")
-    return ((log.parent.name, DeltaTable(str(log.parent)).to_pyarrow_table(columns=PLACE)) for log in logs)
+    return (
+        (log.parent.name, DeltaTable(str(log.parent)).to_pyarrow_table(columns=columns(log.parent))) for log in logs
+    )
 
 
 def read_iceberg(target: Path) -> Iterator[tuple[str, pa.Table]]:
@@ -295,8 +324,14 @@ def read_iceberg(target: Path) -> Iterator[tuple[str, pa.Table]]:
         return
     catalog = SqlCatalog("wirebook", uri=f"sqlite:///{target}/_wirebook/iceberg.db")
     for name in catalog.list_tables("wirebook") if catalog.list_namespaces() else ():
-        rows = catalog.load_table(name).scan(selected_fields=("_source_file", *PLACE[1:])).to_arrow()
+        _, *others = columns(target / name[-1])
+        rows = catalog.load_table(name).scan(selected_fields=("_source_file", *others)).to_arrow()
         yield name[-1], rows.rename_columns({"_source_file": "_file"})
+
+
+def columns(folder: Path) -> list[str]:
+    """What says which message a row is, and of a staged one of which table."""
+    return [*PLACE, "table"] if folder.name == "staged" else PLACE
 
 
 READERS = {"parquet": read_parquet, "delta": read_delta, "iceberg": read_iceberg}
@@ -316,9 +351,9 @@ def check_partly(rows: Rows, expected: Rows, what: str) -> None:
     check(rows, Counter({place: count for place, count in expected.items() if place in rows}), what)
 
 
-def reference(root: Path, size: int, growths: int, form: str) -> Expected:
-    """Lands the source once, with all that it grows by."""
-    bed = Bed(root, random.Random(0), form)  # noqa: S311
+def reference(root: Path, size: int, growths: int) -> Expected:
+    """Lands the source once, with all that it grows by, and replays it; the kind of tables makes no difference."""
+    bed = Bed(root, random.Random(0), Kind("parquet", staging=False))  # noqa: S311
     write_source(bed.source, size)
     lines = [size]
     for times in range(1, growths + 1):
@@ -329,7 +364,16 @@ def reference(root: Path, size: int, growths: int, form: str) -> Expected:
     rows = bed.rows()
     check(rows, rows, "undisturbed")
     assert closing["read"] == rows.total() > 2 * size, closing
-    return Expected([_until(rows, last) for last in lines], seconds, form)
+    bed.write_catalogue("corrected", corrected=True)
+    replayed, replay_seconds = bed.time_work()
+    after = bed.rows()
+    check(after, after, "undisturbed")
+    letters = Counter({row: count for row, count in rows.items() if row[0] == "dead_letters"})
+    assert after.total() - rows.total() == 2 * replayed["landed"] > 0, replayed
+    assert 0 < replayed["dead_lettered"] < letters.total(), replayed
+    return Expected(
+        [_until(rows, last) for last in lines], seconds, [_until(after, last) for last in lines], replay_seconds
+    )
 
 
 def _until(rows: Rows, last: int) -> Rows:
@@ -337,15 +381,32 @@ def _until(rows: Rows, last: int) -> Rows:
     return Counter({row: count for row, count in rows.items() if row[1] != "a.jsonl" or row[2] <= last})
 
 
-def run(root: Path, seed: int, size: int, expected: Expected, kills: int) -> str:
-    """Disturbs one landing up to `kills` times. What was done to it."""
-    rng = random.Random(seed)  # noqa: S311
-    bed = Bed(root, rng, expected.form)
+def run(bed: Bed, seed: int, size: int, expected: Expected, kills: int) -> tuple[int, str]:
+    """Disturbs one landing up to `kills` times, and replaying its dead letters. How often it was killed, and how."""
     write_source(bed.source, size)
     bed.write_catalogue("first")
+    said, grown = _disturb(bed, seed, size, expected, bed.rng.randint(1, kills))
+    closing = bed.finish()
+    check(bed.rows(), expected.rows[grown], f"seed {seed}")
+    last = bed.finish()
+    assert (last["read"], last["skipped"]) == (0, expected.rows[grown].total()), (closing, last)
+    bed.write_catalogue("corrected", corrected=True)
+    replays = _disturb_replay(bed, seed, expected, grown, bed.rng.randint(1, kills))
+    bed.finish()
+    check(bed.rows(), expected.replayed[grown], f"seed {seed}, replayed")
+    again = bed.finish()
+    for each in bed.left:
+        each.kill(signal.SIGKILL)
+    assert again["landed"] == 0, again
+    check(bed.rows(), expected.replayed[grown], f"seed {seed}, replayed twice")
+    what = "; ".join(said) + (f"; grew {grown} times" if grown else "") + "; replay: " + "; ".join(replays)
+    return len(said) + len(replays), what
+
+
+def _disturb(bed: Bed, seed: int, size: int, expected: Expected, attempts: int) -> tuple[list[str], int]:
+    """Kills a landing; meanwhile the source grows and the catalogue is edited. What was killed; how often it grew."""
     said: list[str] = []
     grown, seconds = 0, expected.seconds
-    attempts = rng.randint(1, kills)
     while len(said) < attempts:
         if not (killed := bed.kill(seconds)):  # it had ended before: again, and sooner
             seconds /= 2
@@ -353,39 +414,55 @@ def run(root: Path, seed: int, size: int, expected: Expected, kills: int) -> str
             continue
         said.append(killed)
         check_partly(bed.rows(), expected.rows[-1], f"seed {seed}, after kill {len(said)}")
-        if grown < len(expected.rows) - 1 and rng.random() < 0.5:
+        if grown < len(expected.rows) - 1 and bed.rng.random() < 0.5:
             grown += 1
             grow(bed.source, size, grown)
-        if rng.random() < 0.5:
+        if bed.rng.random() < 0.5:
             bed.write_catalogue(f"edited {len(said)}")
-    closing = bed.finish()
-    check(bed.rows(), expected.rows[grown], f"seed {seed}")
-    last = bed.finish()
-    for each in bed.left:
-        each.kill(signal.SIGKILL)
-    assert (last["read"], last["skipped"]) == (0, expected.rows[grown].total()), (closing, last)
-    return "; ".join(said) + (f"; grew {grown} times" if grown else "")
+    return said, grown
+
+
+def _disturb_replay(bed: Bed, seed: int, expected: Expected, grown: int, attempts: int) -> list[str]:
+    """Kills replays, each of what the one before has left. One that had ended before is the last."""
+    said: list[str] = []
+    while len(said) < attempts and (killed := bed.kill(expected.replay_seconds / 2)):
+        said.append(killed)
+        check_partly(bed.rows(), expected.replayed[grown], f"seed {seed}, replay {len(said)} killed")
+    return said
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=30, help="how many landings to disturb")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--size", type=int, default=12_000, help="records in the largest file")
+    parser.add_argument("--size", type=int, help="records in the largest file")
     parser.add_argument("--short", action="store_true", help="2 runs killed once, for every change")
-    parser.add_argument("--format", choices=READERS, default="parquet", help="the format of the tables")
+    parser.add_argument("--format", choices=READERS, help="the format of the tables; all in turn unless said")
+    parser.add_argument("--staging", choices=("on", "off"), help="stage rarely seen definitions; in turn unless said")
     options = parser.parse_args()
     runs, kills = (2, 1) if options.short else (options.runs, 3)
+    size = options.size or (3_000 if options.short else 12_000)
+    kinds = _kinds(options.format, options.staging)
+    done = 0
     with tempfile.TemporaryDirectory(prefix="kill-test-") as folder:
-        expected = reference(Path(folder, "reference"), options.size, growths=2, form=options.format)
+        expected = reference(Path(folder, "reference"), size, growths=2)
         print(f"undisturbed: {expected.rows[-1].total():,} messages in {expected.seconds:.1f} s", flush=True)
         for seed in range(options.seed, options.seed + runs):
             began = time.monotonic()
-            root = Path(folder, f"run-{seed}")
-            said = run(root, seed, options.size, expected, kills)
-            print(f"run {seed}: conserved, nothing twice ({time.monotonic() - began:.0f} s): {said}", flush=True)
-            shutil.rmtree(root)
-    print(f"{runs} runs killed and run again: every message once")
+            bed = Bed(Path(folder, f"run-{seed}"), random.Random(seed), kinds[(seed - options.seed) % len(kinds)])  # noqa: S311
+            count, said = run(bed, seed, size, expected, kills)
+            done += count
+            seconds = time.monotonic() - began
+            print(f"run {seed}, {bed.kind}: conserved, nothing twice ({seconds:.0f} s): {said}", flush=True)
+            shutil.rmtree(bed.root)
+    print(f"{runs} runs killed {done} times and run again: every message once")
+
+
+def _kinds(form: str | None, staging: str | None) -> list[Kind]:
+    """The kinds of tables that runs take turns at: the formats one after the other, every other one with staging."""
+    forms = list(READERS)
+    every = [Kind(forms[place % 3], staging=place % 2 == 1) for place in range(6)]
+    return [kind for kind in every if form in (None, kind.form) and staging in (None, "on" if kind.staging else "off")]
 
 
 if __name__ == "__main__":
