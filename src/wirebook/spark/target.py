@@ -24,6 +24,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -79,8 +80,8 @@ class TableEntry(msgspec.Struct, frozen=True, kw_only=True):
     @staticmethod
     def of(table: str, xid: str | None, arrow: bytes) -> TableEntry:
         """The entry of a table by its Arrow schema, serialised."""
-        columns = {column.name: str(column.type) for column in pa.ipc.read_schema(pa.py_buffer(arrow))}
-        return TableEntry(table=table, xid=xid, columns=columns, arrow=TableEntry.encoded(arrow))
+        columns, encoded = _described(arrow)
+        return TableEntry(table=table, xid=xid, columns=columns, arrow=encoded)
 
     @staticmethod
     def encoded(arrow: bytes) -> str:
@@ -89,6 +90,13 @@ class TableEntry(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def schema(self) -> pa.Schema:
         return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(self.arrow)))
+
+
+@lru_cache(maxsize=1024)
+def _described(arrow: bytes) -> tuple[dict[str, str], str]:
+    """The columns of a serialised schema, and the schema as base64: many tables have the same."""
+    columns = {column.name: str(column.type) for column in pa.ipc.read_schema(pa.py_buffer(arrow))}
+    return columns, TableEntry.encoded(arrow)
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
