@@ -44,12 +44,15 @@ class Sizes:
     many: int
     memory: tuple[int, ...]
     definitions: int = 100
+    scale: tuple[int, ...] = (10, 100, 1_000, 10_000)
     filters: tuple[str, ...] = ("jsonl", "parquet")
-    writes_many: bool = True
+    scaled: tuple[str, ...] = ("jsonl", "parquet")
 
 
-LONG = Sizes(1_000_000, 5, 20_000, 50_000, 200_000, (1_000_000, 2_000_000, 4_000_000))
-SHORT = Sizes(60_000, 1, 1_000, 5_000, 20_000, (), filters=("jsonl",), writes_many=False)
+LONG = Sizes(1_000_000, 5, 20_000, 50_000, 1_000_000, (1_000_000, 3_000_000, 10_000_000))
+SHORT = Sizes(60_000, 1, 1_000, 5_000, 20_000, (), scale=(100, 10_000), filters=("jsonl",), scaled=("jsonl",))
+OVER_BARE, MANY_OVER_FEW = 0.65, 1.05  # at most
+FILTERS, LOOP = 8.0, 20.0  # at least
 
 
 @dataclass
@@ -106,15 +109,15 @@ def _pipeline(bench: Bench, spark: Any, form: str) -> None:
     runs = in_turn(works, day.count, sizes.repeats)
     bare, product = runs["bare job"], runs["wirebook land"]
     check(day, form, out / "product", product.samples[-1].result)
-    rows: list[tuple[Runs, Goal | None]] = [(bare, None), (product, Goal(bare, most=2.0))]
+    rows: list[tuple[Runs, Goal | None]] = [(bare, None), (product, Goal(bare, most=OVER_BARE))]
     again = replace(product, label="wirebook land, again")
     if form in sizes.filters:
         filtered = Runs("foreachBatch, one filter for each", day.count)
         filtered.samples = [measured(lambda: jobs.filters(spark, source, day.definitions, out / "filters"))]
-        rows += [(filtered, None), (again, Goal(filtered, least=5.0))]
+        rows += [(filtered, None), (again, Goal(filtered, least=FILTERS))]
     if form == "jsonl":
         loop = _loop(bench, source, day)
-        rows += [(loop, None), (again, Goal(loop, least=5.0))]
+        rows += [(loop, None), (again, Goal(loop, least=LOOP))]
     print_runs(bench.results, f"{day.definitions} definitions, {FORMS[form]}", rows)
 
 
@@ -134,53 +137,56 @@ def _loop(bench: Bench, source: Path, day: Day) -> Runs:
 
 
 def many(bench: Bench) -> None:
-    """Row 2, and a day in which nothing is expected against one in which everything is, at 10,000 definitions."""
+    """Row 2: over the bare job and over each other at more and more definitions, rare ones staged; and a day in which
+    nothing is expected against one in which everything is."""
+    from jobs import spark_session  # noqa: PLC0415
+
+    with spark_session() as spark:
+        for form in bench.sizes.scaled:
+            _many(bench, spark, form)
+
+
+def _many(bench: Bench, spark: Any, form: str) -> None:
+    import jobs  # noqa: PLC0415
+
+    sizes, bare = bench.sizes, bench.folder / "out" / "bare"
+    lands: dict[int, Runs] = {}
+    rows: list[tuple[Runs, Goal | None]] = []
+    for size in sizes.scale:
+        day = Day(size, sizes.many)
+        works: dict[str, Callable[[], Any]] = {
+            f"bare job, the files of {size:,}": partial(jobs.bare, spark, bench.day(day, form), bare),
+            f"{size:,} definitions": _landing(bench, spark, day, form),
+        }
+        without, lands[size] = in_turn(works, sizes.many, sizes.repeats).values()
+        check(day, form, bench.folder / "out" / "many", lands[size].samples[-1].result)
+        rows += [(without, None), (lands[size], Goal(without, most=OVER_BARE if size == sizes.definitions else None))]
+    print_runs(bench.results, f"over the bare job by definitions, {FORMS[form]}", rows)
+    most = max(sizes.scale)
+    few, all_, none = (
+        lands[sizes.definitions],
+        lands[most],
+        _unexpected(bench, spark, Day(most, sizes.many, False), form),
+    )
+    again = [(few, None), (all_, Goal(few, most=MANY_OVER_FEW)), (none, Goal(all_, most=3.0))]
+    print_runs(bench.results, f"{most:,} definitions over {sizes.definitions}, {FORMS[form]}", again)
+
+
+def _landing(bench: Bench, spark: Any, day: Day, form: str) -> Callable[[], Any]:
     import jobs  # noqa: PLC0415
 
     from wirebook.catalog import Catalog  # noqa: PLC0415
 
-    sizes, out = bench.sizes, bench.folder / "out"
-    with jobs.spark_session() as spark:
-
-        def work(day: Day, catalog: Any, **settings: Any) -> Callable[[], Any]:
-            return partial(jobs.product, spark, bench.day(day, "jsonl"), catalog, out / "many", **settings)
-
-        days = {size: Day(size, sizes.many) for size in (sizes.definitions, 10_000)}
-        catalogs = {size: Catalog.load(traffic.catalogue(size)) for size in days}
-        nothing = Day(10_000, sizes.many, fits=False)
-        counted = in_turn(
-            {
-                "100 definitions, counted only": work(
-                    days[sizes.definitions], catalogs[sizes.definitions], dry_run=True
-                ),
-                "10,000 definitions, counted only": work(days[10_000], catalogs[10_000], dry_run=True),
-                "10,000, all unexpected, counted only": work(nothing, catalogs[10_000], dry_run=True),
-            },
-            sizes.many,
-            sizes.repeats,
-        )
-        few, all_, none = counted.values()
-        rows: list[tuple[Runs, Goal | None]] = [(few, None), (all_, Goal(few)), (none, Goal(all_, most=3.0))]
-        if sizes.writes_many:
-            rows += _written(bench, days, nothing, work, catalogs)
-        print_runs(bench.results, "10,000 definitions", rows)
+    catalog = Catalog.load(traffic.catalogue(day.definitions))
+    return partial(jobs.product, spark, bench.day(day, form), catalog, bench.folder / "out" / "many")
 
 
-def _written(
-    bench: Bench, days: dict[int, Day], nothing: Day, work: Callable[..., Callable[[], Any]], catalogs: dict[int, Any]
-) -> list[tuple[Runs, Goal | None]]:
-    """The same, with the tables written, and checked."""
-    runs = {}
-    for label, day in {
-        **{f"{size:,} definitions": day for size, day in days.items()},
-        "10,000, all unexpected": nothing,
-    }.items():
-        run = runs[label] = Runs(label, day.count)
-        for _ in range(2):
-            run.samples.append(measured(work(day, catalogs[day.definitions])))
-            check(day, "jsonl", bench.folder / "out" / "many", run.samples[-1].result)
-    few, all_, none = runs.values()
-    return [(few, None), (all_, Goal(few)), (none, Goal(all_, most=3.0))]
+def _unexpected(bench: Bench, spark: Any, day: Day, form: str) -> Runs:
+    """A day in which every message is unexpected."""
+    label = f"{day.definitions:,}, all unexpected"
+    runs = in_turn({label: _landing(bench, spark, day, form)}, day.count, 1)[label]
+    check(day, form, bench.folder / "out" / "many", runs.samples[-1].result)
+    return runs
 
 
 def memory(bench: Bench) -> None:
@@ -236,6 +242,7 @@ def main() -> int:
     parser.add_argument("--short", action="store_true", help="small sizes: minutes, not an hour")
     parser.add_argument("--only", help=f"some of: {','.join(SUITES)}")
     parser.add_argument("--messages", type=int, help="messages of the pipeline suite")
+    parser.add_argument("--many", type=int, help="messages of the suite many")
     parser.add_argument("--repeats", type=int, help="runs after the first")
     parser.add_argument("--folder", type=Path, help="where captures and tables go; captures there are used again")
     parser.add_argument("--json", type=Path, help="a file for the figures")
@@ -250,7 +257,9 @@ def main() -> int:
 
 def _run(given: argparse.Namespace, folder: Path) -> int:
     sizes = SHORT if given.short else LONG
-    changes = {name: getattr(given, name) for name in ("messages", "repeats") if getattr(given, name) is not None}
+    changes = {
+        name: getattr(given, name) for name in ("messages", "many", "repeats") if getattr(given, name) is not None
+    }
     bench = Bench(replace(sizes, **changes), folder, Results())
     print(f"{environment()}\n")
     code = 0
