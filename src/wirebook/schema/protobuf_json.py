@@ -40,6 +40,8 @@ def _fill(message: Message, value: Any, descriptor: Descriptor, depth: int) -> s
         return "expected an object"
     try:
         json_format.ParseDict(value, message, descriptor_pool=descriptor.file.pool, max_recursion_depth=depth)
+    except KeyError as error:  # an Any within an Any
+        return f"there is no member {error}"
     except (json_format.Error, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         return str(error)
     return None
