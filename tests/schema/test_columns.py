@@ -17,6 +17,7 @@ from tests.schema.payloads import broken, damaged, find_texts, structure_payload
 from wirebook.schema import REST, CompiledSchema, Payload, SchemaIndex, compile_schema, parse_format
 from wirebook.schema.arrays import array_of
 from wirebook.schema.jsonreader import JsonReader
+from wirebook.schema.shapes import json_text
 
 PROPERTY = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -281,3 +282,7 @@ def test_no_payload_moves_its_neighbours(rows: list[bytes]) -> None:
     column = schema.read_column(pa.array(rows * 20, pa.binary()))
     good = (b'{"a":7}', b'{"a":[8]}', b' {"a":9} ', b"{}")
     assert all(settled for settled, raw in zip(column.settled, rows * 20, strict=True) if raw in good)
+
+
+def test_what_is_left_over_is_text_even_with_half_a_surrogate_pair() -> None:
+    assert json_text({"a": "\ud800", "b": b"x", "c": 2**70}) == '{"a":"\\ud800","b":"eA==","c":1180591620717411303424}'

@@ -69,3 +69,11 @@ def test_registries_that_break_every_rule(registry: dict[str, Any]) -> None:
     assert isinstance(index.find("JsonSchema", dataschemauri="/schemagroups/g/schemas/s:x:y#z"), Unsupported)
     assert isinstance(index.find(None, dataschema="x"), Unsupported)
     assert isinstance(index.find(None), Unsupported)
+
+
+def test_inline_schemas_may_have_members_that_json_has_not() -> None:
+    index = SchemaIndex({})
+    for schema in ({1: "a", "type": "object"}, {"const": 2**70}, {"const": "\ud800"}):
+        assert index.find("JsonSchema/draft-07", dataschema=schema) is index.find(
+            "JsonSchema/draft-07", dataschema=schema
+        )

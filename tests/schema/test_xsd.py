@@ -174,7 +174,7 @@ def test_places_in_payloads_with_prefixes(text: str, payload: bytes) -> None:
     reading = compiled(text).read(Payload(payload))
     assert reading.outcome == "invalid-payload"
     assert str(reading.problems[0].slot) in ("payload#/at", "payload#")
-    assert [each.slot for each in compiled(text).read(Payload(PREFIXED[0])).problems][0] == "payload#/at"
+    assert next(iter(compiled(text).read(Payload(PREFIXED[0])).problems)).slot == "payload#/at"
 
 
 def test_places_among_many() -> None:

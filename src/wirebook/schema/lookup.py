@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
-import orjson
-
 from wirebook.core.jsonvalue import JsonError, parse_json
 from wirebook.problems import Problem
 from wirebook.schema.avro_names import named_types
@@ -85,7 +83,7 @@ class SchemaIndex:
         return self._compiled[key]
 
     def _compile_inline(self, format: str | None, schema: Any) -> Compiled:
-        key = ((format or "").lower(), orjson.dumps(schema, option=orjson.OPT_SORT_KEYS, default=str))
+        key = ((format or "").lower(), repr(schema))
         if key not in self._compiled:
             compiled = compile_schema(
                 format or "", schema, resolve=self.resolve, include=self.include, options=self.options

@@ -12,6 +12,8 @@ nothing over; and `fit`, the same for one value in Python: the cell and what is 
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -236,5 +238,11 @@ def row_of(shape: Shape, value: Any) -> dict[str, Any]:
 
 
 def json_text(value: Any) -> str:
-    """Compact JSON of a decoded value; integers of any size stay integers, bytes are base64."""
-    return msgspec.json.encode(value).decode()
+    """Compact JSON of a decoded value; integers of any size stay integers, bytes are base64.
+
+    Half a surrogate pair, which a value that is given as one may have, is an escape.
+    """
+    try:
+        return msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":"), default=lambda each: base64.b64encode(each).decode())
