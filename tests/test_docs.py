@@ -167,7 +167,8 @@ INLINE = re.compile(r"`([^`\n]+)`")
 
 def test_options_named_exist() -> None:
     """No page names an option that no command has."""
-    known = set(OPTION.findall((DOCS / "reference" / "cli.md").read_text() + (ROOT / "run").read_text()))
+    tools = [ROOT / "run", ROOT / "benchmarks" / "run.py", *sorted((ROOT / "scripts").glob("*.py"))]
+    known = set(OPTION.findall("".join(file.read_text() for file in [DOCS / "reference" / "cli.md", *tools])))
     named = [(page, option) for page in GUIDES for option in options_named(page)]
     assert named
     assert not [(name_of(page), option) for page, option in named if option not in known]
