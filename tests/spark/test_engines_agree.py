@@ -291,6 +291,10 @@ CASES: dict[str, tuple[Document, Document, str]] = {
         {"protocol": "KAFKA", "protocoloptions": {"topic": "t"}},
         {"protocol": "KAFKA", "topic": "t", "headers": [["content-type", "x/y"], ["ce_datacontenttype", "1"]], "value": "x"}, "matched",
     ),
+    "no data, and a type that is the message's and not the event's": (
+        EVENT | {"dataschemaformat": "Protobuf/3", "dataschema": 'syntax = "proto3"; message M { int32 a = 1; }'},
+        {"protocol": "NATS", "subject": "s", "headers": [*nats()["headers"], ["content-type", "application/json"]]}, "invalid-payload",
+    ),
     "a header that says the same as the event": (EVENT | JSON_OBJECT, structured(["ce_id", "1"]), "matched"),
     "a header of an attribute that the event has not": (EVENT | JSON_OBJECT, structured(["ce_subject", "s"]), "matched"),
 }  # fmt: skip

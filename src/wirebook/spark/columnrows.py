@@ -199,5 +199,5 @@ def _by_content_type(frame: Frame, start: int, stop: int) -> Iterator[tuple[str 
 
 def _content_types(frame: Frame) -> tuple[Rows, list[str | None]]:
     """Each row's content type as a number, and the content types by number."""
-    encoded = frame.data_content_type.text.dictionary_encode()
+    encoded = frame.payload_type.dictionary_encode()
     return codes_of(encoded), [None, *encoded.dictionary.to_pylist()]

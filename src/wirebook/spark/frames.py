@@ -79,6 +79,13 @@ class Frame:
         whole = self.parts.column(section, name)
         return None if whole is None else whole.take(self.places)
 
+    @property
+    def payload_type(self) -> pa.StringArray:
+        """The content type that payloads are read by: an event's own, or in binary mode the message's (of NATS they
+        are two headers)."""
+        own = self.data_content_type.text
+        return pc.coalesce(own, self.content_type.text) if self.mode == "binary" else own
+
     def once(self, key: Any, make: Callable[[], T]) -> T:
         """What `make` gives, made once for the frame."""
         if key not in self._made:
