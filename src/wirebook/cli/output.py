@@ -23,7 +23,8 @@ def print_json(value: Any) -> None:
 
 
 def print_note(text: str) -> None:
-    """Something worth knowing, on standard error."""
+    """Something worth knowing, on standard error; behind what was printed before it, where both go to one place."""
+    sys.stdout.flush()
     print(text, file=sys.stderr, flush=True)
 
 

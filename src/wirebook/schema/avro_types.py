@@ -171,6 +171,8 @@ class _Parser:
         symbols = schema.get("symbols")
         if not isinstance(symbols, list) or not all(isinstance(each, str) for each in symbols) or not symbols:
             raise AvroError(f"the enum '{type_.name}' has no 'symbols'")
+        if not all(map(is_text, symbols)):
+            raise AvroError(f"the enum '{type_.name}' has a symbol with half a surrogate pair")
         if len(set(symbols)) < len(symbols):
             raise AvroError(f"the enum '{type_.name}' has a symbol twice")
         type_.symbols = tuple(symbols)
@@ -250,3 +252,12 @@ def least_parts(type_: Type, known: dict[int, int] | None = None) -> int:
         known[id(type_)] = 1
         known[id(type_)] = 1 + sum(least_parts(each, known) for _, each in type_.fields)
     return known[id(type_)]
+
+
+def is_text(text: str) -> bool:
+    """Can the text be written as UTF-8?"""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -61,8 +61,10 @@ def compile_json_structure(source: Source) -> CompiledSchema | Unsupported:
 
 
 def _resolver(schema: dict[str, Any]) -> Any:
+    """Follows references within the schema. It is looked through once: a lookup of what is not there would do it each
+    time, and the primitive types are not."""
     registry: Registry[Any] = Registry()
-    return registry.with_resource(DOCUMENT, DRAFT202012.create_resource(schema)).resolver(DOCUMENT)
+    return registry.with_resource(DOCUMENT, DRAFT202012.create_resource(schema)).crawl().resolver(DOCUMENT)
 
 
 def root_pointer(document: Any, fragment: str | None) -> str:

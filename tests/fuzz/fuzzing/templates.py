@@ -58,12 +58,18 @@ def _template(dice: Dice) -> str:
     ) + dice.choice(LITERALS)
 
 
+def _whole(text: str) -> str:
+    """The text without halves of surrogate pairs, which no template is ever expanded with."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def make(dice: Dice) -> Input:
     drawn = [
         {"template": _template(dice), "place": dice.choice(list(PLACES))} for _ in range(dice.choice((1, 1, 2, 4)))
     ]
     values = {
-        name: junk.text(texts.strange(dice), dice) if dice.random() < 0.3 else texts.text(dice) or "x" for name in NAMES
+        name: _whole(junk.text(texts.strange(dice), dice)) if dice.random() < 0.3 else texts.text(dice) or "x"
+        for name in NAMES
     }
     for each in drawn:
         text = (
