@@ -47,6 +47,11 @@ _TABLE: tuple[tuple[str, Severity, str], ...] = (
     ("foreign-origin", WARNING, "a link leads to another origin and was not followed"),
     ("unknown-specversion", ERROR, "a version of the text that cannot be written"),
     ("unwritable-file", ERROR, "a file cannot be written"),
+    ("bad-database", ERROR, "a database cannot be used"),
+    ("database-in-use", ERROR, "another server has the database"),
+    ("bad-model", ERROR, "a registry cannot have this model"),
+    ("bad-setting", ERROR, "an option of a command cannot be what it is"),
+    ("address-in-use", ERROR, "a server cannot listen where it was told to"),
     ("not-orderable", ERROR, "a document cannot be put in order without changing what it means"),
     # -- documents: spellings of other texts, each repaired --------------------------------------------------------
     ("old-specversion", INFO, "the document is of an older text"),

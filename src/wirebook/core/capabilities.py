@@ -1,0 +1,263 @@
+"""Capabilities: what a registry offers, what of it is in use, and how a client changes that.
+
+Names and values compare without case and are kept in the server's spelling.
+
+Spec: core/spec.md#registry-capabilities; core/spec.md#updating-the-capabilities-of-a-server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from wirebook.core.datatypes import shown, text_of
+from wirebook.core.model_full import SPECVERSION
+from wirebook.core.model_language import VERSION_MODES
+from wirebook.problems.xregistry import Refused, refused
+
+Capabilities = dict[str, Any]
+
+FLAGS: Final = (
+    "binary",
+    "collections",
+    "doc",
+    "epoch",
+    "filter",
+    "ignore",
+    "inline",
+    "setdefaultversionid",
+    "sort",
+    "specversion",
+)
+IGNORES: Final = (
+    "capabilities",
+    "defaultversionid",
+    "defaultversionsticky",
+    "epoch",
+    "id",
+    "modelsource",
+    "readonly",
+)
+KINDS: Final[Mapping[str, tuple[bool, ...]]] = {
+    "capabilities": (False, True),
+    "capabilitiesoffered": (False,),
+    "entities": (False, True),
+    "export": (False,),
+    "model": (False,),
+    "modelsource": (False, True),
+}
+"""The kinds of data there are, and whether each can be mutable."""
+
+ALWAYS: Final[Capabilities] = {
+    "capabilities": {"mutable": False},
+    "entities": {"mutable": True},
+    "model": {"mutable": False},
+}
+SPECVERSIONS: Final = ("1.0-rc2", SPECVERSION)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What depends on the service: the `formats` it can check, and the compatibility rules of each."""
+
+    rules: Mapping[str, tuple[str, ...]]
+
+    @property
+    def formats(self) -> tuple[str, ...]:
+        return tuple(self.rules)
+
+    def lists(self) -> dict[str, tuple[str, ...]]:
+        """The values that each list may have."""
+        return {
+            "flags": FLAGS,
+            "formats": self.formats,
+            "ignores": IGNORES,
+            "specversions": SPECVERSIONS,
+            "versionmodes": VERSION_MODES,
+        }
+
+
+MANDATORY: Final[Mapping[str, str]] = {"specversions": SPECVERSION, "versionmodes": "manual"}
+
+
+def everything(offer: Offer) -> Capabilities:
+    """The capabilities of a fresh registry: all that is offered."""
+    mutable = {kind: {"mutable": values[-1]} for kind, values in KINDS.items()}
+    return _in_order(
+        {
+            "available": mutable,
+            "compatibilities": {name: list(rules) for name, rules in offer.rules.items()},
+            **{name: sorted(values) for name, values in offer.lists().items()},
+            "pagination": True,
+            "shortself": False,
+        }
+    )
+
+
+def bare() -> Capabilities:
+    """What a capability is that a client leaves out."""
+    empty: Capabilities = {name: [] for name in ("flags", "formats", "ignores")}
+    mandatory = {name: [value] for name, value in MANDATORY.items()}
+    return _in_order(
+        {
+            "available": {kind: dict(value) for kind, value in ALWAYS.items()},
+            "compatibilities": {},
+            "pagination": False,
+            "shortself": False,
+            **empty,
+            **mandatory,
+        }
+    )
+
+
+def _in_order(capabilities: Capabilities) -> Capabilities:
+    return dict(sorted(capabilities.items()))
+
+
+def offered(offer: Offer) -> Capabilities:
+    """What `GET /capabilitiesoffered` answers."""
+    boolean = {"type": "boolean"}
+    kinds = {
+        kind: {"type": "object", "attributes": {"mutable": {**boolean, "enum": list(values)}}}
+        for kind, values in KINDS.items()
+    }
+    rules = {name: _list(values) for name, values in offer.rules.items()}
+    return _in_order(
+        {
+            "available": {"type": "object", "attributes": kinds},
+            "compatibilities": {"type": "object", "attributes": rules},
+            **{name: _list(values) for name, values in offer.lists().items()},
+            "pagination": {**boolean, "enum": [False, True]},
+            "shortself": {**boolean, "enum": [False, True]},
+        }
+    )
+
+
+def _list(values: tuple[str, ...]) -> dict[str, Any]:
+    return {"type": "array", "enum": sorted(values), "item": {"type": "string"}}
+
+
+# -- changing them ------------------------------------------------------------------------------------------------
+
+
+def change(current: Capabilities, sent: Any, offer: Offer, *, patch: bool) -> Capabilities:
+    """The capabilities once a client changed them: in whole, or (`patch`) those that it names.
+
+    Raises: capability_error, capability_missing_value, capability_unknown, capability_value, capability_wildcard
+    """
+    if not isinstance(sent, Mapping):
+        raise _error(f"they must be an object, not {shown(sent)}")
+    defaults = bare()
+    changed = dict(current) if patch else dict(defaults)
+    for name, value in sent.items():
+        if name == "$schema":
+            continue
+        if name not in _CHECKS:
+            raise refused("capability_unknown", "/capabilities", field=name)
+        changed[name] = defaults[name] if value is None else _CHECKS[name](name, value, offer)
+    _check_rules(changed)
+    return _in_order(changed)
+
+
+def _error(why: str) -> Refused:
+    return refused("capability_error", "/capabilities", error_detail=why)
+
+
+def _value(name: str, value: Any, allowed: tuple[Any, ...]) -> Refused:
+    listed = ",".join(sorted(map(text_of, allowed)))
+    return refused("capability_value", "/capabilities", field=name, value=text_of(value), list=listed)
+
+
+def _boolean(name: str, value: Any, _: Offer) -> bool:
+    if not isinstance(value, bool):
+        raise _error(f"'{name}' must be true or false, not {shown(value)}")
+    return value
+
+
+def _strings(name: str, value: Any, offer: Offer) -> list[str]:
+    chosen = _chosen(name, value, offer.lists()[name])
+    needed = MANDATORY.get(name)
+    if needed and needed not in chosen:
+        raise refused("capability_missing_value", "/capabilities", name=name, value=needed)
+    return chosen
+
+
+def _chosen(name: str, value: Any, allowed: tuple[str, ...], code: str = "capability_value") -> list[str]:
+    """The values of a list, in the server's spelling, sorted, each once."""
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise _error(f"'{name}' must be an array of strings, not {shown(value)}")
+    if "*" in value:
+        if len(value) > 1:
+            raise refused("capability_wildcard", "/capabilities", field=name)
+        return sorted(allowed)
+    spelling = {each.lower(): each for each in allowed}
+    for each in value:
+        if each.lower() not in spelling:
+            known = ",".join(sorted(allowed))
+            raise (
+                _value(name, each, allowed)
+                if code == "capability_value"
+                else _error(f"'{name}' cannot have '{each}'; it can have: {known}")
+            )
+    return sorted({spelling[each.lower()] for each in value})
+
+
+def _formats(name: str, value: Any, offer: Offer) -> list[str]:
+    return _chosen(name, value, offer.formats, "capability_error")
+
+
+def _available(name: str, value: Any, _: Offer) -> Capabilities:
+    if not isinstance(value, Mapping):
+        # Reading: an array of paths is how examples of the HTTP text still have it (checklist AMB-01).
+        raise _value(name, shown(value), tuple(KINDS)) if isinstance(value, list) else _error(f"'{name}' must be a map")
+    chosen = {kind: dict(entry) for kind, entry in ALWAYS.items()}
+    for key, entry in value.items():
+        kind = key.lower()
+        if kind not in KINDS:
+            raise _value(name, key, tuple(KINDS))
+        if entry is None:
+            continue
+        if not isinstance(entry, Mapping) or not isinstance(entry.get("mutable"), bool):
+            raise _error(f"'{name}.{key}' must have 'mutable', true or false")
+        unknown = sorted(entry.keys() - {"mutable"})
+        if unknown:
+            raise refused("capability_unknown", "/capabilities", field=f"{name}.{key}.{unknown[0]}")
+        if entry["mutable"] not in KINDS[kind]:
+            raise _value(f"{name}.{key}.mutable", entry["mutable"], KINDS[kind])
+        chosen[kind] = {"mutable": entry["mutable"]}
+    return dict(sorted(chosen.items()))
+
+
+def _compatibilities(name: str, value: Any, offer: Offer) -> Capabilities:
+    """Rules by format. Whether the formats are in use is seen when all is read."""
+    if not isinstance(value, Mapping):
+        raise _error(f"'{name}' must be a map, not {shown(value)}")
+    spelling = {each.lower(): each for each in offer.rules}
+    chosen = {}
+    for key, rules in value.items():
+        format_ = spelling.get(key.lower())
+        if format_ is None:
+            raise _error(f"'{name}' has '{key}', which is not one of the formats: {', '.join(sorted(offer.rules))}")
+        if rules is not None:
+            chosen[format_] = _chosen(f"{name}[{key}]", rules, offer.rules[format_], "capability_error")
+    return dict(sorted(chosen.items()))
+
+
+def _check_rules(capabilities: Capabilities) -> None:
+    for format_ in capabilities["compatibilities"]:
+        if format_ not in capabilities["formats"]:
+            raise _error(f"'compatibilities' has '{format_}', which 'formats' does not have")
+
+
+_CHECKS: Final[Mapping[str, Callable[[str, Any, Offer], Any]]] = {
+    "available": _available,
+    "compatibilities": _compatibilities,
+    "flags": _strings,
+    "formats": _formats,
+    "ignores": _strings,
+    "pagination": _boolean,
+    "shortself": _boolean,
+    "specversions": _strings,
+    "versionmodes": _strings,
+}

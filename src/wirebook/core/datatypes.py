@@ -1,0 +1,394 @@
+"""Data types: is a JSON value one of a type, and how is it stored.
+
+`check_value` gives the value as it is stored (timestamps in UTC, whole numbers as integers), or raises `Unfit` that
+names the place: members and keys after a dot, items in brackets (``labels.a``, ``list[1]``).
+
+Spec: core/spec.md#data-types; core/model.md#registry-model.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from wirebook.core.attributes import ATTRIBUTE_NAME, MAX_BYTES
+from wirebook.core.attributes import KEY_NAME as MAP_KEY
+from wirebook.core.model import NONE, Attribute, Attributes, Model
+from wirebook.core.names import is_identifier
+
+TIMESTAMP: Final = re.compile(r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(?:\.(\d+))?([Zz]|[+-]\d\d:\d\d)\Z", re.ASCII)
+URI_CHARACTERS: Final = re.compile(r"(?:[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2}|[^\x00-\x7f])*\Z")
+SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
+EXPRESSION: Final = re.compile(r"\{[+#./;?&]?[A-Za-z0-9_%.]+(?::\d{1,4}|\*)?(?:,[A-Za-z0-9_%.]+(?::\d{1,4}|\*)?)*\}")
+
+
+class Unfit(ValueError):
+    """A value that its definition does not allow: `name` is the place, `code` invalid_attribute or another error."""
+
+    def __init__(self, name: str, why: str, code: str = "invalid_attribute") -> None:
+        self.name, self.why, self.code = name, why, code
+        super().__init__(f"{name}: {why}")
+
+
+Types = Callable[[str, str | None], bool]
+"""Whether there is a Group type of that name, and a Resource type in it."""
+
+
+def types_of(model: Model) -> Types:
+    def exists(groups: str, resources: str | None) -> bool:
+        group = model.groups.get(groups)
+        return group is not None and (resources is None or resources in group.resources)
+
+    return exists
+
+
+def check_value(attribute: Attribute, value: Any, name: str, types: Types) -> Any:
+    """`value` as it is stored. `name` is the place, for errors. Raises: Unfit"""
+    if attribute.type in _SCALAR:
+        return _check_scalar(attribute, value, name, types)
+    return _COMPLEX[attribute.type](attribute, value, name, types)
+
+
+# -- scalars ------------------------------------------------------------------------------------------------------
+
+
+def _check_scalar(attribute: Attribute, value: Any, name: str, types: Types) -> Any:
+    value = _SCALAR[attribute.type](value, name)
+    if isinstance(value, str) and len(value) > MAX_BYTES // 4:
+        _check_size(value, name)
+    if attribute.type == "xidtype" and not is_xidtype(value, types):
+        raise Unfit(name, f"'{value}' is not the path of a type in the model")
+    if attribute.type == "xid" and not fits_target(value, attribute.target, types):
+        raise Unfit(name, f"'{value}' is not the xid of {_wanted(attribute.target)}")
+    is_path = attribute.target and attribute.type.startswith(("uri", "url")) and value.startswith("/")
+    # Reading: the published endpoint model names messages as the target of references to their groups.
+    targets = (attribute.target, "/" + attribute.target.split("/")[1]) if is_path else ()
+    if is_path and not any(fits_target(value, target, types) for target in targets):
+        raise Unfit(name, f"'{value}' is not the xid of {_wanted(attribute.target)}")
+    if attribute.enum and attribute.strict and not is_one_of(value, attribute.enum):
+        raise Unfit(name, f"{shown(value)} is not one of: {', '.join(map(shown, attribute.enum))}")
+    return value
+
+
+def _check_size(value: str, name: str) -> None:
+    attribute = name.rpartition(".")[2]
+    size = len(value.encode()) + len(attribute.encode())
+    if size > MAX_BYTES:
+        raise Unfit(name, f"name and value have {size} bytes, {MAX_BYTES} are allowed")
+
+
+def is_one_of(value: Any, allowed: tuple[Any, ...]) -> bool:
+    """Whether `value` is in a list; texts compare without case."""
+    if isinstance(value, str):
+        folded = value.casefold()
+        return any(isinstance(each, str) and each.casefold() == folded for each in allowed)
+    return any(type(each) is type(value) and each == value for each in allowed) or (
+        not isinstance(value, bool) and any(not isinstance(each, bool) and each == value for each in allowed)
+    )
+
+
+def _boolean(value: Any, name: str) -> bool:
+    if not isinstance(value, bool):
+        raise Unfit(name, f"{shown(value)} is not true or false")
+    return value
+
+
+def _integer(value: Any, name: str) -> int:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise Unfit(name, f"{shown(value)} is not an integer")
+    return value
+
+
+def _uinteger(value: Any, name: str) -> int:
+    number = _integer(value, name)
+    if number < 0:
+        raise Unfit(name, f"{shown(value)} is not an unsigned integer")
+    return number
+
+
+def _decimal(value: Any, name: str) -> int | float:
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        raise Unfit(name, f"{shown(value)} is not a number")
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
+
+
+def _string(value: Any, name: str) -> str:
+    if not isinstance(value, str):
+        raise Unfit(name, f"{shown(value)} is not a string")
+    return value
+
+
+def _timestamp(value: Any, name: str) -> str:
+    text = normal_timestamp(_string(value, name))
+    if text is None:
+        raise Unfit(name, f"'{value}' is not a timestamp of RFC 3339")
+    return text
+
+
+def normal_timestamp(text: str) -> str | None:
+    """A timestamp of RFC 3339 in UTC, up to nine digits of a second without trailing zeros; None for anything else."""
+    found = TIMESTAMP.match(text)
+    if not found:
+        return None
+    day, time, fraction, zone = found.groups()
+    offset = "+00:00" if zone in "Zz" else zone
+    try:
+        moment = datetime.fromisoformat(f"{'0001' + day[4:] if day.startswith('0000') else day}T{time}{offset}")
+        if offset not in ("+00:00", "-00:00"):
+            moment = moment.astimezone(UTC)
+            day, time = moment.strftime("%Y-%m-%d").rjust(10, "0"), moment.strftime("%H:%M:%S")
+    except (ValueError, OverflowError):
+        return None
+    digits = (fraction or "")[:9].rstrip("0")
+    return f"{day}T{time}{'.' + digits if digits else ''}Z"
+
+
+def _reference(value: Any, name: str, *, absolute: bool | None, url: bool) -> str:
+    text = _string(value, name)
+    kind = "URL" if url else "URI"
+    if not text or not URI_CHARACTERS.match(text):
+        raise Unfit(name, f"{shown(value)} is not a {kind}")
+    is_absolute = SCHEME.match(text) is not None
+    if absolute is not None and is_absolute != absolute:
+        raise Unfit(name, f"{shown(value)} is not {'an absolute' if absolute else 'a relative'} {kind}")
+    return text
+
+
+def _uritemplate(value: Any, name: str) -> str:
+    text = _string(value, name)
+    literal = EXPRESSION.sub("", text)
+    if "{" in literal or "}" in literal:
+        raise Unfit(name, f"{shown(value)} is not a URI template: its braces do not hold an expression of RFC 6570")
+    return text
+
+
+def _path(value: Any, name: str) -> str:
+    text = _string(value, name)
+    if not text.startswith("/"):
+        raise Unfit(name, f"{shown(value)} does not start with '/'")
+    return text
+
+
+def _of(*, absolute: bool | None, url: bool) -> Callable[[Any, str], str]:
+    return lambda value, name: _reference(value, name, absolute=absolute, url=url)
+
+
+_SCALAR: Final[Mapping[str, Callable[[Any, str], Any]]] = {
+    "boolean": _boolean,
+    "decimal": _decimal,
+    "integer": _integer,
+    "string": _string,
+    "timestamp": _timestamp,
+    "uinteger": _uinteger,
+    "uri": _of(absolute=None, url=False),
+    "uriabsolute": _of(absolute=True, url=False),
+    "urirelative": _of(absolute=False, url=False),
+    "uritemplate": _uritemplate,
+    "url": _of(absolute=None, url=True),
+    "urlabsolute": _of(absolute=True, url=True),
+    "urlrelative": _of(absolute=False, url=True),
+    "xid": _path,
+    "xidtype": _path,
+}
+
+
+# -- references to entities and types -----------------------------------------------------------------------------
+
+
+def is_xidtype(text: str, types: Types) -> bool:
+    """Whether it is ``/``, or names a Group type, a Resource type or the Versions of one."""
+    parts = text[1:].split("/")
+    if text == "/":
+        return True
+    if len(parts) == 3 and parts[2] == "versions":
+        return types(parts[0], parts[1])
+    return len(parts) <= 2 and types(parts[0], parts[1] if len(parts) == 2 else None)
+
+
+def entity_type(text: str, types: Types) -> str | None:
+    """The type of the entity that an xid names, as a target says it (``/`` for the Registry); None if it is no xid."""
+    if text == "/":
+        return "/"
+    parts = text[1:].split("/")
+    named, ids = parts[0::2], parts[1::2]
+    if len(parts) not in (2, 4, 5, 6) or not text.startswith("/") or not all(map(is_identifier, ids)):
+        return None
+    if not types(named[0], named[1] if len(named) > 1 else None):
+        return None
+    if len(parts) == 5:
+        return f"/{named[0]}/{named[1]}/meta" if named[2] == "meta" else None
+    if len(parts) == 6 and named[2] != "versions":
+        return None
+    return "/" + "/".join(named)
+
+
+def fits_target(text: str, target: str, types: Types) -> bool:
+    """Whether `text` is the xid of an entity that `target` allows; without a target, of any."""
+    found = entity_type(text, types)
+    if found is None or not target:
+        return found is not None
+    return found in (target, target.replace("[/versions]", ""), target.replace("[/versions]", "/versions"))
+
+
+def _wanted(target: str) -> str:
+    return f"an entity of {target}" if target else "an entity of a type in the model"
+
+
+# -- arrays, maps, objects ----------------------------------------------------------------------------------------
+
+
+def _array(attribute: Attribute, value: Any, name: str, types: Types) -> list[Any]:
+    if not isinstance(value, list):
+        raise Unfit(name, f"{shown(value)} is not an array")
+    return [_item(attribute, each, f"{name}[{i}]", types) for i, each in enumerate(value)]
+
+
+def _item(owner: Attribute, value: Any, name: str, types: Types) -> Any:
+    assert owner.item is not None
+    if value is None:
+        raise Unfit(name, "null is no item of an array")
+    checked = check_value(owner.item, value, name, types)
+    if owner.enum and owner.strict and not is_one_of(checked, owner.enum):
+        raise Unfit(name, f"{shown(value)} is not one of: {', '.join(map(shown, owner.enum))}")
+    return checked
+
+
+def _map(attribute: Attribute, value: Any, name: str, types: Types) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise Unfit(name, f"{shown(value)} is not a map")
+    assert attribute.item is not None
+    checked = {}
+    for key in sorted(value):
+        if not MAP_KEY.match(key):
+            raise Unfit(
+                f"{name}.{key}", f"{shown(key)} is no key of a map: 1 to 63 of a-z 0-9 : - _ . , not first - _ : ."
+            )
+        if value[key] is not None:
+            checked[key] = check_value(attribute.item, value[key], f"{name}.{key}", types)
+    return checked
+
+
+def _object(attribute: Attribute, value: Any, name: str, types: Types) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise Unfit(name, f"{shown(value)} is not an object")
+    return check_members(attribute.attributes, value, name, types, attribute.extended)
+
+
+def _any(_: Attribute, value: Any, name: str, __: Types) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise Unfit(name, "a number is too large")
+    return value
+
+
+_COMPLEX: Final[Mapping[str, Callable[[Attribute, Any, str, Types], Any]]] = {
+    "array": _array,
+    "map": _map,
+    "object": _object,
+    "any": _any,
+}
+
+
+# -- the members of an object or an entity ------------------------------------------------------------------------
+
+
+def check_members(
+    attributes: Attributes, values: Mapping[str, Any], place: str, types: Types, extended: bool = False
+) -> dict[str, Any]:
+    """The members as they are stored: checked, defaults filled in, in order. A null is an absent member.
+
+    Raises: Unfit (invalid_attribute, unknown_attribute, required_attribute_missing)
+    """
+    return _Members(attributes, values, place, types).check(extended)
+
+
+class _Members:
+    """The members of one object or entity. `active` are the attributes that they may be, as far as is known."""
+
+    def __init__(self, attributes: Attributes, values: Mapping[str, Any], place: str, types: Types) -> None:
+        self.active, self.checked = dict(attributes), dict[str, Any]()
+        self._values, self._place, self._types = values, place, types
+
+    def check(self, extended: bool) -> dict[str, Any]:
+        own = list(self.active.values())
+        for name in self._values:
+            if name == "*" or not is_member_name(name, extended):
+                raise Unfit(self._at(name), f"{shown(name)} is no name of an attribute")
+            self._add(name)
+        _fill_defaults(self.active, self.checked)
+        self._add_siblings(own)
+        self._add_strangers()
+        missing = [self._at(name) for name, each in self.active.items() if each.required and name not in self.checked]
+        if missing:
+            raise Unfit(missing[0], ", ".join(missing), "required_attribute_missing")
+        return in_order(self.active, self.checked)
+
+    def _add(self, name: str) -> None:
+        """Checks a member that is defined, if it has a value and is the client's to set."""
+        attribute, value = self.active.get(name), self._values.get(name)
+        if attribute is not None and value is not None and not attribute.readonly:
+            self.checked[name] = check_value(attribute, value, self._at(name), self._types)
+
+    def _add_siblings(self, waiting: list[Attribute]) -> None:
+        """Adds what the values of attributes bring with them, checks it, and what that brings."""
+        waiting = [attribute for attribute in waiting if attribute.ifvalues]
+        while waiting:
+            attribute = waiting.pop(0)
+            siblings = attribute.ifvalues.get(text_of(self.checked.get(attribute.name)).casefold(), NONE)
+            for name, sibling in siblings.items():
+                if name in self.active:
+                    raise Unfit(self._at(name), f"it is defined twice, by '{attribute.name}' and by another attribute")
+                self.active[name] = sibling
+                if name != "*":
+                    self._add(name)
+            _fill_defaults(siblings, self.checked)
+            waiting += [sibling for sibling in siblings.values() if sibling.ifvalues]
+
+    def _add_strangers(self) -> None:
+        """Members that the model does not name: what ``*`` says of them, if it is there."""
+        names = sorted(self._values.keys() - self.active.keys())
+        wildcard = self.active.get("*")
+        if names and wildcard is None:
+            more = f"not known: {', '.join(names)}" if len(names) > 1 else "it is not known"
+            raise Unfit(self._at(names[0]), more, "unknown_attribute")
+        for name in names:
+            if wildcard is not None and self._values[name] is not None:
+                self.checked[name] = check_value(wildcard, self._values[name], self._at(name), self._types)
+
+    def _at(self, name: str) -> str:
+        return f"{self._place}.{name}" if self._place else name
+
+
+def _fill_defaults(attributes: Attributes, checked: dict[str, Any]) -> None:
+    for name, attribute in attributes.items():
+        if attribute.default is not None and name not in checked:
+            checked[name] = attribute.default
+
+
+def in_order(attributes: Attributes, members: Mapping[str, Any]) -> dict[str, Any]:
+    """The members in the order of their definitions, then those that no definition names, by name."""
+    named = {name: members[name] for name in attributes if name in members}
+    return named | {name: members[name] for name in sorted(members.keys() - named.keys())}
+
+
+def is_member_name(name: str, extended: bool = False) -> bool:
+    return (MAP_KEY if extended else ATTRIBUTE_NAME).match(name) is not None
+
+
+def text_of(value: Any) -> str:
+    """A scalar as `ifvalues` and headers spell it; "" for nothing."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else str(value)
+
+
+def shown(value: Any) -> str:
+    """A value for people, short."""
+    text = f"'{value}'" if isinstance(value, str) else text_of(value) if not isinstance(value, (dict, list)) else ""
+    if not text:
+        text = "an object" if isinstance(value, Mapping) else "an array" if isinstance(value, list) else "null"
+    return text if len(text) <= 80 else f"{text[:76]}...'"

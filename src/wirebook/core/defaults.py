@@ -1,0 +1,108 @@
+"""The meta of a Resource and its default Version.
+
+Spec: core/spec.md#meta-entity; core/spec.md#defaultversionid-attribute; core/spec.md#default-version-of-a-resource.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from wirebook.core.datatypes import Unfit, check_value, shown
+from wirebook.core.draft import Draft
+from wirebook.core.entity import check_epoch, check_id, refusal, update
+from wirebook.core.lineage import links_of, prune
+from wirebook.core.state import Resource
+from wirebook.core.versions import MODES
+from wirebook.problems.xregistry import refused
+
+STICKY, DEFAULT = "defaultversionsticky", "defaultversionid"
+
+
+def write_meta(draft: Draft, resource: Resource, sent: Mapping[str, Any] | None, patch: bool, flag: str) -> None:
+    """Gives the meta what was sent (None: nothing), and then the choice of the default Version that is in it.
+
+    `flag` is the id, ``null`` or "" of the flag setdefaultversionid, which is stronger.
+    Raises: mismatched_id, mismatched_epoch, unknown_id, setdefaultversionsticky_false, what `update` raises
+    """
+    meta = resource.meta
+    sent_ = {} if sent is None else sent
+    if sent is not None or meta.is_new:
+        check_id(sent_, resource.type.singular, resource.id, meta.xid)
+        check_epoch(meta, sent_, ignored="epoch" in draft.ignore)
+        level = draft.meta_level(resource.type)
+        update(meta, level, sent_, patch=patch, now=draft.now, types=draft.types)
+        meta.members.setdefault("readonly", False)
+    elif flag or resource.versions.keys() != resource.had:
+        meta.touch(draft.now)
+    _choose(draft, resource, sent, patch, flag)
+
+
+def _choose(draft: Draft, resource: Resource, sent: Mapping[str, Any] | None, patch: bool, flag: str) -> None:
+    """Sets whether the default is sticky, and which it is where the request says it; else "" for the newest."""
+    members = resource.meta.members
+    current = members.get(DEFAULT, "")
+    sticky, chosen = bool(members.get(STICKY, False)), current
+    if sent is not None or resource.meta.is_new:
+        sticky, chosen = _sent_choice(draft, resource, sent or {}, patch)
+    if flag:
+        sticky, chosen = (False, "") if flag == "null" else (True, flag)
+    if sticky and resource.type.maxversions == 1:
+        raise refused("setdefaultversionsticky_false", resource.xid)
+    if sticky and chosen and chosen not in resource.versions:
+        if flag or chosen != current or chosen not in resource.had:
+            raise refused("unknown_id", resource.meta.xid, singular="version", id=chosen)
+        sticky = False  # the default was deleted
+    members[STICKY], members[DEFAULT] = sticky, chosen if sticky else ""
+
+
+def _sent_choice(draft: Draft, resource: Resource, sent: Mapping[str, Any], patch: bool) -> tuple[bool, str]:
+    """Sticky or not and the Version, as a meta that was sent says it."""
+    given = {name: value for name, value in sent.items() if name in (STICKY, DEFAULT) and name not in draft.ignore}
+    chosen = given.get(DEFAULT)
+    if chosen is not None and not isinstance(chosen, str):
+        why = f"{shown(chosen)} is no identifier"
+        raise refused("invalid_attribute", resource.meta.xid, name=DEFAULT, error_detail=why)
+    sticky = _sticky(draft, resource, given, patch)
+    if not sticky or chosen:
+        return sticky, chosen or ""
+    # Reading: a PATCH that makes the default sticky keeps the one there is (checklist AMB-10).
+    keeps = patch and DEFAULT not in given
+    return True, resource.meta.members.get(DEFAULT, "") if keeps else ""
+
+
+def _sticky(draft: Draft, resource: Resource, given: Mapping[str, Any], patch: bool) -> bool:
+    attribute = draft.meta_level(resource.type).attributes[STICKY]
+    value = given.get(STICKY)
+    if value is None:
+        value = attribute.default
+        if patch and STICKY not in given and DEFAULT in given:
+            value = bool(given[DEFAULT])
+        elif patch and STICKY not in given and not resource.meta.is_new:
+            value = bool(resource.meta.members.get(STICKY, False))
+    try:
+        return bool(check_value(attribute, value, STICKY, draft.types))
+    except Unfit as error:
+        raise refusal(error, resource.meta.xid) from None
+
+
+def choose_default(draft: Draft, resource: Resource) -> None:
+    """The default Version, as it is once everything is written: the one that is sticky, or the newest.
+
+    A Resource with more Versions than it may have loses its oldest.
+    """
+    members, before = resource.meta.members, resource.meta.before
+    if not members[DEFAULT]:
+        members[DEFAULT] = newest(resource)
+    count = len(resource.versions)
+    prune(draft, resource)
+    if len(resource.versions) < count and not members[STICKY]:
+        members[DEFAULT] = newest(resource)
+    moved = before is not None and any(members[name] != before.get(name) for name in (DEFAULT, STICKY))
+    if moved or resource.versions.keys() != resource.had:
+        resource.meta.touch(draft.now)
+    resource.meta.members = draft.meta_level(resource.type).in_order(members)
+
+
+def newest(resource: Resource) -> str:
+    return MODES[resource.type.versionmode].newest(links_of(resource).values()).versionid

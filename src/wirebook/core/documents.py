@@ -1,0 +1,125 @@
+"""The document of a Version: which of its three attributes a request has, and what they leave.
+
+    <RESOURCE>        a JSON value          <RESOURCE>base64   bytes          <RESOURCE>url   where it is instead
+
+Spec: core/spec.md#resource-attribute-processing; core/model.md#groupsstringresourcesstringtypemap.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from wirebook.core.model import ResourceType
+from wirebook.core.state import Version
+from wirebook.problems.xregistry import refused
+
+JSON_TYPE: Final = "application/json"
+IMPLICIT: Final[Mapping[str, str]] = {"application/json": "json", "*+json": "json", "text/plain": "string"}
+
+
+class Body(NamedTuple):
+    """A document that came as the body of a request, not as an attribute."""
+
+    document: bytes
+
+
+def write_document(
+    version: Version, type_: ResourceType, sent: Mapping[str, Any], *, patch: bool, body: Body | None
+) -> None:
+    """Gives `version` the document that a request has; without one it keeps its own.
+
+    Its members are those that the request left. Raises: one_resource, invalid_attribute
+    """
+    name, url, encoded = type_.document_names
+    given = [each for each in type_.document_names if each in sent]
+    present = [each for each in given if sent[each] is not None]
+    if len(present) > 1:
+        raise refused("one_resource", version.xid, list=",".join(type_.document_names))
+    if body is not None and not present:
+        _set(version, url, body.document)
+    elif url in present:
+        _check_url(version, url, sent[url])
+        _set(version, url, None)
+        version.members[url] = sent[url]
+    elif name in present:
+        _set(version, url, format_document(sent[name]))
+        _default_type(version, sent, patch=patch)
+    elif encoded in present:
+        _set(version, url, _decode(version, encoded, sent[encoded]))
+        if patch:
+            _default_type(version, sent, patch=True)
+    elif given or (url in version.members and not patch):
+        _set(version, url, None)
+
+
+def _set(version: Version, url: str, document: bytes | None) -> None:
+    version.members.pop(url, None)
+    version.document = document or None
+
+
+def _check_url(version: Version, name: str, value: Any) -> None:
+    if not isinstance(value, str) or not value or any(ord(each) < 0x20 for each in value):
+        raise refused("invalid_attribute", version.xid, name=name, error_detail="it must be a URL")
+
+
+def _default_type(version: Version, sent: Mapping[str, Any], *, patch: bool) -> None:
+    """A document that came as JSON is of that type, unless the request says another, or a PATCH finds one."""
+    if "contenttype" not in sent and not (patch and "contenttype" in version.members):
+        version.members["contenttype"] = JSON_TYPE
+
+
+def _decode(version: Version, name: str, text: Any) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, TypeError, ValueError):
+        raise refused("invalid_attribute", version.xid, name=name, error_detail="it must be base64") from None
+
+
+def format_document(value: Any) -> bytes:
+    """The bytes of a document that was sent as JSON; of a string, its characters."""
+    if isinstance(value, str):
+        return value.encode()
+    return json.dumps(value, ensure_ascii=False, indent=2).encode()
+
+
+# -- showing it ---------------------------------------------------------------------------------------------------
+
+
+def inlined(document: bytes | None, contenttype: str | None, type_: ResourceType, *, binary: bool) -> tuple[str, Any]:
+    """The attribute that shows a document, and its value: JSON as it is, texts as strings, the rest as base64."""
+    name, _, encoded = type_.document_names
+    if document:
+        form = "binary" if binary else form_of(contenttype, type_.typemap)
+        try:
+            if form == "json":
+                return name, json.loads(document, parse_constant=_refuse)
+            if form == "string":
+                return name, document.decode()
+        except ValueError:
+            pass  # said to be JSON or text, and is not
+    return encoded, base64.b64encode(document or b"").decode()
+
+
+def _refuse(text: str) -> Any:
+    raise ValueError(text)
+
+
+def form_of(contenttype: str | None, typemap: Mapping[str, str]) -> str:
+    """binary, json or string: what a media type is shown as."""
+    bare = (contenttype or "").partition(";")[0].strip().lower()
+    for rules in (typemap, IMPLICIT):
+        forms = {form for pattern, form in rules.items() if _matches(pattern, bare)}
+        if forms:
+            return forms.pop() if len(forms) == 1 else "binary"
+    return "binary"
+
+
+def _matches(pattern: str, text: str) -> bool:
+    start, star, end = pattern.partition("*")
+    if not star:
+        return pattern == text
+    return len(text) >= len(start) + len(end) and text.startswith(start) and text.endswith(end)

@@ -1,0 +1,114 @@
+"""Dot notation: where in an entity a value is.
+
+    path  = step *( step )          step = "." name / "[" quote name quote "]" / "[" integer "]" / ".*" / "[*]"
+
+The first dot may be left out. `.*` is any member, `[*]` any item; `['*']` is the member of that name.
+
+Spec: core/spec.md#xregistry-dot--notation; core/spec.md#dot-notation-in-filters.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+NAME: Final = re.compile(r"[^.\[\]'\"\s]+")
+QUOTED: Final = re.compile(r"\[(?:'([^']+)'|\"([^\"]+)\")\]")
+INDEX: Final = re.compile(r"\[(?:(\d+)|(\*))\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    index: int
+
+
+class _Any:
+    """Any member of an object or a map (`ANY_MEMBER`), or any item of an array (`ANY_ITEM`)."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+ANY_MEMBER: Final = _Any(".*")
+ANY_ITEM: Final = _Any("[*]")
+Step = Member | Item | _Any
+DotPath = tuple[Step, ...]
+
+
+class BadPath(ValueError):
+    """Text that is no path: `position` (from 1) is where it stops being one."""
+
+    def __init__(self, why: str, position: int) -> None:
+        super().__init__(f"{why} at position {position}")
+
+
+def parse_dotpath(text: str) -> DotPath:
+    """The steps of `text`. Raises: BadPath"""
+    steps: list[Step] = []
+    position = 0
+    while position < len(text):
+        step, position = _step(text, position, is_first=not steps)
+        steps.append(step)
+    if not steps:
+        raise BadPath("a name is missing", 1)
+    return tuple(steps)
+
+
+def _step(text: str, position: int, is_first: bool) -> tuple[Step, int]:
+    if found := QUOTED.match(text, position):
+        return Member(found[1] or found[2]), found.end()
+    if not is_first and (found := INDEX.match(text, position)):
+        return (Item(int(found[1])) if found[1] else ANY_ITEM), found.end()
+    if text[position] == "." and not is_first:
+        position += 1
+    elif not is_first:
+        raise BadPath(f"'{text[position]}' is neither '.' nor a bracket with a name or a number", position + 1)
+    if not (found := NAME.match(text, position)):
+        raise BadPath("a name is missing", position + 1)
+    return (ANY_MEMBER if found[0] == "*" and not is_first else Member(found[0])), found.end()
+
+
+def format_dotpath(path: DotPath) -> str:
+    """The path as text, which `parse_dotpath` reads again."""
+    return "".join(map(_format, path)).removeprefix(".")
+
+
+def _format(step: Step) -> str:
+    if isinstance(step, Item):
+        return f"[{step.index}]"
+    if not isinstance(step, Member):
+        return repr(step)
+    return f".{step.name}" if NAME.fullmatch(step.name) and step.name != "*" else f"['{step.name}']"
+
+
+def values_at(value: Any, path: DotPath) -> Iterator[Any]:
+    """Everything that is there; nothing where a step leads nowhere. A JSON null is nothing."""
+    if not path:
+        if value is not None:
+            yield value
+        return
+    for inner in _inner(value, path[0]):
+        yield from values_at(inner, path[1:])
+
+
+def _inner(value: Any, step: Step) -> Iterator[Any]:
+    if isinstance(value, Mapping):
+        if isinstance(step, Member) and step.name in value:
+            yield value[step.name]
+        elif step is ANY_MEMBER:
+            yield from value.values()
+    elif isinstance(value, list):
+        if isinstance(step, Item) and step.index < len(value):
+            yield value[step.index]
+        elif step is ANY_ITEM:
+            yield from value

@@ -1,0 +1,185 @@
+"""The attributes of an entity as a request changes them: which are the client's, which the server's.
+
+`update` does what PUT, PATCH and POST say of one entity; ids and epochs are checked apart, for they are compared.
+
+Spec: core/spec.md#attributes-and-extensions; core/http.md#creating-or-updating-entities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from wirebook.core.constraints import fill_defaults
+from wirebook.core.datatypes import Types, Unfit, check_members, in_order, normal_timestamp, shown
+from wirebook.core.model import Attributes, Constraint, GroupType, Model, ResourceType
+from wirebook.core.names import is_identifier
+from wirebook.core.state import Entity, Members
+from wirebook.problems.xregistry import Refused, refused
+
+SERVER: Final = frozenset({"self", "shortself", "xid", "epoch"})
+VALIDATED: Final = (
+    "formatvalidated",
+    "formatvalidatedreason",
+    "compatibilityvalidated",
+    "compatibilityvalidatedreason",
+)
+DEFAULT: Final = ("defaultversionid", "defaultversionsticky")
+RESOURCE_LEVEL: Final = frozenset({"metaurl", "meta", "versionsurl", "versionscount", "versions"})
+RESERVED_VERSIONS: Final = frozenset({"null", "request"})
+
+
+@dataclass(frozen=True)
+class Level:
+    """The attributes of one kind of entity. `managed` are in the model, and not the client's to set here; `tail` are
+    those that are shown last."""
+
+    attributes: Attributes
+    managed: frozenset[str]
+    tail: tuple[str, ...] = ()
+
+    @cached_property
+    def editable(self) -> Attributes:
+        return {name: each for name, each in self.attributes.items() if name not in self.managed}
+
+    def in_order(self, members: Members) -> Members:
+        """The members as they are shown: those of the model, those that it does not name, then `tail`."""
+        last = {name: members.pop(name) for name in self.tail if name in members}
+        return in_order(self.attributes, members) | last
+
+
+def registry_level(model: Model) -> Level:
+    collections = {f"{plural}{end}" for plural in model.groups for end in ("", "url", "count")}
+    special = {"specversion", "registryid", "capabilities", "model", "modelsource"}
+    return Level(model.attributes, SERVER | special | collections)
+
+
+def group_level(type_: GroupType) -> Level:
+    collections = {f"{plural}{end}" for plural in type_.resources for end in ("", "url", "count")}
+    return Level(type_.attributes, SERVER | {type_.id_name} | collections)
+
+
+def version_level(type_: ResourceType) -> Level:
+    document = set(type_.document_names) if type_.hasdocument else set()
+    names = {type_.id_name, "versionid", "isdefault", *VALIDATED}
+    return Level(type_.attributes, SERVER | names | document, type_.document_names)
+
+
+def meta_level(type_: ResourceType) -> Level:
+    names = {type_.id_name, "xref", "readonly", "defaultversionurl", *DEFAULT}
+    return Level(type_.metaattributes, SERVER | names, DEFAULT)
+
+
+def update(
+    entity: Entity,
+    level: Level,
+    sent: Mapping[str, Any],
+    *,
+    patch: bool,
+    now: str,
+    types: Types,
+    kept: Iterable[str] = (),
+    constraints: tuple[Constraint, ...] = (),
+) -> None:
+    """Gives `entity` what a client sent, as a whole or (`patch`) in part; and the next epoch.
+
+    Shape: `kept` are attributes that stay when they are left out. Members that are managed stay as they are.
+    Raises: invalid_attribute, unknown_attribute, required_attribute_missing
+    """
+    stored = entity.members
+    own = {name: value for name, value in sent.items() if name not in level.managed}
+    values: Members = {name: stored[name] for name in stored if name not in level.managed} if patch else {}
+    values |= {name: stored[name] for name in ("createdat", *kept) if name in stored}
+    values |= own
+    entity.has_own_time = _settle_times(values, own, stored, now)
+    _fill(constraints, values)
+    with_subject = entity.xid
+    try:
+        checked = check_members(level.editable, values, "", types)
+        _check_deprecated(checked.get("deprecated"))
+    except Unfit as error:
+        raise refusal(error, with_subject) from None
+    managed = {name: stored[name] for name in stored if name in level.managed}
+    entity.members = level.in_order(managed | checked)
+    entity.touch(now)
+
+
+def _settle_times(values: Members, own: Mapping[str, Any], stored: Members, now: str) -> bool:
+    """Puts createdat and modifiedat in place; says whether the client gave the time of the change."""
+    if values.get("createdat") is None:
+        values["createdat"] = now
+    given = own.get("modifiedat")
+    is_own = given is not None and not (isinstance(given, str) and normal_timestamp(given) == stored.get("modifiedat"))
+    values["modifiedat"] = given if is_own else now
+    return is_own
+
+
+def _fill(constraints: tuple[Constraint, ...], values: Members) -> None:
+    if constraints:
+        for name in [name for name, value in values.items() if value is None and "." not in name]:
+            if any(each.default is not None and each.key == name for each in constraints):
+                del values[name]
+        fill_defaults(constraints, values)
+
+
+def _check_deprecated(value: Any) -> None:
+    if value and value.get("effective", "") > value.get("removal", "9999"):
+        raise Unfit("deprecated.removal", f"'{value['removal']}' is before effective, '{value['effective']}'")
+
+
+def refusal(error: Unfit, subject: str) -> Refused:
+    """The answer to a value that does not fit."""
+    if error.code == "required_attribute_missing":
+        return refused(error.code, subject, list=error.why)
+    if error.code == "unknown_attribute":
+        return refused(error.code, subject, name=error.name, detail=f"{error.why}.")
+    return refused("invalid_attribute", subject, name=error.name, error_detail=error.why)
+
+
+# -- what is compared and not set ---------------------------------------------------------------------------------
+
+
+def check_epoch(entity: Entity, sent: Mapping[str, Any], *, ignored: bool = False, name: str = "epoch") -> None:
+    """Raises: invalid_attribute, mismatched_epoch. On creation an epoch says nothing."""
+    epoch = sent.get(name)
+    if entity.before is None or epoch is None:
+        return
+    if isinstance(epoch, float) and epoch.is_integer():
+        epoch = int(epoch)
+    if not isinstance(epoch, int) or isinstance(epoch, bool) or epoch < 0:
+        raise refused("invalid_attribute", entity.xid, name="epoch", error_detail=f"{shown(epoch)} is no epoch")
+    if not ignored and epoch != entity.before["epoch"]:
+        raise refused("mismatched_epoch", entity.xid, bad_epoch=epoch, epoch=entity.before["epoch"])
+
+
+def check_id(sent: Mapping[str, Any], singular: str, expected: str, subject: str, *, ignored: bool = False) -> None:
+    """The id that a client sends of an entity. Raises: invalid_attribute, mismatched_id"""
+    given = sent.get(f"{singular}id")
+    if given is None:
+        return
+    if not isinstance(given, str) or not given:
+        why = f"{shown(given)} is no identifier"
+        raise refused("invalid_attribute", subject, name=f"{singular}id", error_detail=why)
+    if given != expected and not ignored:
+        raise refused("mismatched_id", subject, singular=singular, invalid_id=given, expected_id=expected)
+
+
+def check_new_id(id_: str, path: str, *, version: bool = False) -> None:
+    """An id that an entity is to get. Raises: malformed_id"""
+    if not is_identifier(id_):
+        why = "1 to 128 letters, digits and - . _ ~ : @ are allowed, the first a letter, a digit or _"
+        raise refused("malformed_id", path, id=id_, error_detail=why)
+    if version and id_ in RESERVED_VERSIONS:
+        raise refused("malformed_id", path, id=id_, error_detail="the word is reserved")
+
+
+def as_map(value: Any, name: str, path: str) -> Mapping[str, Mapping[str, Any]]:
+    """A map of entities. Raises: bad_request"""
+    if not isinstance(value, Mapping):
+        raise refused("bad_request", path, error_detail=f"'{name}' must be a map of entities, not {shown(value)}")
+    for key, entity in value.items():
+        if not isinstance(entity, Mapping):
+            raise refused("bad_request", path, error_detail=f"'{name}.{key}' must be an entity, not {shown(entity)}")
+    return value

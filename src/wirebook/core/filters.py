@@ -1,0 +1,218 @@
+"""Filters: which entities an answer has.
+
+    filter=EXPRESSION,EXPRESSION      all of them          expression = path [ operator [ value ] ]
+    filter=... & filter=...           one of them          operator   = "=" "!=" "<>" "<" "<=" ">" ">="
+
+An expression is about entities of one type, `Level`. It holds for a leaf of the registry (what has nothing below it)
+when it holds for the entity of its level above the leaf, or for the leaf itself. An answer has the leaves for which
+all expressions of one filter hold, and what is above them.
+
+Spec: core/spec.md#filter-flag; core/http.md#filter-flag.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from wirebook.core.comparison import comparable, fold, read_operand
+from wirebook.core.dotpath import BadPath, DotPath, Member, format_dotpath, parse_dotpath, values_at
+from wirebook.core.model import Attribute, Attributes, GroupType, Model, ResourceType
+from wirebook.core.target import Target
+from wirebook.problems.xregistry import Refused, refused
+
+OPERATOR: Final = re.compile(r"!=|<>|<=|>=|=|<|>")
+RELATIONS: Final = ("<", "<=", ">", ">=")
+NOTHING: Final = "excludeall"
+Level = tuple[str, ...]
+"""The plural names down to the entities of a type: () is the Registry, ("dirs", "files", "versions") Versions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """One condition. `op` "" asks for any value, "null" for none.
+
+    Shape: `meta`: the attribute is the meta's. `known`: the model has such an attribute (of `type`) or may have it;
+    an expression that is not `known` never holds. `condition` is operator and value as they were sent.
+    """
+
+    level: Level
+    path: DotPath
+    op: str
+    value: str = ""
+    condition: str = ""
+    meta: bool = False
+    type: str | None = None
+    known: bool = True
+
+    def holds(self, entity: Mapping[str, Any]) -> bool:
+        """Whether it holds for an entity of its level: its members, `meta` with ``meta`` among them."""
+        if not self.known:
+            return False
+        values = list(values_at(entity, self.path))
+        if self.op in ("", "null"):
+            return bool(values) == (self.op == "")
+        if self.op == "!=":
+            return not any(self._equals(value) for value in values)
+        if self.op == "=":
+            return any(self._equals(value) for value in values)
+        return any(self._relates(value) for value in values)
+
+    def text_below(self, depth: int) -> str:
+        """The expression as it is sent to a collection, or an entity, whose level has `depth` names."""
+        names = [*self.level[depth:], *(["meta"] if self.meta else []), format_dotpath(self.path)]
+        return ".".join(names) + self.condition
+
+    def _equals(self, value: Any) -> bool:
+        if self.value == "*":
+            return not isinstance(value, (dict, list))
+        if isinstance(value, str) and "*" in self.value:
+            return matches_wildcard(fold(value), fold(self.value))
+        mine = comparable(value, self.type)
+        return mine is not None and mine == read_operand(self.value, value, self.type)
+
+    def _relates(self, value: Any) -> bool:
+        mine, other = comparable(value, self.type), read_operand(self.value, value, self.type)
+        if mine is None or other is None:
+            return False
+        if self.op in ("<", ">"):
+            return mine < other if self.op == "<" else mine > other
+        return mine <= other if self.op == "<=" else mine >= other
+
+
+Filter = tuple[tuple[Expression, ...], ...]
+"""One of the terms; each with all of its expressions."""
+
+
+def matches_wildcard(text: str, pattern: str) -> bool:
+    """Whether `text` is `pattern`, in which ``*`` is any run and ``\\*`` a star. Cost: linear in the text."""
+    parts = [part.replace("\0", "*") for part in pattern.replace("\\*", "\0").split("*")]
+    if len(parts) == 1:
+        return text == parts[0]
+    first, *middle, last = parts
+    if len(text) < len(first) + len(last) or not (text.startswith(first) and text.endswith(last)):
+        return False
+    position, end = len(first), len(text) - len(last)
+    for part in middle:
+        found = text.find(part, position, end)
+        if found < 0:
+            return False
+        position = found + len(part)
+    return True
+
+
+# -- reading ------------------------------------------------------------------------------------------------------
+
+
+def parse_filter(parameters: Sequence[str], target: Target, model: Model) -> Filter | None:
+    """The filter of a request; None where it has none, and () where it excludes everything.
+
+    Raises: bad_filter
+    """
+    terms = [[text.lstrip(" ") for text in parameter.split(",")] for parameter in parameters]
+    texts = [text for term in terms for text in term if text]
+    if NOTHING in texts:
+        if len(texts) > 1:
+            raise _bad(target, NOTHING, "it excludes everything and goes with nothing else")
+        return ()
+    parsed = [tuple(_expression(text, target, model) for text in term if text) for term in terms]
+    return tuple(term for term in parsed if term) or None
+
+
+def _bad(target: Target, text: str, why: str) -> Refused:
+    return refused("bad_filter", target.path, value=text, error_detail=why)
+
+
+def _expression(text: str, target: Target, model: Model) -> Expression:
+    found = OPERATOR.search(_outside_brackets(text))
+    name = text[: found.start()] if found else text
+    op = found[0].replace("<>", "!=") if found else ""
+    value = text[found.end() :] if found else ""
+    try:
+        path = parse_dotpath(name)
+    except BadPath as error:
+        raise _bad(target, text, str(error)) from None
+    if op in RELATIONS and (value == "null" or "*" in value.replace("\\*", "")):
+        raise _bad(target, text, f"'{op}' cannot be used with null or a wildcard")
+    if value == "null" and op in ("=", "!="):
+        op, value = ("null" if op == "=" else ""), ""
+    condition = text[len(name) :]
+    expression = _located(Expression((), path, op, value, condition), target, model)
+    if op not in ("", "null") and expression.type in ("object", "map", "array"):
+        raise _bad(target, text, f"'{name}' is of type {expression.type}, which has no value to compare with")
+    return replace(expression, value=value if "*" in value.replace("\\*", "") else value.replace("\\*", "*"))
+
+
+def _outside_brackets(text: str) -> str:
+    """The text with what is in brackets blanked: a quoted name may hold an operator."""
+    return re.sub(r"\[[^\]]*\]", lambda found: " " * len(found[0]), text)
+
+
+def level_of(target: Target) -> Level:
+    """The level that paths of filters begin at."""
+    names = [target.group_type.plural] if target.group_type else []
+    names += [target.type.plural] if target.type else []
+    return tuple(names) + (("versions",) if target.kind in ("versions", "version") else ())
+
+
+def _located(expression: Expression, target: Target, model: Model) -> Expression:
+    """The expression at its level: leading names of collections are stepped over."""
+    level, path, meta = level_of(target), expression.path, target.kind == "meta"
+    while len(path) > 1 and isinstance(path[0], Member) and path[0].name in collections(level, model) and not meta:
+        level, path = (*level, path[0].name), path[1:]
+    if len(level) == 2 and not meta and len(path) > 1 and path[0] == Member("meta"):
+        meta, path = True, path[1:]
+    if isinstance(path[0], Member):
+        path = (Member(path[0].name.lower()), *path[1:])
+    attributes = attributes_of(level, model, meta=meta)
+    names = attributes.keys() - _helpers(level, model)
+    known = "*" in attributes or (isinstance(path[0], Member) and path[0].name in names)
+    found = _find(attributes, path)
+    return replace(expression, level=level, path=path, meta=meta, known=known, type=found.type if found else None)
+
+
+def collections(level: Level, model: Model) -> Iterable[str]:
+    """The plural names of what is below the entities of a level."""
+    if not level:
+        return model.groups
+    if len(level) == 1:
+        return model.groups[level[0]].resources
+    return ("versions",) if len(level) == 2 else ()
+
+
+def types_at(level: Level, model: Model) -> tuple[GroupType | None, ResourceType | None]:
+    group = model.groups[level[0]] if level else None
+    return group, group.resources[level[1]] if group and len(level) > 1 else None
+
+
+def attributes_of(level: Level, model: Model, *, meta: bool = False) -> Attributes:
+    group, resource = types_at(level, model)
+    if resource:
+        return resource.metaattributes if meta else resource.attributes
+    return group.attributes if group else model.attributes
+
+
+def _helpers(level: Level, model: Model) -> set[str]:
+    """Members that are made for an answer and cannot be asked for."""
+    _, resource = types_at(level, model)
+    names = {"self", "shortself", "defaultversionurl", "specversion", "model", "modelsource", "capabilities"}
+    if resource and resource.hasdocument:
+        names |= {resource.singular, f"{resource.singular}base64"}
+    return names | {f"{plural}{end}" for plural in collections(level, model) for end in ("", "url", "count")}
+
+
+def _find(attributes: Attributes, path: DotPath) -> Attribute | None:
+    """The attribute at a path, through objects, maps and arrays."""
+    if not path or not isinstance(path[0], Member):
+        return None
+    found = attributes.get(path[0].name)
+    for i, step in enumerate(path[1:], 1):
+        if found is None:
+            return None
+        if found.type == "object":
+            return _find(found.attributes, path[i:])
+        found = found.item
+        del step
+    return found

@@ -1,0 +1,154 @@
+"""The flags of a request: query parameters, as far as the registry offers them.
+
+Spec: core/http.md#request-flags--query-parameters; core/spec.md#request-flags.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from wirebook.core.capabilities import IGNORES
+from wirebook.core.dotpath import BadPath, DotPath, Item, Member, parse_dotpath
+from wirebook.core.filters import Filter, parse_filter
+from wirebook.core.inline import Inline, parse_inline
+from wirebook.core.model import Model
+from wirebook.core.model_full import SPECVERSION
+from wirebook.core.target import Target
+from wirebook.problems.xregistry import refused
+
+Query = Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """The attribute that a collection is sorted by, then its ids."""
+
+    path: DotPath
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """What the flags ask for. `filter` None is none; () excludes everything. `default` is setdefaultversionid, "" if
+    it was not given; `epoch` that of a DELETE."""
+
+    inline: Inline
+    filter: Filter | None = None
+    sort: Sort | None = None
+    binary: bool = False
+    collections: bool = False
+    doc: bool = False
+    ignore: frozenset[str] = frozenset()
+    default: str = ""
+    epoch: int | None = None
+    specversion: str = SPECVERSION
+
+
+def parse_flags(query: Query, target: Target, method: str, model: Model, capabilities: Mapping[str, Any]) -> Flags:
+    """The flags of a request; those that the registry does not offer are as if they were not there.
+
+    Raises: bad_defaultversionid, bad_filter, bad_flag, bad_ignore, bad_inline, bad_sort, inline_noninlineable,
+    invalid_attribute, sort_noncollection, unsupported_specversion
+    """
+    offered = {name: query[name] for name in capabilities["flags"] if name in query}
+    collections = "collections" in offered
+    if collections and target.kind not in ("registry", "group"):
+        detail = "It is for the Registry and for a single Group."
+        raise refused("bad_flag", target.path, flag="collections", detail=detail)
+    specversion = _specversion(offered, target, method, capabilities)
+    ignore = _ignore(offered, target, capabilities)
+    inline = parse_inline(offered.get("inline"), target, model, everything=collections)
+    sort = _sort(offered, target, method)
+    return Flags(
+        inline,
+        parse_filter(offered.get("filter", ()), target, model),
+        sort,
+        "binary" in offered,
+        collections,
+        "doc" in offered,
+        ignore,
+        _default(offered, target, method),
+        _epoch(offered, target, method),
+        specversion,
+    )
+
+
+def _specversion(offered: Query, target: Target, method: str, capabilities: Mapping[str, Any]) -> str:
+    """The patch number, if there is one, does not count; a suffix does."""
+    sent = (offered.get("specversion") or ("",))[0]
+    known = capabilities["specversions"]
+    for version in known:
+        if not sent or _bare(sent) == _bare(version):
+            chosen = version if sent else SPECVERSION
+            if chosen == SPECVERSION or method in ("GET", "HEAD"):
+                return str(chosen)
+    raise refused("unsupported_specversion", target.path, specversion=sent, list=",".join(known))
+
+
+def _bare(text: str) -> str:
+    number, dash, suffix = text.lower().partition("-")
+    parts = number.split(".")
+    return ".".join(parts[:2] if len(parts) == 3 and parts[2].isdigit() else parts) + dash + suffix
+
+
+def _ignore(offered: Query, target: Target, capabilities: Mapping[str, Any]) -> frozenset[str]:
+    allowed = capabilities["ignores"]
+    if "ignore" not in offered:
+        return frozenset()
+    texts = [text for parameter in offered["ignore"] for text in parameter.split(",") if text]
+    for text in texts:
+        if text != "*" and text not in allowed:
+            why = f"it is not one of: {', '.join(allowed)}" if text not in IGNORES else "it is not offered"
+            raise refused("bad_ignore", target.path, value=text, error_detail=why)
+    return frozenset(allowed if not texts or "*" in texts else texts)
+
+
+def _sort(offered: Query, target: Target, method: str) -> Sort | None:
+    if "sort" not in offered:
+        return None
+    if not target.is_collection or method == "DELETE":
+        raise refused("sort_noncollection", target.path)
+    text = offered["sort"][0]
+    name, _, order = text.partition("=")
+    try:
+        if order not in ("", "asc", "desc") or len(offered["sort"]) > 1:
+            raise BadPath(f"'{order}' is neither asc nor desc" if order else "it is given twice", len(name) + 1)
+        path = parse_dotpath(name)
+    except BadPath as error:
+        raise refused("bad_sort", target.path, value=text, error_detail=str(error)) from None
+    if not all(isinstance(step, (Member, Item)) for step in path):
+        raise refused("bad_sort", target.path, value=text, error_detail="it has a wildcard")
+    first = path[0]
+    lowered = (Member(first.name.lower()), *path[1:]) if isinstance(first, Member) else path
+    return Sort(lowered, order == "desc")
+
+
+WRITES_ONE: Final = ("resource", "meta", "versions", "version")
+
+
+def _default(offered: Query, target: Target, method: str) -> str:
+    if "setdefaultversionid" not in offered:
+        return ""
+    values = offered["setdefaultversionid"]
+    if len(values) > 1 or not values[0]:
+        why = "it is given twice" if len(values) > 1 else "it is empty"
+        raise refused("bad_defaultversionid", target.path, value=",".join(values) or '""', error_detail=why)
+    if method in ("GET", "HEAD"):
+        return ""
+    may_ask = (method, target.kind) in (("POST", "resource"), ("POST", "versions"), ("PATCH", "versions"))
+    gone = method == "DELETE" and target.kind in ("resource", "resources")
+    if target.kind not in WRITES_ONE or gone or (values[0] == "request" and not may_ask):
+        raise refused("bad_flag", target.path, flag="setdefaultversionid")
+    return values[0]
+
+
+def _epoch(offered: Query, target: Target, method: str) -> int | None:
+    text = (offered.get("epoch") or ("",))[0]
+    if not text or method != "DELETE" or target.is_collection:
+        return None
+    if not text.isascii() or not text.isdigit():
+        why = f"'{text[:40]}' is no epoch"
+        raise refused("invalid_attribute", target.xid, name="epoch", error_detail=why)
+    return int(text[:40])

@@ -1,0 +1,90 @@
+"""What an answer has in it that it otherwise only names: collections, `meta`, documents, the model.
+
+    path = name *( "." name ) [ "." "*" ] / "*"
+
+Spec: core/spec.md#inline-flag.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from wirebook.core.filters import Level, attributes_of, collections, level_of, types_at
+from wirebook.core.model import Model
+from wirebook.core.target import Target
+from wirebook.problems.xregistry import refused
+
+SPECIAL: Final = ("capabilities", "model", "modelsource")
+"""Attributes of the Registry that are inlined by name alone."""
+
+
+@dataclass(slots=True)
+class Inline:
+    """A tree of what is inlined: by name, what is inlined in it. `everything`: all there is below."""
+
+    everything: bool = False
+    names: dict[str, Inline] = field(default_factory=dict)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.names or (self.everything and name not in SPECIAL)
+
+    def __getitem__(self, name: str) -> Inline:
+        below = self.names.get(name)
+        return EVERYTHING if self.everything and name not in SPECIAL else below or NOTHING
+
+    def add(self, names: Sequence[str], *, everything: bool) -> None:
+        tree = self
+        for name in names:
+            tree = tree.names.setdefault(name, Inline())
+        tree.everything = tree.everything or everything
+
+
+EVERYTHING: Final = Inline(everything=True)
+NOTHING: Final = Inline()
+
+
+def parse_inline(parameters: Sequence[str] | None, target: Target, model: Model, *, everything: bool = False) -> Inline:
+    """The tree of a request, below its target (below one entity of a collection, for a collection).
+
+    Raises: bad_inline, inline_noninlineable
+    """
+    tree = Inline(everything=everything)
+    texts = [text for parameter in parameters or () for text in parameter.split(",")]
+    if parameters is not None and not any(texts):
+        texts = ["*"]
+    for text in filter(None, texts):
+        names = text.split(".")
+        is_star = names[-1] == "*"
+        _check(text, names[:-1] if is_star else names, target, model)
+        tree.add(names[:-1] if is_star else names, everything=is_star)
+    return tree
+
+
+def _check(text: str, names: list[str], target: Target, model: Model) -> None:
+    level = level_of(target)
+    in_meta = target.kind == "meta"
+    for i, name in enumerate(names):
+        if not name or "*" in name or name != name.strip():
+            why = f"'{name}' is no name; '*' stands alone, at the end"
+            raise refused("bad_inline", target.path, value=text, error_detail=why)
+        is_last = i == len(names) - 1
+        if not in_meta and name in collections(level, model):
+            level = (*level, name)
+        elif in_meta or not (is_last and name in _inlineable(level, model)):
+            known = name in attributes_of(level, model, meta=in_meta)
+            if known:
+                raise refused("inline_noninlineable", target.path, name=text)
+            raise refused("bad_inline", target.path, value=text, error_detail=f"there is no '{name}' to inline")
+
+
+def _inlineable(level: Level, model: Model) -> tuple[str, ...]:
+    """What may be inlined of an entity, its collections apart."""
+    _, resource = types_at(level, model)
+    if not level:
+        return SPECIAL
+    if resource is None:
+        return ()
+    meta = ("meta",) if len(level) == 2 else ()
+    return (*meta, resource.singular)

@@ -1,0 +1,72 @@
+"""Ancestors of the Versions of a Resource, once they are written or deleted, and which Versions have to go.
+
+Spec: core/spec.md#ancestorid-attribute; core/model.md#groupsstringresourcesstringmaxversions.
+"""
+
+from __future__ import annotations
+
+from wirebook.core.draft import Draft
+from wirebook.core.state import Resource, Version
+from wirebook.core.versions import MODES, Link, circle, prune_order, roots
+from wirebook.problems.xregistry import refused
+
+
+def links_of(resource: Resource) -> dict[str, Link]:
+    return {id_: _link(version) for id_, version in resource.versions.items()}
+
+
+def _link(version: Version) -> Link:
+    members = version.members
+    return Link(version.id, members["createdat"], members["modifiedat"], members.get("ancestorid") or None)
+
+
+def relink(draft: Draft, resource: Resource) -> None:
+    """Gives every Version its ancestor, by the mode of its type.
+
+    Raises: unknown_id, ancestor_circular_reference, multiple_roots
+    """
+    mode = resource.type.versionmode
+    links = links_of(resource)
+    if mode == "manual":
+        _check_ancestors(resource, links)
+    for id_, ancestor in MODES[mode].chain(links).items():
+        _set_ancestor(draft, resource.versions[id_], ancestor, keeps_time=mode == "modifiedat")
+    links = links_of(resource)
+    if found := circle(links):
+        raise refused("ancestor_circular_reference", resource.xid, list=", ".join(found))
+    if resource.type.singleversionroot and len(roots(links)) > 1:
+        raise refused("multiple_roots", resource.xid, plural=resource.type.plural)
+
+
+def _check_ancestors(resource: Resource, links: dict[str, Link]) -> None:
+    """An ancestor that was named must be there; one that was deleted makes a root of its children."""
+    for id_, link in links.items():
+        if link.ancestor is None or link.ancestor in links:
+            continue
+        if link.ancestor not in resource.had:
+            raise refused("unknown_id", resource.xid, singular="version", id=link.ancestor)
+        links[id_] = Link(id_, link.createdat, link.modifiedat, id_)
+
+
+def _set_ancestor(draft: Draft, version: Version, ancestor: str, *, keeps_time: bool) -> None:
+    if version.members.get("ancestorid") == ancestor:
+        return
+    was_set = bool(version.members.get("ancestorid"))
+    version.members["ancestorid"] = ancestor
+    if was_set and not version.is_new and not version.is_touched:
+        # Reading: where the time of the change orders the Versions, a new place in the order must not change it.
+        version.has_own_time = version.has_own_time or keeps_time
+        version.touch(draft.now)
+
+
+def prune(draft: Draft, resource: Resource) -> None:
+    """Deletes the oldest Versions beyond the number that there may be; never the default, unless it is one alone."""
+    limit = resource.type.maxversions
+    if not limit or len(resource.versions) <= limit:
+        return
+    mode = MODES[resource.type.versionmode]
+    links = links_of(resource)
+    keep = mode.newest(links.values()).versionid if limit == 1 else resource.default
+    for id_ in prune_order(mode, links, keep, limit):
+        del resource.versions[id_]
+    relink(draft, resource)

@@ -1,0 +1,253 @@
+"""Writing a Resource: its Versions, the attributes of its default Version, its meta; and what follows from them.
+
+The steps are those of the text and in its order. Formats, constraints and compatibility are held at the end of the
+request, when everything it changes is in place (see `wirebook.core.settlement`).
+
+Spec: core/spec.md#resource-processing-algorithm; core/resource.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from wirebook.core.datatypes import Unfit, check_value, shown
+from wirebook.core.defaults import choose_default, write_meta
+from wirebook.core.documents import Body, write_document
+from wirebook.core.draft import Draft
+from wirebook.core.entity import RESOURCE_LEVEL, as_map, check_epoch, check_id, update
+from wirebook.core.lineage import relink
+from wirebook.core.model import Attribute
+from wirebook.core.state import Place, Resource, Version
+from wirebook.core.xref import check_no_reference, is_reference, leave_reference, write_reference
+from wirebook.problems.xregistry import refused
+
+Sent = Mapping[str, Any]
+REQUEST: Final = "request"
+"""What stands in flags and attributes for the Version that the server chooses an id for."""
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """How a Resource is written: in part (`patch`), as what the request addresses (`root`), and with which default
+    (``setdefaultversionid``; "" where the flag was not given). `headers`: attributes came as headers, so that those
+    which are absent stay; `body` is the document, where it came as one."""
+
+    patch: bool = False
+    root: bool = False
+    default: str = ""
+    headers: bool = False
+    body: Body | None = None
+
+
+def write_resource(draft: Draft, place: Place, sent: Sent, how: How) -> Resource:
+    """Makes or changes a Resource. Raises: what its parts raise, readonly, mismatched_id"""
+    resource = draft.resource(place)
+    check_id(sent, place.type.singular, place.id, place.xid, ignored=how.root and "id" in draft.ignore)
+    if resource is not None and is_locked(draft, resource, how):
+        return resource
+    meta = _meta_of(sent, f"{place.xid}/meta")
+    if is_reference(resource, meta, how.patch):
+        return write_reference(draft, place, sent, meta or {}, how.body)
+    was_reference = resource is not None and resource.xref is not None
+    if resource is None:
+        resource = draft.add_resource(place)
+    elif was_reference:
+        leave_reference(draft, resource)
+    versions = _versions_of(draft, sent)
+    if resource.is_new or was_reference:
+        targets = _first_target(draft, resource, sent, meta or {}, has_versions=bool(versions))
+    else:
+        check_id(sent, "version", resource.default, resource.xid)
+        targets = [resource.default]
+    for key in sorted(versions, key=str.lower):
+        write_version(draft, resource, key, versions[key], How(patch=how.patch))
+    for target in targets:
+        if target not in versions:
+            own = {name: value for name, value in sent.items() if name not in RESOURCE_LEVEL}
+            write_version(draft, resource, target, own, how)
+    finish(draft, resource, meta, how)
+    return resource
+
+
+def is_locked(draft: Draft, resource: Resource, how: How) -> bool:
+    """Whether a Resource is read-only and is to be left out. Raises: readonly, bad_flag"""
+    if not resource.meta.members.get("readonly"):
+        return False
+    if "readonly" not in draft.ignore:
+        raise refused("readonly", resource.xid)
+    if how.root:
+        raise refused("bad_flag", draft.path, flag="ignore", detail="The request is about a read-only Resource alone.")
+    return True
+
+
+def _meta_of(sent: Sent, subject: str) -> Sent | None:
+    """The meta that was sent, if any. A null is an empty one."""
+    if "meta" not in sent:
+        return None
+    meta = sent["meta"]
+    if meta is None:
+        return {}
+    if not isinstance(meta, Mapping):
+        why = f"it must be an object, not {shown(meta)}"
+        raise refused("invalid_attribute", subject, name="meta", error_detail=why)
+    return meta
+
+
+def _versions_of(draft: Draft, sent: Sent) -> Mapping[str, Sent]:
+    versions = sent.get("versions")
+    return {} if versions is None else as_map(versions, "versions", draft.path)
+
+
+def _first_target(draft: Draft, resource: Resource, sent: Sent, meta: Sent, *, has_versions: bool) -> list[str | None]:
+    """The Version that gets the attributes at the level of a Resource that has none yet: by one clue or another.
+
+    None is one whose id the server chooses; the list is empty where nothing gets them.
+    """
+    named = sent.get("versionid")
+    if named is not None:
+        return [_as_id(named, "versionid", resource.xid)]
+    clue = None if "defaultversionid" in draft.ignore else meta.get("defaultversionid")
+    if clue:
+        return [_as_id(clue, "defaultversionid", resource.meta.xid)]
+    return [] if has_versions else [None]
+
+
+def _as_id(value: Any, name: str, subject: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise refused("invalid_attribute", subject, name=name, error_detail=f"{shown(value)} is no identifier")
+    return value
+
+
+# -- one Version --------------------------------------------------------------------------------------------------
+
+
+def write_version(draft: Draft, resource: Resource, id_: str | None, sent: Sent, how: How) -> Version:
+    """Makes or changes a Version. Without an id the server chooses one; `finish` chooses an ancestor that is not sent.
+
+    Raises: versionid_not_allowed, mismatched_id, mismatched_epoch, one_resource, what `update` raises
+    """
+    type_ = resource.type
+    version = None if id_ is None else draft.version(resource, id_)
+    if version is None:
+        if id_ is not None and not type_.setversionid:
+            raise refused("versionid_not_allowed", resource.xid, plural=type_.plural)
+        version = draft.add_version(resource, id_)
+    ignored = how.root and "id" in draft.ignore
+    check_id(sent, type_.singular, resource.id, version.xid, ignored=ignored)
+    check_id(sent, "version", version.id, version.xid, ignored=ignored)
+    check_epoch(version, sent, ignored="epoch" in draft.ignore)
+    members = _with_ancestor(version, sent, asked=id_ is None)
+    update(
+        version,
+        draft.version_level(type_),
+        members,
+        patch=how.patch or how.headers,
+        now=draft.now,
+        types=draft.types,
+        kept=("ancestorid",),
+        constraints=draft.constraints(resource.group, type_.plural),
+    )
+    if type_.hasdocument:
+        write_document(version, type_, sent, patch=how.patch, body=how.body)
+        version.members = draft.version_level(type_).in_order(version.members)
+    return version
+
+
+UNSET: Final = ""
+"""The ancestor of a Version that is to get one."""
+
+
+def _with_ancestor(version: Version, sent: Sent, *, asked: bool) -> Sent:
+    """What was sent, with an ancestorid: its own, the one that is there, or none yet.
+
+    Raises: invalid_attribute
+    """
+    given = sent.get("ancestorid")
+    if given is None:
+        return {**sent, "ancestorid": version.members.get("ancestorid", UNSET)}
+    try:
+        check_value(Attribute("ancestorid", "string"), given, "ancestorid", lambda *_: True)
+    except Unfit as error:
+        raise refused("invalid_attribute", version.xid, name="ancestorid", error_detail=error.why) from None
+    if not given:
+        raise refused("invalid_attribute", version.xid, name="ancestorid", error_detail="it is empty")
+    return {**sent, "ancestorid": version.id} if given == REQUEST and asked else sent
+
+
+# -- what follows -------------------------------------------------------------------------------------------------
+
+
+def finish(draft: Draft, resource: Resource, meta: Sent | None, how: How) -> None:
+    """Ancestors, meta, default Version, number of Versions: what must hold once the Versions are written."""
+    draft.changed[resource.xid] = resource
+    relink(draft, resource)
+    write_meta(draft, resource, meta, how.patch, how.default)
+    choose_default(draft, resource)
+
+
+# -- what a request may address instead of a whole Resource -------------------------------------------------------
+
+
+def write_meta_alone(draft: Draft, place: Place, sent: Sent, how: How) -> Resource:
+    """PUT or PATCH of a meta; a Resource that is not there is made, with one Version or as a cross-reference."""
+    resource = draft.resource(place)
+    if resource is not None and is_locked(draft, resource, how):
+        return resource
+    is_ignored = how.root and "id" in draft.ignore and place.type.id_name in sent
+    meta = {**sent, place.type.id_name: place.id} if is_ignored else sent
+    if is_reference(resource, meta, how.patch):
+        return write_reference(draft, place, {}, meta)
+    if resource is None:
+        resource = draft.add_resource(place)
+    elif resource.xref is not None:
+        leave_reference(draft, resource)
+    if not resource.versions:
+        write_version(draft, resource, None, {}, How())
+    finish(draft, resource, meta, how)
+    return resource
+
+
+def write_versions(draft: Draft, place: Place, sent: Mapping[str, Sent], how: How) -> list[str]:
+    """POST or PATCH of Versions: the ids of those written.
+
+    Raises: missing_versions, defaultversionid_request, too_many_versions, bad_request, what `write_version` raises
+    """
+    resource = draft.resource(place)
+    if not sent and resource is None:
+        raise refused("missing_versions", draft.path)
+    default = how.default
+    if default == REQUEST:
+        _check_one(draft, place.xid, sent)
+        default = next(iter(sent))
+    if resource is None:
+        resource = draft.add_resource(place)
+    elif is_locked(draft, resource, how):
+        return []
+    check_no_reference(resource)
+    for key in sorted(sent, key=str.lower):
+        write_version(draft, resource, key, sent[key], How(patch=how.patch))
+    if sent or default:
+        finish(draft, resource, None, How(default=default))
+    return list(sent)
+
+
+def _check_one(draft: Draft, xid: str, sent: Mapping[str, Sent]) -> None:
+    if not sent:
+        raise refused("defaultversionid_request", xid)
+    if len(sent) > 1:
+        raise refused("too_many_versions", draft.path)
+
+
+def write_one_version(draft: Draft, place: Place, version: str | None, sent: Sent, how: How) -> Version:
+    """PUT or PATCH of a Version, or POST to its Resource, with the id in the body or without one."""
+    resource = draft.resource(place)
+    if resource is None:
+        resource = draft.add_resource(place)
+    elif is_locked(draft, resource, how):
+        raise refused("readonly", resource.xid)
+    check_no_reference(resource)
+    written = write_version(draft, resource, version, sent, how)
+    finish(draft, resource, None, How(default=written.id if how.default == REQUEST else how.default))
+    return written

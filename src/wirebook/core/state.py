@@ -1,0 +1,151 @@
+"""What a request found and what becomes of it: entities with their members before and after.
+
+Storage makes a `Snapshot` of what a request touches; rules change it; storage then writes what differs.
+
+Members are those that are stored, in order: no ``self``, ``xid`` or ``isdefault``, which depend on where one looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from wirebook.core.model import GroupType, Model, ResourceType
+
+Members = dict[str, Any]
+
+
+@dataclass(slots=True, eq=False)
+class Entity:
+    """The Registry, a Group, a meta or a Version. `before` is None for one that the request made."""
+
+    xid: str
+    members: Members
+    before: Members | None = None
+    is_touched: bool = False
+    has_own_time: bool = False
+
+    @property
+    def is_new(self) -> bool:
+        return self.before is None
+
+    @property
+    def epoch(self) -> int:
+        return int(self.members["epoch"])
+
+    def touch(self, now: str) -> None:
+        """An update: the next epoch, once in a request, and the time of it, unless the client gave one."""
+        if self.before is not None and not self.is_touched:
+            self.members["epoch"] = int(self.before["epoch"]) + 1
+        if not self.has_own_time:
+            self.members["modifiedat"] = now
+        self.is_touched = True
+
+
+@dataclass(slots=True, eq=False)
+class Version(Entity):
+    """A Version. `document` is its bytes: None where they are empty, `KEPT` where they were not read nor changed."""
+
+    document: bytes | Kept | None = None
+
+    @property
+    def id(self) -> str:
+        return str(self.members["versionid"])
+
+
+class Kept:
+    """A document that stays as it is, and of which only that it is there is known."""
+
+    def __init__(self, read: Callable[[], bytes | None]) -> None:
+        self.read = read
+
+
+@dataclass(slots=True, eq=False)
+class Group(Entity):
+    """A Group. `deleted` ones are gone with everything in them."""
+
+    type: GroupType = field(kw_only=True)
+    id: str = field(kw_only=True)
+    deleted: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Resource:
+    """A Resource: its meta, its Versions by id, the number of the last id that was made for one.
+
+    `meta.members` of a cross-reference have ``xref``, and of what it was before only epoch and createdat. `had` are the
+    ids of the Versions that the request found.
+    """
+
+    xid: str
+    type: ResourceType
+    group: Group
+    id: str
+    meta: Entity
+    versions: dict[str, Version] = field(default_factory=dict)
+    counter: int = 0
+    had: frozenset[str] = frozenset()
+    deleted: bool = False
+
+    @property
+    def xref(self) -> str | None:
+        return self.meta.members.get("xref")
+
+    @property
+    def default(self) -> str:
+        return str(self.meta.members["defaultversionid"])
+
+    @property
+    def is_new(self) -> bool:
+        return self.meta.is_new
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a Resource is, or is to be: its Group, its type and its id."""
+
+    group: Group
+    type: ResourceType
+    id: str
+
+    @property
+    def xid(self) -> str:
+        return f"{self.group.xid}/{self.type.plural}/{self.id}"
+
+
+@dataclass(slots=True, eq=False)
+class Registry(Entity):
+    """The Registry, its capabilities and the model's source."""
+
+    capabilities: dict[str, Any] = field(kw_only=True)
+    modelsource: dict[str, Any] = field(kw_only=True)
+
+
+class Reader(Protocol):
+    """What a request may have to look at beyond its snapshot, one entity after the other."""
+
+    def resources_of(self, group: Group) -> Iterator[Resource]:
+        """All Resources of a Group, with their Versions."""
+
+    def sources_of(self, xid: str) -> Iterator[Resource]:
+        """The Resources that are cross-references to this one."""
+
+    def everything(self) -> Iterator[Group | Resource]:
+        """Every Group, followed by its Resources with their Versions."""
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """What a request found: the Registry, and the Groups and Resources that it names.
+
+    Shape: `groups` by (type, id in lower case), `resources` by (Group's xid, type, id in lower case); what is not there
+    does not exist. `targets` are the Resources that cross-references in it lead to, by xid.
+    """
+
+    registry: Registry
+    model: Model
+    groups: dict[tuple[str, str], Group]
+    resources: dict[tuple[str, str, str], Resource]
+    reader: Reader
+    targets: Mapping[str, Resource] = field(default_factory=dict)

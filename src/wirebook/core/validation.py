@@ -1,0 +1,191 @@
+"""Checks of documents: against their format, and against the Versions beside them.
+
+What a format is, is not known here: a `Validator` is given.
+
+Spec: core/spec.md#formatvalidated-attribute, #compatibilityvalidated-attribute, #compatibility-attribute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from wirebook.core.draft import Draft
+from wirebook.core.filters import matches_wildcard
+from wirebook.core.state import Kept, Resource, Version
+from wirebook.problems.xregistry import refused
+
+
+class Validator(Protocol):
+    """The formats that a service can check."""
+
+    def family(self, format_: str) -> str | None:
+        """What documents of a format can be compared with; None for a format that is not checked."""
+
+    def faults(self, format_: str, document: bytes) -> str | None:
+        """Why a document is not of its format; None if it is."""
+
+    def rules(self, format_: str) -> frozenset[str]:
+        """The compatibility rules that are checked for a format."""
+
+    def incompatible(self, rule: str, format_: str, old: bytes, new: bytes) -> str | None:
+        """Why `new` breaks ``backward`` (readers of `new` read `old`) or ``forward``; None if it does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Enabled:
+    """A validator as the capabilities of a registry have it: without the formats and rules that they leave out."""
+
+    validator: Validator
+    capabilities: Mapping[str, Any]
+
+    def family(self, format_: str) -> str | None:
+        is_on = any(_matches(pattern, format_) for pattern in self.capabilities["formats"])
+        return self.validator.family(format_) if is_on else None
+
+    def faults(self, format_: str, document: bytes) -> str | None:
+        return self.validator.faults(format_, document)
+
+    def rules(self, format_: str) -> frozenset[str]:
+        listed = self.capabilities["compatibilities"].items()
+        on = {rule.lower() for pattern, rules in listed if _matches(pattern, format_) for rule in rules}
+        return self.validator.rules(format_) & on
+
+    def incompatible(self, rule: str, format_: str, old: bytes, new: bytes) -> str | None:
+        return self.validator.incompatible(rule, format_, old, new)
+
+
+def _matches(pattern: str, format_: str) -> bool:
+    return matches_wildcard(format_.lower(), pattern.lower())
+
+
+UNKNOWN = "the format is not one that is checked here"
+ELSEWHERE = "the document is stored elsewhere"
+NO_RULE = "the rule is not one that is checked for the format"
+INVALID = "the format was not validated"
+
+
+def check_formats(draft: Draft, resource: Resource, validator: Validator) -> None:
+    """Validates each Version that is new or changed, and says so in its attributes.
+
+    Raises: format_violation, format_unknown, format_external
+    """
+    if resource.type.validateformat:
+        _Check(draft, resource, validator).formats()
+
+
+def check_compatibility(draft: Draft, resource: Resource, validator: Validator) -> None:
+    """Compares the Versions along their lineage, by the rule in the meta, and says so in their attributes.
+
+    Raises: compatibility_violation, compatibility_unknown
+    """
+    if resource.type.validatecompatibility:
+        _Check(draft, resource, validator).compatibility()
+
+
+def content(version: Version) -> bytes:
+    document = version.document
+    return (document.read() if isinstance(document, Kept) else document) or b""
+
+
+class _Check:
+    """The checks of one Resource."""
+
+    def __init__(self, draft: Draft, resource: Resource, validator: Validator) -> None:
+        self._draft, self._resource, self._validator = draft, resource, validator
+        self._is_strict = resource.type.strictvalidation
+
+    # -- formats ------------------------------------------------------------------------------------------------------
+
+    def formats(self) -> None:
+        for version in self._resource.versions.values():
+            if version.is_touched or version.is_new or "formatvalidated" not in version.members:
+                self._format(version)
+
+    def _format(self, version: Version) -> None:
+        format_ = version.members.get("format")
+        if format_ is None:
+            self._say(version, "format", None, None)
+            return
+        why = self._cannot_validate(version, format_)
+        if not why and (fault := self._validator.faults(format_, content(version))):
+            raise refused("format_violation", version.xid, format=format_, detail=fault)
+        self._say(version, "format", not why, why)
+
+    def _cannot_validate(self, version: Version, format_: str) -> str | None:
+        """Why a document is not validated. Raises: format_unknown, format_external"""
+        if self._validator.family(format_) is None:
+            if self._is_strict:
+                raise refused("format_unknown", version.xid, format=format_)
+            return UNKNOWN
+        if self._resource.type.hasdocument and self._resource.type.document_names[1] in version.members:
+            if self._is_strict:
+                raise refused("format_external", version.xid)
+            return ELSEWHERE
+        return None
+
+    def _say(self, version: Version, kind: str, valid: bool | None, why: str | None) -> None:
+        """Sets ``<kind>validated`` and its reason, or takes them away. They are the server's: no new epoch."""
+        name, reason = f"{kind}validated", f"{kind}validatedreason"
+        version.members.pop(name, None)
+        version.members.pop(reason, None)
+        if valid is not None:
+            version.members[name] = valid
+        if why:
+            version.members[reason] = why
+        version.members = self._draft.version_level(self._resource.type).in_order(version.members)
+
+    # -- compatibility ------------------------------------------------------------------------------------------------
+
+    def compatibility(self) -> None:
+        rule = self._resource.meta.members.get("compatibility")
+        for version in self._resource.versions.values():
+            format_ = version.members.get("format")
+            if rule is None or format_ is None:
+                self._say(version, "compatibility", None, None)
+                continue
+            why = self._cannot_compare(version, rule.lower(), format_)
+            for old, direction in [] if why else self._pairs(version, rule.lower()):
+                self._compare(old, version, direction, rule)
+            self._say(version, "compatibility", not why, why)
+
+    def _cannot_compare(self, version: Version, rule: str, format_: str) -> str | None:
+        """Why a Version is not compared. Raises: compatibility_unknown"""
+        if not version.members.get("formatvalidated"):
+            return version.members.get("formatvalidatedreason") or INVALID
+        if rule in self._validator.rules(format_):
+            return None
+        if self._is_strict:
+            raise refused("compatibility_unknown", self._resource.xid, compat=rule, format=format_)
+        return NO_RULE
+
+    def _pairs(self, version: Version, rule: str) -> Iterator[tuple[Version, str]]:
+        """What the rule compares a Version with: older ones, as ``backward`` or ``forward``."""
+        name, _, transitive = rule.partition("_")
+        older = self._ancestors(version)
+        for old in older if transitive else older[:1]:
+            if not old.members.get("formatvalidated"):
+                continue
+            if name in ("backward", "full"):
+                yield old, "backward"
+            if name in ("forward", "full"):
+                yield old, "forward"
+
+    def _ancestors(self, version: Version) -> list[Version]:
+        """The parent, its parent and so on."""
+        found: list[Version] = []
+        while (parent := self._resource.versions.get(version.members["ancestorid"])) and parent is not version:
+            found.append(parent)
+            version = parent
+        return found
+
+    def _compare(self, old: Version, new: Version, direction: str, rule: str) -> None:
+        first, second = old.members["format"], new.members["format"]
+        if self._validator.family(first) != self._validator.family(second):
+            fault: str | None = f"the format '{second}' cannot be compared with '{first}'"
+        else:
+            fault = self._validator.incompatible(direction, second, content(old), content(new))
+        if fault:
+            detail = f"{old.xid} to {new.xid}: {fault}"
+            raise refused("compatibility_violation", self._resource.xid, compat=rule, detail=detail)

@@ -1,0 +1,174 @@
+"""The lineage of the Versions of a Resource: who is whose ancestor, which is the newest, which the oldest.
+
+One `Mode` for each `versionmode`. A lineage is a mapping of versionid to `Link`, of all Versions there are.
+
+Spec: core/model.md#groupsstringresourcesstringversionmode; core/spec.md#ancestorid-attribute.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+__all__ = ["MODES", "Lineage", "Link", "Mode", "circle", "prune_order", "roots"]
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One Version in a lineage. `ancestor` None asks the mode to choose one; a root is its own ancestor."""
+
+    versionid: str
+    createdat: str
+    modifiedat: str
+    ancestor: str | None
+
+    @property
+    def is_root(self) -> bool:
+        return self.ancestor == self.versionid
+
+
+Lineage = Mapping[str, Link]
+Rank = Callable[[Link], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """An algorithm: `chain` gives every Version its ancestor, `newest` and `oldest` choose one."""
+
+    chain: Callable[[Lineage], dict[str, str]]
+    newest: Callable[[Iterable[Link]], Link]
+    oldest: Callable[[Iterable[Link]], Link]
+
+
+def roots(lineage: Lineage) -> list[str]:
+    return [link.versionid for link in lineage.values() if link.is_root]
+
+
+def circle(lineage: Lineage) -> list[str]:
+    """The Versions of one circle of ancestors, by versionid; none is what should be there."""
+    known: set[str] = set()
+    for start in lineage:
+        walked: dict[str, None] = {}
+        current = start
+        while current not in known and current not in walked:
+            walked[current] = None
+            ancestor = lineage[current].ancestor
+            if ancestor is None or ancestor == current or ancestor not in lineage:
+                break
+            current = ancestor
+        else:
+            if current in walked:
+                names = list(walked)
+                return sorted(names[names.index(current) :])
+        known.update(walked)
+    return []
+
+
+def prune_order(mode: Mode, lineage: Lineage, keep: str | None, count: int) -> list[str]:
+    """The Versions to delete, the oldest first, so that `count` are left; `keep` is not among them.
+
+    Each is the oldest of those that are left once the ones before it are gone.
+    """
+    left = dict(lineage)
+    gone: list[str] = []
+    while len(left) > count:
+        candidates = [link for link in left.values() if link.versionid != keep]
+        oldest = mode.oldest(_roots_first(candidates))
+        del left[oldest.versionid]
+        gone.append(oldest.versionid)
+        left = {name: _without(link, oldest.versionid) for name, link in left.items()}
+    return gone
+
+
+def _roots_first(links: list[Link]) -> list[Link]:
+    return [link for link in links if link.is_root] or links
+
+
+def _without(link: Link, gone: str) -> Link:
+    return replace(link, ancestor=link.versionid) if link.ancestor == gone else link
+
+
+# -- manual -------------------------------------------------------------------------------------------------------
+
+
+def _by_creation(link: Link) -> tuple[str, str]:
+    return instant_key(link.createdat), link.versionid.lower()
+
+
+def _leaves(links: Iterable[Link]) -> list[Link]:
+    links = list(links)
+    named = {link.ancestor for link in links if not link.is_root}
+    return [link for link in links if link.versionid not in named] or links
+
+
+def _newest_leaf(links: Iterable[Link]) -> Link:
+    return max(_leaves(links), key=_by_creation)
+
+
+def _oldest_root(links: Iterable[Link]) -> Link:
+    links = list(links)
+    return min([link for link in links if link.is_root] or links, key=_by_creation)
+
+
+def _chain_new(lineage: Lineage) -> dict[str, str]:
+    """Those without an ancestor get the newest Version at that moment, in the order of their ids."""
+    settled = {name: link for name, link in lineage.items() if link.ancestor is not None}
+    waiting = sorted(
+        (link for link in lineage.values() if link.ancestor is None), key=lambda link: link.versionid.lower()
+    )
+    newest = _newest_leaf(settled.values()).versionid if settled else None
+    for link in waiting:
+        settled[link.versionid] = replace(link, ancestor=newest or link.versionid)
+        newest = link.versionid
+    return {name: link.ancestor or name for name, link in settled.items()}
+
+
+# -- chains by an order -------------------------------------------------------------------------------------------
+
+
+def _ordered(rank: Rank) -> Mode:
+    """All Versions in one chain, from the lowest rank to the highest."""
+
+    def chain(lineage: Lineage) -> dict[str, str]:
+        names = [link.versionid for link in sorted(lineage.values(), key=rank)]
+        return dict(zip(names, names[:1] + names[:-1], strict=True))
+
+    return Mode(chain, lambda links: max(links, key=rank), lambda links: min(links, key=rank))
+
+
+def _by_change(link: Link) -> tuple[str, str]:
+    return instant_key(link.modifiedat), link.versionid.lower()
+
+
+SEMVER: Final = re.compile(r"v?(\d+)(?:\.(\d+))?(?:\.(\d+))?(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?\Z")
+
+
+def _by_precedence(link: Link) -> tuple[Any, ...]:
+    """The precedence of a semantic version; what is none comes before all that are."""
+    found = SEMVER.match(link.versionid)
+    if not found:
+        return (0, (), (), link.versionid.lower())
+    numbers = tuple(int(each or 0) for each in found.group(1, 2, 3))
+    release = ((1,),) if not found[4] else ((0,), *map(_part, found[4].split(".")))
+    return (1, numbers, release, link.versionid.lower())
+
+
+def _part(text: str) -> tuple[int, int, str]:
+    """A part of a pre-release: numbers by value and before texts."""
+    return (0, int(text), "") if text.isdigit() else (1, 0, text)
+
+
+def instant_key(text: str) -> str:
+    """A timestamp in UTC as a text that sorts as the instant does."""
+    whole, _, fraction = text[:-1].partition(".")
+    return f"{whole}.{fraction:0<9}"
+
+
+MODES: Final[Mapping[str, Mode]] = {
+    "manual": Mode(_chain_new, _newest_leaf, _oldest_root),
+    "createdat": _ordered(_by_creation),
+    "modifiedat": _ordered(_by_change),
+    "semver": _ordered(_by_precedence),
+}

@@ -1,0 +1,268 @@
+"""Views: an entity or a collection as JSON, from rows that come in order. What is written is handed out piece by piece.
+
+`Streams` are the rows below the target by level, each ordered as its parents are; the number of streams depends on what
+is asked for, never on how much there is.
+
+Spec: core/spec.md#json-serialization; core/spec.md#doc-flag; core/http.md#self-attribute.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from wirebook.core.documents import inlined
+from wirebook.core.filters import Level, collections
+from wirebook.core.inline import Inline
+from wirebook.core.model import GroupType, Model, ResourceType
+from wirebook.core.model_full import SPECVERSION
+from wirebook.core.pointers import escape
+from wirebook.core.rows import GroupRow, ResourceRow, VersionRow, format_members, parse_members
+from wirebook.core.sieve import Kept, residual
+from wirebook.core.state import Members
+from wirebook.core.streams import Streams
+from wirebook.core.target import DETAILS
+
+NOT_IN_DOC: Final = (
+    "formatvalidated",
+    "formatvalidatedreason",
+    "compatibilityvalidated",
+    "compatibilityvalidatedreason",
+)
+
+
+@dataclass(slots=True)
+class View:
+    """How things are shown. `base` is the Registry's URL without a slash at its end; `root` the xid (or path of a
+    collection) that the answer is about, for pointers in document view."""
+
+    model: Model
+    base: str
+    root: str
+    inline: Inline
+    doc: bool = False
+    binary: bool = False
+    shortself: bool = False
+    kept: Kept | None = None
+    streams: Streams | None = None
+    root_level: Level = ()
+    _open: dict[Level, Any] = field(default_factory=dict)
+
+    # -- URLs -----------------------------------------------------------------------------------------------------
+
+    def url(self, xid: str, *, details: bool = False, inside: bool = True) -> str:
+        """The URL of an entity; in document view a pointer, if it is in the answer."""
+        if self.doc and inside:
+            return self._pointer(xid)
+        return f"{self.base}{xid}{DETAILS if details else ''}"
+
+    def _pointer(self, xid: str) -> str:
+        below = xid[len(self.root) :] if self.root != "/" else xid
+        return "#/" + "/".join(escape(part) for part in below.strip("/").split("/"))
+
+    # -- entities -------------------------------------------------------------------------------------------------
+
+    def registry(
+        self, members: Members, counts: Mapping[str, int], special: Mapping[str, Any], *, bare: bool = False
+    ) -> Iterator[str]:
+        """The Registry. `special` are the capabilities, the model and its source, to be shown where they are inlined.
+
+        `bare`: its collections alone (the flag `collections`).
+        """
+        yield "{"
+        if not bare:
+            ids = f'"specversion":{_quoted(SPECVERSION)},"registryid":{_quoted(members["registryid"])},'
+            rest = {name: value for name, value in members.items() if name != "registryid"}
+            yield ids + self._self("/", self.url("/")) + _comma(format_members(rest))
+            for name, value in special.items():
+                if name in self.inline:
+                    yield f",{_quoted(name)}:{format_json(value)}"
+        for i, plural in enumerate(self.model.groups):
+            count = self._count((plural,), 0, counts.get(plural, 0))
+            yield from self._collection((), "/", plural, count, 0, first=bare and i == 0)
+        yield "}"
+
+    def group(self, row: GroupRow, type_: GroupType, state: Any = None, *, bare: bool = False) -> Iterator[str]:
+        """A Group. `bare`: its collections alone (the flag `collections`)."""
+        xid = f"/{type_.plural}/{row.id}"
+        head = "" if bare else self._head(type_.id_name, row.id, xid, self.url(xid)) + _comma(row.text)
+        yield "{" + head
+        level: Level = (type_.plural,)
+        first = not head
+        for plural in type_.resources:
+            count = self._count((*level, plural), row.key, row.counts.get(plural, 0))
+            yield from self._collection(level, xid, plural, count, row.key, first=first, state=state)
+            first = False
+        yield "}"
+
+    def resource(self, row: ResourceRow, group: GroupType, type_: ResourceType, group_xid: str) -> Iterator[str]:
+        """A Resource: its default Version under its own name, then what is its own."""
+        xid = f"{group_xid}/{type_.plural}/{row.id}"
+        level: Level = (group.plural, type_.plural)
+        yield "{" + self._resource_head(row, type_, level, xid)
+        has_meta = "meta" in self.inline_at(level)
+        yield f',"metaurl":{_quoted(self.url(f"{xid}/meta", inside=has_meta))}'
+        if has_meta:
+            yield f',"meta":{self.meta(row, type_, xid, has_versions="versions" in self.inline_at(level))}'
+        if row.version is not None and not (self.doc and row.xref):
+            count = self._count((*level, "versions"), row.key, row.count)
+            yield from self._collection(level, xid, "versions", count, row.key, first=False, row=row)
+        else:
+            self._pass(level, row.key)
+        yield "}"
+
+    def _resource_head(self, row: ResourceRow, type_: ResourceType, level: Level, xid: str) -> str:
+        self_ = self.url(xid, details=type_.hasdocument)
+        if self.doc or row.version is None:
+            return self._head(type_.id_name, row.id, xid, self_)
+        ids = f'{_quoted(type_.id_name)}:{_quoted(row.id)},"versionid":{_quoted(row.version.id)},'
+        return ids + self._self(xid, self_) + self._version_body(row.version, type_, level, is_default=True)
+
+    def meta(self, row: ResourceRow, type_: ResourceType, xid: str, *, has_versions: bool) -> str:
+        """The meta of a Resource; of a cross-reference that of its target, under its own ids."""
+        own = f"{xid}/meta"
+        head = "{" + self._head(type_.id_name, row.id, own, self.url(own))
+        if row.xref:
+            head += f',"xref":{_quoted(row.xref)}'
+        if row.version is None or (self.doc and row.xref):
+            return head + "}"
+        version = f"{xid}/versions/{row.default}"
+        url = self.url(version, details=type_.hasdocument, inside=has_versions)
+        sticky = "true" if row.sticky else "false"
+        tail = f',"defaultversionid":{_quoted(row.default)},"defaultversionurl":{_quoted(url)}'
+        return f'{head}{_comma(row.text)}{tail},"defaultversionsticky":{sticky}}}'
+
+    def version(
+        self, row: VersionRow, type_: ResourceType, level: Level, resource_xid: str, *, is_default: bool
+    ) -> str:
+        """A Version of the Resource with that xid, which may be a cross-reference to where it is."""
+        xid = f"{resource_xid}/versions/{row.id}"
+        id_ = resource_xid.rpartition("/")[2]
+        ids = f'{{{_quoted(type_.id_name)}:{_quoted(id_)},"versionid":{_quoted(row.id)},'
+        self_ = self._self(xid, self.url(xid, details=type_.hasdocument))
+        return ids + self_ + self._version_body(row, type_, level, is_default=is_default) + "}"
+
+    def _version_body(self, row: VersionRow, type_: ResourceType, level: Level, *, is_default: bool) -> str:
+        tail = row.tail
+        if self.doc and "validated" in tail:
+            tail = format_members({name: v for name, v in parse_members(tail).items() if name not in NOT_IN_DOC})
+        body = f'{_comma(row.head)},"isdefault":{"true" if is_default else "false"}{_comma(tail)}'
+        return body + self._document(row, type_, level)
+
+    def _document(self, row: VersionRow, type_: ResourceType, level: Level) -> str:
+        if (
+            not type_.hasdocument
+            or type_.singular not in self.inline_at(level)
+            or f'"{type_.singular}url":' in row.tail
+        ):
+            return ""
+        name, value = inlined(row.document, row.contenttype, type_, binary=self.binary)
+        return f",{_quoted(name)}:{json.dumps(value, ensure_ascii=False, separators=(',', ':'))}"
+
+    def _head(self, id_name: str, id_: str, xid: str, self_: str) -> str:
+        return f"{_quoted(id_name)}:{_quoted(id_)},{self._self(xid, self_)}"
+
+    def _self(self, xid: str, self_: str) -> str:
+        short = f',"shortself":{_quoted(short_url(self.base, xid))}' if self.shortself and not self.doc else ""
+        return f'"self":{_quoted(self_)}{short},"xid":{_quoted(xid)}'
+
+    # -- collections ----------------------------------------------------------------------------------------------
+
+    def inline_at(self, level: Level) -> Inline:
+        """What is inlined in the entities of a level."""
+        tree = self.inline
+        for name in level[len(self.root_level) :]:
+            tree = tree[name]
+        return tree
+
+    def _collection(
+        self,
+        level: Level,
+        xid: str,
+        plural: str,
+        count: int,
+        key: int,
+        *,
+        first: bool,
+        state: Any = None,
+        row: Any = None,
+    ) -> Iterator[str]:
+        has = plural in self.inline_at(level)
+        path = f"{'' if xid == '/' else xid}/{plural}"
+        url = self.url(path, inside=has) + ("" if self.doc and has else self._query(level, plural, count, state))
+        comma = "" if first else ","
+        yield f"{comma}{_quoted(f'{plural}url')}:{_quoted(url)}"
+        if has:
+            yield f",{_quoted(plural)}:{{"
+            yield from self.collection_members((*level, plural), xid, key, row)
+            yield "}"
+        yield f",{_quoted(f'{plural}count')}:{count}"
+
+    def _query(self, level: Level, plural: str, count: int, state: Any) -> str:
+        """The residual filter of a collection's URL."""
+        if self.kept is None:
+            return ""
+        if not count:
+            return "?filter=excludeall"
+        texts = residual(self.kept.filter, level, plural, state or tuple(frozenset[int]() for _ in self.kept.filter))
+        return "".join(f"{'&' if i else '?'}filter={text}" for i, text in enumerate(texts))
+
+    def _count(self, level: Level, key: int, count: int) -> int:
+        return count if self.kept is None else self.kept.count(level, key, count)
+
+    def collection_members(self, level: Level, xid: str, key: int, owner: Any) -> Iterator[str]:
+        """The entities of a collection, as members of a JSON object; `key` and `owner` are the row that holds it."""
+        first = True
+        for row in self._stream(level).of(key):
+            if self.kept is not None and not self.kept.has(level, row.key, key):
+                self._pass(level, row.key)
+                continue
+            yield f"{'' if first else ','}{_quoted(row.id)}:"
+            first = False
+            yield from self.entity(level, row, xid, owner)
+
+    def _pass(self, level: Level, key: int) -> None:
+        """Lets the rows below an entity that is not shown pass."""
+        for plural in collections(level, self.model):
+            if plural in self.inline_at(level):
+                inner = (*level, plural)
+                for row in self._stream(inner).of(key):
+                    self._pass(inner, row.key)
+
+    def _stream(self, level: Level) -> Any:
+        assert self.streams is not None
+        if level not in self._open:
+            opening = (self.streams.groups, self.streams.resources, self.streams.versions)[len(level) - 1]
+            self._open[level] = opening(level)
+        return self._open[level]
+
+    def entity(self, level: Level, row: Any, owner_xid: str, owner: Any = None) -> Iterator[str]:
+        """One entity of a collection. `owner_xid` is that of what holds the collection, `owner` its row."""
+        group = self.model.groups[level[0]]
+        if len(level) == 1:
+            state = self.kept.states.get(level, {}).get(row.key) if self.kept else None
+            yield from self.group(row, group, state)
+        elif len(level) == 2:
+            yield from self.resource(row, group, group.resources[level[1]], owner_xid)
+        else:
+            is_default = owner is not None and owner.default == row.id
+            yield self.version(row, group.resources[level[1]], level, owner_xid, is_default=is_default)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _comma(text: str) -> str:
+    return f",{text}" if text else ""
+
+
+def short_url(base: str, xid: str) -> str:
+    """The shortest URL of an entity that stays the same as long as it lives: its own."""
+    return base + ("/" if xid == "/" else xid)
+
+
+def format_json(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

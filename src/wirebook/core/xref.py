@@ -1,0 +1,124 @@
+"""Cross-references: Resources that show another as if it were here.
+
+A source keeps its ids, its epoch and the time it was made, and nothing else.
+
+Spec: core/spec.md#cross-referencing-resources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from wirebook.core.datatypes import entity_type
+from wirebook.core.documents import Body
+from wirebook.core.draft import Draft
+from wirebook.core.entity import check_epoch, check_id
+from wirebook.core.model import ResourceType
+from wirebook.core.state import Place, Resource
+from wirebook.problems.xregistry import refused
+
+SHOWN = ("self", "shortself", "xid", "metaurl")
+"""What an export shows of a cross-reference, and can be sent back."""
+
+READ_ONLY = frozenset({"self", "shortself", "xid", "readonly", "defaultversionurl"})
+
+
+def is_reference(resource: Resource | None, meta: Mapping[str, Any] | None, patch: bool) -> bool:
+    """Whether a Resource is a cross-reference once this meta (None: none was sent) is written."""
+    if meta is not None and "xref" in meta:
+        return meta["xref"] is not None
+    was = resource is not None and resource.xref is not None
+    return was and (meta is None or patch)
+
+
+def write_reference(
+    draft: Draft, place: Place, sent: Mapping[str, Any], meta: Mapping[str, Any], body: Body | None = None
+) -> Resource:
+    """Makes a Resource a cross-reference, or keeps it one. What it held goes.
+
+    Raises: malformed_xref, extra_xref_attribute, mismatched_id, mismatched_epoch
+    """
+    resource = draft.resource(place)
+    target = meta.get("xref", resource.xref if resource else None)
+    _check_target(draft, place.type, target, f"{place.xid}/meta")
+    _check_alone(place, sent, body)
+    _check_meta_alone(place, meta, was_normal=resource is not None and resource.xref is None)
+    resource = resource or draft.add_resource(place)
+    check_id(meta, place.type.singular, place.id, resource.meta.xid)
+    check_epoch(resource.meta, meta, ignored="epoch" in draft.ignore)
+    if resource.xref == target:
+        return resource
+    before = resource.meta.members
+    createdat = before.get("createdat", draft.now)
+    resource.meta.members = {
+        place.type.id_name: place.id,
+        "xref": target,
+        "epoch": before["epoch"],
+        "createdat": createdat,
+    }
+    resource.meta.touch(draft.now)
+    resource.versions.clear()
+    draft.changed[resource.xid] = resource
+    return resource
+
+
+def _check_target(draft: Draft, type_: ResourceType, target: Any, subject: str) -> None:
+    """Raises: malformed_xref"""
+    why = None
+    if not isinstance(target, str) or not target.startswith("/"):
+        why = "it is no xid"
+    else:
+        parts = target.split("/")
+        found = entity_type(target, draft.types)
+        other = draft.model.resource_type(parts[1], parts[3]) if found and len(parts) == 5 else None
+        if other is None:
+            why = "it is not the xid of a Resource of a type in the model"
+        elif other.home != type_.home:
+            why = f"'{parts[3]}' of '{parts[1]}' is another type of Resources; ximportresources would make it the same"
+    if why:
+        raise refused("malformed_xref", subject, xref=target if isinstance(target, str) else "", error_detail=why)
+
+
+def _check_alone(place: Place, sent: Mapping[str, Any], body: Body | None) -> None:
+    """Nothing but ids beside the meta. Raises: extra_xref_attribute"""
+    extra = [name for name in sent if name not in (place.type.id_name, "meta", *SHOWN)]
+    if body is not None and body.document:
+        extra.append(place.type.singular)
+    if extra:
+        raise _extra(place.type, extra, place.xid)
+
+
+def _check_meta_alone(place: Place, meta: Mapping[str, Any], *, was_normal: bool) -> None:
+    """Nothing but ids in the meta, and the epoch of what was a normal Resource. Raises: extra_xref_attribute"""
+    allowed = {place.type.id_name, "xref", *READ_ONLY} | ({"epoch"} if was_normal else set())
+    extra = [name for name, value in meta.items() if name not in allowed and value is not None]
+    if extra:
+        raise _extra(place.type, extra, f"{place.xid}/meta")
+
+
+def _extra(type_: ResourceType, names: list[str], subject: str) -> Exception:
+    detail = f"All of them: {', '.join(sorted(names))}." if len(names) > 1 else None
+    return refused("extra_xref_attribute", subject, name=min(names), singular=type_.singular, detail=detail)
+
+
+def check_no_reference(resource: Resource) -> None:
+    """Versions of a cross-reference are written where they are. Raises: bad_request"""
+    if resource.xref is not None:
+        why = f"it is a cross-reference: write to {resource.xref}"
+        raise refused("bad_request", resource.xid, error_detail=why)
+
+
+def leave_reference(draft: Draft, resource: Resource) -> None:
+    """Makes a source a normal Resource again, still without Versions: with an epoch above all that were seen."""
+    target = draft.snapshot.targets.get(resource.xref or "")
+    seen = target.meta.epoch if target else 0
+    members = resource.meta.members
+    epoch = max(members["epoch"], seen) + 1
+    resource.meta.members = {
+        resource.type.id_name: resource.id,
+        "epoch": epoch,
+        "createdat": members["createdat"],
+    }
+    resource.meta.is_touched = True
+    resource.counter = 0

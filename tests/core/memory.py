@@ -1,0 +1,95 @@
+"""A registry in memory: the smallest storage there can be, for tests of what requests decide."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+from wirebook.core.decide import Outcome, Request, decide
+from wirebook.core.draft import Draft
+from wirebook.core.model import Model
+from wirebook.core.state import Group, Registry, Resource, Snapshot
+from wirebook.core.target import parse_target
+
+
+class NoFormats:
+    """Checks no format at all."""
+
+    def family(self, format_: str) -> str | None:
+        return None
+
+    def faults(self, format_: str, document: bytes) -> str | None:
+        return None
+
+    def rules(self, format_: str) -> frozenset[str]:
+        return frozenset()
+
+    def incompatible(self, rule: str, format_: str, old: bytes, new: bytes) -> str | None:
+        return None
+
+
+class Memory:
+    """Its entities, as they were stored last. `request` changes them, or raises and changes nothing."""
+
+    def __init__(self, model: Model, registryid: str = "test", now: str = "2026-01-01T00:00:00Z") -> None:
+        members = {"registryid": registryid, "epoch": 1, "createdat": now, "modifiedat": now}
+        self.model, self.validator = model, NoFormats()
+        self.registry = Registry("/", members, dict(members), capabilities={}, modelsource={})
+        self.groups: dict[tuple[str, str], Group] = {}
+        self.resources: dict[tuple[str, str, str], Resource] = {}
+        self._ticks = 0
+
+    def request(self, method: str, path: str, sent: Any = None, **how: Any) -> Outcome:
+        draft = self.draft(path, how.pop("ignore", ()), how.pop("now", None))
+        request = Request(method, parse_target(path, self.model), sent, **how)
+        outcome = decide(draft, request, self.validator)
+        self.apply(draft)
+        return outcome
+
+    def draft(self, path: str, ignore: Any = (), now: str | None = None) -> Draft:
+        self._ticks += 1
+        now = now or f"2026-01-01T00:00:{self._ticks:02d}Z"
+        registry, groups, resources = copy.deepcopy((self.registry, self.groups, self.resources))
+        targets = {each.xid: each for each in resources.values()}
+        snapshot = Snapshot(registry, self.model, groups, resources, _Reader(groups, resources), targets)
+        return Draft(snapshot, now, path, ignore)
+
+    def apply(self, draft: Draft) -> None:
+        snapshot = draft.snapshot
+        gone = {each.xid for each in snapshot.groups.values() if each.deleted}
+        self.registry = snapshot.registry
+        self.groups = {key: each for key, each in snapshot.groups.items() if not each.deleted}
+        self.resources = {
+            key: each for key, each in snapshot.resources.items() if not each.deleted and each.group.xid not in gone
+        }
+        for entity in self._entities():
+            entity.before, entity.is_touched, entity.has_own_time = dict(entity.members), False, False
+        for resource in self.resources.values():
+            resource.had = frozenset(resource.versions)
+
+    def _entities(self) -> Iterator[Any]:
+        yield self.registry
+        yield from self.groups.values()
+        for resource in self.resources.values():
+            yield resource.meta
+            yield from resource.versions.values()
+
+    def resource(self, xid: str) -> Resource:
+        return next(each for each in self.resources.values() if each.xid == xid)
+
+
+class _Reader:
+    def __init__(self, groups: dict[Any, Group], resources: dict[Any, Resource]) -> None:
+        self._groups, self._resources = groups, resources
+
+    def resources_of(self, group: Group) -> Iterator[Resource]:
+        return (each for each in self._resources.values() if each.group is group and not each.deleted)
+
+    def sources_of(self, xid: str) -> Iterator[Resource]:
+        return (each for each in self._resources.values() if each.xref == xid and not each.deleted)
+
+    def everything(self) -> Iterator[Group | Resource]:
+        for group in self._groups.values():
+            yield group
+            yield from self.resources_of(group)

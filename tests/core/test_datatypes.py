@@ -1,0 +1,104 @@
+"""Data types: what each takes, and how it is stored.
+
+Spec: core/spec.md#data-types.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wirebook.core.datatypes import Unfit, check_members, check_value, fits_target
+from wirebook.core.model import Attribute
+
+VECTORS = json.loads((Path(__file__).parents[1] / "vectors/registry/datatypes.json").read_text())
+
+
+def types(groups: str, resources: str | None) -> bool:
+    return groups == "dirs" and resources in (None, "files")
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=lambda each: f"{each['type']}-{str(each['value'])[:40]}")
+def test_values_of_scalar_types(vector: dict[str, Any]) -> None:
+    attribute = Attribute("x", vector["type"])
+    if "error" in vector:
+        with pytest.raises(Unfit) as raised:
+            check_value(attribute, vector["value"], "x", types)
+        assert raised.value.code == vector["error"]
+    else:
+        stored = check_value(attribute, vector["value"], "x", types)
+        assert (stored, type(stored)) == (vector["stored"], type(vector["stored"]))
+
+
+STRING, ANY = Attribute("", "string"), Attribute("*", "any")
+INNER = {"a": Attribute("a", "string", required=True, default="d"), "n": Attribute("n", "integer")}
+ATTRIBUTES = {
+    "array": Attribute("array", "array", item=Attribute("", "integer")),
+    "deep": Attribute("deep", "array", item=Attribute("", "array", item=STRING)),
+    "map": Attribute("map", "map", item=STRING),
+    "object": Attribute("object", "object", attributes=INNER),
+    "any": Attribute("any", "any"),
+    "kind": Attribute("kind", "string", ifvalues={"big": {"size": Attribute("size", "uinteger", required=True)}}),
+    "enum": Attribute("enum", "string", enum=("One", "Two")),
+    "loose": Attribute("loose", "string", enum=("One",), strict=False),
+    "server": Attribute("server", "url", readonly=True),
+}
+
+
+@pytest.mark.parametrize(
+    ("sent", "stored"),
+    [
+        ({"array": [1, 2.0]}, {"array": [1, 2]}),
+        ({"map": {"b": "2", "a": "1", "c": None}}, {"map": {"a": "1", "b": "2"}}),
+        ({"object": {}}, {"object": {"a": "d"}}),
+        ({"object": {"n": 1, "a": "x"}}, {"object": {"a": "x", "n": 1}}),
+        ({"any": {"A b": [None, {"": 1}]}}, {"any": {"A b": [None, {"": 1}]}}),
+        ({"kind": "BIG", "size": 3}, {"kind": "BIG", "size": 3}),
+        ({"enum": "one"}, {"enum": "one"}),
+        ({"loose": "three"}, {"loose": "three"}),
+        ({"server": 5, "array": None}, {}),
+    ],
+)
+def test_members_as_they_are_stored(sent: dict[str, Any], stored: dict[str, Any]) -> None:
+    assert check_members(ATTRIBUTES, sent, "", types) == stored
+
+
+@pytest.mark.parametrize(
+    ("sent", "code", "name"),
+    [
+        ({"array": [1, None]}, "invalid_attribute", "array[1]"),
+        ({"deep": [["a"], ["b", 1]]}, "invalid_attribute", "deep[1][1]"),
+        ({"map": {"A": "1"}}, "invalid_attribute", "map.A"),
+        ({"map": {"a" * 64: "1"}}, "invalid_attribute", f"map.{'a' * 64}"),
+        ({"map": {"a": 1}}, "invalid_attribute", "map.a"),
+        ({"object": {"q": 1}}, "unknown_attribute", "object.q"),
+        ({"object": []}, "invalid_attribute", "object"),
+        ({"size": 1}, "unknown_attribute", "size"),
+        ({"kind": "big"}, "required_attribute_missing", "size"),
+        ({"enum": "three"}, "invalid_attribute", "enum"),
+        ({"Bad": 1}, "invalid_attribute", "Bad"),
+        ({"gone": None}, "unknown_attribute", "gone"),
+    ],
+)
+def test_members_that_do_not_fit(sent: dict[str, Any], code: str, name: str) -> None:
+    with pytest.raises(Unfit) as raised:
+        check_members(ATTRIBUTES, sent, "", types)
+    assert (raised.value.code, raised.value.name) == (code, name)
+
+
+@pytest.mark.parametrize(
+    ("target", "fitting"),
+    [
+        ("", {"/dirs/d", "/dirs/d/files/f", "/dirs/d/files/f/versions/v"}),
+        ("/dirs", {"/dirs/d"}),
+        ("/dirs/files", {"/dirs/d/files/f"}),
+        ("/dirs/files/versions", {"/dirs/d/files/f/versions/v"}),
+        ("/dirs/files[/versions]", {"/dirs/d/files/f", "/dirs/d/files/f/versions/v"}),
+    ],
+)
+def test_c_mod_12_xids_fit_their_target(target: str, fitting: set[str]) -> None:
+    every = {"/dirs/d", "/dirs/d/files/f", "/dirs/d/files/f/versions/v"}
+    assert {xid for xid in every if fits_target(xid, target, types)} == fitting
