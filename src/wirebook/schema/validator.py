@@ -1,0 +1,199 @@
+"""The formats that a registry checks: is a document a schema of its format, and can one be read with another?
+
+Rule: nothing is fetched. What a document refers to outside itself is left unchecked where the document is well-formed
+without it (JSON Schema `$ref`, imports of Protobuf and XSD); an Avro name without a definition makes no schema.
+
+Spec: core/spec.md#formatvalidated-attribute, #compatibility-attribute; schema/spec.md#43-schema-formats;
+docs/decisions/0090.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import jsonschema_rs as js
+
+from wirebook.core.capabilities import Offer
+from wirebook.core.jsonvalue import MAX_DEPTH, JsonError, parse_json
+from wirebook.schema.avro_declarations import check_declarations
+from wirebook.schema.avro_types import AvroError, parse_types
+from wirebook.schema.compatibility import AS_DECLARED, BACKWARD, MissingImportsError, backward, forward
+from wirebook.schema.compatibility.protobuf_imports import lenient_files
+from wirebook.schema.compatibility.xsd_imports import lenient_model
+from wirebook.schema.compiling import ANONYMOUS, is_deep
+from wirebook.schema.formats import AVRO, JSON_SCHEMA, JSON_STRUCTURE, PROTOBUF, TEXTS, XSD, parse_format
+from wirebook.schema.jsonreader import shown
+from wirebook.schema.jsonschema import LATEST, META_SCHEMAS, draft_of
+from wirebook.schema.jsonstructure import root_pointer
+from wirebook.schema.jsonstructure_schema import StructureError, Translation
+from wirebook.schema.protoc import ProtocError
+from wirebook.schema.reading import Options
+from wirebook.schema.source import Source
+from wirebook.schema.xsd_source import XsdError
+
+RULES: Final = (
+    "backward",
+    "backward_transitive",
+    "forward",
+    "forward_transitive",
+    "full",
+    "full_transitive",
+)
+FORMATS: Final = ("avro*", "jsonschema*", "jsonstructure*", "protobuf*", "xmlschema*", "xsd*")
+OFFER: Final = Offer(dict.fromkeys(FORMATS, RULES))
+"""What a registry with this validator offers in its capabilities."""
+
+ROOTS = ("type", "$root", "$ref", "allOf", "anyOf", "oneOf")  # one of them makes a root type
+TYPE_WORDS = ("type", "$ref", "allOf", "anyOf", "oneOf", "not", "if")
+SHOWN = 3  # refusals in a text
+EMPTY = "the document is empty"
+
+
+@dataclass(frozen=True)
+class SchemaValidator:
+    """A `Validator` (core/validation.py) of schema documents. Used from any thread.
+
+    Shape: with `as_declared` objects of JSON Schema are taken to have no properties but those that the older schema
+    names, where it says nothing of others; else every value that it accepts counts (docs/decisions/0091).
+    """
+
+    as_declared: bool = False
+
+    def family(self, format_: str) -> str | None:
+        """``JsonSchema`` of ``jsonschema/Draft-07``: names compare without case, and have aliases (formats.py)."""
+        family = parse_format(format_).family
+        return family if family in BACKWARD else None
+
+    def rules(self, format_: str) -> frozenset[str]:
+        return frozenset(RULES) if self.family(format_) else frozenset()
+
+    def faults(self, format_: str, document: bytes) -> str | None:
+        """Why a document is not a schema of its format; None if it is one."""
+        if not document.strip():
+            return EMPTY
+        try:
+            CHECKS[parse_format(format_).family](_source(format_, document))
+        except (_Fault, AvroError, StructureError, ProtocError, XsdError) as error:
+            return None if isinstance(error, MissingImportsError) else str(shown(str(error)))
+        except js.ValidationError as error:
+            return str(shown(f"#{_pointer(error)}: {error.message}"))
+        except RecursionError:
+            return "the schema is nested too deeply"
+        except (TypeError, ValueError, AttributeError, LookupError) as error:
+            return str(shown(f"a keyword has a value that it cannot have: {error}"))
+        return None
+
+    def incompatible(self, rule: str, format_: str, old: bytes, new: bytes) -> str | None:
+        """Why `new` breaks ``backward`` or ``forward`` with `old`, place by place; None if it does not. Both are
+        valid."""
+        if old == new:
+            return None
+        compare = forward if rule.startswith("forward") else backward
+        found = compare(_source(format_, old), _source(format_, new), AS_DECLARED if self.as_declared else BACKWARD)
+        more = f"; and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+        return "; ".join(map(str, found[:SHOWN])) + more or None
+
+
+class _Fault(ValueError):
+    """Why a document is not a schema."""
+
+
+def _source(format_: str, document: bytes) -> Source:
+    """Raises: _Fault"""
+    name = parse_format(format_)
+    content: Any = _text(document) if name.family in TEXTS else _json(document)
+    return Source(name, content, None, ANONYMOUS, _nowhere, _nothing, Options())
+
+
+def _text(document: bytes) -> str:
+    try:
+        return document.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise _Fault(f"the schema is not UTF-8 (byte {error.start})") from None
+
+
+def _json(document: bytes) -> Any:
+    try:
+        parsed = parse_json(document)
+    except JsonError as error:
+        raise _Fault(f"the schema is not JSON: {error}") from None
+    if is_deep(parsed):
+        raise _Fault(f"the schema is nested deeper than {MAX_DEPTH}")
+    return parsed
+
+
+def _nowhere(uri: str) -> None:  # noqa: ARG001
+    return None
+
+
+def _nothing(name: str, base_uri: str) -> None:  # noqa: ARG001
+    return None
+
+
+def _pointer(error: js.ValidationError) -> str:
+    return "".join(f"/{each}" for each in error.instance_path)
+
+
+# -- one check for each format ----------------------------------------------------------------------------------------
+
+
+def _check_json_schema(source: Source) -> None:
+    """By the meta-schema of the draft. Raises: ValidationError, _Fault"""
+    document = source.document
+    if not isinstance(document, dict | bool):
+        raise _Fault("a JSON Schema is an object or a boolean")
+    draft = draft_of(document, source.format.version)
+    if isinstance(document, dict):  # with the draft's own `$schema`: another would be looked for elsewhere
+        js.meta.validate({**document, "$schema": META_SCHEMAS[draft]})
+
+
+def _check_avro(source: Source) -> None:
+    parse_types(source.document, source.resolve)
+    check_declarations(source.document)
+
+
+def _check_protobuf(source: Source) -> None:
+    lenient_files(source)
+
+
+def _check_xsd(source: Source) -> None:
+    lenient_model(source)
+
+
+def _check_json_structure(source: Source) -> None:
+    """The root type; every definition where there is none. Raises: StructureError, _Fault"""
+    document = source.document
+    if not isinstance(document, dict):
+        raise _Fault("a JSON Structure document is an object")
+    has_root = any(word in document for word in ROOTS)
+    if not has_root and not isinstance(document.get("definitions"), dict):
+        raise _Fault("a JSON Structure document has a 'type', a '$root' or 'definitions'")
+    translation = Translation(document)
+    translated = [translation.document(root_pointer(document, None))] if has_root else []
+    translated += [
+        translation.schema(each) for each in _types(document.get("definitions", {})) if each.get("abstract") is not True
+    ]
+    for each in translated:
+        js.meta.validate({**each, "$schema": META_SCHEMAS[LATEST]})
+
+
+def _types(namespace: Any) -> Iterator[dict[str, Any]]:
+    """The types of a namespace and of those in it."""
+    if not isinstance(namespace, dict):
+        raise _Fault("'definitions' has a member that is neither a type nor a namespace")
+    for each in namespace.values():
+        if isinstance(each, dict) and any(word in each for word in TYPE_WORDS):
+            yield each
+        else:
+            yield from _types(each)
+
+
+CHECKS: Final[dict[str, Callable[[Source], None]]] = {
+    JSON_SCHEMA: _check_json_schema,
+    JSON_STRUCTURE: _check_json_structure,
+    AVRO: _check_avro,
+    PROTOBUF: _check_protobuf,
+    XSD: _check_xsd,
+}

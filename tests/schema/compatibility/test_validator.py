@@ -1,0 +1,242 @@
+"""The validator of a registry: names of formats, documents that are none, refusals as a text, and hostile schemas."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from typing import Any
+
+import pytest
+
+from wirebook.core.validation import Validator
+from wirebook.schema.validator import FORMATS, OFFER, RULES, SchemaValidator
+
+VALIDATOR: Validator = SchemaValidator()
+SECONDS = 20  # far more than any of these takes, far less than what has no bound
+HEAD = '<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema">'
+RECORD: dict[str, Any] = {"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}]}
+
+
+def xsd(content: str) -> str:
+    return f"{HEAD}{content}</xs:schema>"
+
+
+@pytest.fixture(autouse=True)
+def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> None:
+        raise AssertionError("the network is not to be used")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+
+
+@pytest.mark.parametrize(
+    ("name", "family"),
+    [
+        ("JsonSchema/draft-07", "JsonSchema"),
+        ("JSONSchema/Draft-07", "JsonSchema"),
+        ("jsonschema", "JsonSchema"),
+        ("jsonschema/draft-99", "JsonSchema"),
+        ("JsonSchema/draft/2020-12", "JsonSchema"),
+        ("Avro/1.11.0", "Avro"),
+        ("AVRO", "Avro"),
+        ("Protobuf/3", "Protobuf"),
+        ("Proto/3", "Protobuf"),
+        ("protobuf/2.0", "Protobuf"),
+        ("XSD/1.1", "XSD"),
+        ("XMLSchema/1.0", "XSD"),
+        ("JSONStructure", "JsonStructure"),
+        ("JsonStructure/draft-04", "JsonStructure"),
+        ("numbers", None),
+        ("OpenAPI/3", None),
+        ("", None),
+    ],
+)
+def test_names_of_formats_compare_without_case_and_have_aliases(name: str, family: str | None) -> None:
+    assert VALIDATOR.family(name) == family
+    assert VALIDATOR.rules(name) == (frozenset(RULES) if family else frozenset())
+
+
+def test_the_offer_has_all_six_rules_for_each_format() -> None:
+    assert OFFER.formats == FORMATS == tuple(sorted(FORMATS))
+    assert {len(rules) for rules in OFFER.rules.values()} == {6}
+    assert all(VALIDATOR.family(pattern.removesuffix("*")) for pattern in OFFER.formats)
+
+
+VALID: list[tuple[str, Any]] = [
+    ("jsonschema", {}),
+    ("jsonschema", True),
+    ("jsonschema", {"type": "object"}),
+    ("jsonschema", {"$ref": "https://x.test/elsewhere"}),
+    ("jsonschema/draft-04", {"id": "https://x.test/a", "minimum": 1, "exclusiveMinimum": True}),
+    ("avro", "string"),
+    ("avro", RECORD),
+    ("avro", ["null", RECORD]),
+    ("avro", {"type": {"type": "array", "items": "int"}}),
+    ("jsonstructure", {"type": "int32"}),
+    ("jsonstructure", {"$root": "#/definitions/A", "definitions": {"A": {"type": "string"}}}),
+    ("jsonstructure", {"definitions": {"n": {"A": {"type": "object", "properties": {}}}}}),
+]
+INVALID: list[tuple[str, Any]] = [
+    ("jsonschema", {"type": 5}),
+    ("jsonschema", []),
+    ("jsonschema", 7),
+    ("jsonschema", {"required": "a"}),
+    ("jsonschema", {"properties": {"a": {"minimum": "1"}}}),
+    ("jsonschema/draft-04", {"exclusiveMinimum": 1}),
+    ("avro", {}),
+    ("avro", "strin"),
+    ("avro", {"type": "record"}),
+    ("avro", {"type": "enum", "name": "E", "symbols": ["A", "A"]}),
+    ("avro", {"type": "enum", "name": "E", "symbols": ["A"], "default": "B"}),
+    ("avro", ["int", "int"]),
+    ("avro", RECORD | {"fields": [{"name": "a", "type": "int", "default": "x"}]}),
+    ("avro", RECORD | {"fields": [{"name": "a", "type": "Unknown"}]}),
+    ("jsonstructure", {}),
+    ("jsonstructure", []),
+    ("jsonstructure", {"type": "int33"}),
+    ("jsonstructure", {"type": {"$ref": "#/definitions/none"}}),
+]
+VALID_TEXTS = [
+    ("Protobuf/3", 'syntax = "proto3"; message M { int32 a = 1; }'),
+    ("Protobuf/3", "message M { int32 a = 1; }"),
+    ("Protobuf/2", "message M { required int32 a = 1; }"),
+    ("Protobuf/3", 'import "x/y.proto"; message M { x.Y a = 1; .x.Z.Inner b = 2; }'),
+    ("Protobuf/3", 'import "x/y.proto"; message M { int32 a = 1 [(x.rule) = true]; }'),
+    ("XSD/1.0", xsd('<xs:element name="o" type="xs:int"/>')),
+    ("XSD/1.0", xsd('<xs:include schemaLocation="a.xsd"/><xs:element name="o" type="T"/>')),
+    ("XSD", xsd('<xs:import namespace="urn:a"/><xs:element name="o" type="a:T" xmlns:a="urn:a"/>')),
+]
+INVALID_TEXTS = [
+    ("Protobuf/3", "message M { int32 a = 1 }"),
+    ("Protobuf/3", "message M { int32 a = 1; int32 b = 1; }"),
+    ("Protobuf/3", "message M { Unknown a = 1; }"),
+    ("Protobuf/3", 'import "x/y.proto"; message M { x.Y a = 1 }'),
+    ("Protobuf/3", "{}"),
+    ("XSD/1.0", "<a/>"),
+    ("XSD/1.0", "text"),
+    ("XSD/1.0", xsd('<xs:element name="o" type="xs:itn"/>')),
+    ("XSD/1.0", xsd('<xs:include schemaLocation="a.xsd"/><xs:element nam="o"/>')),
+    ("XSD/1.0", '<!DOCTYPE a [<!ENTITY e SYSTEM "file:///etc/passwd">]>' + xsd("&e;")),
+    ("Avro", "string"),
+    ("JsonSchema", "{"),
+    ("JsonSchema", '{"a": NaN}'),
+    ("JsonSchema", "[" * 5000),
+]
+
+
+@pytest.mark.parametrize("format_", ["jsonschema", "avro", "protobuf", "xsd", "jsonstructure", "xmlschema/1.1"])
+@pytest.mark.parametrize("document", [b"", b" \n", b"\xff\xfe", b"\x00"])
+def test_nothing_and_what_is_no_text_is_no_schema(format_: str, document: bytes) -> None:
+    assert VALIDATOR.faults(format_, document)
+
+
+@pytest.mark.parametrize(("format_", "document"), [*((f, json.dumps(d)) for f, d in VALID), *VALID_TEXTS])
+def test_schemas_are_taken(format_: str, document: str) -> None:
+    assert VALIDATOR.faults(format_, document.encode()) is None
+
+
+@pytest.mark.parametrize(("format_", "document"), [*((f, json.dumps(d)) for f, d in INVALID), *INVALID_TEXTS])
+def test_what_is_no_schema_is_refused_with_a_reason(format_: str, document: str) -> None:
+    assert VALIDATOR.faults(format_, document.encode())
+
+
+def test_a_refusal_names_path_rule_old_and_new() -> None:
+    old, new = b'{"type": "integer"}', b'{"type": "string"}'
+    text = '/type: type-narrowed (old: {"type": "integer"}, new: ["string"])'
+    assert VALIDATOR.incompatible("backward", "JsonSchema", old, new) == text
+    assert VALIDATOR.incompatible("backward", "JsonSchema", old, old) is None
+    assert VALIDATOR.incompatible("forward", "Avro", b'"long"', b'"int"') is None
+    assert VALIDATOR.incompatible("backward", "Avro", b'"long"', b'"int"') == "/: type-mismatch (old: long, new: int)"
+
+
+def test_a_text_of_many_refusals_counts_the_rest() -> None:
+    documents = [{"properties": {f"p{at}": {"type": type_} for at in range(9)}} for type_ in ("number", "integer")]
+    old, new = (json.dumps(each).encode() for each in documents)
+    assert str(VALIDATOR.incompatible("backward", "jsonschema", old, new)).endswith("; and 6 more")
+
+
+def test_a_property_that_may_be_left_out_can_be_added_where_schemas_count_as_declared() -> None:
+    old, new = b'{"properties": {"a": {}}}', b'{"properties": {"a": {}, "b": {"type": "string"}}}'
+    assert "property-added-to-open-content" in str(VALIDATOR.incompatible("backward", "jsonschema", old, new))
+    lenient = SchemaValidator(as_declared=True)
+    assert lenient.incompatible("backward", "jsonschema", old, new) is None
+    assert lenient.incompatible("forward", "jsonschema", old, new) is None
+    required = b'{"properties": {"a": {}, "b": {"type": "string"}}, "required": ["b"]}'
+    assert "required-added" in str(lenient.incompatible("backward", "jsonschema", old, required))
+    opened = b'{"properties": {"a": {}}, "additionalProperties": true}'
+    assert "property-added" in str(lenient.incompatible("backward", "jsonschema", opened, new))
+
+
+# -- hostile ----------------------------------------------------------------------------------------------------------
+
+
+def _many_choices(word: str, type_: str) -> dict[str, Any]:
+    part = {word: [{"properties": {f"p{at}": {"type": type_}}, "required": [f"p{at}"]} for at in range(6)]}
+    return {"allOf": [{**part, "title": str(at)} for at in range(12)]}
+
+
+def _deep_references(type_: str) -> dict[str, Any]:
+    """Each definition refers to the next one twice: written out, 2 to the power of 60."""
+    definitions: dict[str, Any] = {}
+    for at in range(60):
+        following = {"$ref": f"#/$defs/d{at + 1}"}
+        definitions[f"d{at}"] = {"anyOf": [{"properties": {name: following}} for name in "ab"]}
+    return {"$defs": {**definitions, "d60": {"type": type_}}, "$ref": "#/$defs/d0"}
+
+
+def _wide_union(type_: str) -> list[Any]:
+    return [RECORD | {"name": f"R{at}", "fields": [{"name": "n", "type": [*(f"R{to}" for to in range(at)), type_]}]}
+            for at in range(40)]  # fmt: skip
+
+
+def _content(inner: str) -> str:
+    return xsd(f'<xs:element name="o"><xs:complexType>{inner}</xs:complexType></xs:element>')
+
+
+def _occurrences(count: int) -> str:
+    inner = (f'<xs:element name="e{at}" type="xs:int" minOccurs="0" maxOccurs="{count}"/>' for at in range(30))
+    return _content(f"<xs:sequence>{''.join(inner)}</xs:sequence>")
+
+
+def _any_order(more: str) -> str:
+    inner = (f'<xs:element name="e{at}" {more if at == 3 else ""}/>' for at in range(20))
+    return _content(f"<xs:all>{''.join(inner)}</xs:all>")
+
+
+def _properties(count: int, type_: str) -> dict[str, Any]:
+    return {"properties": {f"p{at}": {"type": type_} for at in range(count)}}
+
+
+ALIASES = [f"A{at}" for at in range(20000)]
+HOSTILE: dict[str, tuple[str, Any, Any]] = {
+    "choices in choices": ("jsonschema", _many_choices("anyOf", "number"), _many_choices("anyOf", "integer")),
+    "one of many": ("jsonschema", _many_choices("oneOf", "number"), _many_choices("oneOf", "integer")),
+    "references in references": ("jsonschema", _deep_references("number"), _deep_references("integer")),
+    "a reference to itself": ("jsonschema", {"$ref": "#"}, {"$ref": "#", "minLength": 1}),
+    "a circle": ("jsonschema", {"$defs": {"a": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"}, {"type": "string"}),
+    "a choice within itself": ("jsonschema", {"oneOf": [{"$ref": "#"}]}, {"anyOf": [{"$ref": "#"}, {"$ref": "#"}]}),
+    "many properties": ("jsonschema", _properties(4000, "number"), _properties(4000, "integer")),
+    "a pattern that backtracks": ("jsonschema", {"const": "a" * 5000 + "b"}, {"pattern": "^(a+)+$"}),
+    "look-around": ("jsonschema", {"pattern": "^(?=a)"}, {"patternProperties": {"(?=a)": False}, "pattern": "(?<!b)"}),
+    "many digits": ("jsonschema", {"minimum": 10**400}, {"minimum": 10**401, "multipleOf": 1e-300}),
+    "no address": ("jsonschema", {"$id": "::%%", "properties": {"a": {"$id": "http://[", "$ref": "x"}}}, {"$ref": "["}),
+    "names in names": ("avro", _wide_union("int"), _wide_union("string")),
+    "many aliases": ("avro", RECORD | {"aliases": ALIASES}, RECORD | {"name": "Q", "aliases": ALIASES}),
+    "occurrences": ("xsd", _occurrences(1000), _occurrences(999)),
+    "any order": ("xsd", _any_order(""), _any_order('minOccurs="0"')),
+    "types without end": ("jsonstructure", {"type": "array", "items": {"$ref": "#"}}, {"type": {"$ref": "#"}}),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_pair_is_decided_in_bounded_time(name: str) -> None:
+    """Whatever the answer: there is one, soon, and it is no exception."""
+    format_, old, new = HOSTILE[name]
+    raws = [each.encode() if isinstance(each, str) else json.dumps(each).encode() for each in (old, new)]
+    start = time.process_time()
+    faults = [VALIDATOR.faults(format_, raw) for raw in raws]
+    for rule in () if any(faults) else ("backward", "forward"):
+        found = VALIDATOR.incompatible(rule, format_, *raws)
+        assert found is None or 0 < len(found) < 2000
+    assert time.process_time() - start < SECONDS
