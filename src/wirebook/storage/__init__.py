@@ -1,0 +1,1 @@
+"""Storage of registries: SQLite and PostgreSQL, by one implementation."""

@@ -1,0 +1,191 @@
+"""A database: opened, migrated, locked where one server alone may have it.
+
+    with open_database("sqlite:///./wirebook.db") as database: ...
+
+Durable means that a write is on disk when it is answered: SQLite in WAL mode with ``synchronous=FULL``, PostgreSQL with
+``synchronous_commit=on``.
+
+Spec: docs/registry.md#databases.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, IntegrityError, OperationalError, SQLAlchemyError
+from sqlalchemy.pool import QueuePool
+
+from wirebook.problems import Problem, WirebookError
+from wirebook.storage.session import Conflict, Session
+
+MIGRATIONS: Final = Path(__file__).parent / "migrations"
+LOCK: Final = 0x77697265
+"""The advisory lock of PostgreSQL under which a database is made and migrated."""
+
+READERS: Final = 8
+
+
+class Database:
+    """An open database. `reading` and `writing` give connections with a transaction; one that writes has begun it."""
+
+    def __init__(self, engine: Engine, lock: int | None = None) -> None:
+        self.engine, self._lock = engine, lock
+        self.is_sqlite = engine.dialect.name == "sqlite"
+
+    @contextmanager
+    def reading(self) -> Iterator[Session]:
+        """One snapshot, whatever is written meanwhile."""
+        with self.engine.connect() as connection:
+            if self.is_sqlite:
+                connection.exec_driver_sql("BEGIN")
+            else:
+                connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+            yield Session(connection)
+            connection.rollback()
+
+    @contextmanager
+    def writing(self) -> Iterator[Session]:
+        """Committed at the end, rolled back on any exception."""
+        try:
+            with self.connected() as connection:
+                if not self.is_sqlite:  # one write after the other, on all servers: each sees what the one before left
+                    connection.exec_driver_sql("SELECT key FROM registry FOR UPDATE")
+                yield Session(connection)
+        except (IntegrityError, OperationalError) as error:
+            raise Conflict(str(error.orig)) from error
+
+    @contextmanager
+    def connected(self) -> Iterator[Connection]:
+        """A connection in a transaction that may write."""
+        with self.engine.connect() as connection, connection.begin():
+            if self.is_sqlite:
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+            yield connection
+
+    def close(self) -> None:
+        self.engine.dispose()
+        if self._lock is not None:
+            os.close(self._lock)
+
+
+def open_database(url: str, *, readers: int = READERS) -> Database:
+    """The database at `url`, with the tables of this version.
+
+    Raises: bad-database (no such kind, not reachable, newer than the program), database-in-use
+    """
+    try:
+        parsed = make_url(url)
+    except ArgumentError as error:
+        raise _bad(url, f"it is no address of a database: {error}") from None
+    if parsed.get_backend_name() == "sqlite":
+        database = _open_sqlite(parsed, readers)
+    elif parsed.get_backend_name() == "postgresql":
+        database = _open_postgresql(parsed, readers)
+    else:
+        raise _bad(url, "it must begin with sqlite:/// or postgresql://")
+    try:
+        migrate(database)
+    except SQLAlchemyError as error:
+        database.close()
+        raise _bad(parsed.render_as_string(hide_password=True), str(getattr(error, "orig", error)).strip()) from None
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _bad(url: str, why: str) -> WirebookError:
+    return WirebookError(Problem(code="bad-database", message=f"cannot use the database '{url}': {why}"))
+
+
+# -- SQLite -------------------------------------------------------------------------------------------------------
+
+
+def _open_sqlite(url: URL, readers: int) -> Database:
+    path = Path(url.database or "wirebook.db")
+    lock = _lock_file(path)
+    engine = create_engine(
+        url.set(database=str(path)),
+        poolclass=QueuePool,
+        pool_size=readers + 1,
+        connect_args={"check_same_thread": False, "isolation_level": None, "cached_statements": 256},
+    )
+    event.listen(engine, "connect", _set_up_sqlite)
+    return Database(engine, lock)
+
+
+def _lock_file(path: Path) -> int:
+    """Holds ``<file>.lock``, which a process loses when it dies. Raises: database-in-use, bad-database"""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fd = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise _bad(str(path), error.strerror or str(error)) from None
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(fd)
+        hint = "one server for each file; several servers can share a PostgreSQL"
+        raise WirebookError(
+            Problem("database-in-use", f"another server has the database '{path}'", hint=hint)
+        ) from None
+    return fd
+
+
+def _set_up_sqlite(connection: sqlite3.Connection, _: Any) -> None:
+    for setting in (
+        "journal_mode=WAL",
+        "synchronous=FULL",
+        "foreign_keys=ON",
+        "busy_timeout=10000",
+        "cache_size=-8000",
+        "mmap_size=268435456",
+        "temp_store=MEMORY",
+    ):
+        connection.execute(f"PRAGMA {setting}")
+
+
+# -- PostgreSQL ---------------------------------------------------------------------------------------------------
+
+
+def _open_postgresql(url: URL, readers: int) -> Database:
+    engine = create_engine(
+        url.set(drivername="postgresql+psycopg"),
+        pool_size=readers,
+        max_overflow=readers,
+        pool_pre_ping=True,
+        connect_args={"options": "-c synchronous_commit=on -c timezone=UTC"},
+    )
+    return Database(engine)
+
+
+# -- migrations ---------------------------------------------------------------------------------------------------
+
+
+def migrate(database: Database) -> None:
+    """Brings the tables to this version, under a lock; several may start at once. Raises: bad-database"""
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    script = ScriptDirectory.from_config(config)
+    with database.connected() as connection:
+        if not database.is_sqlite:
+            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
+        current = MigrationContext.configure(connection).get_current_revision()
+        if current == script.get_current_head():
+            return
+        if current is not None and current not in {each.revision for each in script.walk_revisions()}:
+            raise _bad(database.engine.url.render_as_string(), f"it is of a newer version of Wirebook ({current})")
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")

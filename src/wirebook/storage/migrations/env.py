@@ -1,0 +1,9 @@
+"""Runs migrations on the connection that the program has open, in its transaction."""
+
+from alembic import context
+
+from wirebook.storage.tables import METADATA
+
+connection = context.config.attributes["connection"]
+context.configure(connection=connection, target_metadata=METADATA, transactional_ddl=True)
+context.run_migrations()

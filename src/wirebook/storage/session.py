@@ -1,0 +1,209 @@
+"""What a request does with the database: everything in one transaction, and the only thing that others know of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Table, delete, func, insert, select, update
+from sqlalchemy.exc import IntegrityError, OperationalError
+
+from wirebook.core.draft import Draft
+from wirebook.core.model import Model
+from wirebook.core.rows import GroupRow, ResourceRow, VersionRow, format_members, parse_members
+from wirebook.core.state import Members, Snapshot
+from wirebook.core.target import Target
+from wirebook.core.touched import Touched
+from wirebook.core.versions import instant_key
+from wirebook.storage.load import Loader
+from wirebook.storage.reading import (
+    Scope,
+    SqlStreams,
+    resource_query,
+    resource_row,
+    version_query,
+    version_row,
+)
+from wirebook.storage.store import Changes, store_settings
+from wirebook.storage.tables import COUNTS, EVENTS, GROUPS, REGISTRY, RESOURCES, VERSIONS
+
+Homes = Mapping[tuple[str, str], tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Model and capabilities as they are stored: the full model, where imported types are from, and the source."""
+
+    full: Mapping[str, Any]
+    homes: Homes
+    modelsource: Mapping[str, Any]
+    capabilities: Mapping[str, Any]
+    revision: int = 0
+
+
+class Conflict(Exception):
+    """Another write came between, or the database is too busy; the same may well go the next time."""
+
+
+class Session:
+    """A transaction."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._loader: Loader | None = None
+
+    @contextmanager
+    def savepoint(self) -> Iterator[None]:
+        """What is done inside is undone if it fails. Raises: Conflict"""
+        try:
+            with self._connection.begin_nested():
+                yield
+        except (IntegrityError, OperationalError) as error:
+            raise Conflict(str(error.orig)) from error
+
+    # -- the Registry ---------------------------------------------------------------------------------------------
+
+    def is_made(self) -> bool:
+        return self._connection.execute(select(REGISTRY.c.key)).first() is not None
+
+    def make(self, members: Members, stored: Stored) -> None:
+        """Makes the Registry, which there is one of."""
+        row = {"registryid": members["registryid"], "members": format_members(members), **_packed(stored)}
+        self._connection.execute(insert(REGISTRY), row)
+
+    def revision(self) -> int:
+        """The revision of model and capabilities."""
+        return int(self._connection.execute(_REVISION).scalar_one())
+
+    def settings(self) -> Stored:
+        row = self._connection.execute(select(REGISTRY)).one()
+        stored = json.loads(row.model)
+        homes = {_pair(key): _pair(home) for key, home in stored["homes"].items()}
+        source, capabilities = json.loads(row.modelsource), json.loads(row.capabilities)
+        return Stored(stored["full"], homes, source, capabilities, row.settings)
+
+    def store_settings(self, stored: Stored) -> None:
+        store_settings(self._connection, _packed(stored))
+
+    def registry_members(self) -> Members:
+        return parse_members(self._connection.execute(select(REGISTRY.c.members)).scalar_one())
+
+    def group_counts(self) -> dict[str, int]:
+        """How many Groups there are of each type."""
+        counted = select(GROUPS.c.type, func.count()).group_by(GROUPS.c.type)
+        return _pairs(self._connection.execute(counted))
+
+    # -- single entities --------------------------------------------------------------------------------------------
+
+    def group(self, plural: str, id_: str) -> GroupRow | None:
+        where = (GROUPS.c.type == plural) & (GROUPS.c.folded == id_.lower())
+        row = self._connection.execute(select(GROUPS.c.key, GROUPS.c.id, GROUPS.c.members).where(where)).first()
+        if row is None or row.id != id_:
+            return None
+        counted = select(COUNTS.c.type, COUNTS.c.count).where(COUNTS.c.parent == row.key)
+        return GroupRow(row.key, row.id, row.members, _pairs(self._connection.execute(counted)))
+
+    def resource(self, xid: str) -> ResourceRow | None:
+        row = self._connection.execute(resource_query(documents=True).where(RESOURCES.c.xid == xid)).first()
+        return None if row is None else resource_row(row)
+
+    def version(self, resource: ResourceRow, id_: str) -> VersionRow | None:
+        """A Version that a Resource shows."""
+        where = (RESOURCES.c.key == resource.key) & (VERSIONS.c.folded == id_.lower())
+        row = self._connection.execute(version_query(documents=True).where(where)).first()
+        return None if row is None or row.id != id_ else version_row(row)
+
+    # -- collections ------------------------------------------------------------------------------------------------
+
+    def streams(self, scope: Scope) -> SqlStreams:
+        return SqlStreams(self._connection, scope)
+
+    def ids_after(self, target: Target, owner: int, after: str, limit: int) -> Sequence[str]:
+        """The next ids of a collection, in lower case. `owner` is the row of what holds it."""
+        table, where = _collection(target, owner)
+        query = select(table.c.folded).where(*where, table.c.folded > after).order_by(table.c.folded)
+        return self._connection.execute(query.limit(limit)).scalars().all()
+
+    def count(self, target: Target, owner: int) -> int:
+        """How many there are in a collection."""
+        table, where = _collection(target, owner)
+        return int(self._connection.execute(select(func.count()).select_from(table).where(*where)).scalar_one())
+
+    def key_of(self, xid: str) -> int:
+        """The row of a Resource; 0 if it is not there."""
+        return int(self._connection.execute(select(RESOURCES.c.key).where(RESOURCES.c.xid == xid)).scalar() or 0)
+
+    # -- events -----------------------------------------------------------------------------------------------------
+
+    def add_events(self, time: str, correlation: str, body: str) -> None:
+        """Puts what a request did into the outbox.
+
+        Its number is taken with a lock that is held until the commit, so that numbers are in the order of commits and
+        a reader that has seen one has seen all before it.
+        """
+        number = update(REGISTRY).values(events=REGISTRY.c.events + 1).returning(REGISTRY.c.events)
+        key = self._connection.execute(number).scalar_one()
+        row = {"key": key, "time": instant_key(time), "correlation": correlation, "body": body}
+        self._connection.execute(insert(EVENTS), row)
+
+    def events_after(self, key: int, limit: int) -> list[tuple[int, str, str, str]]:
+        """The next rows of the outbox: number, time, correlation, body."""
+        query = select(EVENTS.c.key, EVENTS.c.time, EVENTS.c.correlation, EVENTS.c.body).where(EVENTS.c.key > key)
+        return [tuple(row) for row in self._connection.execute(query.order_by(EVENTS.c.key).limit(limit))]
+
+    def event_range(self) -> tuple[int, int]:
+        """The numbers of the last row that is gone and of the last that is there."""
+        last = int(self._connection.execute(select(REGISTRY.c.events)).scalar_one())
+        first = self._connection.execute(select(func.min(EVENTS.c.key))).scalar()
+        return (last if first is None else int(first) - 1), last
+
+    def trim_events(self, before: str) -> int:
+        """Forgets what is older than a time; says how many rows."""
+        return self._connection.execute(delete(EVENTS).where(EVENTS.c.time < instant_key(before))).rowcount
+
+    # -- writing ----------------------------------------------------------------------------------------------------
+
+    def load(self, wanted: Touched, model: Model) -> Snapshot:
+        """What a request touches."""
+        self._loader = Loader(self._connection, model)
+        return self._loader.snapshot(wanted)
+
+    def store(self, draft: Draft) -> None:
+        """What became of what was loaded last."""
+        Changes(self._connection, self._loader.keys if self._loader else {}).store(draft)
+
+
+_REVISION = select(REGISTRY.c.settings)
+
+
+def _collection(target: Target, owner: int) -> tuple[Table, list[Any]]:
+    """The table of a collection, and which of its rows are in it."""
+    assert target.group_type
+    if target.kind == "groups":
+        return GROUPS, [GROUPS.c.type == target.group_type.plural]
+    if target.kind == "resources":
+        assert target.type
+        return RESOURCES, [RESOURCES.c.parent == owner, RESOURCES.c.type == target.type.plural]
+    return VERSIONS, [VERSIONS.c.parent == owner]
+
+
+def _packed(stored: Stored) -> dict[str, str]:
+    """The columns of model and capabilities."""
+    homes = {"/".join(key): "/".join(home) for key, home in stored.homes.items()}
+    return {
+        "model": json.dumps({"full": stored.full, "homes": homes}, ensure_ascii=False),
+        "modelsource": json.dumps(stored.modelsource, ensure_ascii=False),
+        "capabilities": json.dumps(stored.capabilities, ensure_ascii=False),
+    }
+
+
+def _pairs(rows: Iterable[Any]) -> dict[str, int]:
+    return {row[0]: row[1] for row in rows}
+
+
+def _pair(text: str) -> tuple[str, str]:
+    group, _, resources = text.partition("/")
+    return group, resources

@@ -1,0 +1,147 @@
+"""The tables of a registry, the same in SQLite and PostgreSQL.
+
+Members of entities are kept as JSON text (see `wirebook.core.rows`); what is looked up, sorted or compared has a column
+besides. Keys of texts are folded in Python and compare code point by code point.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, LargeBinary, MetaData, Table, Text, text
+from sqlalchemy.types import TypeEngine
+
+METADATA: Final = MetaData()
+KEY: Final[TypeEngine[int]] = BigInteger().with_variant(Integer, "sqlite")
+"""A row's number: SQLite counts in INTEGER alone."""
+
+
+def _text(name: str, *, nullable: bool = False) -> Column[str]:
+    return Column(name, Text().with_variant(Text(collation="C"), "postgresql"), nullable=nullable)
+
+
+def _parent(table: str) -> Column[int]:
+    return Column("parent", KEY, ForeignKey(f"{table}.key", ondelete="CASCADE"), nullable=False)
+
+
+def _number(name: str, default: int = 0) -> Column[int]:
+    return Column(name, BigInteger, nullable=False, server_default=str(default))
+
+
+REGISTRY: Final = Table(
+    "registry",
+    METADATA,
+    Column("key", KEY, primary_key=True),
+    _text("registryid"),
+    _text("members"),
+    _text("modelsource"),
+    _text("model"),
+    _text("capabilities"),
+    _number("revision", 1),
+    _number("settings", 1),
+    _number("events"),
+)
+"""One row. `model` is the full model and the homes of imported types; `settings` counts changes of it and of the
+capabilities; `events` is the number of the last event."""
+
+GROUPS: Final = Table(
+    "groups",
+    METADATA,
+    Column("key", KEY, primary_key=True),
+    _text("type"),
+    _text("id"),
+    _text("folded"),
+    _text("members"),
+    _number("epoch"),
+    _text("createdat"),
+    _text("modifiedat"),
+    _text("name", nullable=True),
+    _number("revision", 1),
+    Index("groups_id", "type", "folded", unique=True),
+    Index("groups_name", "type", "name"),
+)
+RESOURCES: Final = Table(
+    "resources",
+    METADATA,
+    Column("key", KEY, primary_key=True),
+    _parent("groups"),
+    _text("type"),
+    _text("id"),
+    _text("folded"),
+    _text("xid"),
+    _text("meta"),
+    _number("epoch"),
+    _text("createdat"),
+    _text("defaultid"),
+    Column("sticky", Boolean, nullable=False),
+    _text("xref", nullable=True),
+    _number("counter"),
+    _number("count"),
+    _number("revision", 1),
+    Index("resources_id", "parent", "type", "folded", unique=True),
+    Index("resources_xid", "xid", unique=True),
+    Index("resources_xref", "xref"),
+)
+VERSIONS: Final = Table(
+    "versions",
+    METADATA,
+    Column("key", KEY, primary_key=True),
+    _parent("resources"),
+    _text("id"),
+    _text("folded"),
+    _text("head"),
+    _text("tail"),
+    _number("epoch"),
+    _text("createdat"),
+    _text("modifiedat"),
+    _text("name", nullable=True),
+    _text("format", nullable=True),
+    _text("contenttype", nullable=True),
+    Column("isdefault", Boolean, nullable=False),
+    Column("hasdocument", Boolean, nullable=False),
+    _number("revision", 1),
+    Index("versions_id", "parent", "folded", unique=True),
+    Index(
+        "versions_default", "parent", unique=True, sqlite_where=text("isdefault"), postgresql_where=text("isdefault")
+    ),
+    Index("versions_name", "name"),
+    Index("versions_format", "format"),
+    Index("versions_createdat", "createdat"),
+    Index("versions_modifiedat", "modifiedat"),
+)
+DOCUMENTS: Final = Table(
+    "documents",
+    METADATA,
+    Column("key", KEY, ForeignKey("versions.key", ondelete="CASCADE"), primary_key=True),
+    Column("body", LargeBinary, nullable=False),
+)
+COUNTS: Final = Table(
+    "counts",
+    METADATA,
+    Column("parent", KEY, ForeignKey("groups.key", ondelete="CASCADE"), primary_key=True),
+    Column("type", Text().with_variant(Text(collation="C"), "postgresql"), primary_key=True),
+    _number("count"),
+)
+"""How many Resources of each type a Group has."""
+
+LABELS: Final = Table(
+    "labels",
+    METADATA,
+    Column("kind", Integer, primary_key=True),
+    Column("owner", KEY, primary_key=True),
+    Column("name", Text().with_variant(Text(collation="C"), "postgresql"), primary_key=True),
+    _text("value"),
+    Index("labels_value", "kind", "name", "value"),
+)
+"""Labels of Groups, Versions and metas, folded, for filters."""
+
+EVENTS: Final = Table(
+    "events",
+    METADATA,
+    Column("key", KEY, primary_key=True, autoincrement=False),
+    _text("time"),
+    _text("correlation"),
+    _text("body"),
+    Index("events_time", "time"),
+)
+"""The outbox: one row for each request that changed something, numbered in the order of their commits."""
