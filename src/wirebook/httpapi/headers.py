@@ -1,0 +1,107 @@
+"""Attributes as headers, where the body is a document.
+
+Spec: core/http.md#serializing-resource-domain-specific-documents; core/http.md#http-header-values.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import quote, unquote_to_bytes
+
+from wirebook.core.datatypes import text_of
+from wirebook.core.entity import RESOURCE_LEVEL
+from wirebook.core.model import Attribute, ResourceType
+from wirebook.problems.xregistry import refused
+
+PREFIX: Final = "xregistry-"
+SAFE: Final = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) not in '"%')
+QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"')
+
+
+def encode(text: str) -> str:
+    """A value as a header has it: blanks, quotes, percent signs and all but printable ASCII percent-encoded."""
+    return quote(text, safe=SAFE)
+
+
+def decode(text: str, name: str, path: str) -> str:
+    """The value of a header. Raises: header_error"""
+    bare = QUOTED.sub(lambda found: re.sub(r"\\(.)", r"\1", found[1]), text) if '"' in text else text
+    try:
+        return unquote_to_bytes(bare.encode("latin-1") if bare.isascii() else bare.encode()).decode()
+    except UnicodeDecodeError:
+        raise refused("header_error", path, name=name, error_detail="its bytes are not UTF-8") from None
+
+
+def format_headers(members: Mapping[str, Any], type_: ResourceType) -> Iterator[tuple[str, str]]:
+    """The scalar attributes of an entity, and the entries of its maps of scalars."""
+    for name, value in members.items():
+        if name in ("contenttype", "meta", "versions", *type_.document_names[::2]):
+            continue
+        if isinstance(value, Mapping):
+            if all(not isinstance(each, (dict, list)) for each in value.values()) and _is_map(name, type_):
+                yield from ((f"xRegistry-{name}.{key}", encode(text_of(each))) for key, each in value.items())
+        elif not isinstance(value, list):
+            yield f"xRegistry-{name}", encode(text_of(value))
+
+
+def _is_map(name: str, type_: ResourceType) -> bool:
+    attribute = type_.attributes.get(name)
+    return attribute is not None and attribute.type == "map"
+
+
+def parse_headers(headers: Sequence[tuple[str, str]], type_: ResourceType, path: str) -> dict[str, Any]:
+    """The attributes that a request has as headers, by the types of the model.
+
+    Raises: extra_xregistry_header, header_error
+    """
+    sent: dict[str, Any] = {}
+    for header, text in headers:
+        if not header.startswith(PREFIX):
+            continue
+        name = header.removeprefix(PREFIX)
+        if not name:
+            raise refused("header_error", path, name=header, error_detail="the name of an attribute is missing")
+        if name in type_.document_names[::2]:
+            raise refused("extra_xregistry_header", path, name=header, error_detail="the document is the body")
+        _add(sent, name, decode(text, header, path), type_)
+    return {name: value for name, value in sent.items() if not _is_ignored(name)}
+
+
+def _is_ignored(name: str) -> bool:
+    return name in RESOURCE_LEVEL - {"meta", "versions"}
+
+
+def _add(sent: dict[str, Any], name: str, text: str, type_: ResourceType) -> None:
+    name, dot, key = name.partition(".")
+    attribute = type_.attributes.get(name)
+    if not dot:
+        sent.setdefault(name, _value(text, attribute))
+        return
+    entries = sent.get(name)
+    if not isinstance(entries, dict):
+        entries = sent[name] = {}
+    item = attribute.item if attribute and attribute.item else attribute.attributes.get(key) if attribute else None
+    entries.setdefault(key, _value(text, item))
+
+
+def _value(text: str, attribute: Attribute | None) -> Any:
+    """A text as its type has it; what does not fit stays a text, and is refused where types are checked."""
+    if text == "null":
+        return None
+    type_ = attribute.type if attribute else "string"
+    if type_ == "boolean":
+        return {"true": True, "false": False}.get(text, text)
+    if type_ in ("integer", "uinteger", "decimal"):
+        return _number(text, whole=type_ != "decimal")
+    return text
+
+
+def _number(text: str, *, whole: bool) -> Any:
+    try:
+        if re.fullmatch(r"-?\d{1,4000}", text):
+            return int(text)
+        return text if whole and not re.fullmatch(r"-?\d+(\.0*)?([eE]\+?\d{1,2})?", text) else float(text)
+    except ValueError:
+        return text

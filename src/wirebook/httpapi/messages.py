@@ -1,0 +1,93 @@
+"""What comes in and what goes out, without the framework: a request that was read, an answer to be sent."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import parse_qsl, unquote
+
+from wirebook.core.json import is_deeper_than
+from wirebook.problems.xregistry import Refused, refused
+
+JSON: Final = "application/json; charset=utf-8"
+MAX_DEPTH: Final = 100
+
+
+@dataclass(slots=True)
+class Incoming:
+    """A request. `path` is decoded and without the base path; `base` the Registry's URL; header names in lower case."""
+
+    method: str
+    path: str
+    base: str
+    query: Mapping[str, list[str]]
+    headers: list[tuple[str, str]]
+    body: bytes = b""
+
+    def header(self, name: str) -> str | None:
+        return next((value for each, value in self.headers if each == name), None)
+
+
+@dataclass(slots=True)
+class Answer:
+    """An answer. `body` is all of it, or pieces of text that are sent as they come."""
+
+    status: int = 200
+    body: bytes | Iterator[str] = b""
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+def parse_query(text: str) -> dict[str, list[str]]:
+    """Parameters by name, in order; a plus is a plus."""
+    query: dict[str, list[str]] = {}
+    for name, value in parse_qsl(text.replace("+", "%2B"), keep_blank_values=True, max_num_fields=1000):
+        query.setdefault(name, []).append(value)
+    return query
+
+
+def decode_path(raw: str) -> str:
+    return unquote(raw, errors="strict") if "%" in raw else raw
+
+
+def read_json(incoming: Incoming) -> Any:
+    """The JSON of a body. Raises: missing_body, parsing_data"""
+    if not incoming.body:
+        raise refused("missing_body", incoming.path)
+    try:
+        value = _DECODER.decode(incoming.body.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise unparsable(incoming.path, str(error) or "it is nested too deeply") from None
+    if b"\\ud" in incoming.body.lower() and not _is_text(value):
+        raise unparsable(incoming.path, "a string has half of a surrogate pair")
+    if is_deeper_than(value, MAX_DEPTH):
+        raise unparsable(incoming.path, f"it is nested deeper than {MAX_DEPTH} levels")
+    return value
+
+
+def _is_text(value: Any) -> bool:
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _constant(text: str) -> Any:
+    raise ValueError(f"'{text}' is not JSON")
+
+
+def _number(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"the number {text[:40]} is too large")
+    return number
+
+
+_DECODER: Final = json.JSONDecoder(parse_constant=_constant, parse_float=_number)
+
+
+def unparsable(path: str, why: str) -> Refused:
+    return refused("parsing_data", path, error_detail=why)

@@ -1,0 +1,205 @@
+"""Reading: entities and collections as the answers to GET, and to what was written.
+
+Spec: core/http.md#registry-http-apis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+from wirebook.core.filters import level_of
+from wirebook.core.flags import Flags
+from wirebook.core.rows import GroupRow, ResourceRow, VersionRow, parse_members
+from wirebook.core.sieve import Kept, Sieve, Sifting
+from wirebook.core.target import Target
+from wirebook.core.views import View
+from wirebook.httpapi.headers import encode, format_headers
+from wirebook.httpapi.listing import Listing
+from wirebook.httpapi.messages import JSON, Answer
+from wirebook.httpapi.settings import Settings
+from wirebook.problems.xregistry import refused
+from wirebook.storage.reading import Scope
+from wirebook.storage.session import Session
+
+
+@dataclass(slots=True)
+class Reading:
+    """Reads for one answer, in one transaction."""
+
+    session: Session
+    settings: Settings
+    base: str
+    flags: Flags
+    query: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    def entity(self, target: Target) -> Answer:
+        """What `target` addresses. Raises: not_found, cannot_doc_xref"""
+        if target.kind == "registry":
+            return self._registry()
+        if target.kind == "group":
+            return self._group(target)
+        if target.is_collection:
+            return self.collection(target)
+        row = self.resource_row(target)
+        if target.kind == "resource":
+            return self._resource(target, row)
+        if target.kind == "meta":
+            view = self.view(target, row.key)
+            assert target.type
+            return json_of([view.meta(row, target.type, target.resource_xid, has_versions=False)])
+        return self._version(target, row)
+
+    def collection(self, target: Target, ids: Iterable[str] | None = None) -> Answer:
+        """A collection, or of it the entities with `ids`."""
+        listing = Listing(self, target)
+        return json_of(listing.members(ids)) if ids is not None else listing.answer()
+
+    def view(self, target: Target, key: int = 0, kept: Kept | None = None, **scope: Any) -> View:
+        """How things below a target are shown, and where their rows come from; `scope` are members of a `Scope`."""
+        rows = Scope(target, key, documents=self._has_documents(), **scope)
+        flags = self.flags
+        return View(
+            self.settings.model,
+            self.base,
+            target.xid,
+            flags.inline,
+            flags.doc,
+            flags.binary,
+            self.settings.capabilities["shortself"],
+            kept,
+            self.session.streams(rows),
+            level_of(target),
+        )
+
+    def _has_documents(self) -> bool:
+        return any(type_.hasdocument for _, type_ in self.settings.model.resource_types())
+
+    # -- Registry and Groups --------------------------------------------------------------------------------------
+
+    def _registry(self) -> Answer:
+        members, counts = self.session.registry_members(), self.session.group_counts()
+        target = Target("registry", "/")
+        sifting = self.sifting(target, 0)
+        if sifting and not sifting.registry(members):
+            raise refused("not_found", "/")
+        view = self.view(target, kept=sifting.kept if sifting else None)
+        special = {
+            "capabilities": self.settings.capabilities,
+            "model": self.settings.model.full,
+            "modelsource": self.settings.modelsource,
+        }
+        return json_of(view.registry(members, counts, special, bare=self.flags.collections))
+
+    def group_row(self, target: Target) -> GroupRow:
+        """Raises: not_found"""
+        assert target.group_type
+        row = self.session.group(target.group_type.plural, target.group)
+        if row is None:
+            raise refused("not_found", target.xid if target.kind == "group" else target.group_xid)
+        return row
+
+    def _group(self, target: Target) -> Answer:
+        assert target.group_type
+        row = self.group_row(target)
+        sifting = self.sifting(target, row.key)
+        if sifting and not sifting.group(row, target.group_type, sifting.start):
+            raise refused("not_found", target.xid)
+        view = self.view(target, row.key, kept=sifting.kept if sifting else None)
+        return json_of(view.group(row, target.group_type, bare=self.flags.collections))
+
+    def sifting(self, target: Target, key: int) -> Sifting | None:
+        """What applies the filter of the request to what is below a target; None without one. Raises: not_found"""
+        if self.flags.filter is None:
+            return None
+        streams = self.session.streams(Scope(target, key))
+        return Sifting(Sieve(self.flags.filter), self.settings.model, streams)
+
+    def check_doc(self, target: Target, row: ResourceRow) -> None:
+        if self.flags.doc and row.xref:
+            raise refused("cannot_doc_xref", target.resource_xid)
+
+    # -- Resources and Versions -----------------------------------------------------------------------------------
+
+    def resource_row(self, target: Target) -> ResourceRow:
+        """Raises: not_found"""
+        row = self.session.resource(target.resource_xid)
+        if row is None:
+            self.group_row(target)
+            raise refused("not_found", target.xid if target.kind != "versions" else target.resource_xid)
+        return row
+
+    def shown_key(self, row: ResourceRow) -> int:
+        """The row of the Resource whose Versions are shown: of a cross-reference its target's."""
+        return row.key if row.xref is None else self.session.key_of(row.xref)
+
+    def _resource(self, target: Target, row: ResourceRow) -> Answer:
+        assert target.group_type
+        assert target.type
+        view = self.view(target, row.key)
+        if target.is_document and not self.flags.doc and row.version is not None:
+            return self._document(target, row, row.version, is_default=True, own=True)
+        sifting = self.sifting(target, row.key)
+        if sifting:
+            level = level_of(target)
+            if not sifting.resource(row, level, sifting.start, target.group_xid, may=True):
+                raise refused("not_found", target.xid)
+            view.kept = sifting.kept
+        return json_of(view.resource(row, target.group_type, target.type, target.group_xid))
+
+    def _version(self, target: Target, owner: ResourceRow) -> Answer:
+        self.check_doc(target, owner)
+        assert target.type
+        version = self.session.version(owner, target.version)
+        if version is None:
+            raise refused("not_found", target.xid)
+        is_default = owner.default == version.id
+        if target.is_document and not self.flags.doc:
+            return self._document(target, owner, version, is_default=is_default, own=False)
+        view = self.view(target, owner.key)
+        return json_of(
+            [view.version(version, target.type, level_of(target), target.resource_xid, is_default=is_default)]
+        )
+
+    # -- documents ------------------------------------------------------------------------------------------------
+
+    def _document(self, target: Target, owner: ResourceRow, row: VersionRow, *, is_default: bool, own: bool) -> Answer:
+        """A document with its attributes as headers. `own`: the Resource's own are among them."""
+        assert target.type
+        type_, xid = target.type, target.xid
+        members = self._members(target, row, is_default=is_default)
+        if own:
+            members |= {
+                "metaurl": f"{self.base}{xid}/meta",
+                "versionsurl": f"{self.base}{xid}/versions",
+                "versionscount": owner.count,
+            }
+        headers = dict(format_headers(members, type_))
+        headers["Content-Disposition"] = encode(target.resource)
+        headers["Content-Location"] = f"{self.base}{target.resource_xid}/versions/{row.id}"
+        headers["X-Content-Type-Options"] = "nosniff"
+        headers["Content-Security-Policy"] = "sandbox"
+        if row.contenttype:
+            headers["Content-Type"] = row.contenttype
+        elsewhere = members.get(type_.document_names[1])
+        if elsewhere:
+            return self._elsewhere(elsewhere, headers)
+        return Answer(200, row.document or b"", headers)
+
+    def _elsewhere(self, url: str, headers: dict[str, str]) -> Answer:
+        headers["Location"] = quote(url, safe="!#$%&'()*+,/:;=?@[]~")
+        return Answer(303, b"", headers)
+
+    def _members(self, target: Target, row: VersionRow, *, is_default: bool) -> dict[str, Any]:
+        assert target.type
+        ids = {target.type.id_name: target.resource, "versionid": row.id, "self": f"{self.base}{target.xid}"}
+        if self.settings.capabilities["shortself"]:
+            ids["shortself"] = f"{self.base}{target.xid}"
+        head, tail = parse_members(row.head), parse_members(row.tail)
+        return {**ids, "xid": target.xid, **head, "isdefault": is_default, **tail}
+
+
+def json_of(pieces: Iterable[str]) -> Answer:
+    return Answer(200, "".join(pieces).encode(), {"Content-Type": JSON})

@@ -1,0 +1,98 @@
+"""Running a registry: its database opened, made if it is new, and served until it is told to stop."""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+import sys
+from collections.abc import Callable
+from typing import Any, Final
+
+import uvicorn
+
+from wirebook.httpapi.app import App
+from wirebook.httpapi.options import Options
+from wirebook.httpapi.setup import builtin_model, make_registry, make_service
+from wirebook.problems import Problem, WirebookError
+from wirebook.problems.xregistry import Refused
+from wirebook.schema.validator import OFFER, SchemaValidator
+from wirebook.storage.database import open_database
+
+GRACE: Final = 10
+"""Seconds that requests have to end once the server is told to stop."""
+
+
+def model_of(options: Options) -> dict[str, Any]:
+    """The source of the model that a new registry begins with. Raises: unreadable-file, syntax-error"""
+    if options.model is None:
+        return builtin_model()
+    if options.model == "empty":
+        return {}
+    try:
+        with open(options.model, "rb") as file:
+            source: dict[str, Any] = json.load(file)
+    except OSError as error:
+        problem = Problem(
+            "unreadable-file", f"cannot read '{options.model}': {error.strerror}", file=str(options.model)
+        )
+        raise WirebookError(problem) from error
+    except ValueError as error:
+        raise WirebookError(Problem("syntax-error", f"not JSON: {error}", file=str(options.model))) from error
+    return source
+
+
+def serve(options: Options, say: Callable[[str], None]) -> None:
+    """Serves a registry; `say` is told once when it is ready.
+
+    Raises: bad-database, database-in-use, unreadable-file, syntax-error, bad-model, address-in-use
+    """
+    database = open_database(options.database)
+    try:
+        try:
+            make_registry(database, options.registryid, model_of(options), OFFER)
+        except Refused as error:
+            raise WirebookError(Problem("bad-model", error.title)) from error
+        app = App(make_service(database, SchemaValidator(as_declared=True), OFFER), options)
+        _run(app, options, say)
+    finally:
+        database.close()
+
+
+def _run(app: App, options: Options, say: Callable[[str], None]) -> None:
+    listener = _listen(options)
+    host, port = listener.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        http="httptools",
+        loop="uvloop",
+        lifespan="off",
+        server_header=False,
+        timeout_graceful_shutdown=GRACE,
+    )
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    logging.getLogger("alembic").setLevel(logging.WARNING)
+    say(f"listening on {options.base_url or f'http://{shown}:{port}{options.prefix}/'} (database {_kind(options)})")
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+def _kind(options: Options) -> str:
+    kind, _, rest = options.database.partition("://")
+    return f"{kind} {rest.removeprefix('/')}" if kind == "sqlite" else kind
+
+
+def _listen(options: Options) -> socket.socket:
+    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((options.host, options.port))
+        listener.listen(2048)
+    except OSError as error:
+        listener.close()
+        message = f"cannot listen on {options.host}:{options.port}: {error.strerror}"
+        raise WirebookError(Problem("address-in-use", message, hint="--port 0 takes a free one")) from error
+    return listener

@@ -1,0 +1,193 @@
+"""The service: which path is what, in which transaction it is answered, and how errors are.
+
+Spec: core/http.md#http-api-patterns; core/http.md#error-processing.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from wirebook.core.capabilities import offered
+from wirebook.core.flags import Flags, parse_flags
+from wirebook.core.target import METHODS, Target, parse_target
+from wirebook.httpapi.messages import JSON, Answer, Incoming
+from wirebook.httpapi.reads import Reading
+from wirebook.httpapi.settings import Settings, SettingsCache
+from wirebook.httpapi.writer import Writer
+from wirebook.httpapi.writes import Rules, Writing
+from wirebook.problems.xregistry import Refused, refused
+from wirebook.storage.database import Database
+from wirebook.storage.session import Conflict, Session
+
+LOG: Final = logging.getLogger("wirebook.registry")
+ATTEMPTS: Final = 5
+"""How often a write is decided anew when another one came between."""
+
+Api = Callable[["Service", Incoming, Session, Settings], Answer]
+
+
+class Service:
+    """A registry on a database."""
+
+    def __init__(self, database: Database, rules: Rules) -> None:
+        self.database, self.rules, self.cache = database, rules, SettingsCache()
+        self._writer = Writer(database) if database.is_sqlite else None
+
+    def answer(self, incoming: Incoming) -> Answer:
+        """The answer to a request, whatever happens."""
+        try:
+            answer = self._answer(incoming)
+        except Refused as error:
+            answer = error_answer(error)
+            self._allow(answer, incoming)
+        except Exception:
+            LOG.exception("a request failed: %s %s", incoming.method, incoming.path)
+            answer = error_answer(refused("server_error", incoming.path))
+        answer.headers["Link"] = ", ".join(
+            filter(None, (answer.headers.get("Link"), f"<{incoming.base}>;rel=xregistry-root"))
+        )
+        return answer
+
+    def close(self) -> None:
+        """Ends once the writes that wait are done."""
+        if self._writer:
+            self._writer.close()
+
+    def health(self, ready: bool) -> Answer:
+        """Whether the server is up; `ready`: whether its database answers, too."""
+        if ready:
+            try:
+                with self.database.reading() as session:
+                    self.cache.load(session)
+            except Exception:
+                LOG.exception("the database does not answer")
+                return Answer(503, b"not ready\n", {"Content-Type": "text/plain"})
+        return Answer(200, b"ok\n", {"Content-Type": "text/plain"})
+
+    def _answer(self, incoming: Incoming) -> Answer:
+        if incoming.method == "HEAD":
+            incoming.method = "GET"
+        if incoming.method in ("GET", "OPTIONS"):
+            with self.database.reading() as session:
+                return self._dispatch(incoming, session)
+        for _ in range(ATTEMPTS):
+            try:
+                if self._writer:
+                    return self._writer.run(lambda session: self._dispatch(incoming, session))
+                with self.database.writing() as session:
+                    return self._dispatch(incoming, session)
+            except Conflict as error:
+                LOG.info("a write is decided anew: %s", error)
+        raise refused("server_busy", incoming.path)
+
+    def _dispatch(self, incoming: Incoming, session: Session) -> Answer:
+        settings = self.cache.load(session)
+        name = incoming.path.strip("/")
+        if name in PATHS:
+            return self._special(name, incoming, session, settings)
+        target = parse_target(incoming.path, settings.model)
+        methods = METHODS[target.kind]
+        if incoming.method == "OPTIONS":
+            return options(methods)
+        if incoming.method not in methods:
+            raise refused("action_not_supported", incoming.path, action=incoming.method)
+        flags = parse_flags(incoming.query, target, incoming.method, settings.model, settings.capabilities)
+        if incoming.method == "GET":
+            return Reading(session, settings, incoming.base, flags, incoming.query).entity(target)
+        return Writing(session, settings, self.rules).entity(incoming, target, flags)
+
+    def _special(self, name: str, incoming: Incoming, session: Session, settings: Settings) -> Answer:
+        methods, apis = PATHS[name]
+        if incoming.method == "OPTIONS":
+            return options(methods)
+        if incoming.method not in methods:
+            raise refused("action_not_supported", incoming.path, action=incoming.method)
+        if name in KINDS and name not in settings.capabilities["available"]:
+            raise refused("api_not_found", incoming.path)
+        return apis[incoming.method](self, incoming, session, settings)
+
+    def _allow(self, answer: Answer, incoming: Incoming) -> None:
+        """Which methods there are, where a method was refused."""
+        if answer.status != 405:
+            return
+        name = incoming.path.strip("/")
+        with self.database.reading() as session:
+            model = self.cache.load(session).model
+            methods = PATHS[name][0] if name in PATHS else METHODS[parse_target(incoming.path, model).kind]
+        answer.headers["Allow"] = allowed(methods)
+
+    # -- paths of their own -----------------------------------------------------------------------------------------
+
+    def _flags(self, incoming: Incoming, settings: Settings, query: Mapping[str, list[str]]) -> Flags:
+        target = Target("registry", incoming.path)
+        return parse_flags(query, target, incoming.method, settings.model, settings.capabilities)
+
+    def get_capabilities(self, incoming: Incoming, _: Session, settings: Settings) -> Answer:
+        self._flags(incoming, settings, incoming.query)
+        return json_answer(settings.capabilities)
+
+    def put_capabilities(self, incoming: Incoming, session: Session, settings: Settings) -> Answer:
+        return Writing(session, settings, self.rules).put_capabilities(incoming)
+
+    def get_offered(self, incoming: Incoming, _: Session, settings: Settings) -> Answer:
+        self._flags(incoming, settings, incoming.query)
+        return json_answer(offered(self.rules.offer))
+
+    def get_model(self, incoming: Incoming, _: Session, settings: Settings) -> Answer:
+        self._flags(incoming, settings, incoming.query)
+        return json_answer(settings.model.full)
+
+    def get_modelsource(self, incoming: Incoming, _: Session, settings: Settings) -> Answer:
+        self._flags(incoming, settings, incoming.query)
+        return json_answer(settings.modelsource)
+
+    def put_modelsource(self, incoming: Incoming, session: Session, settings: Settings) -> Answer:
+        return Writing(session, settings, self.rules).put_modelsource(incoming)
+
+    def export(self, incoming: Incoming, session: Session, settings: Settings) -> Answer:
+        """The Registry in document view with everything in it, whatever flags are offered."""
+        query = {"doc": [""], "inline": ["*", "capabilities", "modelsource"], **incoming.query}
+        every = {**settings.capabilities, "flags": [*settings.capabilities["flags"], "doc", "inline"]}
+        target = Target("registry", "/")
+        flags = parse_flags(query, target, "GET", settings.model, every)
+        return Reading(session, settings, incoming.base, flags).entity(target)
+
+    def discovery(self, incoming: Incoming, _: Session, __: Settings) -> Answer:
+        return json_answer({"registries": [incoming.base]})
+
+
+KINDS: Final = frozenset({"capabilities", "capabilitiesoffered", "export", "model", "modelsource"})
+PATHS: Final[Mapping[str, tuple[tuple[str, ...], Mapping[str, Api]]]] = {
+    "capabilities": (
+        ("GET", "PATCH", "PUT"),
+        {"GET": Service.get_capabilities, "PATCH": Service.put_capabilities, "PUT": Service.put_capabilities},
+    ),
+    "capabilitiesoffered": (("GET",), {"GET": Service.get_offered}),
+    "export": (("GET",), {"GET": Service.export}),
+    "model": (("GET",), {"GET": Service.get_model}),
+    "modelsource": (("GET", "PUT"), {"GET": Service.get_modelsource, "PUT": Service.put_modelsource}),
+    ".xregistry": (("GET",), {"GET": Service.discovery}),
+    ".well-known/xregistry": (("GET",), {"GET": Service.discovery}),
+}
+
+
+def allowed(methods: tuple[str, ...]) -> str:
+    return ", ".join(sorted({*methods, "OPTIONS"}))
+
+
+def options(methods: tuple[str, ...]) -> Answer:
+    names = allowed(methods)
+    return Answer(200, b"", {"Allow": names, "Access-Control-Allow-Methods": names})
+
+
+def json_answer(value: Any) -> Answer:
+    return Answer(200, json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(), {"Content-Type": JSON})
+
+
+def error_answer(error: Refused) -> Answer:
+    answer = json_answer(error.to_dict())
+    answer.status = error.type.status
+    return answer

@@ -1,0 +1,40 @@
+"""What a server keeps of the registry between requests: its model, compiled, and its capabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from wirebook.core.model import Model, compile_model
+from wirebook.storage.session import Homes, Session
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Model and capabilities, as they are at one `revision`."""
+
+    revision: int
+    model: Model
+    homes: Homes
+    capabilities: Mapping[str, Any]
+    modelsource: Mapping[str, Any]
+
+
+class SettingsCache:
+    """The settings, read again when their revision, read in the same transaction, is another."""
+
+    def __init__(self) -> None:
+        self._last: Settings | None = None
+
+    def load(self, session: Session) -> Settings:
+        if self._last is None or self._last.revision != session.revision():
+            self._last = read_settings(session)
+        return self._last
+
+
+def read_settings(session: Session) -> Settings:
+    """The settings as the transaction sees them."""
+    stored = session.settings()
+    model = compile_model(stored.full, stored.homes)
+    return Settings(stored.revision, model, stored.homes, stored.capabilities, stored.modelsource)

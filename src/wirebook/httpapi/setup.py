@@ -1,0 +1,57 @@
+"""A registry set up on a database: made once, with its model and capabilities, and served from then on."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from datetime import UTC, datetime
+from importlib import resources
+from typing import Any
+
+from wirebook.core.capabilities import Offer, everything
+from wirebook.core.datatypes import normal_timestamp
+from wirebook.core.model_change import read_model
+from wirebook.core.model_language import VERSION_MODES
+from wirebook.core.validation import Validator
+from wirebook.httpapi.service import Service
+from wirebook.httpapi.writes import Rules
+from wirebook.storage.database import Database
+from wirebook.storage.session import Stored
+
+
+def now() -> str:
+    """The time as entities have it."""
+    text = normal_timestamp(datetime.now(UTC).isoformat())
+    assert text
+    return text
+
+
+def new_id() -> str:
+    """Something that no request before had."""
+    return uuid.uuid4().hex
+
+
+def builtin_model() -> dict[str, Any]:
+    """The source of the model of a fresh registry: messages, endpoints and schemas."""
+    text = resources.files("wirebook.core").joinpath("builtin_model.json").read_text()
+    source: dict[str, Any] = json.loads(text)
+    return source
+
+
+def refuse_fetch(address: str) -> Any:
+    raise ValueError(f"'{address}' may not be fetched: no host is allowed")
+
+
+def make_registry(database: Database, registryid: str, source: dict[str, Any], offer: Offer) -> None:
+    """Makes the registry of a database that has none. Raises: Refused, for a model that is none"""
+    with database.writing() as session:
+        if session.is_made():
+            return
+        new = read_model(source, refuse_fetch, VERSION_MODES)
+        time = now()
+        members = {"registryid": registryid, "epoch": 1, "createdat": time, "modifiedat": time}
+        session.make(members, Stored(new.model.full, new.homes, source, everything(offer)))
+
+
+def make_service(database: Database, validator: Validator, offer: Offer) -> Service:
+    return Service(database, Rules(now, new_id, validator, offer, refuse_fetch))

@@ -1,0 +1,219 @@
+"""Writing: a request is loaded, decided, stored and answered in one transaction, or leaves no trace.
+
+Spec: core/http.md#creating-or-updating-entities.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from wirebook.core.capabilities import Offer, change, everything
+from wirebook.core.decide import ALL, Outcome, Request, decide
+from wirebook.core.documents import Body
+from wirebook.core.draft import Draft
+from wirebook.core.events import changes_of, pack
+from wirebook.core.flags import Flags
+from wirebook.core.model_change import change_model, read_model
+from wirebook.core.model_source import Fetch
+from wirebook.core.target import DETAILS, Target
+from wirebook.core.touched import Touched, touched
+from wirebook.core.validation import Enabled, Validator
+from wirebook.httpapi.headers import PREFIX, parse_headers
+from wirebook.httpapi.listing import Listing
+from wirebook.httpapi.messages import JSON, Answer, Incoming, read_json
+from wirebook.httpapi.reads import Reading
+from wirebook.httpapi.settings import Settings, read_settings
+from wirebook.problems.xregistry import refused
+from wirebook.storage.session import Session, Stored
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What writing needs besides the registry: the time, what can be checked, what may be fetched."""
+
+    now: Callable[[], str]
+    new_id: Callable[[], str]
+    validator: Validator
+    offer: Offer
+    fetch: Fetch
+
+
+@dataclass(slots=True)
+class Writing:
+    """One request that writes, in its transaction."""
+
+    session: Session
+    settings: Settings
+    rules: Rules
+    _is_new_model: bool = False
+    _new_capabilities: tuple[str, ...] = ()
+
+    def entity(self, incoming: Incoming, target: Target, flags: Flags) -> Answer:
+        """PUT, PATCH, POST or DELETE of an entity or a collection."""
+        if not self.settings.capabilities["available"]["entities"]["mutable"]:
+            raise refused("not_available", "/entities", detail="The registry is read-only.")
+        request = read_request(incoming, target, flags)
+        wanted = touched(incoming.method, target, request.sent, self.settings.model)
+        snapshot = self.session.load(wanted, self.settings.model)
+        draft = Draft(snapshot, self.rules.now(), incoming.path, flags.ignore)
+        if target.kind == "registry" and incoming.method != "POST":
+            self._change_settings(draft, request, flags)
+        outcome = decide(draft, request, Enabled(self.rules.validator, self.settings.capabilities))
+        correlation = self._record(draft)
+        self.session.store(draft)
+        answer = Answer(204) if incoming.method == "DELETE" else self.answer(incoming, target, flags, outcome)
+        if correlation:
+            answer.headers[CORRELATION] = correlation
+        return answer
+
+    def _record(self, draft: Draft) -> str | None:
+        """Puts what happened into the outbox, before it is stored: what is deleted is still there. Its correlation."""
+        model, capabilities = self._is_new_model, self._new_capabilities
+        changes = changes_of(draft, model=model, capabilities=capabilities)
+        if not changes:
+            return None
+        correlation = self.rules.new_id()
+        self.session.add_events(draft.now, correlation, pack(changes))
+        return correlation
+
+    def _change_settings(self, draft: Draft, request: Request, flags: Flags) -> None:
+        """Capabilities and model that are sent with the Registry: before everything else, and in that order."""
+        sent = request.sent if isinstance(request.sent, Mapping) else {}
+        if "capabilities" in sent and "capabilities" not in flags.ignore:
+            self._mutable("capabilities")
+            self.capabilities(sent["capabilities"], patch=request.method == "PATCH", draft=draft)
+        if "modelsource" in sent and "modelsource" not in flags.ignore:
+            self._mutable("modelsource")
+            self.modelsource(sent["modelsource"] or {}, draft)
+            wanted = touched(request.method, request.target, sent, self.settings.model)
+            model = draft.model
+            draft.snapshot = replace(self.session.load(wanted, model), registry=draft.registry)
+            draft.use_model(model)
+
+    def _mutable(self, kind: str) -> None:
+        if not self.settings.capabilities["available"].get(kind, {}).get("mutable"):
+            raise refused("not_available", f"/{kind}")
+
+    def capabilities(self, sent: Any, *, patch: bool, draft: Draft) -> None:
+        """Other capabilities. A null is those of a fresh registry."""
+        current = self.settings.capabilities
+        new = (
+            everything(self.rules.offer) if sent is None else change(dict(current), sent, self.rules.offer, patch=patch)
+        )
+        unlisted = {type_.versionmode for _, type_ in draft.model.resource_types()} - set(new["versionmodes"])
+        if unlisted:
+            why = f"the versionmode '{min(unlisted)}' is in use"
+            raise refused("model_error", "/model", error_detail=why)
+        self._new_capabilities = tuple(name for name, value in new.items() if current.get(name) != value)
+        self._store(Stored(self.settings.model.full, self.settings.homes, self.settings.modelsource, new))
+
+    def modelsource(self, source: Any, draft: Draft) -> None:
+        """Another model, with which everything that is there must comply."""
+        new = read_model(source, self.rules.fetch, tuple(self.settings.capabilities["versionmodes"]))
+        change_model(draft, new.model)
+        self._is_new_model = True
+        self._store(Stored(new.model.full, new.homes, source, self.settings.capabilities))
+
+    def _store(self, stored: Stored) -> None:
+        self.session.store_settings(stored)
+        self.settings = read_settings(self.session)  # not kept for other requests: this one may still fail
+
+    # -- settings on paths of their own -----------------------------------------------------------------------------
+
+    def put_capabilities(self, incoming: Incoming) -> Answer:
+        """PUT or PATCH of /capabilities."""
+        self._mutable("capabilities")
+        sent = read_json(incoming)
+        draft = self._registry_draft(incoming)
+        self.capabilities({} if sent is None else sent, patch=incoming.method == "PATCH", draft=draft)
+        return self._touched(draft, self.settings.capabilities)
+
+    def put_modelsource(self, incoming: Incoming) -> Answer:
+        """PUT of /modelsource."""
+        self._mutable("modelsource")
+        sent = read_json(incoming)
+        draft = self._registry_draft(incoming)
+        self.modelsource({} if sent is None else sent, draft)
+        return self._touched(draft, self.settings.modelsource)
+
+    def _registry_draft(self, incoming: Incoming) -> Draft:
+        snapshot = self.session.load(Touched(), self.settings.model)
+        return Draft(snapshot, self.rules.now(), incoming.path)
+
+    def _touched(self, draft: Draft, shown: Any) -> Answer:
+        draft.registry.touch(draft.now)
+        correlation = self._record(draft)
+        self.session.store(draft)
+        answer = Answer(200, json.dumps(shown, ensure_ascii=False).encode(), {"Content-Type": JSON})
+        answer.headers[CORRELATION] = correlation or ""
+        return answer
+
+    # -- answers --------------------------------------------------------------------------------------------------
+
+    def answer(self, incoming: Incoming, target: Target, flags: Flags, outcome: Outcome) -> Answer:
+        """What a GET would answer, or the entities that were processed, with where it was made."""
+        reading = Reading(self.session, self.settings, incoming.base, flags)
+        if outcome.ids is not None:
+            return self._processed(reading, target, outcome)
+        shown = target
+        if outcome.version:
+            shown = replace(target, kind="version", version=outcome.version)
+        answer = reading.entity(shown)
+        if outcome.created and answer.status in (200, 303):
+            answer.status = 201
+            answer.headers["Location"] = self._url(incoming, shown)
+        if outcome.new_version and "Content-Location" not in answer.headers:
+            version = replace(target, kind="version", version=outcome.new_version)
+            answer.headers["Content-Location"] = self._url(incoming, version)
+        return answer
+
+    def _url(self, incoming: Incoming, target: Target) -> str:
+        has = target.type is not None and target.type.hasdocument and target.kind in ("resource", "version")
+        return f"{incoming.base}{target.xid}{DETAILS if has and target.details else ''}"
+
+    def _processed(self, reading: Reading, target: Target, outcome: Outcome) -> Answer:
+        if not isinstance(outcome.ids, Mapping):
+            return reading.collection(target, outcome.ids)
+        kind = "groups" if target.kind == "registry" else "resources"
+        pieces = []
+        for plural, ids in outcome.ids.items():
+            model = self.settings.model
+            group = model.groups[plural] if kind == "groups" else target.group_type
+            type_ = None if kind == "groups" else target.group_type.resources[plural]  # type: ignore[union-attr]
+            inner = Target(kind, target.path, group, target.group, type_)
+            pieces.append(f"{json.dumps(plural)}:{''.join(Listing(reading, inner).members(ids))}")
+        return Answer(200, f"{{{','.join(pieces)}}}".encode(), {"Content-Type": JSON})
+
+
+CORRELATION: Final = "xRegistry-xregcorrelationid"
+
+
+def read_request(incoming: Incoming, target: Target, flags: Flags) -> Request:
+    """The request, from body or headers.
+
+    Raises: missing_body, parsing_data, details_required, extra_xregistry_header, header_error, extra_xref_attribute
+    """
+    method = incoming.method
+    if method == "DELETE":
+        has_map = target.is_collection and incoming.body
+        return Request(method, target, read_json(incoming) if has_map else ALL, None, flags.default, flags.epoch)
+    if not target.is_document:
+        extra = next((name for name, _ in incoming.headers if name.startswith(PREFIX)), None)
+        if extra:
+            why = "the attributes are in the body"
+            raise refused("extra_xregistry_header", incoming.path, name=extra, error_detail=why)
+        sent = read_json(incoming)
+        return Request(method, target, {} if sent is None else sent, None, flags.default)
+    if method == "PATCH":
+        raise refused("details_required", target.xid)
+    assert target.type
+    sent = parse_headers(incoming.headers, target.type, incoming.path)
+    sent["contenttype"] = incoming.header("content-type") or None
+    url = target.type.document_names[1]
+    if sent.get(url) is not None and incoming.body:
+        why = "the document is elsewhere, so the body must be empty"
+        raise refused("extra_xregistry_header", incoming.path, name=f"{PREFIX}{url}", error_detail=why)
+    return Request(method, target, sent, Body(incoming.body), flags.default)

@@ -1,0 +1,191 @@
+"""A registry to send requests to, on each database, without a socket between."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from tests.core.memory import NoFormats
+from wirebook.core.capabilities import Offer
+from wirebook.httpapi.messages import Incoming, parse_query
+from wirebook.httpapi.service import Service
+from wirebook.httpapi.setup import make_registry, make_service
+from wirebook.storage.database import Database, open_database
+from wirebook.storage.tables import METADATA
+
+BASE = "http://registry.test"
+DOCUMENTS: dict[str, Any] = {"hasdocument": True}
+EXTENSIONS = {
+    name: {"type": type_}
+    for name, type_ in {
+        "xbool": "boolean",
+        "xdec": "decimal",
+        "xint": "integer",
+        "xuint": "uinteger",
+        "xstr": "string",
+        "xtime": "timestamp",
+        "xuri": "uri",
+        "xuriabs": "uriabsolute",
+        "xurirel": "urirelative",
+        "xtemplate": "uritemplate",
+        "xurl": "url",
+        "xxid": "xid",
+        "xxidtype": "xidtype",
+        "xany": "any",
+    }.items()
+} | {
+    "xarr": {"type": "array", "item": {"type": "integer"}},
+    "xmap": {"type": "map", "item": {"type": "string"}},
+    "xobj": {"type": "object", "attributes": {"a": {"type": "string"}, "n": {"type": "integer"}}},
+}
+
+
+def _type(singular: str, **aspects: Any) -> dict[str, Any]:
+    return {"singular": singular, "attributes": EXTENSIONS, **aspects}
+
+
+FIXTURE: dict[str, Any] = {
+    "attributes": EXTENSIONS,
+    "groups": {
+        "dirs": {
+            "singular": "dir",
+            "attributes": EXTENSIONS,
+            "resources": {
+                "files": _type("file"),
+                "datas": _type("data", hasdocument=False),
+                "ones": _type("one", maxversions=1),
+                "caps": _type("cap", maxversions=2),
+                "svids": _type("svid", setversionid=False),
+                "cats": _type("cat", versionmode="createdat", singleversionroot=True, hasdocument=False),
+                "sems": _type("sem", versionmode="semver", singleversionroot=True, hasdocument=False),
+                "vals": _type("val", validateformat=True, validatecompatibility=True),
+                "stricts": _type("strict", validateformat=True, validatecompatibility=True, strictvalidation=True),
+            },
+        },
+        "boxes": {"singular": "box", "ximportresources": ["/dirs/files"]},
+    },
+}
+"""The model that the checklist suggests."""
+
+
+@dataclass
+class Reply:
+    """An answer. `json` is its body."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def error(self) -> tuple[int, str, str | None]:
+        """Status, name and subject of an error."""
+        body = self.json
+        return self.status, body["type"].rpartition("#")[2], body.get("subject")
+
+
+@dataclass
+class Client:
+    """Sends requests to a service."""
+
+    service: Service
+    database: Database
+    headers: dict[str, str] = field(default_factory=dict)
+
+    def send(self, method: str, url: str, sent: Any = None, **headers: str) -> Reply:
+        path, _, query = url.partition("?")
+        body = sent if isinstance(sent, bytes) else b"" if sent is None else json.dumps(sent).encode()
+        named = [(name.lower().replace("_", "-"), value) for name, value in headers.items()]
+        incoming = Incoming(method, path.removeprefix(BASE) or "/", BASE, parse_query(query), named, body)
+        answer = self.service.answer(incoming)
+        content = answer.body if isinstance(answer.body, bytes) else "".join(answer.body).encode()
+        return Reply(answer.status, answer.headers, content)
+
+    def get(self, url: str, **headers: str) -> Reply:
+        return self.send("GET", url, None, **headers)
+
+    def put(self, url: str, sent: Any = None, **headers: str) -> Reply:
+        return self.send("PUT", url, sent, **headers)
+
+    def patch(self, url: str, sent: Any = None, **headers: str) -> Reply:
+        return self.send("PATCH", url, sent, **headers)
+
+    def post(self, url: str, sent: Any = None, **headers: str) -> Reply:
+        return self.send("POST", url, sent, **headers)
+
+    def delete(self, url: str, sent: Any = None, **headers: str) -> Reply:
+        return self.send("DELETE", url, sent, **headers)
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[str]:
+    """The address of a PostgreSQL: the one in WIREBOOK_POSTGRESQL, or one started for the tests."""
+    if address := os.environ.get("WIREBOOK_POSTGRESQL"):
+        yield address
+        return
+    binaries = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+    if not binaries:
+        pytest.skip("needs PostgreSQL (Debian: apt-get install postgresql), or its address in WIREBOOK_POSTGRESQL")
+    folder = Path(tempfile.mkdtemp(prefix="wirebook-postgresql-"))  # not in pytest's own, which others may not enter
+    try:
+        yield from _started(binaries[-1], folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _started(binaries: Path, folder: Path) -> Iterator[str]:
+    """A server of its own in `folder`, reachable by its socket alone."""
+    data, user = folder / "data", []
+    if os.geteuid() == 0:
+        shutil.chown(folder, "postgres", "postgres")
+        user = ["setpriv", "--reuid", "postgres", "--regid", "postgres", "--clear-groups"]
+    run = {"check": True, "cwd": folder, "stdout": subprocess.DEVNULL}
+    subprocess.run([*user, binaries / "initdb", "-D", data, "-U", "tests", "-A", "trust", "--no-sync"], **run)
+    options = f"-c listen_addresses='' -c unix_socket_directories={folder} -c fsync=off"
+    log = folder / "log"
+    subprocess.run([*user, binaries / "pg_ctl", "-D", data, "-w", "-l", log, "-o", options, "start"], **run)
+    try:
+        yield f"postgresql://tests@/postgres?host={folder}"
+    finally:
+        subprocess.run([*user, binaries / "pg_ctl", "-D", data, "-m", "immediate", "stop"], **run)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    """An empty database."""
+    if request.param == "sqlite":
+        opened = open_database(f"sqlite:///{tmp_path / 'registry.db'}")
+    else:
+        opened = open_database(request.getfixturevalue("postgresql"))
+        with opened.connected() as connection:
+            for table in METADATA.sorted_tables:
+                connection.execute(text(f"TRUNCATE {table.name} RESTART IDENTITY CASCADE"))
+    yield opened
+    opened.close()
+
+
+OFFER = Offer({"jsonschema*": ("backward", "forward", "full")})
+
+
+def serve(database: Database, model: dict[str, Any]) -> Client:
+    make_registry(database, "test", model, OFFER)
+    return Client(make_service(database, NoFormats(), OFFER), database)
+
+
+@pytest.fixture
+def registry(database: Database) -> Client:
+    """A registry with the model of the checklist."""
+    return serve(database, FIXTURE)

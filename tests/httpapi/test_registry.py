@@ -1,0 +1,236 @@
+"""The Registry, its capabilities, its model, and flags. The rows of the checklist by their ids."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.httpapi.conftest import BASE, FIXTURE, OFFER, Client
+from wirebook.core.capabilities import bare, everything
+
+
+def test_c_reg_01_the_root(registry: Client) -> None:
+    root = registry.get("/")
+    assert (root.status, root.headers["Content-Type"]) == (200, "application/json; charset=utf-8")
+    names = ["specversion", "registryid", "self", "xid", "epoch", "createdat", "modifiedat", "boxesurl"]
+    assert list(root.json)[:8] == names
+    assert (root.json["specversion"], root.json["self"], root.json["xid"]) == ("1.0-rc4", f"{BASE}/", "/")
+
+
+def test_c_reg_03_what_is_shown_on_demand(registry: Client) -> None:
+    for name in ("capabilities", "model", "modelsource"):
+        assert name not in registry.get("/?inline=*").json
+        assert registry.get(f"/?inline={name}").json[name] == registry.get(f"/{name}").json
+
+
+def test_c_reg_04_put_and_patch(registry: Client) -> None:
+    registry.put("/", {"name": "n", "description": "d", "labels": {"a": "1"}})
+    assert registry.patch("/", {"name": None}).json.get("description") == "d"
+    assert "description" not in registry.put("/", {}).json
+    assert "dirsurl" in registry.get("/").json
+
+
+def test_c_reg_08_one_request_makes_model_and_groups(registry: Client) -> None:
+    source = {"groups": {**FIXTURE["groups"], "news": {"singular": "new"}}}
+    reply = registry.put("/", {"modelsource": source, "news": {"n": {}}})
+    assert (reply.status, reply.json["newscount"]) == (200, 1)
+    assert registry.get("/news/n").status == 200
+
+
+def test_c_reg_11_and_12_post(registry: Client) -> None:
+    assert registry.post("/", {"name": "n"}).error == (400, "groups_only", "/")
+    reply = registry.post("/", {"dirs": {"a": {}}, "boxes": {"b": {}}, "dirscount": 3})
+    assert {name: list(each) for name, each in reply.json.items()} == {"dirs": ["a"], "boxes": ["b"]}
+
+
+def test_c_grp_13_post_to_a_group(registry: Client) -> None:
+    assert registry.post("/dirs/d", {"name": "n"}).error == (400, "resources_only", "/dirs/d")
+    reply = registry.post("/dirs/d", {"datas": {"x": {}}})
+    assert (reply.status, list(reply.json["datas"])) == (200, ["x"])
+
+
+def test_c_com_04_and_06_deprecated(registry: Client) -> None:
+    assert registry.put("/dirs/d", {"deprecated": {}}).json["deprecated"] == {}
+    late = {"effective": "2030-01-01T00:00:00Z", "removal": "2029-01-01T00:00:00Z"}
+    assert registry.put("/dirs/d", {"deprecated": late}).error == (400, "invalid_attribute", "/dirs/d")
+    assert registry.put("/", {"deprecated": {}}).error[1] == "unknown_attribute"
+
+
+def test_c_cap_01_a_fresh_registry(registry: Client) -> None:
+    assert registry.get("/capabilities").json == everything(OFFER)
+
+
+def test_c_cap_17_put_and_patch(registry: Client) -> None:
+    flags = ["filter", "inline"]
+    assert registry.patch("/capabilities", {"flags": ["INLINE", "Filter", "inline"]}).json["flags"] == flags
+    available = registry.get("/capabilities").json["available"]
+    assert registry.put("/capabilities", {}).error == (400, "model_error", "/model")  # versionmodes are in use
+    sent = {"available": available, "versionmodes": ["*"]}
+    changed = registry.put("/capabilities", sent).json
+    assert changed == {**bare(), "available": available, "versionmodes": everything(OFFER)["versionmodes"]}
+
+
+def test_c_cap_16_wildcards(registry: Client) -> None:
+    registry.patch("/capabilities", {"flags": []})
+    assert registry.patch("/capabilities", {"flags": ["*"]}).json["flags"] == everything(OFFER)["flags"]
+    assert registry.patch("/capabilities", {"flags": ["*", "doc"]}).error[1] == "capability_wildcard"
+
+
+@pytest.mark.parametrize(
+    ("sent", "code"),
+    [
+        ({"foo": 1}, "capability_unknown"),
+        ({"mutable": []}, "capability_unknown"),
+        ({"flags": ["foo"]}, "capability_value"),
+        ({"flags": "doc"}, "capability_error"),
+        ({"available": ["entities"]}, "capability_value"),
+        ({"available": {"model": {"mutable": True}}}, "capability_value"),
+        ({"specversions": []}, "capability_missing_value"),
+        ({"versionmodes": ["createdat"]}, "capability_missing_value"),
+        ({"formats": ["foo"]}, "capability_error"),
+        ({"compatibilities": {"foo": []}}, "capability_error"),
+        ({"formats": []}, "capability_error"),
+        ({"pagination": 1}, "capability_error"),
+        ([], "capability_error"),
+    ],
+)
+def test_c_cap_18_and_19_errors(registry: Client, sent: Any, code: str) -> None:
+    assert registry.patch("/capabilities", sent).error == (400, code, "/capabilities")
+    assert registry.get("/capabilities").json == everything(OFFER)
+
+
+def test_c_cap_05_and_06_what_is_not_available(registry: Client) -> None:
+    available = registry.get("/capabilities").json["available"]
+    del available["export"]
+    registry.patch("/capabilities", {"available": {**available, "entities": {"mutable": False}}})
+    assert registry.get("/export").error == (404, "api_not_found", "/export")
+    assert registry.put("/dirs/d", {}).status in (400, 405)
+    assert registry.get("/").status == 200
+
+
+def test_c_cap_12_shortself(registry: Client) -> None:
+    assert "shortself" not in registry.get("/").json
+    registry.patch("/capabilities", {"shortself": True})
+    registry.put("/dirs/d/datas/x", {})
+    short = registry.get("/dirs/d/datas/x").json["shortself"]
+    assert registry.get(short).json["xid"] == "/dirs/d/datas/x"
+    assert "shortself" not in registry.get("/dirs/d/datas/x?doc").json
+
+
+def test_c_cap_21_offers(registry: Client) -> None:
+    offers = registry.get("/capabilitiesoffered").json
+    assert set(offers) == set(registry.get("/capabilities").json)
+    assert offers["flags"]["item"] == {"type": "string"}
+
+
+@pytest.mark.parametrize(
+    ("url", "code"),
+    [
+        ("/?inline=foo", "bad_inline"),
+        ("/?inline=name", "inline_noninlineable"),
+        ("/?inline=dirs.d*", "bad_inline"),
+        ("/?inline=*.dirs", "bad_inline"),
+        ("/dirs?inline=dirs", "bad_inline"),
+        ("/?inline=dirs.files.filebase64", "inline_noninlineable"),
+        ("/?ignore=foo", "bad_ignore"),
+        ("/dirs?collections", "bad_flag"),
+        ("/?specversion=9", "unsupported_specversion"),
+    ],
+)
+def test_flags_that_are_none(registry: Client, url: str, code: str) -> None:
+    assert registry.get(url).error[:2] == (400, code)
+
+
+def test_c_inl_04_only_what_was_asked_for(registry: Client) -> None:
+    registry.put("/dirs/d/files/f", b"")
+    shown = registry.get("/?inline=dirs.files.versions").json["dirs"]["d"]
+    assert "datas" not in shown
+    assert "versions" in shown["files"]["f"]
+    assert "meta" not in shown["files"]["f"]
+
+
+def test_c_cln_01_and_03_collections(registry: Client) -> None:
+    registry.put("/dirs/d/datas/x", {"name": "n"})
+    found = registry.get("/?collections").json
+    assert set(found) == {f"{plural}{end}" for plural in ("dirs", "boxes") for end in ("", "url", "count")}
+    registry.delete("/dirs")
+    found["dirs"]["d"].pop("epoch")
+    assert registry.post("/?ignore=epoch", found).status == 200
+    assert registry.get("/dirs/d/datas/x").json["name"] == "n"
+
+
+def test_c_ign(registry: Client) -> None:
+    registry.put("/dirs/d", {})
+    assert registry.put("/dirs/d?ignore=epoch", {"epoch": 99}).status == 200
+    assert registry.put("/dirs/d?ignore=id", {"dirid": "other"}).status == 200
+    assert registry.put("/dirs/d", {"dirid": "other"}).error == (400, "mismatched_id", "/dirs/d")
+    assert registry.put("/?ignore=capabilities,modelsource", {"capabilities": 5, "modelsource": 5}).status == 200
+
+
+def test_c_http_03_methods(registry: Client) -> None:
+    registry.put("/dirs/d/datas/x", {})
+    allowed = {
+        "/": "GET, OPTIONS, PATCH, POST, PUT",
+        "/dirs": "DELETE, GET, OPTIONS, PATCH, POST",
+        "/dirs/d": "DELETE, GET, OPTIONS, PATCH, POST, PUT",
+        "/dirs/d/datas/x": "DELETE, GET, OPTIONS, PATCH, POST, PUT",
+        "/dirs/d/datas/x/meta": "GET, OPTIONS, PATCH, PUT",
+        "/dirs/d/datas/x/versions": "DELETE, GET, OPTIONS, PATCH, POST",
+        "/dirs/d/datas/x/versions/1": "DELETE, GET, OPTIONS, PATCH, PUT",
+        "/model": "GET, OPTIONS",
+        "/modelsource": "GET, OPTIONS, PUT",
+        "/capabilities": "GET, OPTIONS, PATCH, PUT",
+        "/capabilitiesoffered": "GET, OPTIONS",
+        "/export": "GET, OPTIONS",
+    }
+    for path, names in allowed.items():
+        reply = registry.send("OPTIONS", path)
+        assert (reply.status, reply.headers["Allow"]) == (200, names), path
+        for method in {"GET", "PUT", "PATCH", "POST", "DELETE", "TRACE"} - set(names.split(", ")):
+            refused = registry.send(method, path, {})
+            assert refused.error == (405, "action_not_supported", path), (method, path)
+            assert refused.headers["Allow"] == names
+
+
+def test_unknown_paths(registry: Client) -> None:
+    assert registry.get("/nope").error[:2] == (400, "unknown_group_type")
+    assert registry.get("/dirs/d/nope").error[:2] == (400, "unknown_resource_type")
+    assert registry.get("/dirs//files").error[:2] == (400, "bad_request")
+    assert registry.get("/dirs/d/files/f/nope").error[:2] == (404, "not_found")
+
+
+def test_c_lnk_01_every_answer_leads_to_the_root(registry: Client) -> None:
+    for path in ("/", "/dirs/none", "/nope"):
+        assert f"<{BASE}>;rel=xregistry-root" in registry.get(path).headers["Link"]
+
+
+def test_c_grp_02_to_10_constraints(registry: Client) -> None:
+    own = {"datas.xstr": {"enum": ["a", "b"], "default": "a"}}
+    assert registry.put("/dirs/d", {"constraints": own}).status == 201
+    assert registry.put("/dirs/d/datas/x", {}).json["xstr"] == "a"
+    reply = registry.put("/dirs/d/datas/x", {"xstr": "c"})
+    assert reply.error == (400, "constraint_failure", "/dirs/d/datas/x")
+    assert reply.json["args"] == {"kind": "enum", "path": "xstr"}
+    narrower = {"datas.xstr": {"enum": ["b"]}}
+    assert registry.put("/dirs/d", {"constraints": narrower}).error[:2] == (400, "constraint_failure")
+    assert registry.put("/dirs/d", {"constraints": {"nope.xstr": {}}}).error[:2] == (400, "bad_request")
+
+
+def test_c_mod_36_and_37_entities_must_comply(registry: Client) -> None:
+    registry.put("/dirs/d/datas/x", {"xint": 5})
+    before = registry.get("/export").body
+    source = registry.get("/modelsource").json
+    del source["groups"]["dirs"]["resources"]["datas"]["attributes"]["xint"]
+    assert registry.put("/modelsource", source).error == (400, "model_compliance_error", "/model")
+    assert registry.put("/modelsource", {}).error == (400, "model_compliance_error", "/model")
+    assert registry.get("/export").body == before
+    registry.delete("/dirs")
+    assert registry.put("/modelsource", {}).status == 200
+    assert registry.get("/model").json.keys() == {"attributes"}
+    assert registry.get("/dirs").error[:2] == (400, "unknown_group_type")
+
+
+def test_c_ro_readonly_resources(registry: Client) -> None:
+    registry.put("/dirs/d/datas/x", {})
+    assert registry.patch("/dirs/d/datas/x/meta", {"readonly": True}).json["readonly"] is False
