@@ -112,3 +112,7 @@ def test_adversarial_texts_end(char: str) -> None:
     again = t.parse_template("".join(f"{{p{number}}}-" for number in range(20)) + "a")
     again.match("-" * 10_000 + "a")
     solved((again.text, "x-" * 5_000 + "a", t.TEXT), (again.text, "x-" * 5_000 + "a", t.TEXT))
+
+
+def test_half_a_surrogate_pair_is_encoded_as_a_character_would_be() -> None:
+    assert t.percent_encode("a\ud800 b") == "a%ED%A0%80%20b"

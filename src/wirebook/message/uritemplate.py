@@ -167,8 +167,11 @@ class Template:
 
 
 def percent_encode(text: str) -> str:
-    """RFC 6570 level 1 expansion: everything but unreserved characters, as UTF-8, upper-case."""
-    return quote(text, safe="")
+    """RFC 6570 level 1 expansion: everything but unreserved characters, as UTF-8, upper-case.
+
+    Half a surrogate pair, which a message may have and none is built with, is encoded as if it were a character.
+    """
+    return quote(text, safe="", errors="surrogatepass")
 
 
 def percent_decode(text: str) -> str:
