@@ -5,7 +5,7 @@ ends with an answer or with a `WirebookError` whose problems have codes, never w
 wall-clock time, CPU time and memory; and with the same answer when it is asked again, here and in another process with
 other hashes. What breaks a rule is printed with its seed and made small; the exit code is 1.
 
-    ./run fuzz [--cases 100000] [--seed 1] [--kind NAME] [--short]
+    ./run fuzz [--cases 100100] [--seed 1] [--kind NAME] [--short]
     ./run fuzz --kind NAME --seed 1 --case 4711     # one case again, with its traceback, and made small
 """
 
@@ -26,7 +26,7 @@ from fuzzing.kinds import KINDS  # noqa: E402
 from fuzzing.stock import SHARED  # noqa: E402
 from fuzzing.supervisor import Finding, Tally, campaign, smallest  # noqa: E402
 
-CASES, SHORT = 100_000, 2_500
+CASES, SHORT = 100_100, 2_500
 SHRUNK = 10  # findings that are made small
 ROW = "{:24} {:>8} {:>6} {:>9} {:>18} {:>9} {:>9}"
 
