@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +13,7 @@ import pytest
 from sqlalchemy import text
 
 from tests.core.memory import NoFormats
+from tests.httpapi.postgres import is_installed, running_postgresql
 from wirebook.core.capabilities import Offer
 from wirebook.httpapi.messages import Incoming, parse_query
 from wirebook.httpapi.service import Service
@@ -136,31 +134,10 @@ def postgresql() -> Iterator[str]:
     if address := os.environ.get("WIREBOOK_POSTGRESQL"):
         yield address
         return
-    binaries = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
-    if not binaries:
+    if not is_installed():
         pytest.skip("needs PostgreSQL (Debian: apt-get install postgresql), or its address in WIREBOOK_POSTGRESQL")
-    folder = Path(tempfile.mkdtemp(prefix="wirebook-postgresql-"))  # not in pytest's own, which others may not enter
-    try:
-        yield from _started(binaries[-1], folder)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _started(binaries: Path, folder: Path) -> Iterator[str]:
-    """A server of its own in `folder`, reachable by its socket alone."""
-    data, user = folder / "data", []
-    if os.geteuid() == 0:
-        shutil.chown(folder, "postgres", "postgres")
-        user = ["setpriv", "--reuid", "postgres", "--regid", "postgres", "--clear-groups"]
-    run = {"check": True, "cwd": folder, "stdout": subprocess.DEVNULL}
-    subprocess.run([*user, binaries / "initdb", "-D", data, "-U", "tests", "-A", "trust", "--no-sync"], **run)
-    options = f"-c listen_addresses='' -c unix_socket_directories={folder} -c fsync=off"
-    log = folder / "log"
-    subprocess.run([*user, binaries / "pg_ctl", "-D", data, "-w", "-l", log, "-o", options, "start"], **run)
-    try:
-        yield f"postgresql://tests@/postgres?host={folder}"
-    finally:
-        subprocess.run([*user, binaries / "pg_ctl", "-D", data, "-m", "immediate", "stop"], **run)
+    with running_postgresql() as address:
+        yield address
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

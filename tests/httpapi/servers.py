@@ -1,0 +1,104 @@
+"""Servers as processes: `wirebook serve` on a free port, and how they end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+PROGRAM = "from wirebook.cli import main; main()"
+READY = 60
+"""Seconds within which a server must be up, on a machine that has other things to do."""
+
+
+@dataclass
+class Server:
+    """A server that is up. `log` is where its standard error goes."""
+
+    process: subprocess.Popen[str]
+    base: str
+    log: Path
+
+    def client(self, **settings: Any) -> httpx.Client:
+        return httpx.Client(base_url=self.base, timeout=60, trust_env=False, **settings)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self, seconds: float = 30) -> int:
+        """Asks it to end. Its exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(seconds)
+
+
+def launch(db: str, log: Path, *options: str) -> subprocess.Popen[str]:
+    """A server that is starting."""
+    command = [sys.executable, "-c", PROGRAM, "serve", "--port", "0", "--db", db, *options]
+    with log.open("a") as errors:
+        environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment)
+
+
+def when_ready(process: subprocess.Popen[str], log: Path) -> Server:
+    """Waits for the line that says where a server listens."""
+    timer = threading.Timer(READY, process.kill)
+    timer.start()
+    assert process.stdout
+    line = process.stdout.readline()
+    timer.cancel()
+    if not line.startswith("listening on "):
+        process.kill()
+        raise AssertionError(f"the server did not start ({process.wait()}): {log.read_text()}")
+    return Server(process, line.split()[2].rstrip("/"), log)
+
+
+@contextmanager
+def serving(db: str, log: Path, *options: str, count: int = 1) -> Iterator[list[Server]]:
+    """Servers on one database, started at once, killed at the end if they are still there."""
+    processes = [launch(db, log, *options) for _ in range(count)]
+    try:
+        yield [when_ready(process, log) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+            if process.stdout:
+                process.stdout.close()
+
+
+class Follower(threading.Thread):
+    """Reads a stream of events until it is told to stop. `events` are those it has seen, `numbers` their places."""
+
+    def __init__(self, base: str, last: str | None = None) -> None:
+        super().__init__(daemon=True)
+        self.base, self.last = base, last
+        self.events: list[dict[str, Any]] = []
+        self.ids: list[str] = []
+        self.is_open = threading.Event()
+        self.start()
+
+    def run(self) -> None:
+        headers = {"Last-Event-ID": self.last} if self.last is not None else {}
+        with (
+            httpx.Client(timeout=60, trust_env=False) as client,
+            client.stream("GET", f"{self.base}/.wirebook/events", headers=headers) as answer,
+        ):
+            assert answer.status_code == 200, answer.read()
+            for line in answer.iter_lines():
+                self.is_open.set()
+                name, _, value = line.partition(": ")
+                if name == "id":
+                    self.ids.append(value)
+                elif name == "data":
+                    self.events.append(json.loads(value))
