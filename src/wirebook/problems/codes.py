@@ -47,11 +47,6 @@ _TABLE: tuple[tuple[str, Severity, str], ...] = (
     ("foreign-origin", WARNING, "a link leads to another origin and was not followed"),
     ("unknown-specversion", ERROR, "a version of the text that cannot be written"),
     ("unwritable-file", ERROR, "a file cannot be written"),
-    ("bad-database", ERROR, "a database cannot be used"),
-    ("database-in-use", ERROR, "another server has the database"),
-    ("bad-model", ERROR, "a registry cannot have this model"),
-    ("bad-setting", ERROR, "an option of a command cannot be what it is"),
-    ("address-in-use", ERROR, "a server cannot listen where it was told to"),
     ("not-orderable", ERROR, "a document cannot be put in order without changing what it means"),
     # -- documents: spellings of other texts, each repaired --------------------------------------------------------
     ("old-specversion", INFO, "the document is of an older text"),
@@ -281,6 +276,12 @@ _TABLE: tuple[tuple[str, Severity, str], ...] = (
     ("format-differs", ERROR, "the tables of the target have another format"),
     ("unknown-code", ERROR, "no problem has the code"),
     ("not-conserved", ERROR, "messages read and rows written differ"),
+    # -- running a registry ----------------------------------------------------------------------------------------
+    ("bad-database", ERROR, "a database cannot be used"),
+    ("database-in-use", ERROR, "another server has the database"),
+    ("bad-model", ERROR, "a registry cannot have this model"),
+    ("bad-setting", ERROR, "an option of a command cannot be what it is"),
+    ("address-in-use", ERROR, "a server cannot listen where it was told to"),
     # -- the demonstration ---------------------------------------------------------------------------------------------
     ("foreign-folder", ERROR, "the folder holds something else"),
     # -- running the pipeline: the session -------------------------------------------------------------------------
