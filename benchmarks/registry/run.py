@@ -47,12 +47,12 @@ def main() -> int:
                 continue
             each = Path(folder) / str(number)
             each.mkdir()
-            _measure(title, catalogue, each, commits, options, None if options.sqlite else options.db or found)
+            _measure(title, catalogue, each, commits, options, other=None if options.sqlite else options.db or found)
     return 0
 
 
 def _measure(
-    title: str, catalogue: Catalogue, folder: Path, commits: float, options: argparse.Namespace, other: str | None
+    title: str, catalogue: Catalogue, folder: Path, commits: float, options: argparse.Namespace, *, other: str | None
 ) -> None:
     seconds = options.seconds or (SHORT_SECONDS if options.short else SECONDS)
     file = folder / "registry.db"

@@ -1,4 +1,4 @@
-"""The servers of the benchmarks, each a process of its own on a core of its own: the registry, a bare one, PostgreSQL."""
+"""The servers of the benchmarks, processes on a core of their own: the registry, a bare one, PostgreSQL."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Server:
         started = time.perf_counter()
         pinned = [*(["taskset", "-c", CORE] if shutil.which("taskset") else []), *command]
         with log.open("ab") as errors:
-            self._process = subprocess.Popen(pinned, stdout=subprocess.PIPE, stderr=errors, text=True)
+            self._process = subprocess.Popen(pinned, stdout=subprocess.PIPE, stderr=errors, text=True)  # noqa: S603
         assert self._process.stdout
         line = self._process.stdout.readline()
         self.ready = time.perf_counter() - started
@@ -111,7 +111,7 @@ def postgresql() -> Iterator[str | None]:
         user = ["setpriv", "--reuid", "postgres", "--regid", "postgres", "--clear-groups"]
 
     def run(*command: str | Path) -> None:
-        subprocess.run([*user, *command], check=True, cwd=folder, stdout=subprocess.DEVNULL)
+        subprocess.run([*user, *command], check=True, cwd=folder, stdout=subprocess.DEVNULL)  # noqa: S603
 
     run(binaries[-1] / "initdb", "-D", data, "-U", "bench", "-A", "trust")
     options = f"-c listen_addresses='' -c unix_socket_directories={folder}"

@@ -1,4 +1,4 @@
-"""What is asked of one registry of one size, in order: import, start, reads, collections, writes, everything at once."""
+"""What is asked of one registry of one size: import, start, reads, collections, writes, everything at once."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Suite:
         for clients, goal in zip((1, CLIENTS), goals, strict=True):
             path = f"/messagegroups/g0/messages/new{clients}-%d"
             cpu = server.cpu
-            load = wrk.creates(server.url, path, body, self.folder, self.seconds, clients)
+            load = wrk.creates(server.url, path, body, self.folder, self.seconds, clients=clients)
             note = f"p99 {load.p99:.1f} ms, {_cpu(server.cpu - cpu, load.count)}"
             self.figures.add(
                 f"durable creates, {clients} clients, /s", load.rate, least=goal, note=note, failed=load.failed

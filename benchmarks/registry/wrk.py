@@ -46,11 +46,11 @@ class Load:
 
 def reads(url: str, targets: Sequence[tuple[str, str | None]], folder: Path, seconds: int, clients: int) -> Load:
     """GETs of paths, one after the other and round again, each with the tag (or None) of what the client has."""
-    rows = ",".join("{%s,%s}" % (json.dumps(path), json.dumps(tag) if tag else "nil") for path, tag in targets)
+    rows = ",".join(f"{{{json.dumps(path)},{json.dumps(tag) if tag else 'nil'}}}" for path, tag in targets)
     return _run(url, READS % f"{{{rows}}}", folder, seconds, clients)
 
 
-def creates(url: str, path: str, body: bytes, folder: Path, seconds: int, clients: int) -> Load:
+def creates(url: str, path: str, body: bytes, folder: Path, seconds: int, *, clients: int) -> Load:
     """PUTs of new entities at `path`, in which %d is a number."""
     return _run(url, CREATES % (json.dumps(body.decode()), json.dumps(path)), folder, seconds, clients)
 
@@ -62,7 +62,7 @@ def _run(url: str, script: str, folder: Path, seconds: int, clients: int) -> Loa
         raise SystemExit(MISSING)
     pin = ["taskset", "-c", CLIENT_CORE] if shutil.which("taskset") else []
     how = ["--latency", "-t1", f"-c{clients}", f"-d{seconds}s", "--timeout", "20s", "-s", folder / "load.lua"]
-    done = subprocess.run([*pin, wrk, *how, url], capture_output=True, text=True, check=False)
+    done = subprocess.run([*pin, wrk, *how, url], capture_output=True, text=True, check=False)  # noqa: S603
     if done.returncode:
         raise SystemExit(f"wrk failed: {done.stderr.strip() or done.stdout.strip()}")
     return parse(done.stdout)
