@@ -7,11 +7,16 @@ Spec: core/spec.md#filter-flag; core/spec.md#sort-flag.
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from typing import Any
+from typing import Any, Final
 
 from wirebook.core.datatypes import normal_timestamp
 from wirebook.core.versions import instant_key
+
+
+WHOLE: Final = re.compile(r"[+-]?[0-9]{1,4000}")
+NUMBER: Final = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
 
 
 def fold(text: str) -> str:
@@ -42,8 +47,5 @@ def read_operand(text: str, like: Any, type_: str | None) -> tuple[int, Any] | N
     if isinstance(like, bool):
         return (0, text == "true") if text in ("true", "false") else None
     if isinstance(like, (int, float)):
-        try:
-            return 1, int(text) if text.lstrip("+-").isdigit() else float(text)
-        except ValueError:
-            return None
+        return (1, int(text) if WHOLE.fullmatch(text) else float(text)) if NUMBER.fullmatch(text) else None
     return comparable(text, type_)

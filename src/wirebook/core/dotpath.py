@@ -2,7 +2,7 @@
 
     path  = step *( step )          step = "." name / "[" quote name quote "]" / "[" integer "]" / ".*" / "[*]"
 
-The first dot may be left out. `.*` is any member, `[*]` any item; `['*']` is the member of that name.
+The first name has no dot. `.*` is any member, `[*]` any item; `['*']` is the member of that name.
 
 Spec: core/spec.md#xregistry-dot--notation; core/spec.md#dot-notation-in-filters.
 """

@@ -19,13 +19,15 @@ from typing import Any, Final
 
 from wirebook.core.comparison import comparable, fold, read_operand
 from wirebook.core.dotpath import BadPath, DotPath, Member, format_dotpath, parse_dotpath, values_at
-from wirebook.core.model import Attribute, Attributes, GroupType, Model, ResourceType
+from wirebook.core.model import Attributes, GroupType, Model, ResourceType
 from wirebook.core.target import Target
 from wirebook.problems.xregistry import Refused, refused
 
 OPERATOR: Final = re.compile(r"!=|<>|<=|>=|=|<|>")
 RELATIONS: Final = ("<", "<=", ">", ">=")
 NOTHING: Final = "excludeall"
+COMPLEX: Final = ("object", "map", "array")
+ENDS: Final = ("", "url", "count")
 Level = tuple[str, ...]
 """The plural names down to the entities of a type: () is the Registry, ("dirs", "files", "versions") Versions."""
 
@@ -34,14 +36,16 @@ Level = tuple[str, ...]
 class Expression:
     """One condition. `op` "" asks for any value, "null" for none.
 
-    Shape: `meta`: the attribute is the meta's. `known`: the model has such an attribute (of `type`) or may have it;
-    an expression that is not `known` never holds. `condition` is operator and value as they were sent.
+    Shape: `meta`: the attribute is the meta's; `type` is its type, where the model tells. An expression that is not
+    `known` is about what only answers have and never holds. `is_pattern`: `value` has a wildcard, and escapes of stars;
+    without one it is literal. `condition` is operator and value as they were sent.
     """
 
     level: Level
     path: DotPath
     op: str
     value: str = ""
+    is_pattern: bool = False
     condition: str = ""
     meta: bool = False
     type: str | None = None
@@ -66,10 +70,10 @@ class Expression:
         return ".".join(names) + self.condition
 
     def _equals(self, value: Any) -> bool:
-        if self.value == "*":
-            return not isinstance(value, (dict, list))
-        if isinstance(value, str) and "*" in self.value:
-            return matches_wildcard(fold(value), fold(self.value))
+        if self.is_pattern and self.value == "*":
+            return True
+        if self.is_pattern:
+            return isinstance(value, str) and matches_wildcard(fold(value), fold(self.value))
         mine = comparable(value, self.type)
         return mine is not None and mine == read_operand(self.value, value, self.type)
 
@@ -134,15 +138,16 @@ def _expression(text: str, target: Target, model: Model) -> Expression:
         path = parse_dotpath(name)
     except BadPath as error:
         raise _bad(target, text, str(error)) from None
-    if op in RELATIONS and (value == "null" or "*" in value.replace("\\*", "")):
+    is_pattern = "*" in value.replace("\\*", "")
+    if op in RELATIONS and (value == "null" or is_pattern):
         raise _bad(target, text, f"'{op}' cannot be used with null or a wildcard")
     if value == "null" and op in ("=", "!="):
         op, value = ("null" if op == "=" else ""), ""
-    condition = text[len(name) :]
-    expression = _located(Expression((), path, op, value, condition), target, model)
-    if op not in ("", "null") and expression.type in ("object", "map", "array"):
+    literal = value if is_pattern else value.replace("\\*", "*")
+    expression = _located(Expression((), path, op, literal, is_pattern, text[len(name) :]), target, model)
+    if op not in ("", "null") and expression.type in COMPLEX:
         raise _bad(target, text, f"'{name}' is of type {expression.type}, which has no value to compare with")
-    return replace(expression, value=value if "*" in value.replace("\\*", "") else value.replace("\\*", "*"))
+    return expression
 
 
 def _outside_brackets(text: str) -> str:
@@ -160,17 +165,15 @@ def level_of(target: Target) -> Level:
 def _located(expression: Expression, target: Target, model: Model) -> Expression:
     """The expression at its level: leading names of collections are stepped over."""
     level, path, meta = level_of(target), expression.path, target.kind == "meta"
+    path = _folded(path)
     while len(path) > 1 and isinstance(path[0], Member) and path[0].name in collections(level, model) and not meta:
-        level, path = (*level, path[0].name), path[1:]
+        level, path = (*level, path[0].name), _folded(path[1:])
     if len(level) == 2 and not meta and len(path) > 1 and path[0] == Member("meta"):
-        meta, path = True, path[1:]
-    if isinstance(path[0], Member):
-        path = (Member(path[0].name.lower()), *path[1:])
-    attributes = attributes_of(level, model, meta=meta)
-    names = attributes.keys() - _helpers(level, model)
-    known = "*" in attributes or (isinstance(path[0], Member) and path[0].name in names)
-    found = _find(attributes, path)
-    return replace(expression, level=level, path=path, meta=meta, known=known, type=found.type if found else None)
+        meta, path = True, _folded(path[1:])
+    name = path[0].name if isinstance(path[0], Member) else ""
+    known = name not in _helpers(level, model, meta=meta)
+    type_ = _type_at(attributes_of(level, model, meta=meta), path) if known else _helper_type(level, name, path, model)
+    return replace(expression, level=level, path=path, meta=meta, known=known, type=type_)
 
 
 def collections(level: Level, model: Model) -> Iterable[str]:
@@ -194,25 +197,41 @@ def attributes_of(level: Level, model: Model, *, meta: bool = False) -> Attribut
     return group.attributes if group else model.attributes
 
 
-def _helpers(level: Level, model: Model) -> set[str]:
+def _helpers(level: Level, model: Model, *, meta: bool) -> set[str]:
     """Members that are made for an answer and cannot be asked for."""
+    if meta:
+        return {"self", "shortself", "defaultversionurl"}
     _, resource = types_at(level, model)
-    names = {"self", "shortself", "defaultversionurl", "specversion", "model", "modelsource", "capabilities"}
+    names = {"self", "shortself"} | {f"{plural}{end}" for plural in collections(level, model) for end in ENDS}
+    if not level:
+        return names | {"specversion", "model", "modelsource", "capabilities"}
+    if len(level) == 2:
+        names |= {"meta", "metaurl"}
     if resource and resource.hasdocument:
         names |= {resource.singular, f"{resource.singular}base64"}
-    return names | {f"{plural}{end}" for plural in collections(level, model) for end in ("", "url", "count")}
+    return names
 
 
-def _find(attributes: Attributes, path: DotPath) -> Attribute | None:
-    """The attribute at a path, through objects, maps and arrays."""
-    if not path or not isinstance(path[0], Member):
+def _helper_type(level: Level, name: str, path: DotPath, model: Model) -> str | None:
+    """What is below an entity is a map of entities, or the entity meta: neither has a value."""
+    return "map" if len(path) == 1 and (name in collections(level, model) or name == "meta") else None
+
+
+def _folded(path: DotPath) -> DotPath:
+    """Names of attributes are in lower case; those in a filter need not be."""
+    first = path[0]
+    return (Member(first.name.lower()), *path[1:]) if isinstance(first, Member) else path
+
+
+def _type_at(attributes: Attributes, path: DotPath) -> str | None:
+    """The type of the attribute at a path, through objects, maps and arrays."""
+    if not isinstance(path[0], Member):
         return None
     found = attributes.get(path[0].name)
-    for i, step in enumerate(path[1:], 1):
+    for i in range(1, len(path)):
         if found is None:
             return None
         if found.type == "object":
-            return _find(found.attributes, path[i:])
+            return _type_at(found.attributes, path[i:])
         found = found.item
-        del step
-    return found
+    return found.type if found else None

@@ -86,6 +86,13 @@ class Kept:
             return True
         return key in self.states.get(level, {})
 
+    def residual(self, level: Level, collection: str, parent: int) -> list[str]:
+        """The filter of the URL of a collection below an entity: what is left to be asked; no text asks for all."""
+        if parent in self.whole.get(level, ()):
+            return []
+        start = tuple(frozenset[int]() for _ in self.filter)
+        return residual(self.filter, level, collection, self.states.get(level, {}).get(parent, start))
+
     def count(self, level: Level, parent: int, every: int) -> int:
         """How many of a level are left below an entity that has `every` of them."""
         return every if parent in self.whole.get(level[:-1], ()) else self.counts.get(level, {}).get(parent, 0)
@@ -115,6 +122,7 @@ class Sifting:
     def registry(self, members: Mapping[str, Any]) -> bool:
         """Whether anything is left of the Registry."""
         state = self._sieve.enter(self._sieve.start, (), {**members, "xid": "/"})
+        self.kept.states[()] = {0: state}
         if self._sieve.takes(state):
             self.kept.whole[()] = {0}
             return True
@@ -154,6 +162,11 @@ class Sifting:
         if takes or left:
             self.kept.add(level, row.key, row.parent, state, whole=takes)
         return takes or left
+
+    def meta(self, row: ResourceRow, level: Level, xid: str) -> bool:
+        """Whether the meta of a Resource is left, on its own."""
+        type_ = self._model.groups[level[0]].resources[level[1]]
+        return self._sieve.takes(self._sieve.enter(self.start, level, {}, _meta(row, type_, xid)))
 
     def versions(self, level: Level, state: State, owner: str, resource: ResourceRow) -> bool:
         """Whether a Version of a Resource is left. `owner` is the Resource's xid."""

@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
+from urllib.parse import quote
 
 from wirebook.core.documents import inlined
 from wirebook.core.filters import Level, collections
@@ -20,7 +21,7 @@ from wirebook.core.model import GroupType, Model, ResourceType
 from wirebook.core.model_full import SPECVERSION
 from wirebook.core.pointers import escape
 from wirebook.core.rows import GroupRow, ResourceRow, VersionRow, format_members, parse_members
-from wirebook.core.sieve import Kept, residual
+from wirebook.core.sieve import Kept
 from wirebook.core.state import Members
 from wirebook.core.streams import Streams
 from wirebook.core.target import DETAILS
@@ -31,6 +32,10 @@ NOT_IN_DOC: Final = (
     "compatibilityvalidated",
     "compatibilityvalidatedreason",
 )
+
+
+IN_QUERY: Final = "!'()*,/:;=?@~"
+"""What the filter in a URL may have as it is, besides letters, digits and ``-._``."""
 
 
 @dataclass(slots=True)
@@ -84,7 +89,7 @@ class View:
             yield from self._collection((), "/", plural, count, 0, first=bare and i == 0)
         yield "}"
 
-    def group(self, row: GroupRow, type_: GroupType, state: Any = None, *, bare: bool = False) -> Iterator[str]:
+    def group(self, row: GroupRow, type_: GroupType, *, bare: bool = False) -> Iterator[str]:
         """A Group. `bare`: its collections alone (the flag `collections`)."""
         xid = f"/{type_.plural}/{row.id}"
         head = "" if bare else self._head(type_.id_name, row.id, xid, self.url(xid)) + _comma(row.text)
@@ -93,7 +98,7 @@ class View:
         first = not head
         for plural in type_.resources:
             count = self._count((*level, plural), row.key, row.counts.get(plural, 0))
-            yield from self._collection(level, xid, plural, count, row.key, first=first, state=state)
+            yield from self._collection(level, xid, plural, count, row.key, first=first)
             first = False
         yield "}"
 
@@ -186,12 +191,11 @@ class View:
         key: int,
         *,
         first: bool,
-        state: Any = None,
         row: Any = None,
     ) -> Iterator[str]:
         has = plural in self.inline_at(level)
         path = f"{'' if xid == '/' else xid}/{plural}"
-        url = self.url(path, inside=has) + ("" if self.doc and has else self._query(level, plural, count, state))
+        url = self.url(path, inside=has) + ("" if self.doc and has else self._query(level, plural, count, key))
         comma = "" if first else ","
         yield f"{comma}{_quoted(f'{plural}url')}:{_quoted(url)}"
         if has:
@@ -200,14 +204,12 @@ class View:
             yield "}"
         yield f",{_quoted(f'{plural}count')}:{count}"
 
-    def _query(self, level: Level, plural: str, count: int, state: Any) -> str:
+    def _query(self, level: Level, plural: str, count: int, key: int) -> str:
         """The residual filter of a collection's URL."""
         if self.kept is None:
             return ""
-        if not count:
-            return "?filter=excludeall"
-        texts = residual(self.kept.filter, level, plural, state or tuple(frozenset[int]() for _ in self.kept.filter))
-        return "".join(f"{'&' if i else '?'}filter={text}" for i, text in enumerate(texts))
+        texts = self.kept.residual(level, plural, key) if count else ["excludeall"]
+        return "".join(f"{'&' if i else '?'}filter={quote(text, safe=IN_QUERY)}" for i, text in enumerate(texts))
 
     def _count(self, level: Level, key: int, count: int) -> int:
         return count if self.kept is None else self.kept.count(level, key, count)
@@ -242,8 +244,7 @@ class View:
         """One entity of a collection. `owner_xid` is that of what holds the collection, `owner` its row."""
         group = self.model.groups[level[0]]
         if len(level) == 1:
-            state = self.kept.states.get(level, {}).get(row.key) if self.kept else None
-            yield from self.group(row, group, state)
+            yield from self.group(row, group)
         elif len(level) == 2:
             yield from self.resource(row, group, group.resources[level[1]], owner_xid)
         else:

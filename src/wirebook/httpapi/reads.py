@@ -46,11 +46,7 @@ class Reading:
         row = self.resource_row(target)
         if target.kind == "resource":
             return self._resource(target, row)
-        if target.kind == "meta":
-            view = self.view(target, row.key)
-            assert target.type
-            return json_of([view.meta(row, target.type, target.resource_xid, has_versions=False)])
-        return self._version(target, row)
+        return self._meta(target, row) if target.kind == "meta" else self._version(target, row)
 
     def collection(self, target: Target, ids: Iterable[str] | None = None) -> Answer:
         """A collection, or of it the entities with `ids`."""
@@ -124,10 +120,11 @@ class Reading:
     # -- Resources and Versions -----------------------------------------------------------------------------------
 
     def resource_row(self, target: Target) -> ResourceRow:
-        """Raises: not_found"""
+        """Raises: not_found, about the entity that was asked for; for a collection, about who should have it"""
         row = self.session.resource(target.resource_xid)
         if row is None:
-            self.group_row(target)
+            if target.kind == "versions":
+                self.group_row(target)
             raise refused("not_found", target.xid if target.kind != "versions" else target.resource_xid)
         return row
 
@@ -149,6 +146,14 @@ class Reading:
             view.kept = sifting.kept
         return json_of(view.resource(row, target.group_type, target.type, target.group_xid))
 
+    def _meta(self, target: Target, row: ResourceRow) -> Answer:
+        assert target.type
+        sifting = self.sifting(target, row.key)
+        if sifting and not sifting.meta(row, level_of(target), target.resource_xid):
+            raise refused("not_found", target.xid)
+        view = self.view(target, row.key)
+        return json_of([view.meta(row, target.type, target.resource_xid, has_versions=False)])
+
     def _version(self, target: Target, owner: ResourceRow) -> Answer:
         self.check_doc(target, owner)
         assert target.type
@@ -158,10 +163,11 @@ class Reading:
         is_default = owner.default == version.id
         if target.is_document and not self.flags.doc:
             return self._document(target, owner, version, is_default=is_default, own=False)
+        level, sifting = level_of(target), self.sifting(target, owner.key)
+        if sifting and not sifting.version(version, level, sifting.start, target.resource_xid, owner):
+            raise refused("not_found", target.xid)
         view = self.view(target, owner.key)
-        return json_of(
-            [view.version(version, target.type, level_of(target), target.resource_xid, is_default=is_default)]
-        )
+        return json_of([view.version(version, target.type, level, target.resource_xid, is_default=is_default)])
 
     # -- documents ------------------------------------------------------------------------------------------------
 
