@@ -16,7 +16,7 @@ from wirebook.core.validation import Validator
 from wirebook.httpapi.service import Service
 from wirebook.httpapi.writes import Rules
 from wirebook.storage.database import Database
-from wirebook.storage.session import Stored
+from wirebook.storage.session import Session, Stored
 
 
 def now() -> str:
@@ -44,7 +44,8 @@ def refuse_fetch(address: str) -> Any:
 
 def make_registry(database: Database, registryid: str, source: dict[str, Any], offer: Offer) -> None:
     """Makes the registry of a database that has none. Raises: Refused, for a model that is none"""
-    with database.writing() as session:
+    with database.alone() as connection:
+        session = Session(connection)
         if session.is_made():
             return
         new = read_model(source, refuse_fetch, VERSION_MODES)

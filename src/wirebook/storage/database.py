@@ -74,6 +74,14 @@ class Database:
                 connection.exec_driver_sql("BEGIN IMMEDIATE")
             yield connection
 
+    @contextmanager
+    def alone(self) -> Iterator[Connection]:
+        """As `connected`, and only one at a time on all servers: for migrations, and for making a registry."""
+        with self.connected() as connection:
+            if not self.is_sqlite:
+                connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
+            yield connection
+
     def close(self) -> None:
         self.engine.dispose()
         if self._lock is not None:
@@ -179,9 +187,7 @@ def migrate(database: Database) -> None:
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
     script = ScriptDirectory.from_config(config)
-    with database.connected() as connection:
-        if not database.is_sqlite:
-            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
+    with database.alone() as connection:
         current = MigrationContext.configure(connection).get_current_revision()
         if current == script.get_current_head():
             return
