@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from wirebook.core.capabilities import offered
-from wirebook.core.flags import Flags, parse_flags
+from wirebook.core.flags import parse_flags
 from wirebook.core.target import METHODS, Target, parse_target
 from wirebook.httpapi.messages import JSON, Answer, Incoming
+from wirebook.httpapi.openapi import openapi
 from wirebook.httpapi.reads import Reading
 from wirebook.httpapi.settings import Settings, SettingsCache
 from wirebook.httpapi.writer import Writer
@@ -42,7 +43,8 @@ class Service:
             answer = self._answer(incoming)
         except Refused as error:
             answer = error_answer(error)
-            self._allow(answer, incoming)
+            if answer.status == 405:
+                answer.headers["Allow"] = self._allowed(incoming, error)
         except Exception:
             LOG.exception("a request failed: %s %s", incoming.method, incoming.path)
             answer = error_answer(refused("server_error", incoming.path))
@@ -88,60 +90,57 @@ class Service:
         name = incoming.path.strip("/")
         if name in PATHS:
             return self._special(name, incoming, session, settings)
+        if name.startswith(".") or name.partition("/")[0] in PATHS:
+            raise refused("api_not_found", incoming.path)
         target = parse_target(incoming.path, settings.model)
         methods = METHODS[target.kind]
         if incoming.method == "OPTIONS":
-            return options(methods)
+            return options(methods if settings.is_mutable("entities") else ("GET",))
+        flags = parse_flags(incoming.query, target, incoming.method, settings.model, settings.capabilities)
         if incoming.method not in methods:
             raise refused("action_not_supported", incoming.path, action=incoming.method)
-        flags = parse_flags(incoming.query, target, incoming.method, settings.model, settings.capabilities)
         if incoming.method == "GET":
             return Reading(session, settings, incoming.base, flags, incoming.query).entity(target)
         return Writing(session, settings, self.rules).entity(incoming, target, flags)
 
     def _special(self, name: str, incoming: Incoming, session: Session, settings: Settings) -> Answer:
         methods, apis = PATHS[name]
-        if incoming.method == "OPTIONS":
-            return options(methods)
-        if incoming.method not in methods:
-            raise refused("action_not_supported", incoming.path, action=incoming.method)
         if name in KINDS and name not in settings.capabilities["available"]:
             raise refused("api_not_found", incoming.path)
+        if incoming.method == "OPTIONS":
+            return options(methods if settings.is_mutable(name) else ("GET",))
+        if name != "export":
+            target = Target("settings", incoming.path)
+            parse_flags(incoming.query, target, incoming.method, settings.model, settings.capabilities)
+        if incoming.method not in methods:
+            raise refused("action_not_supported", incoming.path, action=incoming.method)
         return apis[incoming.method](self, incoming, session, settings)
 
-    def _allow(self, answer: Answer, incoming: Incoming) -> None:
-        """Which methods there are, where a method was refused."""
-        if answer.status != 405:
-            return
+    def _allowed(self, incoming: Incoming, error: Refused) -> str:
+        """Which methods there are, where one was refused."""
         name = incoming.path.strip("/")
         with self.database.reading() as session:
             model = self.cache.load(session).model
             methods = PATHS[name][0] if name in PATHS else METHODS[parse_target(incoming.path, model).kind]
-        answer.headers["Allow"] = allowed(methods)
+        if error.type.name == "details_required":
+            methods = tuple(each for each in methods if each != incoming.method)
+        return allowed(methods)
 
     # -- paths of their own -----------------------------------------------------------------------------------------
 
-    def _flags(self, incoming: Incoming, settings: Settings, query: Mapping[str, list[str]]) -> Flags:
-        target = Target("registry", incoming.path)
-        return parse_flags(query, target, incoming.method, settings.model, settings.capabilities)
-
-    def get_capabilities(self, incoming: Incoming, _: Session, settings: Settings) -> Answer:
-        self._flags(incoming, settings, incoming.query)
+    def get_capabilities(self, _: Incoming, __: Session, settings: Settings) -> Answer:
         return json_answer(settings.capabilities)
 
     def put_capabilities(self, incoming: Incoming, session: Session, settings: Settings) -> Answer:
         return Writing(session, settings, self.rules).put_capabilities(incoming)
 
-    def get_offered(self, incoming: Incoming, _: Session, settings: Settings) -> Answer:
-        self._flags(incoming, settings, incoming.query)
+    def get_offered(self, _: Incoming, __: Session, ___: Settings) -> Answer:
         return json_answer(offered(self.rules.offer))
 
-    def get_model(self, incoming: Incoming, _: Session, settings: Settings) -> Answer:
-        self._flags(incoming, settings, incoming.query)
+    def get_model(self, _: Incoming, __: Session, settings: Settings) -> Answer:
         return json_answer(settings.model.full)
 
-    def get_modelsource(self, incoming: Incoming, _: Session, settings: Settings) -> Answer:
-        self._flags(incoming, settings, incoming.query)
+    def get_modelsource(self, _: Incoming, __: Session, settings: Settings) -> Answer:
         return json_answer(settings.modelsource)
 
     def put_modelsource(self, incoming: Incoming, session: Session, settings: Settings) -> Answer:
@@ -154,6 +153,11 @@ class Service:
         target = Target("registry", "/")
         flags = parse_flags(query, target, "GET", settings.model, every)
         return Reading(session, settings, incoming.base, flags).entity(target)
+
+    def openapi(self, incoming: Incoming, _: Session, settings: Settings) -> Answer:
+        """The API as OpenAPI describes APIs, for the model and the capabilities that are there."""
+        special = {name: methods for name, (methods, _) in PATHS.items()}
+        return json_answer(openapi(settings.model, settings.capabilities, self.rules.offer, incoming.base, special))
 
     def discovery(self, incoming: Incoming, _: Session, __: Settings) -> Answer:
         return json_answer({"registries": [incoming.base]})
@@ -171,6 +175,7 @@ PATHS: Final[Mapping[str, tuple[tuple[str, ...], Mapping[str, Api]]]] = {
     "modelsource": (("GET", "PUT"), {"GET": Service.get_modelsource, "PUT": Service.put_modelsource}),
     ".xregistry": (("GET",), {"GET": Service.discovery}),
     ".well-known/xregistry": (("GET",), {"GET": Service.discovery}),
+    ".wirebook/openapi.json": (("GET",), {"GET": Service.openapi}),
 }
 
 

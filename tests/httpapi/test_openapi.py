@@ -1,0 +1,178 @@
+"""The OpenAPI document: valid, complete, and what the registry does."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from tests.httpapi.conftest import BASE, FIXTURE, Client, serve
+from wirebook.core.target import METHODS
+from wirebook.httpapi.service import PATHS
+from wirebook.httpapi.setup import builtin_model
+from wirebook.storage.database import Database
+
+MODELS = {"builtin": builtin_model(), "empty": {}, "fixture": FIXTURE}
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+@pytest.fixture(params=MODELS)
+def served(request: pytest.FixtureRequest, database: Database) -> Client:
+    """A registry with one of the models."""
+    return serve(database, MODELS[request.param])
+
+
+def described(client: Client) -> dict[str, Any]:
+    reply = client.get("/.wirebook/openapi.json")
+    assert reply.status == 200
+    document: dict[str, Any] = reply.json
+    return document
+
+
+def validator(document: dict[str, Any], schema: dict[str, Any]) -> Any:
+    whole = {"$schema": DIALECT, "components": document["components"], **schema}
+    return jsonschema_rs.validator_for(whole)
+
+
+def test_it_is_valid(served: Client) -> None:
+    OpenAPIV31SpecValidator(described(served)).validate()
+
+
+def test_every_schema_is_a_schema(served: Client) -> None:
+    document = described(served)
+    for schema in document["components"]["schemas"].values():
+        jsonschema_rs.meta.validate({"$schema": DIALECT, **schema})
+
+
+def test_paths_are_those_of_the_model_and_of_the_registry(registry: Client) -> None:
+    document = described(registry)
+    version = "/dirs/{dirid}/files/{fileid}/versions/{versionid}"
+    assert {name for name in document["paths"][version] if name != "parameters"} == {"delete", "get", "put"}
+    assert {name for name in document["paths"][f"{version}$details"] if name != "parameters"} == {
+        method.lower() for method in METHODS["version"]
+    }
+    assert "/dirs/{dirid}/datas/{dataid}/versions/{versionid}$details" not in document["paths"]
+    assert "/boxes/{boxid}/files/{fileid}/meta" in document["paths"]
+    for name, (methods, _) in PATHS.items():
+        assert {each.upper() for each in document["paths"][f"/{name}"]} == set(methods)
+
+
+def test_every_operation_has_a_name_of_its_own(served: Client) -> None:
+    operations = [
+        each for path in described(served)["paths"].values() for method, each in path.items() if method != "parameters"
+    ]
+    names = [each["operationId"] for each in operations]
+    assert len(names) == len(set(names))
+    assert all({"4XX", "5XX"} <= each["responses"].keys() for each in operations)
+
+
+def test_flags_are_those_that_are_offered(registry: Client) -> None:
+    assert registry.patch("/capabilities", {"flags": ["inline"], "pagination": False}).status == 200
+    document = described(registry)
+    assert document["components"]["parameters"].keys() == {"inline"}
+    assert document["paths"]["/dirs"]["get"]["parameters"] == [{"$ref": "#/components/parameters/inline"}]
+
+
+SENT = {
+    "name": "A dir",
+    "labels": {"a": "b"},
+    "xint": -5,
+    "xobj": {"a": "x", "n": 1},
+    "files": {"f": {"file": {"a": 1}, "xarr": [1], "versions": {"1": {"ancestorid": "1"}, "2": {"xdec": 1.5}}}},
+    "datas": {"d": {"xany": [None, {}], "xxid": "/dirs/d", "meta": {"compatibility": "backward"}}},
+}
+
+
+def test_what_is_written_and_answered_is_as_described(registry: Client) -> None:
+    assert validator(described(registry), {"$ref": "#/components/schemas/dirs"}).is_valid(SENT)
+    assert registry.put("/dirs/d", SENT).status == 201
+    document = described(registry)
+    for url, schema in {
+        "/?inline=*": "registry",
+        "/dirs/d?inline=*": "dirs",
+        "/dirs/d?inline=*&doc": "dirs",
+        "/dirs/d?collections": "dirs",
+        "/dirs/d/files/f$details?inline=*": "dirs.files",
+        "/dirs/d/files/f/versions/2$details": "dirs.files.versions",
+        "/dirs/d/datas/d/meta": "dirs.datas.meta",
+        "/capabilities": "capabilities",
+        "/dirs/none": "problem",
+    }.items():
+        faults = validator(document, {"$ref": f"#/components/schemas/{schema}"}).iter_errors(registry.get(url).json)
+        assert [str(each) for each in faults] == [], url
+
+
+@pytest.mark.parametrize(
+    ("type_", "sent"),
+    [
+        ("dirs", {"xint": "1"}),
+        ("dirs", {"labels": {"A": "b"}}),
+        ("dirs", {"unknown": 1}),
+        ("dirs", {"files": {"$": {}}}),
+        ("dirs.files", {"xobj": {"other": "x"}}),
+        ("dirs.files", {"xuint": -1}),
+        ("dirs.files", {"xarr": ["x"]}),
+        ("dirs.datas.meta", {"compatibility": "sideways"}),
+        ("dirs.files.versions", {"metaurl": "/"}),
+    ],
+)
+def test_what_would_be_refused_is_not_described(registry: Client, type_: str, sent: Any) -> None:
+    assert not validator(described(registry), {"$ref": f"#/components/schemas/{type_}"}).is_valid(sent)
+
+
+IFVALUES: dict[str, Any] = {
+    "groups": {
+        "dirs": {
+            "singular": "dir",
+            "attributes": {
+                "kind": {
+                    "type": "string",
+                    "ifvalues": {
+                        "Box.1": {"siblingattributes": {"size": {"type": "integer", "required": True}}},
+                        "any": {"siblingattributes": {"*": {"type": "boolean"}}},
+                    },
+                },
+                "count": {"type": "integer", "ifvalues": {"3": {"siblingattributes": {"third": {"type": "string"}}}}},
+                "mood": {"type": "string", "enum": ["Glad", "sad"]},
+            },
+        }
+    }
+}
+
+
+@pytest.mark.parametrize(
+    ("sent", "fits"),
+    [
+        ({"kind": "box.1", "size": 3}, True),
+        ({"kind": "Box.1"}, False),
+        ({"kind": "Box.1", "size": "3"}, False),
+        ({"kind": "box11", "size": 3}, False),
+        ({"kind": "any", "other": True}, True),
+        ({"kind": "any", "other": 1}, False),
+        ({"count": 3, "third": "x"}, True),
+        ({"count": 4, "third": "x"}, False),
+        ({"mood": "GLAD"}, True),
+        ({"mood": "mad"}, False),
+        ({"mood": None}, True),
+    ],
+)
+def test_what_values_bring_is_described_and_accepted_alike(database: Database, sent: Any, fits: bool) -> None:
+    client = serve(database, IFVALUES)
+    check = validator(described(client), {"$ref": "#/components/schemas/dirs"})
+    assert check.is_valid(sent) is fits
+    assert (client.put("/dirs/d", sent).status == 201) is fits
+
+
+def test_types_that_are_called_alike_have_paths_of_their_own(database: Database) -> None:
+    model = {"groups": {"as": {"singular": "a", "resources": {"bs": {"singular": "a"}}}}}
+    document = described(serve(database, model))
+    assert "/as/{aid}/bs/{aid2}/versions/{versionid}" in document["paths"]
+    OpenAPIV31SpecValidator(document).validate()
+
+
+def test_it_begins_at_the_base(registry: Client) -> None:
+    assert described(registry)["servers"] == [{"url": BASE}]
+    assert json.loads(json.dumps(described(registry))) == described(registry)
