@@ -19,10 +19,13 @@ from wirebook.core.attributes import KEY_NAME as MAP_KEY
 from wirebook.core.model import NONE, Attribute, Attributes, Model
 from wirebook.core.names import is_identifier
 
-TIMESTAMP: Final = re.compile(r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(?:\.(\d+))?([Zz]|[+-]\d\d:\d\d)\Z", re.ASCII)
+TIMESTAMP: Final = re.compile(r"(\d{4})(-\d\d-\d\d[Tt]\d\d:\d\d:\d\d)(?:\.(\d+))?([Zz]|[+-]\d\d:\d\d)\Z", re.ASCII)
 URI_CHARACTERS: Final = re.compile(r"(?:[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2}|[^\x00-\x7f])*\Z")
 SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
-EXPRESSION: Final = re.compile(r"\{[+#./;?&]?[A-Za-z0-9_%.]+(?::\d{1,4}|\*)?(?:,[A-Za-z0-9_%.]+(?::\d{1,4}|\*)?)*\}")
+_VARIABLE: Final = r"(?:\w|%[0-9A-Fa-f]{2})+(?:\.(?:\w|%[0-9A-Fa-f]{2})+)*(?::[1-9]\d{0,3}|\*)?"
+EXPRESSION: Final = re.compile(rf"\{{[+#./;?&]?{_VARIABLE}(?:,{_VARIABLE})*\}}", re.ASCII)
+MAX_SHORT: Final = 10**300
+"""Integers up to here are far from the limit of bytes."""
 
 
 class Unfit(ValueError):
@@ -57,8 +60,8 @@ def check_value(attribute: Attribute, value: Any, name: str, types: Types) -> An
 
 def _check_scalar(attribute: Attribute, value: Any, name: str, types: Types) -> Any:
     value = _SCALAR[attribute.type](value, name)
-    if isinstance(value, str) and len(value) > MAX_BYTES // 4:
-        _check_size(value, name)
+    if len(value) > MAX_BYTES // 4 if isinstance(value, str) else isinstance(value, int) and abs(value) > MAX_SHORT:
+        _check_size(attribute, value, name)
     if attribute.type == "xidtype" and not is_xidtype(value, types):
         raise Unfit(name, f"'{value}' is not the path of a type in the model")
     if attribute.type == "xid" and not fits_target(value, attribute.target, types):
@@ -73,11 +76,12 @@ def _check_scalar(attribute: Attribute, value: Any, name: str, types: Types) -> 
     return value
 
 
-def _check_size(value: str, name: str) -> None:
-    attribute = name.rpartition(".")[2]
-    size = len(value.encode()) + len(attribute.encode())
+def _check_size(attribute: Attribute, value: str | int, name: str) -> None:
+    """Of an attribute the name counts, too; entries of maps and items of arrays have none."""
+    own = name.rpartition(".")[2] if attribute.name else ""
+    size = len(str(value).encode()) + len(own)
     if size > MAX_BYTES:
-        raise Unfit(name, f"name and value have {size} bytes, {MAX_BYTES} are allowed")
+        raise Unfit(name, f"{'name and value have' if own else 'it has'} {size} bytes, {MAX_BYTES} are allowed")
 
 
 def is_one_of(value: Any, allowed: tuple[Any, ...]) -> bool:
@@ -135,17 +139,19 @@ def normal_timestamp(text: str) -> str | None:
     found = TIMESTAMP.match(text)
     if not found:
         return None
-    day, time, fraction, zone = found.groups()
-    offset = "+00:00" if zone in "Zz" else zone
+    year, rest, fraction, zone = found.groups()
+    # Python's first year is 1; the calendar repeats itself after 400 years, so any year is read as one of 2000-2399.
+    shift = 2000 + int(year) % 400 - int(year)
     try:
-        moment = datetime.fromisoformat(f"{'0001' + day[4:] if day.startswith('0000') else day}T{time}{offset}")
-        if offset not in ("+00:00", "-00:00"):
-            moment = moment.astimezone(UTC)
-            day, time = moment.strftime("%Y-%m-%d").rjust(10, "0"), moment.strftime("%H:%M:%S")
-    except (ValueError, OverflowError):
+        moment = datetime.fromisoformat(f"{int(year) + shift}{rest}{'+00:00' if zone in 'Zz' else zone}").astimezone(
+            UTC
+        )
+    except ValueError:
+        return None
+    if not 0 <= moment.year - shift <= 9999:
         return None
     digits = (fraction or "")[:9].rstrip("0")
-    return f"{day}T{time}{'.' + digits if digits else ''}Z"
+    return f"{moment.year - shift:04}{moment:-%m-%dT%H:%M:%S}{'.' + digits if digits else ''}Z"
 
 
 def _reference(value: Any, name: str, *, absolute: bool | None, url: bool) -> str:
@@ -316,21 +322,19 @@ class _Members:
     def check(self, extended: bool) -> dict[str, Any]:
         own = list(self.active.values())
         for name in self._values:
-            if name == "*" or not is_member_name(name, extended):
-                raise Unfit(self._at(name), f"{shown(name)} is no name of an attribute")
             self._add(name)
         _fill_defaults(self.active, self.checked)
         self._add_siblings(own)
-        self._add_strangers()
         missing = [self._at(name) for name, each in self.active.items() if each.required and name not in self.checked]
         if missing:
             raise Unfit(missing[0], ", ".join(missing), "required_attribute_missing")
+        self._add_strangers(extended)
         return in_order(self.active, self.checked)
 
     def _add(self, name: str) -> None:
         """Checks a member that is defined, if it has a value and is the client's to set."""
         attribute, value = self.active.get(name), self._values.get(name)
-        if attribute is not None and value is not None and not attribute.readonly:
+        if attribute is not None and value is not None and not attribute.readonly and name != "*":
             self.checked[name] = check_value(attribute, value, self._at(name), self._types)
 
     def _add_siblings(self, waiting: list[Attribute]) -> None:
@@ -343,15 +347,18 @@ class _Members:
                 if name in self.active:
                     raise Unfit(self._at(name), f"it is defined twice, by '{attribute.name}' and by another attribute")
                 self.active[name] = sibling
-                if name != "*":
-                    self._add(name)
+                self._add(name)
             _fill_defaults(siblings, self.checked)
             waiting += [sibling for sibling in siblings.values() if sibling.ifvalues]
 
-    def _add_strangers(self) -> None:
+    def _add_strangers(self, extended: bool) -> None:
         """Members that the model does not name: what ``*`` says of them, if it is there."""
-        names = sorted(self._values.keys() - self.active.keys())
+        names = sorted(self._values.keys() - (self.active.keys() - {"*"}))
         wildcard = self.active.get("*")
+        for name in names:
+            # Reading: in an object that takes no others, a name that could be none is as unknown as any other.
+            if not is_member_name(name, extended) and (wildcard is not None or not self._place):
+                raise Unfit(self._at(name), f"{shown(name)} is no name of an attribute")
         if names and wildcard is None:
             more = f"not known: {', '.join(names)}" if len(names) > 1 else "it is not known"
             raise Unfit(self._at(names[0]), more, "unknown_attribute")

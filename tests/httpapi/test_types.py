@@ -1,0 +1,304 @@
+"""Data types: which values each may have, wherever an attribute may stand. Rows TYP of the checklist."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import pytest
+
+from tests.httpapi.conftest import Client, serve
+from wirebook.storage.database import Database
+
+SCALARS: Final = (
+    "boolean", "decimal", "integer", "string", "timestamp", "uinteger", "uri", "uriabsolute", "urirelative",
+    "uritemplate", "url", "urlabsolute", "urlrelative", "xid", "xidtype",
+)  # fmt: skip
+TEXT: Final = {"type": "string"}
+ATTRIBUTES: Final[dict[str, Any]] = {f"x{type_}": {"type": type_} for type_ in SCALARS} | {
+    "xany": {"type": "any"},
+    "xarray": {"type": "array", "item": {"type": "integer"}},
+    "xarrays": {"type": "array", "item": {"type": "array", "item": {"type": "integer"}}},
+    "xanys": {"type": "array", "item": {"type": "any"}},
+    "xmap": {"type": "map", "item": TEXT},
+    "xmaps": {"type": "map", "item": {"type": "map", "item": {"type": "uinteger"}}},
+    "xobject": {"type": "object", "attributes": {"a": TEXT, "n": {"type": "integer"}}},
+    "xobjects": {"type": "map", "item": {"type": "object", "attributes": {"at": {"type": "timestamp"}}}},
+    "xopen": {"type": "object", "attributes": {"a": TEXT, "*": {"type": "integer"}}},
+    "xwide": {"type": "object", "namecharset": "extended", "attributes": {"a-b": TEXT, "*": TEXT}},
+    "xdeep": {
+        "type": "array",
+        "item": {"type": "object", "attributes": {"m": {"type": "map", "item": {"type": "boolean"}}}},
+    },
+}
+_VERSIONS: Final = {"attributes": ATTRIBUTES, "metaattributes": ATTRIBUTES}
+MODEL: Final[dict[str, Any]] = {
+    "attributes": ATTRIBUTES,
+    "groups": {
+        "dirs": {
+            "singular": "dir",
+            "attributes": ATTRIBUTES,
+            "resources": {
+                "datas": {"singular": "data", "hasdocument": False, **_VERSIONS},
+                "files": {"singular": "file", **_VERSIONS},
+            },
+        },
+    },
+}
+X: Final = "/dirs/d/datas/x"
+VERSION: Final = f"{X}/versions/1"
+
+
+@pytest.fixture
+def typed(database: Database) -> Client:
+    """A registry in which every level has attributes of every type, and one entity of each."""
+    client = serve(database, MODEL)
+    assert client.put(X, {}).status == 201
+    return client
+
+
+Place = tuple[str, str, str, Callable[[dict[str, Any]], Any]]
+"""Where members may be sent: method, path, the xid that errors name, and the body."""
+
+ENTITIES: Final[list[Place]] = [
+    (method, path, subject, lambda members: members)
+    for path, subject in (("/", "/"), ("/dirs/d", "/dirs/d"), (X, VERSION), (VERSION, VERSION), (f"{X}/meta",) * 2)
+    for method in ("PUT", "PATCH")
+]
+NESTED: Final[list[Place]] = [
+    ("POST", X, f"{X}/versions/2", lambda members: members),
+    ("POST", "/", "/dirs/d", lambda members: {"dirs": {"d": members}}),
+    ("POST", "/dirs", "/dirs/new", lambda members: {"new": members}),
+    ("PATCH", "/dirs", "/dirs/d", lambda members: {"d": members}),
+    ("POST", "/dirs/d", VERSION, lambda members: {"datas": {"x": members}}),
+    ("PATCH", "/dirs/d/datas", f"{X}/meta", lambda members: {"x": {"meta": members}}),
+    ("POST", f"{X}/versions", f"{X}/versions/v", lambda members: {"v": members}),
+    ("PATCH", f"{X}/versions", VERSION, lambda members: {"1": members}),
+    ("PUT", X, f"{X}/meta", lambda members: {"meta": members}),
+    ("PUT", X, f"{X}/versions/v", lambda members: {"versions": {"v": members}}),
+    ("PATCH", "/dirs/d", f"{X}/meta", lambda members: {"datas": {"x": {"meta": members}}}),
+    ("PUT", "/", f"{X}/versions/v", lambda members: {"dirs": {"d": {"datas": {"x": {"versions": {"v": members}}}}}}),
+]
+
+TIMES: Final = {
+    "2024-02-29T10:00:00Z": "2024-02-29T10:00:00Z",
+    "2024-01-01T01:00:00+02:00": "2023-12-31T23:00:00Z",
+    "2024-01-01t00:00:00.120z": "2024-01-01T00:00:00.12Z",
+    "2024-01-01T00:00:00.1234567899-00:00": "2024-01-01T00:00:00.123456789Z",
+    "2024-01-01T00:00:00.000+00:00": "2024-01-01T00:00:00Z",
+    "0000-02-29T00:00:00Z": "0000-02-29T00:00:00Z",
+    "0000-12-31T23:00:00-02:00": "0001-01-01T01:00:00Z",
+    "0001-01-01T00:00:00+01:00": "0000-12-31T23:00:00Z",
+    "9999-12-31T23:59:59.999999999Z": "9999-12-31T23:59:59.999999999Z",
+}
+BAD_TIMES: Final = [
+    "", "2024-01-01", "2024-01-01 00:00:00Z", "2024-01-01T00:00:00", "2024-01-01T00:00Z", "2024-01-01T00:00:00,5Z",
+    "2024-02-30T00:00:00Z", "2023-02-29T00:00:00Z", "2024-01-01T24:00:00Z", "2024-01-01T00:00:60Z",
+    "2024-01-01T00:00:00+0200", "2024-01-01T00:00:00+25:00", "2024-01-01T00:00:00.Z", "9999-12-31T23:59:59-01:00",
+    "0000-01-01T00:00:00+01:00", " 2024-01-01T00:00:00Z", "2024-01-01T00:00:00Z\n", "٢٠٢٤-01-01T00:00:00Z", 5, True,
+]  # fmt: skip
+ABSOLUTE: Final = ["https://example.com/a?b=c", "urn:isbn:1", "mailto:a@example.com", "http://[::1]:8080/a%20b"]
+RELATIVE: Final = ["a", "/a/b", "../a", "//host/a", "?q", "#f", "./a:b"]
+NO_REFERENCE: Final = ["", "a b", "%zz", "{", "<a>", "a\\b", 'a"b', "a\nb", 5, True, [], {}]
+
+LEGAL: Final[dict[str, list[Any]]] = {
+    "xboolean": [True, False],
+    "xdecimal": [0, -1, 1.5, -2.25e-7, 12345678901234567890],
+    "xinteger": [0, -1, 2**53 + 1, -(2**63) - 1, 10**30],
+    "xuinteger": [0, 1, 2**64],
+    "xstring": ["", " ", "5", "null", "é\u0000\u2028😀<&>", "a" * (4096 - len("xstring"))],
+    "xuri": ABSOLUTE + RELATIVE,
+    "xurl": ABSOLUTE + RELATIVE,
+    "xuriabsolute": ABSOLUTE,
+    "xurlabsolute": ABSOLUTE,
+    "xurirelative": RELATIVE,
+    "xurlrelative": RELATIVE,
+    "xuritemplate": ["", "/a/b", "{a}", "{+a}/{#b}{.c}{/d}{;e}{?f}{&g}", "{a,b*,c:3}", "{a.b_c}", "{%41}", "a b"],
+    "xxid": ["/", "/dirs/d", "/dirs/none", X, "/dirs/D/files/_-~:@.", f"{X}/meta", f"{X}/versions/{'9' * 128}"],
+    "xxidtype": ["/", "/dirs", "/dirs/datas", "/dirs/files", "/dirs/files/versions"],
+    "xany": [True, 0, "", [], {}, {"A b": {"$x": [1, {"": 2.5}]}}, "x" * 5000],
+    "xarray": [[], [1], [3, 2, 3]],
+    "xarrays": [[], [[]], [[1], [2, 3]]],
+    "xanys": [[], [1, "a", True, {}, [[]]]],
+    "xmap": [{}, {"a": ""}, {"0:a-b_c.d": "x"}, {"a" * 63: "b"}, {"k": "v" * 4096}],
+    "xmaps": [{}, {"a": {}}, {"a": {"b": 0}}],
+    "xobject": [{}, {"a": ""}, {"n": -1, "a": "b"}],
+    "xobjects": [{}, {"k": {}}, {"k": {"at": "2024-01-01T00:00:00Z"}}],
+    "xopen": [{}, {"z": 1}, {"a": "b", "n": 2}],
+    "xwide": [{}, {"a-b": "c"}, {"x:y.z-1": ""}],
+    "xdeep": [[], [{}], [{"m": {"a": True}}, {"m": {}}]],
+}
+
+ILLEGAL: Final[dict[str, list[Any]]] = {
+    "xboolean": ["true", "", 0, 1, [], {}],
+    "xdecimal": ["1", "", True, [], {}],
+    "xinteger": [1.5, "1", True, [], {}, 10**4200],
+    "xuinteger": [-1, -1.0, 0.5, "1", False],
+    "xstring": [5, True, 1.5, [], {}, "a" * (4097 - len("xstring")), "é" * 2045],
+    "xtimestamp": BAD_TIMES,
+    "xuri": NO_REFERENCE,
+    "xurl": NO_REFERENCE,
+    "xuriabsolute": [*NO_REFERENCE, *RELATIVE],
+    "xurlabsolute": [*NO_REFERENCE, *RELATIVE],
+    "xurirelative": [*NO_REFERENCE, *ABSOLUTE],
+    "xurlrelative": [*NO_REFERENCE, *ABSOLUTE],
+    "xuritemplate": ["{", "}", "{}", "{a", "a}", "{a{b}}", "{a b}", "{=a}", "{|a}", "{%zz}", "{a..b}", "{a:0}", 5],
+    "xxid": ["", "x", "dirs/d", "/dirs", "/nope/x", "/dirs/d/datas", "/dirs/d/nope/x", f"{X}/versions", "/dirs/a b",
+             f"{X}/nope", f"{X}/versions/1/y", "/dirs/d/", "//", "/dirs/-a", f"{X}$details", f"/dirs/{'a' * 129}", 5],
+    "xxidtype": ["", "dirs", "/dir", "/Dirs", "/dirs/", "/dirs/data", "/dirs/datas/meta", "/dirs/d", "/nope", 5],
+    "xmap": [[], "a", 5, {"A": ""}, {"": ""}, {"-a": ""}, {"a b": ""}, {"a" * 64: ""}, {"é": ""}, {"k": "v" * 4097}],
+}  # fmt: skip
+
+AT_A_PLACE: Final[list[tuple[str, Any, str]]] = [
+    ("xarray", [1, "2"], "xarray[1]"),
+    ("xarray", [1, None], "xarray[1]"),
+    ("xarray", {}, "xarray"),
+    ("xarrays", [[1], [None]], "xarrays[1][0]"),
+    ("xarrays", [None], "xarrays[0]"),
+    ("xarrays", [1], "xarrays[0]"),
+    ("xanys", [1, None], "xanys[1]"),
+    ("xmap", {"a": 5}, "xmap.a"),
+    ("xmaps", {"a": {"b": -1}}, "xmaps.a.b"),
+    ("xmaps", {"a": {"B": 1}}, "xmaps.a.B"),
+    ("xobject", {"a": 5}, "xobject.a"),
+    ("xobject", [], "xobject"),
+    ("xobject", {"n": 1.5}, "xobject.n"),
+    ("xobject", {"a": "b" * 4096}, "xobject.a"),
+    ("xobjects", {"k": {"at": "now"}}, "xobjects.k.at"),
+    ("xobjects", {"k": 5}, "xobjects.k"),
+    ("xopen", {"z": "1"}, "xopen.z"),
+    ("xopen", {"Z": 1}, "xopen.Z"),
+    ("xwide", {"-a": ""}, "xwide.-a"),
+    ("xdeep", [{}, {"m": {"a": "true"}}], "xdeep[1].m.a"),
+    ("labels", {"a": 5}, "labels.a"),
+    ("labels", {"A": "b"}, "labels.A"),
+    ("labels", [], "labels"),
+]
+
+
+def named(places: list[Place]) -> list[Any]:
+    """Places as parameters of a test."""
+    return [pytest.param(*place, id=f"{place[0]} {place[1]}") for place in places]
+
+
+@pytest.mark.parametrize("path", ["/", "/dirs/d", X, VERSION, f"{X}/meta"])
+def test_c_typ_01_to_04_07_to_10_what_each_type_may_be(typed: Client, path: str) -> None:
+    for i in range(max(map(len, LEGAL.values()))):
+        sent = {name: values[i % len(values)] for name, values in LEGAL.items()}
+        assert typed.send("PUT" if i % 2 else "PATCH", path, sent).status == 200, sent
+        shown = typed.get(path).json
+        assert {name: shown[name] for name in sent} == sent
+
+
+@pytest.mark.parametrize(("method", "path", "subject", "body"), named(ENTITIES[::2]))
+def test_c_typ_01_to_03_05_07_to_12_c_att_09_what_each_type_may_not_be(
+    typed: Client, method: str, path: str, subject: str, body: Callable[[dict[str, Any]], Any]
+) -> None:
+    before = typed.get("/export").body
+    for name, values in ILLEGAL.items():
+        for value in values:
+            reply = typed.send(method, path, body({name: value}))
+            assert reply.error == (400, "invalid_attribute", subject), (name, value)
+            place = next((f"{name}.{key}" for key in value), name) if isinstance(value, dict) and value else name
+            assert reply.json["args"]["name"] == place, (name, value)
+    assert typed.get("/export").body == before
+
+
+@pytest.mark.parametrize(("method", "path", "subject", "body"), named(ENTITIES + NESTED))
+def test_c_typ_11_to_14_c_att_09_faults_inside_values(
+    typed: Client, method: str, path: str, subject: str, body: Callable[[dict[str, Any]], Any]
+) -> None:
+    before = typed.get("/export").body
+    for name, value, place in AT_A_PLACE:
+        reply = typed.send(method, path, body({name: value}))
+        assert reply.error == (400, "invalid_attribute", subject), (name, value)
+        assert reply.json["args"]["name"] == place
+    for name, value, place in (
+        ("xobject", {"a": "b", "q": 1}, "xobject.q"),
+        ("xobject", {"Q": 1}, "xobject.Q"),
+        ("xobjects", {"k": {"q": None}}, "xobjects.k.q"),
+        ("xnope", 1, "xnope"),
+        ("xnope", None, "xnope"),
+    ):
+        reply = typed.send(method, path, body({name: value}))
+        assert reply.error == (400, "unknown_attribute", subject), (name, value)
+        assert reply.json["args"]["name"] == place
+    assert typed.get("/export").body == before
+
+
+@pytest.mark.parametrize("path", ["/", "/dirs/d", X, f"{X}/meta"])
+def test_c_typ_02_and_03_whole_numbers_may_have_a_point_or_an_exponent(typed: Client, path: str) -> None:
+    sent = b'{"xinteger": -1e3, "xuinteger": 1.0, "xdecimal": 2.50, "xarray": [1E2, -0.0]}'
+    shown = typed.patch(path, sent).json
+    assert [shown[name] for name in ("xinteger", "xuinteger", "xdecimal", "xarray")] == [-1000, 1, 2.5, [100, 0]]
+    assert all(isinstance(shown[name], int) for name in ("xinteger", "xuinteger"))
+
+
+@pytest.mark.parametrize("path", ["/", "/dirs/d", X, f"{X}/meta"])
+def test_c_typ_05_and_06_timestamps_come_back_in_utc(typed: Client, path: str) -> None:
+    for sent, shown in TIMES.items():
+        assert typed.patch(path, {"xtimestamp": sent, "xobjects": {"k": {"at": sent}}}).status == 200, sent
+        found = typed.get(path).json
+        assert (found["xtimestamp"], found["xobjects"]["k"]["at"]) == (shown, shown)
+
+
+def test_c_typ_11_to_13_nulls_in_maps_and_objects_are_absent(typed: Client) -> None:
+    sent = {"xmap": {"a": None, "b": "c"}, "xobject": {"a": None, "n": 1}, "xmaps": {"a": {"b": None}}}
+    for path in ("/", "/dirs/d", X, f"{X}/meta"):
+        shown = typed.patch(path, sent).json
+        assert {name: shown[name] for name in sent} == {"xmap": {"b": "c"}, "xobject": {"n": 1}, "xmaps": {"a": {}}}
+
+
+def test_c_typ_15_anything_comes_back_as_it_was_sent(typed: Client) -> None:
+    value = {"A B": [{"": {"$x": 1.5}}, [], {}, [[1, "2", True]]], "é": "\u0000", "big": 2**70, "nil": None}
+    for path in ("/", "/dirs/d", X, f"{X}/meta"):
+        assert typed.put(path, {"xany": value, "xanys": [value]}).status == 200
+        shown = typed.get(path).json
+        assert (shown["xany"], shown["xanys"]) == (value, [value])
+
+
+def test_c_typ_12_keys_are_unique(typed: Client) -> None:
+    typed.put("/dirs/d", b'{"xmap": {"a": "1", "a": "2"}}')
+    assert len(typed.get("/dirs/d").json.get("xmap", {"a": ""})) == 1
+
+
+HEADERS: Final[list[tuple[str, str, Any]]] = [
+    ("xboolean", "true", True),
+    ("xinteger", "-5", -5),
+    ("xdecimal", "1.5", 1.5),
+    ("xuinteger", "7", 7),
+    ("xstring", "5", "5"),
+    ("xtimestamp", "2024-01-01T02:00:00+02:00", "2024-01-01T00:00:00Z"),
+    ("xany", "5", "5"),
+    ("xany", "true", "true"),
+    ("xmap.k", "5", "5"),
+]
+
+
+def test_c_typ_16_c_typ_01_values_in_headers(typed: Client) -> None:
+    path = "/dirs/d/files/f"
+    for name, sent, stored in HEADERS:
+        assert typed.put(path, b"", **{f"xregistry_{name}": sent}).status in (200, 201), name
+        shown = typed.get(f"{path}$details").json
+        attribute, _, key = name.partition(".")
+        assert (shown[attribute][key] if key else shown[attribute]) == stored, name
+    for name, sent in (("xboolean", "True"), ("xboolean", "1"), ("xinteger", "1.5"), ("xuinteger", "-1"),
+                       ("xarray", "1"), ("xobject", "{}"), ("xmap.A b", "x")):  # fmt: skip
+        reply = typed.put(path, b"", **{f"xregistry_{name}": sent})
+        assert reply.error == (400, "invalid_attribute", f"{path}/versions/1"), name
+
+
+@pytest.mark.parametrize(
+    ("aspect", "value", "code"),
+    [
+        ("enum", ["a"], "model_error"),
+        ("ifvalues", {"a": {"siblingattributes": {}}}, "model_error"),
+        ("default", "a", "model_scalar_default"),
+    ],
+)
+@pytest.mark.parametrize("type_", ["any", "object"])
+def test_c_typ_17_any_is_no_scalar(typed: Client, type_: str, aspect: str, value: Any, code: str) -> None:
+    source = {"attributes": {"y": {"type": type_, aspect: value, "required": aspect == "default"}}}
+    before = typed.get("/modelsource").body
+    assert typed.put("/modelsource", {**MODEL, **source}).error == (400, code, "/model")
+    assert typed.get("/modelsource").body == before
