@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -78,7 +78,7 @@ def serving(db: str, log: Path, *options: str, count: int = 1) -> Iterator[list[
 
 
 class Follower(threading.Thread):
-    """Reads a stream of events until it is told to stop. `events` are those it has seen, `numbers` their places."""
+    """Reads a stream of events as long as there is one. `events` are those it has seen, `ids` their places in it."""
 
     def __init__(self, base: str, last: str | None = None) -> None:
         super().__init__(daemon=True)
@@ -89,6 +89,10 @@ class Follower(threading.Thread):
         self.start()
 
     def run(self) -> None:
+        with suppress(httpx.TransportError):  # the server was killed
+            self._follow()
+
+    def _follow(self) -> None:
         headers = {"Last-Event-ID": self.last} if self.last is not None else {}
         with (
             httpx.Client(timeout=60, trust_env=False) as client,

@@ -9,10 +9,13 @@ import json
 from typing import Any
 
 import pytest
+from sqlalchemy import delete, insert
 
 from tests.httpapi.conftest import BASE, Client
+from wirebook.core.versions import instant_key
 from wirebook.httpapi.feed import next_events, start_of
 from wirebook.problems.xregistry import Refused
+from wirebook.storage.tables import EVENTS
 
 
 class Log:
@@ -129,10 +132,44 @@ def test_c_evt_15_a_request_that_fails_gives_none(registry: Client, log: Log) ->
 
 
 def test_a_stream_goes_on_where_a_client_was(registry: Client, log: Log) -> None:
-    assert start_of(registry.database, "1-0") == 1
+    database = registry.database
+    _, text = next_events(database, start_of(database, "0"), BASE)
+    entries = [entry for entry in text.split("\n\n") if entry]
+    ids = [entry.partition("\n")[0].removeprefix("id: ") for entry in entries]
+    assert len(set(ids)) == len(ids) > 2
+    for place, id_ in enumerate(ids):  # also in the midst of what one request did
+        _, rest = next_events(database, start_of(database, id_), BASE)
+        assert rest.split("\n\n")[:-1] == entries[place + 1 :]
+
+
+@pytest.mark.parametrize("id_", ["99", "99-0", "-1", "x", "1-", "1-x", "", " 1", "1" * 30, "٣"])
+def test_an_id_that_no_event_has(registry: Client, log: Log, id_: str) -> None:
     with pytest.raises(Refused, match="no id of an event"):
-        start_of(registry.database, "99")
+        start_of(registry.database, id_)
+
+
+def test_events_that_are_no_longer_kept(registry: Client, log: Log) -> None:
+    registry.put("/dirs/d", {})
+    newest = start_of(registry.database, None).number
     with registry.database.writing() as session:
-        assert session.trim_events("9999-01-01T00:00:00Z")
-    with pytest.raises(Refused, match="no longer kept"):
-        start_of(registry.database, "0")
+        assert session.trim_events("9999-01-01T00:00:00Z") == newest
+    assert start_of(registry.database, str(newest)).number == newest
+    for gone in ("0", "1", "1-0", f"{newest}-0"):
+        with pytest.raises(Refused, match="no longer kept"):
+            start_of(registry.database, gone)
+    registry.put("/dirs/d", {})
+    assert [each["subject"] for each in log.read() if each["type"].endswith("group.updated")] == ["/dirs/d"]
+
+
+def test_what_is_kept_has_no_gaps_whatever_clocks_said(registry: Client, log: Log) -> None:
+    days = ("2020-01-01", "2020-01-03", "2020-01-02", "2020-01-04")
+    rows = [
+        {"key": 10 + place, "time": instant_key(f"{day}T00:00:00Z"), "correlation": "c", "body": "[]"}
+        for place, day in enumerate(days)
+    ]
+    with registry.database.connected() as connection:
+        connection.execute(delete(EVENTS))
+        connection.execute(insert(EVENTS), rows)
+    with registry.database.writing() as session:
+        assert session.trim_events("2020-01-02T12:00:00Z") == 3
+        assert [number for number, *_ in session.events_after(0, 10)] == [13]

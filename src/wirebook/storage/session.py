@@ -161,8 +161,9 @@ class Session:
         return (last if first is None else int(first) - 1), last
 
     def trim_events(self, before: str) -> int:
-        """Forgets what is older than a time; says how many rows."""
-        return self._connection.execute(delete(EVENTS).where(EVENTS.c.time < instant_key(before))).rowcount
+        """Forgets what is older than a time; says how many rows. What is left has no gaps, whatever clocks said."""
+        last = select(func.max(EVENTS.c.key)).where(EVENTS.c.time < instant_key(before)).scalar_subquery()
+        return self._connection.execute(delete(EVENTS).where(EVENTS.c.key <= last)).rowcount
 
     # -- writing ----------------------------------------------------------------------------------------------------
 
