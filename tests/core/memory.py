@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from wirebook.core.decide import Outcome, Request, decide
 from wirebook.core.draft import Draft
 from wirebook.core.model import Model
-from wirebook.core.state import Group, Registry, Resource, Snapshot
+from wirebook.core.state import Group, Registry, Resource, Shown, Snapshot
 from wirebook.core.target import parse_target
 
 
@@ -86,10 +86,29 @@ class _Reader:
     def resources_of(self, group: Group) -> Iterator[Resource]:
         return (each for each in self._resources.values() if each.group is group and not each.deleted)
 
-    def sources_of(self, xid: str) -> Iterator[Resource]:
-        return (each for each in self._resources.values() if each.xref == xid and not each.deleted)
+    def sources_of(self, xids: Collection[str]) -> Iterator[Resource]:
+        return (each for each in self._resources.values() if each.xref in xids and not each.deleted)
+
+    def shown_by(self, xids: Collection[str]) -> Iterator[Shown]:
+        return (_shown(each, each) for each in self._resources.values() if each.xid in xids and each.versions)
+
+    def shown_in(self, group: Group, plurals: Collection[str]) -> Iterator[Shown]:
+        by_xid = {each.xid: each for each in self._resources.values()}
+        for each in self.resources_of(group):
+            shown = by_xid.get(each.xref) if each.xref else each
+            if each.type.plural in plurals and shown and shown.versions:
+                yield _shown(each, shown)
+
+    def locked_in(self, groups: Iterable[Group]) -> Mapping[str, str]:
+        locked = [each for group in groups for each in self.resources_of(group) if each.meta.members.get("readonly")]
+        return {each.group.xid: each.xid for each in locked}
 
     def everything(self) -> Iterator[Group | Resource]:
         for group in self._groups.values():
             yield group
             yield from self.resources_of(group)
+
+
+def _shown(resource: Resource, shown: Resource) -> Shown:
+    versions = {id_: each.members for id_, each in shown.versions.items()}
+    return Shown(resource.xid, resource.type.plural, resource.xref, versions)

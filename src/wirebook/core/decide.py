@@ -15,12 +15,13 @@ from typing import Any, Final
 
 from wirebook.core.datatypes import shown
 from wirebook.core.deletes import (
-    check_listed,
     delete_group,
     delete_groups,
     delete_resource,
     delete_resources,
+    delete_version,
     delete_versions,
+    listed_map,
 )
 from wirebook.core.documents import Body
 from wirebook.core.draft import Draft
@@ -45,11 +46,10 @@ from wirebook.core.settlement import settle
 from wirebook.core.state import Group, Place, Resource
 from wirebook.core.target import Target
 from wirebook.core.validation import Validator
-from wirebook.core.xref import check_no_reference
 from wirebook.problems.xregistry import refused
 
 ALL: Final = None
-"""A DELETE without a body: everything in the collection."""
+"""What is sent with a DELETE that has no body: everything in the collection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,10 +216,7 @@ def find_resource(draft: Draft, target: Target) -> Resource:
 
 
 def _listed(request: Request) -> Mapping[str, Any] | None:
-    if request.sent is not ALL:
-        check_listed(request.sent)
-    listed: Mapping[str, Any] | None = request.sent
-    return listed
+    return None if request.sent is ALL else listed_map(request.sent)
 
 
 def _delete_groups(draft: Draft, request: Request) -> Outcome:
@@ -248,9 +245,7 @@ def _delete_resources(draft: Draft, request: Request) -> Outcome:
 
 
 def _delete_resource(draft: Draft, request: Request) -> Outcome:
-    resource = find_resource(draft, request.target)
-    check_epoch(resource.meta, {"epoch": request.epoch})
-    delete_resource(draft, resource, How(root=True))
+    delete_resource(draft, find_resource(draft, request.target), request.epoch)
     return Outcome()
 
 
@@ -262,12 +257,7 @@ def _delete_versions(draft: Draft, request: Request) -> Outcome:
 
 def _delete_version(draft: Draft, request: Request) -> Outcome:
     resource = find_resource(draft, request.target)
-    check_no_reference(resource)
-    version = resource.versions.get(request.target.version)
-    if version is None:
-        raise refused("not_found", request.target.xid)
-    check_epoch(version, {"epoch": request.epoch})
-    delete_versions(draft, resource, {version.id: {}}, request.default, root=True)
+    delete_version(draft, resource, request.target.version, request.epoch, request.default)
     return Outcome()
 
 

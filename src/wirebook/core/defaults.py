@@ -14,6 +14,7 @@ from wirebook.core.entity import check_epoch, check_id, refusal, update
 from wirebook.core.lineage import links_of, prune
 from wirebook.core.state import Resource
 from wirebook.core.versions import MODES
+from wirebook.core.xref import shown_epoch
 from wirebook.problems.xregistry import refused
 
 STICKY, DEFAULT = "defaultversionsticky", "defaultversionid"
@@ -29,7 +30,7 @@ def write_meta(draft: Draft, resource: Resource, sent: Mapping[str, Any] | None,
     sent_ = {} if sent is None else sent
     if sent is not None or meta.is_new:
         check_id(sent_, resource.type.singular, resource.id, meta.xid)
-        check_epoch(meta, sent_, ignored="epoch" in draft.ignore)
+        check_epoch(meta, sent_, ignored="epoch" in draft.ignore, current=shown_epoch(draft, resource))
         level = draft.meta_level(resource.type)
         update(meta, level, sent_, patch=patch, now=draft.now, types=draft.types)
         meta.members.setdefault("readonly", False)
@@ -86,17 +87,21 @@ def _sticky(draft: Draft, resource: Resource, given: Mapping[str, Any], patch: b
         raise refusal(error, resource.meta.xid) from None
 
 
-def choose_default(draft: Draft, resource: Resource) -> None:
-    """The default Version, as it is once everything is written: the one that is sticky, or the newest.
+def prune_surplus(draft: Draft, resource: Resource) -> bool:
+    """Deletes the oldest Versions of a Resource that has more than it may have; says whether it had.
 
-    A Resource with more Versions than it may have loses its oldest.
+    Raises: multiple_roots
     """
+    has_surplus = prune(draft, resource)
+    if has_surplus and not resource.meta.members[STICKY]:
+        resource.meta.members[DEFAULT] = newest(resource)
+    return has_surplus
+
+
+def choose_default(draft: Draft, resource: Resource) -> None:
+    """The default Version, as it is once everything is written: the one that is sticky, or the newest."""
     members, before = resource.meta.members, resource.meta.before
     if not members[DEFAULT]:
-        members[DEFAULT] = newest(resource)
-    count = len(resource.versions)
-    prune(draft, resource)
-    if len(resource.versions) < count and not members[STICKY]:
         members[DEFAULT] = newest(resource)
     moved = before is not None and any(members[name] != before.get(name) for name in (DEFAULT, STICKY))
     if moved or resource.versions.keys() != resource.had:

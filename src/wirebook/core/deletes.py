@@ -5,77 +5,103 @@ Spec: core/spec.md#deleting-entities.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from wirebook.core.datatypes import shown
 from wirebook.core.draft import Draft
-from wirebook.core.entity import check_epoch, check_id
+from wirebook.core.entity import check_epoch
 from wirebook.core.model import GroupType
 from wirebook.core.resources import How, finish, is_locked
 from wirebook.core.state import Entity, Group, Resource
-from wirebook.core.xref import check_no_reference
+from wirebook.core.xref import check_no_reference, shown_epoch
 from wirebook.problems.xregistry import refused
 
 Listed = Mapping[str, Any] | None
 """What a request lists to be deleted: entities by id; None: all."""
 
 
-def check_listed(value: Any) -> None:
+def listed_map(value: Any) -> Mapping[str, Any]:
     """Raises: parsing_data"""
     if not isinstance(value, Mapping):
         raise refused("parsing_data", error_detail=f"a map of entities is needed, not {shown(value)}")
-    for key, entity in value.items():
-        if entity is not None and not isinstance(entity, Mapping):
-            raise refused("parsing_data", error_detail=f"'{key}' must be an object, not {shown(entity)}")
+    return value
+
+
+def _entry(listed: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """What was sent of an entity that is there; nothing else of the map is looked at. Raises: parsing_data"""
+    sent = listed[key]
+    if sent is not None and not isinstance(sent, Mapping):
+        raise refused("parsing_data", error_detail=f"'{key}' must be an object, not {shown(sent)}")
+    return sent or {}
 
 
 def delete_groups(draft: Draft, type_: GroupType, listed: Listed, groups: Iterable[Group]) -> None:
-    """`groups` are all of the type, where `listed` is None. Raises: mismatched_id, mismatched_epoch, readonly"""
+    """`groups` are all of the type, where `listed` is None.
+
+    Raises: parsing_data, mismatched_id, mismatched_epoch, readonly
+    """
     if listed is None:
-        for group in list(groups):
-            delete_group(draft, group)
-        return
-    for key, sent in listed.items():
-        found = draft.snapshot.groups.get((type_.plural, key.lower()))
-        if found is not None and found.id == key and not found.deleted:
-            _check(draft, found, type_.singular, key, sent or {})
-            delete_group(draft, found)
+        gone = list(groups)
+    else:
+        named = {key: draft.snapshot.groups.get((type_.plural, key.lower())) for key in listed}
+        gone = [group for key, group in named.items() if group is not None and group.id == key]
+        for group in gone:
+            sent = _entry(listed, group.id)
+            _check_id(sent, type_.singular, group, group.id)
+            _check_epoch(draft, group, sent)
+    _delete_unlocked(draft, gone)
 
 
-def _check(draft: Draft, entity: Entity, singular: str, id_: str, sent: Mapping[str, Any]) -> None:
-    check_id(sent, singular, id_, entity.xid)
-    check_epoch(entity, sent, ignored="epoch" in draft.ignore)
+def _check_id(sent: Mapping[str, Any], singular: str, entity: Entity | Resource, id_: str) -> None:
+    """Nothing but the id itself will do, of whatever type it is. Raises: mismatched_id"""
+    given = sent.get(f"{singular}id")
+    if given is not None and given != id_:
+        invalid = given if isinstance(given, str) else shown(given)
+        raise refused("mismatched_id", entity.xid, singular=singular, invalid_id=invalid, expected_id=id_)
+
+
+def _check_epoch(draft: Draft, entity: Entity, sent: Mapping[str, Any], current: int | None = None) -> None:
+    check_epoch(entity, sent, ignored="epoch" in draft.ignore, current=current)
+
+
+def _delete_unlocked(draft: Draft, groups: Collection[Group]) -> None:
+    """Groups with everything in them; those with a read-only Resource stay if the request says so. Raises: readonly"""
+    locked = draft.snapshot.reader.locked_in(groups) if groups else {}
+    for group in groups:
+        if group.xid not in locked:
+            draft.delete_group(group)
+        elif "readonly" not in draft.ignore:
+            raise refused("readonly", group.xid, detail=f"{locked[group.xid]} is read-only.")
 
 
 def delete_group(draft: Draft, group: Group) -> None:
-    """A Group with everything in it. Raises: readonly"""
-    locked = [each for each in draft.snapshot.reader.resources_of(group) if each.meta.members.get("readonly")]
-    if locked and "readonly" not in draft.ignore:
-        raise refused("readonly", group.xid, detail=f"{locked[0].xid} is read-only.")
-    if not locked:
-        draft.delete_group(group)
+    """A Group alone, with everything in it. Raises: readonly, bad_flag"""
+    _delete_unlocked(draft, [group])
+    if not group.deleted:
+        raise refused("bad_flag", draft.path, flag="ignore", detail=f"{group.xid} holds a read-only Resource.")
 
 
 def delete_resources(draft: Draft, group: Group, plural: str, listed: Listed, resources: Iterable[Resource]) -> None:
     """`resources` are all of the type, where `listed` is None.
 
-    Raises: mismatched_id, mismatched_epoch, misplaced_epoch, readonly
+    Raises: parsing_data, mismatched_id, mismatched_epoch, misplaced_epoch, readonly
     """
-    type_ = group.type.resources[plural]
     if listed is None:
-        for resource in list(resources):
-            delete_resource(draft, resource, How())
-        return
-    for key, sent in listed.items():
-        found = draft.snapshot.resources.get((group.xid, plural, key.lower()))
-        if found is not None and found.id == key and not found.deleted:
-            check_id(sent or {}, type_.singular, key, found.xid)
-            _check_meta(draft, found, sent or {})
-            delete_resource(draft, found, How())
+        gone = list(resources)
+    else:
+        named = {key: draft.snapshot.resources.get((group.xid, plural, key.lower())) for key in listed}
+        gone = [resource for key, resource in named.items() if resource is not None and resource.id == key]
+    for resource in gone:
+        if not is_locked(draft, resource, How()):
+            if listed is not None:
+                _check_resource(draft, resource, _entry(listed, resource.id))
+            draft.delete_resource(resource)
 
 
-def _check_meta(draft: Draft, resource: Resource, sent: Mapping[str, Any]) -> None:
+def _check_resource(draft: Draft, resource: Resource, sent: Mapping[str, Any]) -> None:
+    """Its id, and the epoch of its meta."""
+    _check_id(sent, resource.type.singular, resource, resource.id)
     meta = sent.get("meta")
     if meta is None or (isinstance(meta, Mapping) and "epoch" not in meta and "epoch" in sent):
         if sent.get("epoch") is not None:
@@ -84,30 +110,43 @@ def _check_meta(draft: Draft, resource: Resource, sent: Mapping[str, Any]) -> No
     if not isinstance(meta, Mapping):
         why = f"it must be an object, not {shown(meta)}"
         raise refused("invalid_attribute", resource.xid, name="meta", error_detail=why)
-    _check(draft, resource.meta, resource.type.singular, resource.id, meta)
+    _check_id(meta, resource.type.singular, resource.meta, resource.id)
+    _check_epoch(draft, resource.meta, meta, shown_epoch(draft, resource))
 
 
-def delete_resource(draft: Draft, resource: Resource, how: How) -> None:
-    """Raises: readonly, bad_flag"""
-    if not is_locked(draft, resource, how):
+def delete_resource(draft: Draft, resource: Resource, epoch: int | None) -> None:
+    """A Resource alone. Raises: mismatched_epoch, readonly, bad_flag"""
+    if not is_locked(draft, resource, How(root=True)):
+        check_epoch(resource.meta, {"epoch": epoch}, current=shown_epoch(draft, resource))
         draft.delete_resource(resource)
 
 
-def delete_versions(draft: Draft, resource: Resource, listed: Listed, default: str = "", *, root: bool = False) -> None:
+def delete_version(draft: Draft, resource: Resource, id_: str, epoch: int | None, default: str) -> None:
+    """A Version alone. Raises: not_found, mismatched_epoch, what `delete_versions` raises"""
+    xid = f"{resource.xid}/versions/{id_}"
+    is_locked(draft, resource, How(root=True), xid)
+    check_no_reference(draft, resource)
+    if id_ not in resource.versions:
+        raise refused("not_found", xid)
+    check_epoch(resource.versions[id_], {"epoch": epoch})
+    delete_versions(draft, resource, {id_: {}}, default)
+
+
+def delete_versions(draft: Draft, resource: Resource, listed: Listed, default: str = "") -> None:
     """Deletes Versions, and the Resource with the last of them. `default` is the flag setdefaultversionid.
 
-    Raises: bad_request, mismatched_id, mismatched_epoch, readonly, unknown_id, what `finish` raises
+    Raises: parsing_data, bad_request, mismatched_id, mismatched_epoch, readonly, bad_flag, what `finish` raises
     """
-    if is_locked(draft, resource, How(root=root)):
-        return
-    check_no_reference(resource)
+    is_locked(draft, resource, How(root=True))
+    check_no_reference(draft, resource)
     gone = [key for key in (resource.versions if listed is None else listed) if key in resource.versions]
     for key in gone:
-        sent = (listed or {}).get(key) or {}
-        _check(draft, resource.versions[key], "version", key, sent)
+        sent = _entry(listed, key) if listed is not None else {}
+        _check_id(sent, "version", resource.versions[key], key)
+        _check_epoch(draft, resource.versions[key], sent)
     if default in gone:
         why = f"the Version '{default}' is deleted and cannot become the default"
-        raise refused("bad_request", resource.versions[default].xid, error_detail=why)
+        raise refused("bad_request", draft.path, error_detail=why)
     for key in gone:
         del resource.versions[key]
     if not resource.versions:

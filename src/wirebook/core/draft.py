@@ -14,7 +14,7 @@ from wirebook.core.constraints import BadConstraint, constraints_of
 from wirebook.core.datatypes import Types, types_of
 from wirebook.core.entity import Level, check_new_id, group_level, meta_level, registry_level, version_level
 from wirebook.core.model import Constraint, GroupType, Model, ResourceType
-from wirebook.core.state import Entity, Group, Place, Registry, Resource, Snapshot, Version
+from wirebook.core.state import Entity, Group, Members, Place, Registry, Resource, Snapshot, Version
 from wirebook.problems.xregistry import refused
 
 
@@ -163,8 +163,11 @@ class Draft:
 
     def constraints(self, group: Group, resources: str) -> tuple[Constraint, ...]:
         """The constraints in force on a type of Resources in a Group. Raises: bad_request"""
+        return tuple(each for each in self.constraints_of(group.type, group.members) if each.resources == resources)
+
+    def constraints_of(self, type_: GroupType, group: Members) -> tuple[Constraint, ...]:
+        """The constraints in force in a Group with those members. Raises: bad_request"""
         try:
-            every = constraints_of(group.type, group.members.get("constraints"))
+            return constraints_of(type_, group.get("constraints"))
         except BadConstraint as error:
-            raise refused("bad_request", group.xid, error_detail=str(error)) from None
-        return tuple(each for each in every if each.resources == resources)
+            raise refused("bad_request", self.path, error_detail=str(error)) from None

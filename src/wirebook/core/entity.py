@@ -141,17 +141,21 @@ def refusal(error: Unfit, subject: str) -> Refused:
 # -- what is compared and not set ---------------------------------------------------------------------------------
 
 
-def check_epoch(entity: Entity, sent: Mapping[str, Any], *, ignored: bool = False, name: str = "epoch") -> None:
-    """Raises: invalid_attribute, mismatched_epoch. On creation an epoch says nothing."""
-    epoch = sent.get(name)
+def check_epoch(entity: Entity, sent: Mapping[str, Any], *, ignored: bool = False, current: int | None = None) -> None:
+    """On creation an epoch says nothing. `current` is the one that clients see, where it is not the entity's own.
+
+    Raises: invalid_attribute, mismatched_epoch
+    """
+    epoch = sent.get("epoch")
     if entity.before is None or epoch is None:
         return
     if isinstance(epoch, float) and epoch.is_integer():
         epoch = int(epoch)
     if not isinstance(epoch, int) or isinstance(epoch, bool) or epoch < 0:
         raise refused("invalid_attribute", entity.xid, name="epoch", error_detail=f"{shown(epoch)} is no epoch")
-    if not ignored and epoch != entity.before["epoch"]:
-        raise refused("mismatched_epoch", entity.xid, bad_epoch=epoch, epoch=entity.before["epoch"])
+    current = entity.before["epoch"] if current is None else current
+    if not ignored and epoch != current:
+        raise refused("mismatched_epoch", entity.xid, bad_epoch=epoch, epoch=current)
 
 
 def check_id(sent: Mapping[str, Any], singular: str, expected: str, subject: str, *, ignored: bool = False) -> None:

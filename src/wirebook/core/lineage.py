@@ -5,6 +5,8 @@ Spec: core/spec.md#ancestorid-attribute; core/model.md#groupsstringresourcesstri
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from wirebook.core.draft import Draft
 from wirebook.core.state import Resource, Version
 from wirebook.core.versions import MODES, Link, circle, prune_order, roots
@@ -20,15 +22,15 @@ def _link(version: Version) -> Link:
     return Link(version.id, members["createdat"], members["modifiedat"], members.get("ancestorid") or None)
 
 
-def relink(draft: Draft, resource: Resource) -> None:
-    """Gives every Version its ancestor, by the mode of its type.
+def relink(draft: Draft, resource: Resource, gone: Collection[str] = ()) -> None:
+    """Gives every Version its ancestor, by the mode of its type. `gone` are Versions that were there before.
 
     Raises: unknown_id, ancestor_circular_reference, multiple_roots
     """
     mode = resource.type.versionmode
     links = links_of(resource)
     if mode == "manual":
-        _check_ancestors(resource, links)
+        _check_ancestors(resource, links, {*resource.had, *gone})
     for id_, ancestor in MODES[mode].chain(links).items():
         _set_ancestor(draft, resource.versions[id_], ancestor, keeps_time=mode == "modifiedat")
     links = links_of(resource)
@@ -38,12 +40,12 @@ def relink(draft: Draft, resource: Resource) -> None:
         raise refused("multiple_roots", resource.xid, plural=resource.type.plural)
 
 
-def _check_ancestors(resource: Resource, links: dict[str, Link]) -> None:
+def _check_ancestors(resource: Resource, links: dict[str, Link], had: Collection[str]) -> None:
     """An ancestor that was named must be there; one that was deleted makes a root of its children."""
     for id_, link in links.items():
         if link.ancestor is None or link.ancestor in links:
             continue
-        if link.ancestor not in resource.had:
+        if link.ancestor not in had:
             raise refused("unknown_id", resource.xid, singular="version", id=link.ancestor)
         links[id_] = Link(id_, link.createdat, link.modifiedat, id_)
 
@@ -59,14 +61,18 @@ def _set_ancestor(draft: Draft, version: Version, ancestor: str, *, keeps_time: 
         version.touch(draft.now)
 
 
-def prune(draft: Draft, resource: Resource) -> None:
-    """Deletes the oldest Versions beyond the number that there may be; never the default, unless it is one alone."""
+def prune(draft: Draft, resource: Resource) -> bool:
+    """Deletes the oldest Versions beyond the number that there may be; never the default, unless it is one alone.
+
+    Says whether there were any. Raises: multiple_roots
+    """
     limit = resource.type.maxversions
     if not limit or len(resource.versions) <= limit:
-        return
+        return False
     mode = MODES[resource.type.versionmode]
     links = links_of(resource)
     keep = mode.newest(links.values()).versionid if limit == 1 else resource.default
     for id_ in prune_order(mode, links, keep, limit):
         del resource.versions[id_]
-    relink(draft, resource)
+    relink(draft, resource, gone=links)
+    return True

@@ -19,10 +19,11 @@ from wirebook.core.model import Model, ResourceType, compile_model
 from wirebook.core.model_full import complete
 from wirebook.core.model_language import check_language
 from wirebook.core.model_source import Fetch, Homes, expand_includes, import_resources, model_error
-from wirebook.core.settlement import check_constraints, check_shared
+from wirebook.core.settlement import check_constraints, check_shared, members_of
 from wirebook.core.state import Entity, Group, Resource
 from wirebook.core.validation import content
 from wirebook.problems.xregistry import refused
+from wirebook.core.xref import fault_of_target
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,7 @@ def change_model(draft: Draft, new: Model) -> None:
             _check_resource(draft, entity)
     _check(draft.registry_level, draft.registry, draft)
 
+    _check_references(draft, [entity for entity in found if isinstance(entity, Resource)])
 
 def _comply(why: str) -> Exception:
     return refused("model_compliance_error", "/model", detail=why)
@@ -103,12 +105,25 @@ def _check_resource(draft: Draft, resource: Resource) -> None:
     if type_.maxversions == 1 and resource.meta.members.get("defaultversionsticky"):
         raise refused("setdefaultversionsticky_false", resource.xid)
     _reorder(draft, resource, before, type_)
-    check_constraints(draft, resource)
+    check_constraints(draft, resource, members_of(resource))
     check_shared(resource)
 
 
 def _reorder(draft: Draft, resource: Resource, before: ResourceType, now: ResourceType) -> None:
     """What another mode or number of Versions does to those that are there."""
+def _check_references(draft: Draft, resources: list[Resource]) -> None:
+    """Cross-references lead to their own type, and what they show is what their Groups demand."""
+    by_xid = {each.xid: each for each in resources}
+    for source in resources:
+        if source.xref is None:
+            continue
+        if why := fault_of_target(draft, source.type, source.xref):
+            raise _comply(f"{source.xid} is a cross-reference to '{source.xref}': {why}.")
+        target = by_xid.get(source.xref)
+        if target and target.xref is None:
+            check_constraints(draft, source, members_of(target))
+
+
     if (before.versionmode, before.maxversions, before.singleversionroot) == (
         now.versionmode,
         now.maxversions,

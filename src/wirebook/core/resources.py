@@ -44,12 +44,12 @@ class How:
 def write_resource(draft: Draft, place: Place, sent: Sent, how: How) -> Resource:
     """Makes or changes a Resource. Raises: what its parts raise, readonly, mismatched_id"""
     resource = draft.resource(place)
-    check_id(sent, place.type.singular, place.id, place.xid, ignored=how.root and "id" in draft.ignore)
     if resource is not None and is_locked(draft, resource, how):
         return resource
+    check_id(sent, place.type.singular, place.id, place.xid, ignored=how.root and "id" in draft.ignore)
     meta = _meta_of(sent, f"{place.xid}/meta")
     if is_reference(resource, meta, how.patch):
-        return write_reference(draft, place, sent, meta or {}, how.body)
+        return write_reference(draft, place, sent, meta or {}, body=how.body, default=how.default)
     was_reference = resource is not None and resource.xref is not None
     if resource is None:
         resource = draft.add_resource(place)
@@ -71,12 +71,15 @@ def write_resource(draft: Draft, place: Place, sent: Sent, how: How) -> Resource
     return resource
 
 
-def is_locked(draft: Draft, resource: Resource, how: How) -> bool:
-    """Whether a Resource is read-only and is to be left out. Raises: readonly, bad_flag"""
+def is_locked(draft: Draft, resource: Resource, how: How, subject: str = "") -> bool:
+    """Whether a Resource is read-only and is to be left out, which only one among others can be.
+
+    Raises: readonly, bad_flag
+    """
     if not resource.meta.members.get("readonly"):
         return False
     if "readonly" not in draft.ignore:
-        raise refused("readonly", resource.xid)
+        raise refused("readonly", subject or resource.xid)
     if how.root:
         raise refused("bad_flag", draft.path, flag="ignore", detail="The request is about a read-only Resource alone.")
     return True
@@ -180,7 +183,7 @@ def _with_ancestor(version: Version, sent: Sent, *, asked: bool) -> Sent:
 
 
 def finish(draft: Draft, resource: Resource, meta: Sent | None, how: How) -> None:
-    """Ancestors, meta, default Version, number of Versions: what must hold once the Versions are written."""
+    """Ancestors, meta and default Version, once the Versions are written."""
     draft.changed[resource.xid] = resource
     relink(draft, resource)
     write_meta(draft, resource, meta, how.patch, how.default)
@@ -198,7 +201,7 @@ def write_meta_alone(draft: Draft, place: Place, sent: Sent, how: How) -> Resour
     is_ignored = how.root and "id" in draft.ignore and place.type.id_name in sent
     meta = {**sent, place.type.id_name: place.id} if is_ignored else sent
     if is_reference(resource, meta, how.patch):
-        return write_reference(draft, place, {}, meta)
+        return write_reference(draft, place, {}, meta, default=how.default)
     if resource is None:
         resource = draft.add_resource(place)
     elif resource.xref is not None:
@@ -223,9 +226,9 @@ def write_versions(draft: Draft, place: Place, sent: Mapping[str, Sent], how: Ho
         default = next(iter(sent))
     if resource is None:
         resource = draft.add_resource(place)
-    elif is_locked(draft, resource, how):
-        return []
-    check_no_reference(resource)
+    else:
+        is_locked(draft, resource, how)
+    check_no_reference(draft, resource)
     for key in sorted(sent, key=str.lower):
         write_version(draft, resource, key, sent[key], How(patch=how.patch))
     if sent or default:
@@ -245,9 +248,9 @@ def write_one_version(draft: Draft, place: Place, version: str | None, sent: Sen
     resource = draft.resource(place)
     if resource is None:
         resource = draft.add_resource(place)
-    elif is_locked(draft, resource, how):
-        raise refused("readonly", resource.xid)
-    check_no_reference(resource)
+    else:
+        is_locked(draft, resource, how)
+    check_no_reference(draft, resource)
     written = write_version(draft, resource, version, sent, how)
     finish(draft, resource, None, How(default=written.id if how.default == REQUEST else how.default))
     return written

@@ -1,16 +1,18 @@
 """What must hold at the end of a request, when all of it is written.
 
-In the order of the text: formats, constraints, attributes that Versions share, compatibility.
+In the order of the text: formats, constraints, attributes that Versions share, compatibility, number of Versions.
 
-Spec: core/spec.md#resource-processing-algorithm (steps 6 to 9); core/model.md#attributesstringmatchversions.
+Spec: core/spec.md#resource-processing-algorithm (steps 6 to 10); core/model.md#attributesstringmatchversions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from wirebook.core.constraints import violations
+from wirebook.core.defaults import prune_surplus
+from wirebook.core.dotpath import values_at
 from wirebook.core.draft import Draft
 from wirebook.core.model import Attributes, Constraint
 from wirebook.core.state import Group, Members, Resource
@@ -21,7 +23,7 @@ __all__ = ["check_constraints", "check_shared", "settle"]
 
 
 def settle(draft: Draft, validator: Validator) -> None:
-    """Raises: format_*, constraint_failure, mismatched_version_attribute, compatibility_*"""
+    """Raises: format_*, constraint_failure, mismatched_version_attribute, compatibility_*, multiple_roots"""
     changed = [each for each in draft.changed.values() if not each.deleted and not each.group.deleted]
     for resource in changed:
         if resource.xref is None:
@@ -31,68 +33,76 @@ def settle(draft: Draft, validator: Validator) -> None:
         if resource.xref is None:
             check_shared(resource)
             check_compatibility(draft, resource, validator)
+            if prune_surplus(draft, resource):
+                check_compatibility(draft, resource, validator)  # of neighbours that were none before
 
 
 # -- constraints --------------------------------------------------------------------------------------------------
 
 
-def _check_constraints(draft: Draft, changed: Iterable[Resource]) -> None:
-    """Of Resources that changed, of all in a Group whose demands changed, and of the sources of what changed."""
-    done: set[str] = set()
-    for resource in (*changed, *_of_changed_groups(draft), *_sources(draft)):
-        if resource.xid not in done:
-            done.add(resource.xid)
-            check_constraints(draft, resource)
-
-
-def _of_changed_groups(draft: Draft) -> Iterator[Resource]:
+def _check_constraints(draft: Draft, changed: Collection[Resource]) -> None:
+    """Of Resources that changed, of all in a Group that demands more, and of cross-references to what changed."""
+    bound = [each for each in changed if draft.constraints(each.group, each.type.plural)]
+    elsewhere = {each.xref for each in bound if each.xref and each.xref not in draft.changed}
+    shown = {each.xid: each.versions for each in draft.snapshot.reader.shown_by(elsewhere)} if elsewhere else {}
+    for resource in (*bound, *_sources(draft, changed)):
+        check_constraints(draft, resource, _versions(draft, resource, shown))
     for group in draft.changed_groups.values():
-        if not group.is_new and not group.deleted and _demands_changed(draft, group):
-            for resource in draft.snapshot.reader.resources_of(group):
-                if resource.xid not in draft.changed:
-                    yield resource
+        if not group.is_new and not group.deleted:
+            _check_group(draft, group)
 
 
-def _demands_changed(draft: Draft, group: Group) -> bool:
-    """Whether a Group's constraints, or an attribute that one compares with, are not what they were."""
-    before = group.before or {}
-    every = [each for plural in group.type.resources for each in draft.constraints(group, plural)]
-    if not every:
-        return False
-    names = {"constraints"} | {str(getattr(each.equals[0], "name", "")) for each in every if each.equals}
-    return any(group.members.get(name) != before.get(name) for name in names)
+def _sources(draft: Draft, changed: Iterable[Resource]) -> Iterator[Resource]:
+    """The cross-references to what changed that did not change themselves."""
+    targets = {each.xid for each in changed if each.xref is None}
+    for source in draft.snapshot.reader.sources_of(targets) if targets else ():
+        if source.xid not in draft.changed:
+            yield source
 
 
-def _sources(draft: Draft) -> Iterator[Resource]:
-    for resource in draft.changed.values():
-        if resource.xref is None and not resource.deleted:
-            yield from draft.snapshot.reader.sources_of(resource.xid)
+def _versions(draft: Draft, resource: Resource, shown: Mapping[str, dict[str, Members]]) -> dict[str, Members]:
+    """The Versions that a Resource shows; `shown` are those of Resources that did not change."""
+    target = draft.changed.get(resource.xref) if resource.xref else resource
+    if target is None:
+        return shown.get(resource.xref or "", {})
+    return {} if target.xref or target.deleted else members_of(target)
 
 
-def check_constraints(draft: Draft, resource: Resource) -> None:
-    """Raises: constraint_failure"""
-    constraints = draft.constraints(resource.group, resource.type.plural)
-    if not constraints:
+def _check_group(draft: Draft, group: Group) -> None:
+    """Holds what is in a Group and did not change against what the Group demands and did not before."""
+    new = _tightened(draft, group)
+    if not new:
         return
-    found = first_violation(constraints, resource.group.members, _versions(draft, resource))
-    if found:
-        constraint, kind, ids = found
-        detail = f"Versions: {', '.join(ids)}."
-        raise refused("constraint_failure", resource.xid, kind=kind, path=constraint.key, detail=detail)
+    for xid, plural, xref, versions in draft.snapshot.reader.shown_in(group, {each.resources for each in new}):
+        if xid not in draft.changed and xref not in draft.changed:
+            _hold((each for each in new if each.resources == plural), group, xid, versions)
 
 
-def first_violation(
-    constraints: tuple[Constraint, ...], group: Members, versions: Mapping[str, Members]
-) -> tuple[Constraint, str, list[str]] | None:
-    return next(violations(constraints, group, versions), None)
+def _tightened(draft: Draft, group: Group) -> list[Constraint]:
+    """The constraints that are not what they were, or compare with an attribute that is not what it was."""
+    old = {_demand(each, group.before or {}) for each in draft.constraints_of(group.type, group.before or {})}
+    return [each for each in draft.constraints_of(group.type, group.members) if _demand(each, group.members) not in old]
 
 
-def _versions(draft: Draft, resource: Resource) -> dict[str, Members]:
-    """The Versions that a Resource shows: of a cross-reference those of its target."""
-    shown: Resource | None = resource
-    if resource.xref is not None:
-        shown = draft.changed.get(resource.xref) or draft.snapshot.targets.get(resource.xref)
-    return {id_: each.members for id_, each in shown.versions.items()} if shown else {}
+def _demand(constraint: Constraint, group: Members) -> tuple[Any, ...]:
+    """What a constraint asks of the Versions in a Group with those members."""
+    wanted = tuple(values_at(group, constraint.equals)) if constraint.equals else ()
+    return constraint.resources, constraint.path, constraint.enum, tuple(map(repr, wanted))
+
+
+def check_constraints(draft: Draft, resource: Resource, versions: Mapping[str, Members]) -> None:
+    """Raises: constraint_failure"""
+    _hold(draft.constraints(resource.group, resource.type.plural), resource.group, resource.xid, versions)
+
+
+def members_of(resource: Resource) -> dict[str, Members]:
+    return {id_: each.members for id_, each in resource.versions.items()}
+
+
+def _hold(constraints: Iterable[Constraint], group: Group, xid: str, versions: Mapping[str, Members]) -> None:
+    """Raises: constraint_failure"""
+    for constraint, kind, ids in violations(constraints, group.members, versions):
+        raise refused("constraint_failure", xid, kind=kind, path=constraint.key, detail=f"Versions: {', '.join(ids)}.")
 
 
 # -- attributes that all Versions share ---------------------------------------------------------------------------

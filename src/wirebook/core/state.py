@@ -7,9 +7,9 @@ Members are those that are stored, in order: no ``self``, ``xid`` or ``isdefault
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from wirebook.core.model import GroupType, Model, ResourceType
 
@@ -122,14 +122,32 @@ class Registry(Entity):
     modelsource: dict[str, Any] = field(kw_only=True)
 
 
+class Shown(NamedTuple):
+    """The Versions that a Resource shows, by id: of a cross-reference (`xref`) those of its target."""
+
+    xid: str
+    plural: str
+    xref: str | None
+    versions: dict[str, Members]
+
+
 class Reader(Protocol):
-    """What a request may have to look at beyond its snapshot, one entity after the other."""
+    """What a request may have to look at beyond its snapshot, as it was before; each a fixed number of queries."""
 
     def resources_of(self, group: Group) -> Iterator[Resource]:
         """All Resources of a Group, with their Versions."""
 
-    def sources_of(self, xid: str) -> Iterator[Resource]:
-        """The Resources that are cross-references to this one."""
+    def sources_of(self, xids: Collection[str]) -> Iterator[Resource]:
+        """The cross-references to these Resources, without Versions."""
+
+    def shown_by(self, xids: Collection[str]) -> Iterator[Shown]:
+        """The Resources with these xids that have Versions to show."""
+
+    def shown_in(self, group: Group, plurals: Collection[str]) -> Iterator[Shown]:
+        """The Resources of these types in a Group that have Versions to show, one after the other."""
+
+    def locked_in(self, groups: Iterable[Group]) -> Mapping[str, str]:
+        """The Groups that hold a read-only Resource, by xid, with the xid of one."""
 
     def everything(self) -> Iterator[Group | Resource]:
         """Every Group, followed by its Resources with their Versions."""

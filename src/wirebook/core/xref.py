@@ -33,17 +33,25 @@ def is_reference(resource: Resource | None, meta: Mapping[str, Any] | None, patc
 
 
 def write_reference(
-    draft: Draft, place: Place, sent: Mapping[str, Any], meta: Mapping[str, Any], body: Body | None = None
+    draft: Draft,
+    place: Place,
+    sent: Mapping[str, Any],
+    meta: Mapping[str, Any],
+    *,
+    body: Body | None = None,
+    default: str = "",
 ) -> Resource:
-    """Makes a Resource a cross-reference, or keeps it one. What it held goes.
+    """Makes a Resource a cross-reference, or keeps it one. What it held goes. `default` is the flag
+    setdefaultversionid, which counts as an attribute.
 
     Raises: malformed_xref, extra_xref_attribute, mismatched_id, mismatched_epoch
     """
     resource = draft.resource(place)
     target = meta.get("xref", resource.xref if resource else None)
-    _check_target(draft, place.type, target, f"{place.xid}/meta")
+    _check_target(draft, place.type, target)
     _check_alone(place, sent, body)
-    _check_meta_alone(place, meta, was_normal=resource is not None and resource.xref is None)
+    flag = {"defaultversionid": default} if default else {}
+    _check_meta_alone(place, {**meta, **flag}, was_normal=resource is not None and resource.xref is None)
     resource = resource or draft.add_resource(place)
     check_id(meta, place.type.singular, place.id, resource.meta.xid)
     check_epoch(resource.meta, meta, ignored="epoch" in draft.ignore)
@@ -63,30 +71,33 @@ def write_reference(
     return resource
 
 
-def _check_target(draft: Draft, type_: ResourceType, target: Any, subject: str) -> None:
+def _check_target(draft: Draft, type_: ResourceType, target: Any) -> None:
     """Raises: malformed_xref"""
-    why = None
-    if not isinstance(target, str) or not target.startswith("/"):
-        why = "it is no xid"
-    else:
-        parts = target.split("/")
-        found = entity_type(target, draft.types)
-        other = draft.model.resource_type(parts[1], parts[3]) if found and len(parts) == 5 else None
-        if other is None:
-            why = "it is not the xid of a Resource of a type in the model"
-        elif other.home != type_.home:
-            why = f"'{parts[3]}' of '{parts[1]}' is another type of Resources; ximportresources would make it the same"
+    why = "it is no xid" if not isinstance(target, str) else fault_of_target(draft, type_, target)
     if why:
-        raise refused("malformed_xref", subject, xref=target if isinstance(target, str) else "", error_detail=why)
+        raise refused("malformed_xref", draft.path, xref=target if isinstance(target, str) else "", error_detail=why)
+
+
+def fault_of_target(draft: Draft, type_: ResourceType, target: str) -> str | None:
+    """Why a Resource of a type cannot be a cross-reference to `target`, whether that is there or not."""
+    parts = target.split("/")
+    found = entity_type(target, draft.types)
+    other = draft.model.resource_type(parts[1], parts[3]) if found and len(parts) == 5 else None
+    if other is None:
+        return "it is not the xid of a Resource of a type in the model"
+    if other.home != type_.home:
+        return f"'{parts[3]}' of '{parts[1]}' is another type of Resources; ximportresources would make it the same"
+    return None
 
 
 def _check_alone(place: Place, sent: Mapping[str, Any], body: Body | None) -> None:
     """Nothing but ids beside the meta. Raises: extra_xref_attribute"""
     extra = [name for name in sent if name not in (place.type.id_name, "meta", *SHOWN)]
-    if body is not None and body.document:
-        extra.append(place.type.singular)
+    if body is not None:  # its media type is always among the attributes
+        extra = [name for name in extra if sent[name] is not None]
+        extra += [place.type.singular] if body.document else []
     if extra:
-        raise _extra(place.type, extra, place.xid)
+        raise _extra(place, extra)
 
 
 def _check_meta_alone(place: Place, meta: Mapping[str, Any], *, was_normal: bool) -> None:
@@ -94,19 +105,27 @@ def _check_meta_alone(place: Place, meta: Mapping[str, Any], *, was_normal: bool
     allowed = {place.type.id_name, "xref", *READ_ONLY} | ({"epoch"} if was_normal else set())
     extra = [name for name, value in meta.items() if name not in allowed and value is not None]
     if extra:
-        raise _extra(place.type, extra, f"{place.xid}/meta")
+        raise _extra(place, extra)
 
 
-def _extra(type_: ResourceType, names: list[str], subject: str) -> Exception:
+def _extra(place: Place, names: list[str]) -> Exception:
     detail = f"All of them: {', '.join(sorted(names))}." if len(names) > 1 else None
-    return refused("extra_xref_attribute", subject, name=min(names), singular=type_.singular, detail=detail)
+    return refused("extra_xref_attribute", place.xid, name=min(names), singular=place.type.singular, detail=detail)
 
 
-def check_no_reference(resource: Resource) -> None:
+def check_no_reference(draft: Draft, resource: Resource) -> None:
     """Versions of a cross-reference are written where they are. Raises: bad_request"""
     if resource.xref is not None:
-        why = f"it is a cross-reference: write to {resource.xref}"
-        raise refused("bad_request", resource.xid, error_detail=why)
+        why = f"'{resource.xid}' is a cross-reference: write to '{resource.xref}'"
+        raise refused("bad_request", draft.path, error_detail=why)
+
+
+def shown_epoch(draft: Draft, resource: Resource) -> int | None:
+    """The epoch that the meta of a Resource showed before the request: of a cross-reference its target's."""
+    before = resource.meta.before or {}
+    target = draft.snapshot.targets.get(before.get("xref", ""))
+    shown = target.meta.before if target and target is not resource else None
+    return (shown if shown and "xref" not in shown else before).get("epoch")
 
 
 def leave_reference(draft: Draft, resource: Resource) -> None:

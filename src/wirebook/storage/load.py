@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, FromClause, Select, and_, select
 
 from wirebook.core.model import Model
 from wirebook.core.rows import parse_members
-from wirebook.core.state import Entity, Group, Kept, Registry, Resource, Snapshot, Version
+from wirebook.core.state import Entity, Group, Kept, Registry, Resource, Shown, Snapshot, Version
 from wirebook.core.touched import ResourceKey, Touched, targets_of
 from wirebook.storage.keys import key_table
+from wirebook.storage.lookup import read_locked, read_shown
 from wirebook.storage.tables import DOCUMENTS, GROUPS, REGISTRY, RESOURCES, VERSIONS
 
 Keys = dict[str, int]
@@ -152,8 +153,26 @@ class Loader:
         where = RESOURCES.c.parent == self.keys[group.xid]
         return self._read_resources(RESOURCES.join(GROUPS), where)
 
-    def sources_of(self, xid: str) -> Iterator[Resource]:
-        return self._read_resources(RESOURCES.join(GROUPS), RESOURCES.c.xref == xid)
+    def sources_of(self, xids: Collection[str]) -> Iterator[Resource]:
+        wanted = key_table(self._connection, ("xref",), [(xid,) for xid in xids])
+        found = select(RESOURCES).join(wanted, wanted.c.xref == RESOURCES.c.xref).order_by(RESOURCES.c.key)
+        rows = self._connection.execute(found).all()
+        if rows:
+            owners = key_table(self._connection, ("key",), [(row.parent,) for row in rows])
+            list(self._read_groups(select(GROUPS).where(GROUPS.c.key.in_(select(owners.c.key)))))
+        return (self._resource(row, []) for row in rows)
+
+    def shown_by(self, xids: Collection[str]) -> Iterator[Shown]:
+        wanted = key_table(self._connection, ("xid",), [(xid,) for xid in xids])
+        return read_shown(self._connection, self._model, RESOURCES.c.xid.in_(select(wanted.c.xid)))
+
+    def shown_in(self, group: Group, plurals: Collection[str]) -> Iterator[Shown]:
+        here = and_(RESOURCES.c.parent == self.keys[group.xid], RESOURCES.c.type.in_(plurals))
+        return read_shown(self._connection, self._model, here)
+
+    def locked_in(self, groups: Iterable[Group]) -> Mapping[str, str]:
+        wanted = key_table(self._connection, ("key",), [(self.keys[each.xid],) for each in groups])
+        return read_locked(self._connection, RESOURCES.c.parent.in_(select(wanted.c.key)))
 
     def everything(self) -> Iterator[Group | Resource]:
         for group in list(self._read_groups(select(GROUPS).order_by(GROUPS.c.key))):

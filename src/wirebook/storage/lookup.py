@@ -1,0 +1,42 @@
+"""Looking up what a write has to be held against and does not change: read row by row, in one query.
+
+Spec: core/model.md#groupsstringconstraints; core/spec.md#readonly-attribute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, select
+
+from wirebook.core.model import Model
+from wirebook.core.rows import parse_members
+from wirebook.core.state import Members, Shown
+from wirebook.storage.reading import BATCH, version_query
+from wirebook.storage.tables import RESOURCES
+
+
+def read_shown(connection: Connection, model: Model, where: ColumnElement[bool]) -> Iterator[Shown]:
+    """Resources with the Versions that they show, where they have any."""
+    query = version_query().add_columns(RESOURCES.c.xid, RESOURCES.c.type, RESOURCES.c.xref)
+    rows = connection.execution_options(yield_per=BATCH).execute(query.where(where).order_by(RESOURCES.c.key))
+    for _, versions in groupby(rows, lambda row: row.owner):
+        found = list(versions)
+        first = found[0]
+        yield Shown(first.xid, first.type, first.xref, {row.id: _members(row, model) for row in found})
+
+
+def _members(row: Any, model: Model) -> Members:
+    _, groups, _, plural, id_ = row.xid.split("/")
+    ids = {model.groups[groups].resources[plural].id_name: id_, "versionid": row.id}
+    return ids | parse_members(row.head) | parse_members(row.tail)
+
+
+def read_locked(connection: Connection, where: ColumnElement[bool]) -> dict[str, str]:
+    """A read-only Resource of each Group that has one, by the xid of the Group."""
+    is_candidate = RESOURCES.c.meta.contains('"readonly":true')  # perhaps as a member of an extension
+    rows = connection.execute(select(RESOURCES.c.xid, RESOURCES.c.meta).where(where, is_candidate))
+    locked = (row.xid for row in rows if parse_members(row.meta).get("readonly"))
+    return {xid.rsplit("/", 2)[0]: xid for xid in locked}
