@@ -22,8 +22,8 @@ from wirebook.core.model_source import Fetch, Homes, expand_includes, import_res
 from wirebook.core.settlement import check_constraints, check_shared, members_of
 from wirebook.core.state import Entity, Group, Resource
 from wirebook.core.validation import content
-from wirebook.problems.xregistry import refused
 from wirebook.core.xref import fault_of_target
+from wirebook.problems.xregistry import refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +62,9 @@ def change_model(draft: Draft, new: Model) -> None:
             _check_group(draft, entity)
         else:
             _check_resource(draft, entity)
+    _check_references(draft, [entity for entity in found if isinstance(entity, Resource)])
     _check(draft.registry_level, draft.registry, draft)
 
-    _check_references(draft, [entity for entity in found if isinstance(entity, Resource)])
 
 def _comply(why: str) -> Exception:
     return refused("model_compliance_error", "/model", detail=why)
@@ -109,8 +109,6 @@ def _check_resource(draft: Draft, resource: Resource) -> None:
     check_shared(resource)
 
 
-def _reorder(draft: Draft, resource: Resource, before: ResourceType, now: ResourceType) -> None:
-    """What another mode or number of Versions does to those that are there."""
 def _check_references(draft: Draft, resources: list[Resource]) -> None:
     """Cross-references lead to their own type, and what they show is what their Groups demand."""
     by_xid = {each.xid: each for each in resources}
@@ -124,6 +122,8 @@ def _check_references(draft: Draft, resources: list[Resource]) -> None:
             check_constraints(draft, source, members_of(target))
 
 
+def _reorder(draft: Draft, resource: Resource, before: ResourceType, now: ResourceType) -> None:
+    """What another mode or number of Versions does to those that are there."""
     if (before.versionmode, before.maxversions, before.singleversionroot) == (
         now.versionmode,
         now.maxversions,
