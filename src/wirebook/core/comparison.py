@@ -14,7 +14,6 @@ from typing import Any, Final
 from wirebook.core.datatypes import normal_timestamp
 from wirebook.core.versions import instant_key
 
-
 WHOLE: Final = re.compile(r"[+-]?[0-9]{1,4000}")
 NUMBER: Final = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
 

@@ -165,14 +165,14 @@ def level_of(target: Target) -> Level:
 def _located(expression: Expression, target: Target, model: Model) -> Expression:
     """The expression at its level: leading names of collections are stepped over."""
     level, path, meta = level_of(target), expression.path, target.kind == "meta"
-    path = _folded(path)
+    path = folded(path)
     while len(path) > 1 and isinstance(path[0], Member) and path[0].name in collections(level, model) and not meta:
-        level, path = (*level, path[0].name), _folded(path[1:])
+        level, path = (*level, path[0].name), folded(path[1:])
     if len(level) == 2 and not meta and len(path) > 1 and path[0] == Member("meta"):
-        meta, path = True, _folded(path[1:])
+        meta, path = True, folded(path[1:])
     name = path[0].name if isinstance(path[0], Member) else ""
     known = name not in _helpers(level, model, meta=meta)
-    type_ = _type_at(attributes_of(level, model, meta=meta), path) if known else _helper_type(level, name, path, model)
+    type_ = type_at(attributes_of(level, model, meta=meta), path) if known else _helper_type(level, name, path, model)
     return replace(expression, level=level, path=path, meta=meta, known=known, type=type_)
 
 
@@ -197,6 +197,12 @@ def attributes_of(level: Level, model: Model, *, meta: bool = False) -> Attribut
     return group.attributes if group else model.attributes
 
 
+def may_have(attributes: Attributes, name: str) -> bool:
+    """Whether an entity with these attributes may have one of that name, be it that a value of another brings it."""
+    brought = (siblings for each in attributes.values() for siblings in each.ifvalues.values())
+    return name in attributes or "*" in attributes or any(may_have(siblings, name) for siblings in brought)
+
+
 def _helpers(level: Level, model: Model, *, meta: bool) -> set[str]:
     """Members that are made for an answer and cannot be asked for."""
     if meta:
@@ -217,13 +223,13 @@ def _helper_type(level: Level, name: str, path: DotPath, model: Model) -> str | 
     return "map" if len(path) == 1 and (name in collections(level, model) or name == "meta") else None
 
 
-def _folded(path: DotPath) -> DotPath:
+def folded(path: DotPath) -> DotPath:
     """Names of attributes are in lower case; those in a filter need not be."""
     first = path[0]
     return (Member(first.name.lower()), *path[1:]) if isinstance(first, Member) else path
 
 
-def _type_at(attributes: Attributes, path: DotPath) -> str | None:
+def type_at(attributes: Attributes, path: DotPath) -> str | None:
     """The type of the attribute at a path, through objects, maps and arrays."""
     if not isinstance(path[0], Member):
         return None
@@ -232,6 +238,6 @@ def _type_at(attributes: Attributes, path: DotPath) -> str | None:
         if found is None:
             return None
         if found.type == "object":
-            return _type_at(found.attributes, path[i:])
+            return type_at(found.attributes, path[i:])
         found = found.item
     return found.type if found else None

@@ -6,13 +6,23 @@ Spec: core/http.md#request-flags--query-parameters; core/spec.md#request-flags.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from wirebook.core.capabilities import IGNORES
 from wirebook.core.dotpath import BadPath, DotPath, Item, Member, parse_dotpath
-from wirebook.core.filters import Filter, parse_filter
-from wirebook.core.inline import Inline, parse_inline
+from wirebook.core.filters import (
+    COMPLEX,
+    Filter,
+    attributes_of,
+    collections,
+    folded,
+    level_of,
+    may_have,
+    parse_filter,
+    type_at,
+)
+from wirebook.core.inline import SPECIAL, Inline, parse_inline
 from wirebook.core.model import Model
 from wirebook.core.model_full import SPECVERSION
 from wirebook.core.target import Target
@@ -50,29 +60,35 @@ def parse_flags(query: Query, target: Target, method: str, model: Model, capabil
     """The flags of a request; those that the registry does not offer are as if they were not there.
 
     Raises: bad_defaultversionid, bad_filter, bad_flag, bad_ignore, bad_inline, bad_sort, inline_noninlineable,
-    invalid_attribute, sort_noncollection, unsupported_specversion
+    invalid_attribute, not_available, sort_noncollection, unsupported_specversion
     """
     offered = {name: query[name] for name in capabilities["flags"] if name in query}
+    shown = replace(target, kind="version") if (method, target.kind) == ("POST", "resource") else target
+    ignore = _ignore(offered, target, capabilities)
     collections = "collections" in offered
+    inline = parse_inline(offered.get("inline"), shown, model, everything=collections)
+    _check_available(inline, capabilities)
     if collections and target.kind not in ("registry", "group"):
         detail = "It is for the Registry and for a single Group."
         raise refused("bad_flag", target.path, flag="collections", detail=detail)
-    specversion = _specversion(offered, target, method, capabilities)
-    ignore = _ignore(offered, target, capabilities)
-    inline = parse_inline(offered.get("inline"), target, model, everything=collections)
-    sort = _sort(offered, target, method)
     return Flags(
         inline,
-        parse_filter(offered.get("filter", ()), target, model),
-        sort,
-        "binary" in offered,
-        collections,
-        "doc" in offered,
-        ignore,
-        _default(offered, target, method),
-        _epoch(offered, target, method),
-        specversion,
+        sort=_sort(offered, target, method, model),
+        specversion=_specversion(offered, target, method, capabilities),
+        default=_default(offered, target, method),
+        filter=parse_filter(offered.get("filter", ()), shown, model),
+        epoch=_epoch(offered, target, method),
+        binary="binary" in offered,
+        collections=collections,
+        doc="doc" in offered,
+        ignore=ignore,
     )
+
+
+def _check_available(inline: Inline, capabilities: Mapping[str, Any]) -> None:
+    for name in SPECIAL:
+        if name in inline and name not in capabilities["available"]:
+            raise refused("not_available", f"/{name}")
 
 
 def _specversion(offered: Query, target: Target, method: str, capabilities: Mapping[str, Any]) -> str:
@@ -105,7 +121,7 @@ def _ignore(offered: Query, target: Target, capabilities: Mapping[str, Any]) -> 
     return frozenset(allowed if not texts or "*" in texts else texts)
 
 
-def _sort(offered: Query, target: Target, method: str) -> Sort | None:
+def _sort(offered: Query, target: Target, method: str, model: Model) -> Sort | None:
     if "sort" not in offered:
         return None
     if not target.is_collection or method == "DELETE":
@@ -118,11 +134,24 @@ def _sort(offered: Query, target: Target, method: str) -> Sort | None:
         path = parse_dotpath(name)
     except BadPath as error:
         raise refused("bad_sort", target.path, value=text, error_detail=str(error)) from None
+    path = folded(path)
+    if why := _unsortable(path, target, model):
+        raise refused("bad_sort", target.path, value=text, error_detail=why)
+    return Sort(path, order == "desc")
+
+
+def _unsortable(path: DotPath, target: Target, model: Model) -> str | None:
+    """Why a collection cannot be sorted by what is at `path`."""
     if not all(isinstance(step, (Member, Item)) for step in path):
-        raise refused("bad_sort", target.path, value=text, error_detail="it has a wildcard")
-    first = path[0]
-    lowered = (Member(first.name.lower()), *path[1:]) if isinstance(first, Member) else path
-    return Sort(lowered, order == "desc")
+        return "it has a wildcard"
+    level, name = level_of(target), path[0].name if isinstance(path[0], Member) else ""
+    attributes = attributes_of(level, model)
+    if name in collections(level, model) or name == "meta":
+        return f"'{name}' is below the entities of the collection"
+    if not may_have(attributes, name):
+        return f"there is no attribute '{name}'"
+    type_ = type_at(attributes, path)
+    return f"it is of type {type_}, which has no order" if type_ in COMPLEX else None
 
 
 WRITES_ONE: Final = ("resource", "meta", "versions", "version")

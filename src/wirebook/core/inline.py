@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from wirebook.core.dotpath import ANY_MEMBER, BadPath, Member, parse_dotpath
 from wirebook.core.filters import Level, attributes_of, collections, level_of, types_at
 from wirebook.core.model import Model
 from wirebook.core.target import Target
@@ -55,26 +56,34 @@ def parse_inline(parameters: Sequence[str] | None, target: Target, model: Model,
     if parameters is not None and not any(texts):
         texts = ["*"]
     for text in filter(None, texts):
-        names = text.split(".")
-        is_star = names[-1] == "*"
-        _check(text, names[:-1] if is_star else names, target, model)
-        tree.add(names[:-1] if is_star else names, everything=is_star)
+        names, is_star = _names(text, target)
+        _check(text, names, target, model, is_star=is_star)
+        tree.add(names, everything=is_star)
     return tree
 
 
-def _check(text: str, names: list[str], target: Target, model: Model) -> None:
-    level = level_of(target)
-    in_meta = target.kind == "meta"
+def _names(text: str, target: Target) -> tuple[list[str], bool]:
+    """The names of a path, and whether it ends in a star. Raises: bad_inline"""
+    try:
+        path = parse_dotpath(text) if text != "*" else (ANY_MEMBER,)
+    except BadPath as error:
+        raise refused("bad_inline", target.path, value=text, error_detail=str(error)) from None
+    is_star = path[-1] is ANY_MEMBER
+    names = [step.name if isinstance(step, Member) else "*" for step in (path[:-1] if is_star else path)]
+    if any("*" in name for name in names):
+        why = "'*' stands alone, at the end"
+        raise refused("bad_inline", target.path, value=text, error_detail=why)
+    return names, is_star
+
+
+def _check(text: str, names: list[str], target: Target, model: Model, *, is_star: bool) -> None:
+    """All names but the last are of collections; so is the last one before a star."""
+    level, in_meta = level_of(target), target.kind == "meta"
     for i, name in enumerate(names):
-        if not name or "*" in name or name != name.strip():
-            why = f"'{name}' is no name; '*' stands alone, at the end"
-            raise refused("bad_inline", target.path, value=text, error_detail=why)
-        is_last = i == len(names) - 1
         if not in_meta and name in collections(level, model):
             level = (*level, name)
-        elif in_meta or not (is_last and name in _inlineable(level, model)):
-            known = name in attributes_of(level, model, meta=in_meta)
-            if known:
+        elif in_meta or is_star or i < len(names) - 1 or name not in _inlineable(level, model):
+            if name in attributes_of(level, model, meta=in_meta):
                 raise refused("inline_noninlineable", target.path, name=text)
             raise refused("bad_inline", target.path, value=text, error_detail=f"there is no '{name}' to inline")
 

@@ -41,9 +41,9 @@ class Answer:
 
 
 def parse_query(text: str) -> dict[str, list[str]]:
-    """Parameters by name, in order; a plus is a plus."""
+    """Parameters by name, in order. Forms, and most clients, write a blank as a plus."""
     query: dict[str, list[str]] = {}
-    for name, value in parse_qsl(text.replace("+", "%2B"), keep_blank_values=True, max_num_fields=1000):
+    for name, value in parse_qsl(text, keep_blank_values=True):
         query.setdefault(name, []).append(value)
     return query
 

@@ -108,7 +108,7 @@ class Service:
         if name in KINDS and name not in settings.capabilities["available"]:
             raise refused("api_not_found", incoming.path)
         if incoming.method == "OPTIONS":
-            return options(methods if settings.is_mutable(name) else ("GET",))
+            return options(methods if name not in KINDS or settings.is_mutable(name) else ("GET",))
         if name != "export":
             target = Target("settings", incoming.path)
             parse_flags(incoming.query, target, incoming.method, settings.model, settings.capabilities)

@@ -20,6 +20,10 @@ class Settings:
     capabilities: Mapping[str, Any]
     modelsource: Mapping[str, Any]
 
+    def is_mutable(self, kind: str) -> bool:
+        """Whether a kind of data may be written."""
+        return bool(self.capabilities["available"].get(kind, {}).get("mutable"))
+
 
 class SettingsCache:
     """The settings, read again when their revision, read in the same transaction, is another."""

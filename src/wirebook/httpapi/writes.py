@@ -53,7 +53,7 @@ class Writing:
 
     def entity(self, incoming: Incoming, target: Target, flags: Flags) -> Answer:
         """PUT, PATCH, POST or DELETE of an entity or a collection."""
-        if not self.settings.capabilities["available"]["entities"]["mutable"]:
+        if not self.settings.is_mutable("entities"):
             raise refused("not_available", "/entities", detail="The registry is read-only.")
         request = read_request(incoming, target, flags)
         wanted = touched(incoming.method, target, request.sent, self.settings.model)
@@ -94,7 +94,7 @@ class Writing:
             draft.use_model(model)
 
     def _mutable(self, kind: str) -> None:
-        if not self.settings.capabilities["available"].get(kind, {}).get("mutable"):
+        if not self.settings.is_mutable(kind):
             raise refused("not_available", f"/{kind}")
 
     def capabilities(self, sent: Any, *, patch: bool, draft: Draft) -> None:
