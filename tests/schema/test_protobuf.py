@@ -364,6 +364,26 @@ def test_messages_in_parts_that_do_not_fit(name: str) -> None:
     assert problem.message not in (None, "does not fit")
 
 
+def test_the_keys_of_maps_are_written_in_order() -> None:
+    """The library's own order is another in each process."""
+    keys = [f"{n:03}" for n in range(100)]
+    shuffled = Random(1).sample(keys, len(keys))
+    value = {
+        "id": "1",
+        "lines": {key: {"count": 1} for key in shuffled},
+        "by_number": {str(int(key)): "GOOD" for key in shuffled},
+        "extra": {"inner": dict.fromkeys(shuffled, 1)},
+        "trees": [{"name": "a", "size": 2.0}],
+    }
+    payload = ORDER.encode(value, "application/json").payload
+    assert payload is not None
+    assert isinstance(payload.raw, bytes)
+    written = json.loads(payload.raw)
+    assert list(written) == ["id", "lines", "by_number", "extra", "trees"]
+    assert list(written["lines"]) == list(written["extra"]["inner"]) == keys
+    assert list(written["by_number"]) == sorted(str(int(key)) for key in keys)
+
+
 def test_what_has_no_json_is_refused_there() -> None:
     value = {"packed": {"type_url": "x/y", "value": b"\xff"}}
     assert ORDER.encode(value).payload is not None

@@ -109,12 +109,33 @@ def _problem(path: tuple[str | int, ...], fault: str, value: Any) -> Problem:
 
 def to_json(message: Message, descriptor: Descriptor) -> Any:
     """A message as a JSON value, under the names of the schema; a Problem where it has none (an Any of a type that the
-    schema does not know, a duration of more than 10,000 years)."""
+    schema does not know, a duration of more than 10,000 years). The keys of maps are in order."""
     pool = descriptor.file.pool
     try:
-        return json_format.MessageToDict(message, preserving_proto_field_name=True, descriptor_pool=pool)
+        value = json_format.MessageToDict(message, preserving_proto_field_name=True, descriptor_pool=pool)
     except (json_format.Error, ValueError, TypeError, KeyError, OverflowError) as error:
         return Problem("payload-invalid", f"there is no JSON for it: {shown(str(error))}", slot="payload")
+    return _in_order(value, descriptor)
+
+
+def _in_order(value: Any, type_: Descriptor | None) -> Any:
+    """The library has the keys of maps in an order that is another in each process."""
+    if isinstance(value, list):
+        return [_in_order(each, type_) for each in value]
+    if type_ is None or not isinstance(value, dict):
+        return value
+    if type_.full_name.startswith(WELL_KNOWN):  # a Struct, or the message in an Any
+        return {key: _in_order(value[key], type_) for key in sorted(value)}
+    return {name: _field_in_order(each, type_.fields_by_name.get(name)) for name, each in value.items()}
+
+
+def _field_in_order(value: Any, field: FieldDescriptor | None) -> Any:
+    if field is None:  # an extension
+        return value
+    if not is_map(field):
+        return _in_order(value, field.message_type)
+    type_ = field.message_type.fields_by_name["value"].message_type
+    return {key: _in_order(value[key], type_) for key in sorted(value)}
 
 
 def _key(key: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -46,18 +47,20 @@ def protobuf(descriptor: Descriptor, dice: Dice, *, as_json: bool) -> Any:
         _fill(message, descriptor, dice, 0)
         if BASE.ByteSize(message):
             break
-    return _json(message, descriptor, dice) if as_json else BASE.SerializeToString(message)
+    return _json(message, descriptor, dice) if as_json else BASE.SerializeToString(message, deterministic=True)
 
 
 def _json(message: Message, descriptor: Descriptor, dice: Dice) -> Any:
-    """In one of the spellings that the mapping allows."""
-    return json_format.MessageToDict(
+    """In one of the spellings that the mapping allows; in order, as the library's own is another in each process."""
+    text = json_format.MessageToJson(
         message,
         preserving_proto_field_name=dice.random() < 0.5,
         always_print_fields_with_no_presence=dice.random() < 0.3,
         use_integers_for_enums=dice.random() < 0.3,
         descriptor_pool=descriptor.file.pool,
+        sort_keys=True,
     )
+    return json.loads(text)
 
 
 def _fill(message: Message, descriptor: Descriptor, dice: Dice, level: int) -> None:
@@ -161,7 +164,7 @@ def _any(message: Message, dice: Dice, level: int) -> None:
         if level < DEEP and dice.random() < 0.5:
             _any(inner, dice, level + 1)
         message.type_url = f"type.googleapis.com/{descriptor.full_name}"
-        message.value = BASE.SerializeToString(inner)
+        message.value = BASE.SerializeToString(inner, deterministic=True)
 
 
 def _value(message: Message, dice: Dice, level: int) -> None:
