@@ -17,6 +17,7 @@ from wirebook.core.datatypes import Types, Unfit, check_members, in_order, norma
 from wirebook.core.model import Attributes, Constraint, GroupType, Model, ResourceType
 from wirebook.core.names import is_identifier
 from wirebook.core.state import Entity, Members
+from wirebook.core.versions import instant_key
 from wirebook.problems.xregistry import Refused, refused
 
 SERVER: Final = frozenset({"self", "shortself", "xid", "epoch"})
@@ -34,11 +35,12 @@ RESERVED_VERSIONS: Final = frozenset({"null", "request"})
 @dataclass(frozen=True)
 class Level:
     """The attributes of one kind of entity. `managed` are in the model, and not the client's to set here; `tail` are
-    those that are shown last."""
+    those that are shown last; `filled` are texts that must not be empty."""
 
     attributes: Attributes
     managed: frozenset[str]
     tail: tuple[str, ...] = ()
+    filled: tuple[str, ...] = ("name",)
 
     @cached_property
     def editable(self) -> Attributes:
@@ -64,12 +66,12 @@ def group_level(type_: GroupType) -> Level:
 def version_level(type_: ResourceType) -> Level:
     document = set(type_.document_names) if type_.hasdocument else set()
     names = {type_.id_name, "versionid", "isdefault", *VALIDATED}
-    return Level(type_.attributes, SERVER | names | document, type_.document_names)
+    return Level(type_.attributes, SERVER | names | document, type_.document_names, ("name", "format"))
 
 
 def meta_level(type_: ResourceType) -> Level:
     names = {type_.id_name, "xref", "readonly", "defaultversionurl", *DEFAULT}
-    return Level(type_.metaattributes, SERVER | names, DEFAULT)
+    return Level(type_.metaattributes, SERVER | names, DEFAULT, filled=())
 
 
 def update(
@@ -94,10 +96,11 @@ def update(
     values |= {name: stored[name] for name in ("createdat", *kept) if name in stored}
     values |= own
     entity.has_own_time = _settle_times(values, own, stored, now)
-    _fill(constraints, values)
+    fill_defaults(constraints, values)
     with_subject = entity.xid
     try:
         checked = check_members(level.editable, values, "", types)
+        _check_filled(level, checked)
         _check_deprecated(checked.get("deprecated"))
     except Unfit as error:
         raise refusal(error, with_subject) from None
@@ -116,17 +119,17 @@ def _settle_times(values: Members, own: Mapping[str, Any], stored: Members, now:
     return is_own
 
 
-def _fill(constraints: tuple[Constraint, ...], values: Members) -> None:
-    if constraints:
-        for name in [name for name, value in values.items() if value is None and "." not in name]:
-            if any(each.default is not None and each.key == name for each in constraints):
-                del values[name]
-        fill_defaults(constraints, values)
+def _check_filled(level: Level, checked: Members) -> None:
+    for name in level.filled:
+        if checked.get(name) == "":
+            raise Unfit(name, "it is empty")
 
 
 def _check_deprecated(value: Any) -> None:
-    if value and value.get("effective", "") > value.get("removal", "9999"):
-        raise Unfit("deprecated.removal", f"'{value['removal']}' is before effective, '{value['effective']}'")
+    if value and "effective" in value and "removal" in value:
+        effective, removal = str(value["effective"]), str(value["removal"])
+        if instant_key(effective) > instant_key(removal):
+            raise Unfit("deprecated.removal", f"'{removal}' is before effective, '{effective}'")
 
 
 def refusal(error: Unfit, subject: str) -> Refused:

@@ -9,9 +9,11 @@ from importlib import resources
 from typing import Any
 
 from wirebook.core.capabilities import Offer, everything
-from wirebook.core.datatypes import normal_timestamp
+from wirebook.core.datatypes import normal_timestamp, types_of
+from wirebook.core.entity import registry_level, update
 from wirebook.core.model_change import read_model
 from wirebook.core.model_language import VERSION_MODES
+from wirebook.core.state import Registry
 from wirebook.core.validation import Validator
 from wirebook.httpapi.service import Service
 from wirebook.httpapi.writes import Rules
@@ -43,15 +45,19 @@ def refuse_fetch(address: str) -> Any:
 
 
 def make_registry(database: Database, registryid: str, source: dict[str, Any], offer: Offer) -> None:
-    """Makes the registry of a database that has none. Raises: Refused, for a model that is none"""
+    """Makes the registry of a database that has none.
+
+    Raises: Refused, for a model that is none or that asks for more than the Registry has
+    """
     with database.alone() as connection:
         session = Session(connection)
         if session.is_made():
             return
         new = read_model(source, refuse_fetch, VERSION_MODES)
-        time = now()
-        members = {"registryid": registryid, "epoch": 1, "createdat": time, "modifiedat": time}
-        session.make(members, Stored(new.model.full, new.homes, source, everything(offer)))
+        capabilities = everything(offer)
+        registry = Registry("/", {"registryid": registryid, "epoch": 1}, capabilities=capabilities, modelsource=source)
+        update(registry, registry_level(new.model), {}, patch=False, now=now(), types=types_of(new.model))
+        session.make(registry.members, Stored(new.model.full, new.homes, source, capabilities))
 
 
 def make_service(database: Database, validator: Validator, offer: Offer) -> Service:
