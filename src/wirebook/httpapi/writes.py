@@ -28,6 +28,7 @@ from wirebook.httpapi.reads import Reading
 from wirebook.httpapi.settings import Settings, read_settings
 from wirebook.problems.xregistry import refused
 from wirebook.storage.session import Session, Stored
+from wirebook.storage.store import Event
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,22 +63,19 @@ class Writing:
         if target.kind == "registry" and incoming.method != "POST":
             self._change_settings(draft, request, flags)
         outcome = decide(draft, request, Enabled(self.rules.validator, self.settings.capabilities))
-        correlation = self._record(draft)
-        self.session.store(draft)
+        correlation = self._store_draft(draft)
         answer = Answer(204) if incoming.method == "DELETE" else self.answer(incoming, target, flags, outcome)
         if correlation:
             answer.headers[CORRELATION] = correlation
         return answer
 
-    def _record(self, draft: Draft) -> str | None:
-        """Puts what happened into the outbox, before it is stored: what is deleted is still there. Its correlation."""
+    def _store_draft(self, draft: Draft) -> str | None:
+        """Stores what happened, and puts it into the outbox. Its correlation."""
         model, capabilities = self._is_new_model, self._new_capabilities
-        changes = changes_of(draft, model=model, capabilities=capabilities)
-        if not changes:
-            return None
-        correlation = self.rules.new_id()
-        self.session.add_events(draft.now, correlation, pack(changes))
-        return correlation
+        changes = changes_of(draft, model=model, capabilities=capabilities)  # before what is deleted is gone
+        event = Event(draft.now, self.rules.new_id(), pack(changes)) if changes else None
+        self.session.store(draft, event)
+        return event.correlation if event else None
 
     def _change_settings(self, draft: Draft, request: Request, flags: Flags) -> None:
         """Capabilities and model that are sent with the Registry: before everything else, and in that order."""
@@ -145,8 +143,7 @@ class Writing:
 
     def _touched(self, draft: Draft, shown: Any) -> Answer:
         draft.registry.touch(draft.now)
-        correlation = self._record(draft)
-        self.session.store(draft)
+        correlation = self._store_draft(draft)
         answer = Answer(200, json.dumps(shown, ensure_ascii=False).encode(), {"Content-Type": JSON})
         answer.headers[CORRELATION] = correlation or ""
         return answer

@@ -13,7 +13,8 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -24,11 +25,11 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, IntegrityError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool
 
 from wirebook.problems import Problem, WirebookError
-from wirebook.storage.session import Conflict, Session
+from wirebook.storage.session import Conflict, Session, conflicts
 
 MIGRATIONS: Final = Path(__file__).parent / "migrations"
 LOCK: Final = 0x77697265
@@ -38,16 +39,20 @@ READERS: Final = 8
 
 
 class Database:
-    """An open database. `reading` and `writing` give connections with a transaction; one that writes has begun it."""
+    """An open database. `reading` and `writing` give connections with a transaction; one that writes has begun it.
+
+    `observe` is told of each transaction: ``read`` or ``write``, and how many seconds it took.
+    """
 
     def __init__(self, engine: Engine, lock: int | None = None) -> None:
         self.engine, self._lock = engine, lock
+        self.observe: Callable[[str, float], None] = lambda kind, seconds: None
         self.is_sqlite = engine.dialect.name == "sqlite"
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
         """One snapshot, whatever is written meanwhile."""
-        with self.engine.connect() as connection:
+        with self._observed("read"), self.engine.connect() as connection:
             if self.is_sqlite:
                 connection.exec_driver_sql("BEGIN")
             else:
@@ -59,12 +64,20 @@ class Database:
     def writing(self) -> Iterator[Session]:
         """Committed at the end, rolled back on any exception."""
         try:
-            with self.connected() as connection:
+            with self._observed("write"), self.connected() as connection:
                 if not self.is_sqlite:  # one write after the other, on all servers: each sees what the one before left
                     connection.exec_driver_sql("SELECT key FROM registry FOR UPDATE")
                 yield Session(connection)
-        except (IntegrityError, OperationalError) as error:
-            raise Conflict(str(error.orig)) from error
+        except conflicts(self.engine.dialect) as error:
+            raise Conflict(str(error)) from error
+
+    @contextmanager
+    def _observed(self, kind: str) -> Iterator[None]:
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.observe(kind, time.perf_counter() - started)
 
     @contextmanager
     def connected(self) -> Iterator[Connection]:

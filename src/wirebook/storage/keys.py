@@ -3,18 +3,63 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Final
 
-from sqlalchemy import BigInteger, BindParameter, Connection, FromClause, Text, bindparam, cast, column, func, select
+from sqlalchemy import (
+    BigInteger,
+    BindParameter,
+    ColumnElement,
+    Connection,
+    FromClause,
+    Text,
+    bindparam,
+    cast,
+    column,
+    func,
+    select,
+)
 from sqlalchemy.dialects.postgresql import JSONB
+
+LONGEST: Final = 400
+"""Characters of a key in a column. PostgreSQL has no room for more in an index."""
+
+MANY: Final = 2000
+"""Keys above which going through all rows in their order is faster than fetching each and putting them in order."""
+
+
+def text_key(folded: str) -> str:
+    """A folded text as columns have it: cut off, and without U+0000, which PostgreSQL does not take."""
+    return folded[:LONGEST].replace("\0", "\1")
+
+
+def one_of(connection: Connection, column: ColumnElement[int], keys: Collection[int]) -> ColumnElement[bool]:
+    """Whether a column has one of `keys`."""
+    data: BindParameter[str] = bindparam(None, json.dumps(sorted(keys)))
+    if connection.dialect.name == "sqlite":
+        wanted: Any = select(func.json_each(data).table_valued("value").c.value)
+    else:
+        wanted = select(cast(func.jsonb_array_elements_text(cast(data, JSONB)), BigInteger))
+    return (column if len(keys) <= MANY else column + 0).in_(wanted)
 
 
 def key_table(connection: Connection, names: Sequence[str], rows: Iterable[Sequence[str | int]]) -> FromClause:
     """A table with the columns `names` (texts; numbers if they end in ``key``) and those rows."""
-    data: BindParameter[str] = bindparam(None, json.dumps([dict(zip(names, row, strict=True)) for row in rows]))
+    return _table(connection.dialect.name, names, bindparam(None, key_rows(names, rows)))
+
+
+def wanted(dialect: str, *names: str) -> FromClause:
+    """The same in a statement that is compiled once: its rows are the parameter `wanted`, made by `key_rows`."""
+    return _table(dialect, names, bindparam("wanted", type_=Text()))
+
+
+def key_rows(names: Sequence[str], rows: Iterable[Sequence[str | int]]) -> str:
+    return json.dumps([dict(zip(names, row, strict=True)) for row in rows])
+
+
+def _table(dialect: str, names: Sequence[str], data: BindParameter[str]) -> FromClause:
     types = {name: BigInteger() if name.endswith("key") else Text() for name in names}
-    if connection.dialect.name == "sqlite":
+    if dialect == "sqlite":
         each = func.json_each(data).table_valued("value")
         columns = [func.json_extract(each.c.value, f"$.{name}").label(name) for name in names]
         return select(*columns).select_from(each).subquery("wanted")

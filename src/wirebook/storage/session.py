@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import Connection, Table, delete, func, insert, select, update
+from sqlalchemy import Connection, Dialect, Table, delete, func, insert, select
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 from wirebook.core.draft import Draft
@@ -27,7 +27,8 @@ from wirebook.storage.reading import (
     version_query,
     version_row,
 )
-from wirebook.storage.store import Changes, store_settings
+from wirebook.storage.statements import Statement, driver_of
+from wirebook.storage.store import Changes, Event, clock, store_settings
 from wirebook.storage.tables import COUNTS, EVENTS, GROUPS, REGISTRY, RESOURCES, VERSIONS
 
 Homes = Mapping[tuple[str, str], tuple[str, str]]
@@ -48,6 +49,12 @@ class Conflict(Exception):
     """Another write came between, or the database is too busy; the same may well go the next time."""
 
 
+def conflicts(dialect: Dialect) -> tuple[type[Exception], ...]:
+    """What is raised where another write came between: by SQLAlchemy, or by the driver (see `Statement`)."""
+    driver = dialect.loaded_dbapi
+    return IntegrityError, OperationalError, driver.IntegrityError, driver.OperationalError
+
+
 class Session:
     """A transaction."""
 
@@ -58,11 +65,17 @@ class Session:
     @contextmanager
     def savepoint(self) -> Iterator[None]:
         """What is done inside is undone if it fails. Raises: Conflict"""
+        driver = driver_of(self._connection)
+        driver.execute("SAVEPOINT one")
         try:
-            with self._connection.begin_nested():
-                yield
-        except (IntegrityError, OperationalError) as error:
-            raise Conflict(str(error.orig)) from error
+            yield
+        except BaseException as error:
+            driver.execute("ROLLBACK TO SAVEPOINT one")
+            driver.execute("RELEASE SAVEPOINT one")
+            if isinstance(error, conflicts(self._connection.dialect)):
+                raise Conflict(str(error)) from error
+            raise
+        driver.execute("RELEASE SAVEPOINT one")
 
     # -- the Registry ---------------------------------------------------------------------------------------------
 
@@ -71,12 +84,13 @@ class Session:
 
     def make(self, members: Members, stored: Stored) -> None:
         """Makes the Registry, which there is one of."""
-        row = {"registryid": members["registryid"], "members": format_members(members), **_packed(stored)}
+        row: dict[str, Any] = {"registryid": members["registryid"], "members": format_members(members)}
+        row |= {"revision": clock(), "settings": clock(), **_packed(stored)}
         self._connection.execute(insert(REGISTRY), row)
 
     def revision(self) -> int:
         """The revision of model and capabilities."""
-        return int(self._connection.execute(_REVISION).scalar_one())
+        return int(_REVISION.row(self._connection).settings)
 
     def settings(self) -> Stored:
         row = self._connection.execute(select(REGISTRY)).one()
@@ -138,17 +152,6 @@ class Session:
 
     # -- events -----------------------------------------------------------------------------------------------------
 
-    def add_events(self, time: str, correlation: str, body: str) -> None:
-        """Puts what a request did into the outbox.
-
-        Its number is taken with a lock that is held until the commit, so that numbers are in the order of commits and
-        a reader that has seen one has seen all before it.
-        """
-        number = update(REGISTRY).values(events=REGISTRY.c.events + 1).returning(REGISTRY.c.events)
-        key = self._connection.execute(number).scalar_one()
-        row = {"key": key, "time": instant_key(time), "correlation": correlation, "body": body}
-        self._connection.execute(insert(EVENTS), row)
-
     def events_after(self, key: int, limit: int) -> list[tuple[int, str, str, str]]:
         """The next rows of the outbox: number, time, correlation, body."""
         query = select(EVENTS.c.key, EVENTS.c.time, EVENTS.c.correlation, EVENTS.c.body).where(EVENTS.c.key > key)
@@ -172,12 +175,12 @@ class Session:
         self._loader = Loader(self._connection, model)
         return self._loader.snapshot(wanted)
 
-    def store(self, draft: Draft) -> None:
-        """What became of what was loaded last."""
-        Changes(self._connection, self._loader.keys if self._loader else {}).store(draft)
+    def store(self, draft: Draft, event: Event | None = None) -> None:
+        """What became of what was loaded last, and what is to be told of it."""
+        Changes(self._connection, self._loader.keys if self._loader else {}).store(draft, event)
 
 
-_REVISION = select(REGISTRY.c.settings)
+_REVISION: Final = Statement(lambda _: select(REGISTRY.c.settings))
 
 
 def _collection(target: Target, owner: int) -> tuple[Table, list[Any]]:

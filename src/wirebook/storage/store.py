@@ -1,27 +1,42 @@
 """Storing what a request changed: rows that are new, rows that differ, rows that go. A fixed number of statements.
 
-New Groups, Resources and Versions are put in with many rows a statement, parents first.
+Every write has a number, which all rows that it stores have as their `revision`. It is above that of the write before,
+and not below the microseconds of the time, so that a registry that was made anew, or is a copy from some days ago, has
+numbers that it never had before.
 """
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, Table, bindparam, delete, insert, select, text, update
+from sqlalchemy import Connection, Table, bindparam, delete, func, insert, literal_column, select, text, update
 
 from wirebook.core.comparison import fold
 from wirebook.core.draft import Draft
 from wirebook.core.rows import format_members, group_text, meta_text, version_texts
 from wirebook.core.state import Entity, Group, Kept, Resource, Version
 from wirebook.core.versions import instant_key
-from wirebook.storage.keys import key_table
+from wirebook.storage.keys import key_rows, wanted
 from wirebook.storage.load import Keys
-from wirebook.storage.tables import DOCUMENTS, GROUPS, LABELS, REGISTRY, RESOURCES, VERSIONS
+from wirebook.storage.statements import Statement
+from wirebook.storage.tables import DOCUMENTS, EVENTS, GROUPS, LABELS, REGISTRY, RESOURCES, VERSIONS
 
 GROUP, VERSION, META = 1, 2, 3
 """Whose labels they are, in the table of labels."""
+
+Rows = list[tuple[str, dict[str, Any]]]
+"""Rows by xid."""
+
+
+class Event(NamedTuple):
+    """What a request did, for the outbox."""
+
+    time: str
+    correlation: str
+    body: str
 
 
 class Changes:
@@ -30,58 +45,72 @@ class Changes:
     def __init__(self, connection: Connection, keys: Keys) -> None:
         self._connection, self._keys = connection, keys
         self._labels: list[tuple[int, str, Entity]] = []
+        self._revision = 0
+        self._next_key = 0
 
-    def store(self, draft: Draft) -> None:
-        groups = list(draft.changed_groups.values())
-        resources = list(draft.changed.values())
-        self._registry(draft)
-        gone = [each for each in groups if each.deleted]
-        self._delete(GROUPS, [each.xid for each in gone])
-        self._delete(RESOURCES, [each.xid for each in resources if each.deleted and not each.group.deleted])
-        self._groups([each for each in groups if not each.deleted])
-        left = [each for each in resources if not each.deleted and not each.group.deleted]
-        self._resources(left)
-        self._versions(left)
+    def store(self, draft: Draft, event: Event | None = None) -> None:
+        if not (event or draft.registry.is_touched or draft.changed or draft.changed_groups):
+            return
+        groups = [each for each in draft.changed_groups.values() if not each.deleted]
+        resources = [each for each in draft.changed.values() if not each.group.deleted]
+        left = [each for each in resources if not each.deleted]
+        versions = [(each, version) for each in left for version in _to_write(each)]
+        self._advance(draft, groups, left, versions, event)
+        self._delete(GROUPS, [each.xid for each in draft.changed_groups.values() if each.deleted])
+        self._delete(RESOURCES, [each.xid for each in resources if each.deleted])
+        self._put(GROUPS, [(each.xid, _group_row(each)) for each in groups])
+        self._put(RESOURCES, [(each.xid, self._resource_row(each)) for each in left])
+        self._versions(left, versions)
+        self._labels += [(GROUP, each.xid, each) for each in groups]
+        self._labels += [(META, each.xid, each.meta) for each in left]
         self._store_labels()
-        self._count([each for each in resources if not each.group.deleted])
+        self._count(resources)
 
-    def _registry(self, draft: Draft) -> None:
-        registry = draft.registry
-        if registry.is_touched:
-            members = format_members(registry.members)
-            self._connection.execute(update(REGISTRY).values(members=members, revision=REGISTRY.c.revision + 1))
+    def _advance(
+        self,
+        draft: Draft,
+        groups: Sequence[Group],
+        resources: Sequence[Resource],
+        versions: Sequence[tuple[Resource, Version]],
+        event: Event | None,
+    ) -> None:
+        """Numbers the write, the rows that it makes and its event, and stores the Registry, in one statement.
+
+        The row stays locked until the commit, so that numbers are in the order of commits and a reader that has seen an
+        event has seen all before it.
+        """
+        made = [*groups, *resources, *(version for _, version in versions)]
+        new = sum(each.xid not in self._keys for each in made)
+        members = format_members(draft.registry.members) if draft.registry.is_touched else None
+        numbers = ADVANCE.run(
+            self._connection, now=clock(), new=new, happened=int(event is not None), changed=members
+        ).fetchone()
+        self._revision, last, number = numbers
+        self._next_key = last - new
+        if event:
+            row = {"key": number, "time": instant_key(event.time), "correlation": event.correlation, "body": event.body}
+            ADD_EVENT.run(self._connection, **row)
 
     # -- rows -----------------------------------------------------------------------------------------------------
 
     def _delete(self, table: Table, xids: Sequence[str]) -> None:
-        keys = [self._keys.pop(xid) for xid in xids if xid in self._keys]
-        if keys:
-            wanted = key_table(self._connection, ("key",), [(key,) for key in keys])
-            self._connection.execute(delete(table).where(table.c.key.in_(select(wanted.c.key))))
+        self._delete_keys(table, [self._keys.pop(xid) for xid in xids if xid in self._keys])
 
-    def _put(self, table: Table, rows: list[tuple[str, dict[str, Any]]]) -> None:
+    def _delete_keys(self, table: Table, keys: Sequence[int]) -> None:
+        if keys:
+            DELETE[table.name].run(self._connection, wanted=key_rows(("key",), [(key,) for key in keys]))
+
+    def _put(self, table: Table, rows: Rows) -> None:
         """Changes rows that are there, by xid, and puts in the others: a Version gives up being the default first."""
         new = [(xid, row) for xid, row in rows if xid not in self._keys]
-        old = [row | {"row": self._keys[xid]} for xid, row in rows if xid in self._keys]
+        old = [row | {"row": self._keys[xid], "revision": self._revision} for xid, row in rows if xid in self._keys]
         old.sort(key=lambda row: row.get("isdefault", False))
-        if old:
-            columns: dict[str, Any] = {name: bindparam(name) for name in old[0] if name != "row"}
-            columns["revision"] = table.c.revision + 1
-            self._connection.execute(update(table).where(table.c.key == bindparam("row")).values(columns), old)
-        if new:
-            made = self._connection.execute(
-                insert(table).returning(table.c.key, sort_by_parameter_order=True), [row for _, row in new]
-            )
-            self._keys.update({xid: key for (xid, _), key in zip(new, made.scalars(), strict=True)})
-
-    def _groups(self, groups: list[Group]) -> None:
-        self._put(GROUPS, [(each.xid, _group_row(each)) for each in groups])
-        self._labels += [(GROUP, each.xid, each) for each in groups]
-
-    def _resources(self, resources: list[Resource]) -> None:
-        rows = [(each.xid, self._resource_row(each)) for each in resources]
-        self._put(RESOURCES, rows)
-        self._labels += [(META, each.xid, each.meta) for each in resources]
+        UPDATE[table.name].run_many(self._connection, old)
+        for xid, row in new:
+            self._next_key += 1
+            row["key"] = self._keys[xid] = self._next_key
+            row["revision"] = self._revision
+        INSERT[table.name].run_many(self._connection, [row for _, row in new])
 
     def _resource_row(self, resource: Resource) -> dict[str, Any]:
         members = resource.meta.members
@@ -101,26 +130,12 @@ class Changes:
             "count": len(resource.versions),
         }
 
-    def _versions(self, resources: list[Resource]) -> None:
+    def _versions(self, resources: Sequence[Resource], written: Sequence[tuple[Resource, Version]]) -> None:
         gone = [f"{each.xid}/versions/{id_}" for each in resources for id_ in each.had - each.versions.keys()]
         self._delete(VERSIONS, gone)
-        written = [(each, version) for each in resources for version in self._to_write(each)]
-        rows = [(version.xid, self._version_row(resource, version)) for resource, version in written]
-        self._put(VERSIONS, rows)
+        self._put(VERSIONS, [(version.xid, self._version_row(resource, version)) for resource, version in written])
         self._documents([version for _, version in written])
         self._labels += [(VERSION, version.xid, version) for _, version in written]
-
-    def _to_write(self, resource: Resource) -> Iterator[Version]:
-        """Versions that are new, differ, or are the default now or were it."""
-        was = (resource.meta.before or {}).get("defaultversionid")
-        moved = (
-            {was, resource.meta.members.get("defaultversionid")}
-            if was != resource.meta.members.get("defaultversionid")
-            else set()
-        )
-        for version in resource.versions.values():
-            if version.before != version.members or version.id in moved or not isinstance(version.document, Kept):
-                yield version
 
     def _version_row(self, resource: Resource, version: Version) -> dict[str, Any]:
         members = version.members
@@ -141,15 +156,11 @@ class Changes:
             "hasdocument": version.document is not None,
         }
 
-    def _documents(self, versions: list[Version]) -> None:
+    def _documents(self, versions: Sequence[Version]) -> None:
         written = [each for each in versions if not isinstance(each.document, Kept)]
-        old = [self._keys[each.xid] for each in written if not each.is_new]
-        if old:
-            wanted = key_table(self._connection, ("key",), [(key,) for key in old])
-            self._connection.execute(delete(DOCUMENTS).where(DOCUMENTS.c.key.in_(select(wanted.c.key))))
+        self._delete_keys(DOCUMENTS, [self._keys[each.xid] for each in written if not each.is_new])
         rows = [{"key": self._keys[each.xid], "body": each.document} for each in written if each.document]
-        if rows:
-            self._connection.execute(insert(DOCUMENTS), rows)
+        INSERT[DOCUMENTS.name].run_many(self._connection, rows)
 
     # -- labels and counts ----------------------------------------------------------------------------------------
 
@@ -160,31 +171,30 @@ class Changes:
         ]
         old = [(kind, self._keys[xid]) for kind, xid, each in changed if _labels(each.before)]
         if old:
-            wanted = key_table(self._connection, ("kindkey", "ownerkey"), old)
-            same = select(wanted).where(wanted.c.kindkey == LABELS.c.kind, wanted.c.ownerkey == LABELS.c.owner)
-            self._connection.execute(delete(LABELS).where(same.exists()))
+            DELETE_LABELS.run(self._connection, wanted=key_rows(("kindkey", "ownerkey"), old))
         rows = [
             {"kind": kind, "owner": self._keys[xid], "name": name, "value": fold(value)}
             for kind, xid, each in changed
             for name, value in _labels(each.members).items()
         ]
-        if rows:
-            self._connection.execute(insert(LABELS), rows)
+        INSERT[LABELS.name].run_many(self._connection, rows)
 
-    def _count(self, resources: list[Resource]) -> None:
+    def _count(self, resources: Sequence[Resource]) -> None:
         """Adds what came to what the Groups have, and takes away what went."""
         changes: Counter[tuple[str, str]] = Counter()
         for each in resources:
             changes[each.group.xid, each.type.plural] += each.is_new - each.deleted
         rows = [{"parent": self._keys[xid], "type": plural, "count": n} for (xid, plural), n in changes.items() if n]
-        if rows:
-            self._connection.execute(ADD_COUNT, rows)
+        ADD_COUNT.run_many(self._connection, rows)
 
 
-ADD_COUNT: Final = text(
-    "INSERT INTO counts (parent, type, count) VALUES (:parent, :type, :count) "
-    "ON CONFLICT (parent, type) DO UPDATE SET count = counts.count + excluded.count"
-)
+def _to_write(resource: Resource) -> Iterator[Version]:
+    """Versions that are new, differ, or are the default now or were it."""
+    was, now = (resource.meta.before or {}).get("defaultversionid"), resource.meta.members.get("defaultversionid")
+    moved = {was, now} if was != now else set()
+    for version in resource.versions.values():
+        if version.before != version.members or version.id in moved or not isinstance(version.document, Kept):
+            yield version
 
 
 def _labels(members: Any) -> dict[str, str]:
@@ -211,4 +221,69 @@ def _group_row(group: Group) -> dict[str, Any]:
 
 def store_settings(connection: Connection, columns: dict[str, str]) -> None:
     """The model and the capabilities, when a request changed them."""
-    connection.execute(update(REGISTRY).values(**columns, settings=REGISTRY.c.settings + 1))
+    STORE_SETTINGS.run(connection, now=clock(), **columns)
+
+
+def clock() -> int:
+    """The least number that a write may have now."""
+    return time.time_ns() // 1000
+
+
+# -- statements -----------------------------------------------------------------------------------------------------
+
+FIXED: Final = frozenset({"key", "parent", "type", "id", "folded", "xid"})
+"""Columns that a row keeps as long as it is there."""
+
+
+def _later(dialect: str, column: Any) -> Any:
+    """The next number, or the time, whichever is later."""
+    greatest = func.max if dialect == "sqlite" else func.greatest
+    return greatest(column + literal_column("1"), bindparam("now", type_=column.type))
+
+
+def _advance(dialect: str) -> Any:
+    numbers = {
+        "revision": _later(dialect, REGISTRY.c.revision),
+        "lastkey": REGISTRY.c.lastkey + bindparam("new", type_=REGISTRY.c.lastkey.type),
+        "events": REGISTRY.c.events + bindparam("happened", type_=REGISTRY.c.events.type),
+        "members": func.coalesce(bindparam("changed", type_=REGISTRY.c.members.type), REGISTRY.c.members),
+    }
+    return update(REGISTRY).values(numbers).returning(REGISTRY.c.revision, REGISTRY.c.lastkey, REGISTRY.c.events)
+
+
+def _store_settings(dialect: str) -> Any:
+    columns = {name: bindparam(name, type_=REGISTRY.c[name].type) for name in ("model", "modelsource", "capabilities")}
+    return update(REGISTRY).values(columns | {"settings": _later(dialect, REGISTRY.c.settings)})
+
+
+def _update(table: Table) -> Statement:
+    columns = {each.name: bindparam(each.name, type_=each.type) for each in table.columns if each.name not in FIXED}
+    return Statement(lambda _: update(table).where(table.c.key == bindparam("row")).values(columns))
+
+
+def _delete(table: Table) -> Statement:
+    return Statement(lambda dialect: delete(table).where(table.c.key.in_(select(wanted(dialect, "key").c.key))))
+
+
+def _delete_labels(dialect: str) -> Any:
+    keys = wanted(dialect, "kindkey", "ownerkey")
+    same = select(keys).where(keys.c.kindkey == LABELS.c.kind, keys.c.ownerkey == LABELS.c.owner)
+    return delete(LABELS).where(same.exists())
+
+
+ADVANCE: Final = Statement(_advance)
+STORE_SETTINGS: Final = Statement(_store_settings)
+ADD_EVENT: Final = Statement(lambda _: insert(EVENTS))
+INSERT: Final = {
+    table.name: Statement(lambda _, table=table: insert(table))
+    for table in (GROUPS, RESOURCES, VERSIONS, DOCUMENTS, LABELS)
+}  # type: ignore[misc]
+UPDATE: Final = {table.name: _update(table) for table in (GROUPS, RESOURCES, VERSIONS)}
+DELETE: Final = {table.name: _delete(table) for table in (GROUPS, RESOURCES, VERSIONS, DOCUMENTS)}
+DELETE_LABELS: Final = Statement(_delete_labels)
+ADD_COUNT: Final = Statement(
+    lambda _: text(
+        "INSERT INTO counts (parent, type, count) VALUES (:parent, :type, :count) "
+        "ON CONFLICT (parent, type) DO UPDATE SET count = counts.count + excluded.count"
+    )
+)

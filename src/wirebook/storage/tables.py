@@ -37,12 +37,14 @@ REGISTRY: Final = Table(
     _text("modelsource"),
     _text("model"),
     _text("capabilities"),
-    _number("revision", 1),
-    _number("settings", 1),
+    _number("revision"),
+    _number("settings"),
     _number("events"),
+    _number("lastkey"),
 )
-"""One row. `model` is the full model and the homes of imported types; `settings` counts changes of it and of the
-capabilities; `events` is the number of the last event."""
+"""One row. `model` is the full model and the homes of imported types. Numbers are of the last write (`revision`; every
+row has that of the write which it is from), of the last that changed model or capabilities (`settings`), of the last
+event, and of the last row of a Group, Resource or Version (`lastkey`)."""
 
 GROUPS: Final = Table(
     "groups",
@@ -56,7 +58,7 @@ GROUPS: Final = Table(
     _text("createdat"),
     _text("modifiedat"),
     _text("name", nullable=True),
-    _number("revision", 1),
+    _number("revision"),
     Index("groups_id", "type", "folded", unique=True),
     Index("groups_name", "type", "name"),
 )
@@ -77,7 +79,7 @@ RESOURCES: Final = Table(
     _text("xref", nullable=True),
     _number("counter"),
     _number("count"),
-    _number("revision", 1),
+    _number("revision"),
     Index("resources_id", "parent", "type", "folded", unique=True),
     Index("resources_xid", "xid", unique=True),
     Index("resources_xref", "xref"),
@@ -99,7 +101,7 @@ VERSIONS: Final = Table(
     _text("contenttype", nullable=True),
     Column("isdefault", Boolean, nullable=False),
     Column("hasdocument", Boolean, nullable=False),
-    _number("revision", 1),
+    _number("revision"),
     Index("versions_id", "parent", "folded", unique=True),
     Index(
         "versions_default", "parent", unique=True, sqlite_where=text("isdefault"), postgresql_where=text("isdefault")
