@@ -113,16 +113,21 @@ def _narrow(key: str, wide: Constraint, own: Constraint) -> Constraint:
 
 
 def fill_defaults(constraints: Iterable[Constraint], version: dict[str, Any]) -> None:
-    """Gives a Version the defaults that its Group has; a member's only where its object is."""
+    """Gives a Version the defaults that its Group has; a member's only where its object is. A null is nothing."""
     for constraint in constraints:
-        if constraint.default is None:
-            continue
-        owner: Any = version
-        *outer, last = constraint.path
-        for step in outer:
-            owner = owner.get(step.name) if isinstance(owner, dict) and isinstance(step, Member) else None
-        if isinstance(owner, dict) and isinstance(last, Member):
-            owner.setdefault(last.name, constraint.default)
+        if constraint.default is not None:
+            _fill(version, [step.name for step in constraint.path if isinstance(step, Member)], constraint.default)
+
+
+def _fill(members: dict[str, Any], names: list[str], default: Any) -> None:
+    """Objects on the way are copied: they may be those of what was there before."""
+    first, *inner = names
+    value = members.get(first)
+    if not inner and value is None:
+        members[first] = default
+    elif inner and isinstance(value, Mapping):
+        members[first] = {**value}
+        _fill(members[first], inner, default)
 
 
 def violations(

@@ -13,6 +13,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+from wirebook.core.datatypes import shown
+from wirebook.core.mediatypes import is_media_type
 from wirebook.core.model import ResourceType
 from wirebook.core.state import Version
 from wirebook.problems.xregistry import refused
@@ -32,13 +34,11 @@ def write_document(
 ) -> None:
     """Gives `version` the document that a request has; without one it keeps its own.
 
-    Its members are those that the request left. Raises: one_resource, invalid_attribute
+    Its members are those that the request left. Raises: invalid_attribute
     """
     name, url, encoded = type_.document_names
     given = [each for each in type_.document_names if each in sent]
     present = [each for each in given if sent[each] is not None]
-    if len(present) > 1:
-        raise refused("one_resource", version.xid, list=",".join(type_.document_names))
     if body is not None and not present:
         _set(version, url, body.document)
     elif url in present:
@@ -54,6 +54,20 @@ def write_document(
             _default_type(version, sent, patch=True)
     elif given or (url in version.members and not patch):
         _set(version, url, None)
+
+
+def check_one(type_: ResourceType, sent: Mapping[str, Any], subject: str) -> None:
+    """At most one of the three attributes may have a value. Raises: one_resource"""
+    if type_.hasdocument and sum(sent.get(name) is not None for name in type_.document_names) > 1:
+        raise refused("one_resource", subject, list=",".join(type_.document_names))
+
+
+def check_contenttype(version: Version) -> None:
+    """It is sent as a header, and so must be what that may be. Raises: invalid_attribute"""
+    found = version.members.get("contenttype")
+    if found is not None and not is_media_type(found):
+        why = f"{shown(found)} is not a media type"
+        raise refused("invalid_attribute", version.xid, name="contenttype", error_detail=why)
 
 
 def _set(version: Version, url: str, document: bytes | None) -> None:
@@ -89,23 +103,31 @@ def format_document(value: Any) -> bytes:
 # -- showing it ---------------------------------------------------------------------------------------------------
 
 
-def inlined(document: bytes | None, contenttype: str | None, type_: ResourceType, *, binary: bool) -> tuple[str, Any]:
-    """The attribute that shows a document, and its value: JSON as it is, texts as strings, the rest as base64."""
+def inlined(document: bytes | None, contenttype: str | None, type_: ResourceType, *, binary: bool) -> tuple[str, str]:
+    """The attribute that shows a document, and its JSON: JSON as it is, texts as strings, the rest as base64."""
     name, _, encoded = type_.document_names
-    if document:
-        form = "binary" if binary else form_of(contenttype, type_.typemap)
-        try:
-            if form == "json":
-                return name, json.loads(document, parse_constant=_refuse)
-            if form == "string":
-                return name, document.decode()
-        except ValueError:
-            pass  # said to be JSON or text, and is not
-    return encoded, base64.b64encode(document or b"").decode()
+    form = "binary" if binary or not document else form_of(contenttype, type_.typemap)
+    try:
+        if document and form == "json":
+            return name, _checked(document.decode())
+        if document and form == "string":
+            return name, json.dumps(document.decode(), ensure_ascii=False)
+    except (ValueError, RecursionError):
+        pass  # said to be JSON or text, and is not
+    return encoded, json.dumps(base64.b64encode(document or b"").decode())
+
+
+def _checked(text: str) -> str:
+    """JSON without blanks around it, with its numbers as they are written. Raises: ValueError, RecursionError"""
+    _DECODER.decode(text)
+    return text.strip()
 
 
 def _refuse(text: str) -> Any:
     raise ValueError(text)
+
+
+_DECODER: Final = json.JSONDecoder(parse_constant=_refuse, parse_int=len, parse_float=len)
 
 
 def form_of(contenttype: str | None, typemap: Mapping[str, str]) -> str:

@@ -1,9 +1,21 @@
-"""Which media types declare JSON.
+"""Media types: which texts are one, and which of them declare JSON.
 
-Spec: RFC 6839 section 3.1 (``+json``); json-format.md#31-handling-of-data (CloudEvents).
+Spec: RFC 9110 section 8.3.1; RFC 6839 section 3.1 (``+json``); json-format.md#31-handling-of-data (CloudEvents).
 """
 
 from __future__ import annotations
+
+import re
+from typing import Final
+
+_TOKEN: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]++"
+_QUOTED: Final = r'"(?:[\t !#-\[\]-~]|\\[\t -~])*+"'
+MEDIA_TYPE: Final = re.compile(rf"{_TOKEN}/{_TOKEN}(?:[ \t]*+;[ \t]*+(?:{_TOKEN}=(?:{_TOKEN}|{_QUOTED}))?+)*+\Z")
+
+
+def is_media_type(text: str) -> bool:
+    """Is it a type, a subtype and perhaps parameters, in ASCII?"""
+    return MEDIA_TYPE.match(text) is not None
 
 
 def is_json(content_type: str | None) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from wirebook.core.datatypes import Unfit, check_value, shown
 from wirebook.core.defaults import choose_default, write_meta
-from wirebook.core.documents import Body, write_document
+from wirebook.core.documents import Body, check_contenttype, check_one, write_document
 from wirebook.core.draft import Draft
 from wirebook.core.entity import RESOURCE_LEVEL, as_map, check_epoch, check_id, update
 from wirebook.core.lineage import relink
@@ -66,6 +66,7 @@ def write_resource(draft: Draft, place: Place, sent: Sent, how: How) -> Resource
     for target in targets:
         if target not in versions:
             own = {name: value for name, value in sent.items() if name not in RESOURCE_LEVEL}
+            check_one(place.type, own, place.xid)
             write_version(draft, resource, target, own, how)
     finish(draft, resource, meta, how)
     return resource
@@ -152,7 +153,9 @@ def write_version(draft: Draft, resource: Resource, id_: str | None, sent: Sent,
         kept=("ancestorid",),
         constraints=draft.constraints(resource.group, type_.plural),
     )
+    check_contenttype(version)
     if type_.hasdocument:
+        check_one(type_, sent, version.xid)
         write_document(version, type_, sent, patch=how.patch, body=how.body)
         version.members = draft.version_level(type_).in_order(version.members)
     return version

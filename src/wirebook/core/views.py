@@ -163,8 +163,8 @@ class View:
             or f'"{type_.singular}url":' in row.tail
         ):
             return ""
-        name, value = inlined(row.document, row.contenttype, type_, binary=self.binary)
-        return f",{_quoted(name)}:{json.dumps(value, ensure_ascii=False, separators=(',', ':'))}"
+        name, text = inlined(row.document, row.contenttype, type_, binary=self.binary)
+        return f",{_quoted(name)}:{text}"
 
     def _head(self, id_name: str, id_: str, xid: str, self_: str) -> str:
         return f"{_quoted(id_name)}:{_quoted(id_)},{self._self(xid, self_)}"

@@ -12,7 +12,7 @@ from urllib.parse import quote, unquote_to_bytes
 
 from wirebook.core.datatypes import text_of
 from wirebook.core.entity import RESOURCE_LEVEL
-from wirebook.core.model import Attribute, ResourceType
+from wirebook.core.model import Attribute, Attributes, ResourceType
 from wirebook.problems.xregistry import refused
 
 PREFIX: Final = "xregistry-"
@@ -26,29 +26,40 @@ def encode(text: str) -> str:
 
 
 def decode(text: str, name: str, path: str) -> str:
-    """The value of a header. Raises: header_error"""
+    """The value of a header, each character of which is a byte. Raises: header_error"""
     bare = QUOTED.sub(lambda found: re.sub(r"\\(.)", r"\1", found[1]), text) if '"' in text else text
     try:
-        return unquote_to_bytes(bare.encode("latin-1") if bare.isascii() else bare.encode()).decode()
-    except UnicodeDecodeError:
+        return unquote_to_bytes(bare.encode("latin-1")).decode()
+    except UnicodeError:
         raise refused("header_error", path, name=name, error_detail="its bytes are not UTF-8") from None
 
 
 def format_headers(members: Mapping[str, Any], type_: ResourceType) -> Iterator[tuple[str, str]]:
     """The scalar attributes of an entity, and the entries of its maps of scalars."""
     for name, value in members.items():
-        if name in ("contenttype", "meta", "versions", *type_.document_names[::2]):
+        attribute = _definition(type_.attributes, name)
+        if name == "contenttype" or (attribute and attribute.type in NO_HEADERS):
             continue
-        if isinstance(value, Mapping):
-            if all(not isinstance(each, (dict, list)) for each in value.values()) and _is_map(name, type_):
-                yield from ((f"xRegistry-{name}.{key}", encode(text_of(each))) for key, each in value.items())
-        elif not isinstance(value, list):
+        if not isinstance(value, (Mapping, list)):
             yield f"xRegistry-{name}", encode(text_of(value))
+        elif isinstance(value, Mapping) and attribute and attribute.item and attribute.item.is_scalar:
+            yield from ((f"xRegistry-{name}.{key}", encode(text_of(each))) for key, each in value.items())
 
 
-def _is_map(name: str, type_: ResourceType) -> bool:
-    attribute = type_.attributes.get(name)
-    return attribute is not None and attribute.type == "map"
+NO_HEADERS: Final = frozenset({"any", "array", "object"})
+
+
+def _definition(attributes: Attributes, name: str) -> Attribute | None:
+    """The definition of an attribute, which may depend on values, or be that of any name."""
+    return next(_named(attributes, name), attributes.get("*"))
+
+
+def _named(attributes: Attributes, name: str) -> Iterator[Attribute]:
+    if name in attributes:
+        yield attributes[name]
+    for owner in attributes.values():
+        for siblings in owner.ifvalues.values():
+            yield from _named(siblings, name)
 
 
 def parse_headers(headers: Sequence[tuple[str, str]], type_: ResourceType, path: str) -> dict[str, Any]:
@@ -75,15 +86,14 @@ def _is_ignored(name: str) -> bool:
 
 def _add(sent: dict[str, Any], name: str, text: str, type_: ResourceType) -> None:
     name, dot, key = name.partition(".")
-    attribute = type_.attributes.get(name)
-    if not dot:
+    attribute = _definition(type_.attributes, name)
+    if not dot or (attribute and attribute.type in ("array", "object")):  # of which there are no headers
         sent.setdefault(name, _value(text, attribute))
         return
     entries = sent.get(name)
     if not isinstance(entries, dict):
         entries = sent[name] = {}
-    item = attribute.item if attribute and attribute.item else attribute.attributes.get(key) if attribute else None
-    entries.setdefault(key, _value(text, item))
+    entries.setdefault(key, _value(text, attribute.item if attribute else None))
 
 
 def _value(text: str, attribute: Attribute | None) -> Any:

@@ -8,15 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import quote
 
 from wirebook.core.filters import level_of
 from wirebook.core.flags import Flags
-from wirebook.core.rows import GroupRow, ResourceRow, VersionRow, parse_members
+from wirebook.core.rows import GroupRow, ResourceRow
 from wirebook.core.sieve import Kept, Sieve, Sifting
 from wirebook.core.target import Target
 from wirebook.core.views import View
-from wirebook.httpapi.headers import encode, format_headers
+from wirebook.httpapi.documents import document_of
 from wirebook.httpapi.listing import Listing
 from wirebook.httpapi.messages import JSON, Answer
 from wirebook.httpapi.settings import Settings
@@ -135,9 +134,9 @@ class Reading:
     def _resource(self, target: Target, row: ResourceRow) -> Answer:
         assert target.group_type
         assert target.type
+        if target.is_document and not self.flags.doc:
+            return document_of(self, target, row, row.version, is_default=True)
         view = self.view(target, row.key)
-        if target.is_document and not self.flags.doc and row.version is not None:
-            return self._document(target, row, row.version, is_default=True, own=True)
         sifting = self.sifting(target, row.key)
         if sifting:
             level = level_of(target)
@@ -162,49 +161,12 @@ class Reading:
             raise refused("not_found", target.xid)
         is_default = owner.default == version.id
         if target.is_document and not self.flags.doc:
-            return self._document(target, owner, version, is_default=is_default, own=False)
+            return document_of(self, target, owner, version, is_default=is_default)
         level, sifting = level_of(target), self.sifting(target, owner.key)
         if sifting and not sifting.version(version, level, sifting.start, target.resource_xid, owner):
             raise refused("not_found", target.xid)
         view = self.view(target, owner.key)
         return json_of([view.version(version, target.type, level, target.resource_xid, is_default=is_default)])
-
-    # -- documents ------------------------------------------------------------------------------------------------
-
-    def _document(self, target: Target, owner: ResourceRow, row: VersionRow, *, is_default: bool, own: bool) -> Answer:
-        """A document with its attributes as headers. `own`: the Resource's own are among them."""
-        assert target.type
-        type_, xid = target.type, target.xid
-        members = self._members(target, row, is_default=is_default)
-        if own:
-            members |= {
-                "metaurl": f"{self.base}{xid}/meta",
-                "versionsurl": f"{self.base}{xid}/versions",
-                "versionscount": owner.count,
-            }
-        headers = dict(format_headers(members, type_))
-        headers["Content-Disposition"] = encode(target.resource)
-        headers["Content-Location"] = f"{self.base}{target.resource_xid}/versions/{row.id}"
-        headers["X-Content-Type-Options"] = "nosniff"
-        headers["Content-Security-Policy"] = "sandbox"
-        if row.contenttype:
-            headers["Content-Type"] = row.contenttype
-        elsewhere = members.get(type_.document_names[1])
-        if elsewhere:
-            return self._elsewhere(elsewhere, headers)
-        return Answer(200, row.document or b"", headers)
-
-    def _elsewhere(self, url: str, headers: dict[str, str]) -> Answer:
-        headers["Location"] = quote(url, safe="!#$%&'()*+,/:;=?@[]~")
-        return Answer(303, b"", headers)
-
-    def _members(self, target: Target, row: VersionRow, *, is_default: bool) -> dict[str, Any]:
-        assert target.type
-        ids = {target.type.id_name: target.resource, "versionid": row.id, "self": f"{self.base}{target.xid}"}
-        if self.settings.capabilities["shortself"]:
-            ids["shortself"] = f"{self.base}{target.xid}"
-        head, tail = parse_members(row.head), parse_members(row.tail)
-        return {**ids, "xid": target.xid, **head, "isdefault": is_default, **tail}
 
 
 def json_of(pieces: Iterable[str]) -> Answer:

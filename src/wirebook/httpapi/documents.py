@@ -1,0 +1,71 @@
+"""Documents as answers: their bytes are the body, the attributes of their Versions are headers.
+
+Spec: core/http.md#serializing-resource-domain-specific-documents; docs/decisions/0096-documents-as-answers.md.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote, urlsplit
+
+from wirebook.core.rows import ResourceRow, VersionRow, parse_members
+from wirebook.core.target import Target
+from wirebook.httpapi.headers import encode, format_headers
+from wirebook.httpapi.messages import Answer
+
+if TYPE_CHECKING:
+    from wirebook.httpapi.reads import Reading
+
+SAFE: Final = "!#$%&'()*+,/:;=?@[]~"
+FOLLOWED: Final = frozenset({"", "http", "https", "urn"})
+"""Schemes that a client is sent to; with others it could be made to run or read something of its own."""
+
+
+def document_of(
+    reading: Reading, target: Target, owner: ResourceRow, version: VersionRow | None, *, is_default: bool
+) -> Answer:
+    """The document of a Resource or Version; of a cross-reference that leads nowhere (no `version`) an empty one."""
+    assert target.type
+    headers = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox"}
+    headers["Content-Disposition"] = encode(target.resource)
+    members = _ids(reading, target)
+    if version:
+        members = _members(members, version, target, is_default=is_default)
+        headers["Content-Location"] = f"{reading.base}{target.resource_xid}/versions/{version.id}"
+        if version.contenttype:
+            headers["Content-Type"] = version.contenttype
+    if target.kind == "resource":
+        members |= _own(reading, target, owner)
+    headers |= format_headers(members, target.type)
+    if elsewhere := members.get(target.type.document_names[1]):
+        return _elsewhere(elsewhere, headers)
+    return Answer(200, (version.document if version else None) or b"", headers)
+
+
+def _ids(reading: Reading, target: Target) -> dict[str, Any]:
+    assert target.type
+    url = f"{reading.base}{target.xid}"
+    short = {"shortself": url} if reading.settings.capabilities["shortself"] else {}
+    return {target.type.id_name: target.resource, "self": url, **short, "xid": target.xid}
+
+
+def _members(ids: dict[str, Any], version: VersionRow, target: Target, *, is_default: bool) -> dict[str, Any]:
+    assert target.type
+    head, tail = parse_members(version.head), parse_members(version.tail)
+    named = {target.type.id_name: target.resource, "versionid": version.id, **ids}
+    return {**named, **head, "isdefault": is_default, **tail}
+
+
+def _own(reading: Reading, target: Target, owner: ResourceRow) -> dict[str, Any]:
+    """What a Resource has beside the attributes of its default Version."""
+    url = f"{reading.base}{target.xid}"
+    versions = {"versionsurl": f"{url}/versions", "versionscount": owner.count} if owner.version else {}
+    return {"metaurl": f"{url}/meta", **versions}
+
+
+def _elsewhere(url: str, headers: dict[str, str]) -> Answer:
+    try:
+        is_followed = urlsplit(url).scheme in FOLLOWED
+    except ValueError:
+        is_followed = False
+    return Answer(303, b"", {**headers, "Location": quote(url, safe=SAFE)} if is_followed else headers)
