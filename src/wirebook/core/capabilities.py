@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from wirebook.core.datatypes import shown, text_of
-from wirebook.core.model_full import SPECVERSION
 from wirebook.core.model_language import VERSION_MODES
+from wirebook.core.model_texts import SPECVERSION
 from wirebook.problems.xregistry import Refused, refused
 
 Capabilities = dict[str, Any]

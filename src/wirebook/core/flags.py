@@ -24,7 +24,7 @@ from wirebook.core.filters import (
 )
 from wirebook.core.inline import SPECIAL, Inline, parse_inline
 from wirebook.core.model import Model
-from wirebook.core.model_full import SPECVERSION
+from wirebook.core.model_texts import SPECVERSION
 from wirebook.core.target import Target
 from wirebook.problems.xregistry import refused
 

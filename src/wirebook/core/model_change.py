@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from wirebook.core.constraints import check_model_constraints
-from wirebook.core.datatypes import Unfit, check_members, shown
+from wirebook.core.datatypes import Unfit, check_members, shown, types_of
 from wirebook.core.dotpath import BadPath
 from wirebook.core.draft import Draft
 from wirebook.core.entity import Level
 from wirebook.core.lineage import prune, relink
 from wirebook.core.model import Model, ResourceType, compile_model
+from wirebook.core.model_attributes import check_targets
 from wirebook.core.model_full import complete
 from wirebook.core.model_language import check_language
 from wirebook.core.model_source import Fetch, Homes, expand_includes, import_resources, model_error
@@ -46,6 +47,7 @@ def read_model(source: Any, fetch: Fetch, modes: tuple[str, ...]) -> NewModel:
         model = compile_model(complete(complete_source), homes)
     except BadPath as error:
         raise model_error(f"constraints: {error}") from None
+    check_targets(model, types_of(model))
     check_model_constraints(model)
     return NewModel(model, homes)
 

@@ -11,161 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from wirebook.core import model_texts as texts
 from wirebook.core.model_source import model_error
-
-SPECVERSION: Final = "1.0-rc4"
-COMPATIBILITIES: Final = (
-    "backward",
-    "backward_transitive",
-    "forward",
-    "forward_transitive",
-    "full",
-    "full_transitive",
-)
-Full = dict[str, Any]
-_ANY: Final[Full] = {"*": {"name": "*", "type": "any"}}
-
-
-def _attribute(name: str, type_: str, flags: str = "", **aspects: Any) -> tuple[str, Full]:
-    """An attribute of the text. `flags`: r readonly, i immutable, q required."""
-    words = (("readonly", "r"), ("immutable", "i"), ("required", "q"))
-    return name, {"name": name, "type": type_, **{word: True for word, flag in words if flag in flags}, **aspects}
-
-
-def _tail(*aspects: tuple[str, Full]) -> Full:
-    return dict(aspects)
-
-
-_SELF: Final = (
-    _attribute("self", "url", "riq"),
-    _attribute("shortself", "url", "ri"),
-    _attribute("xid", "xid", "riq"),
-)
-_EPOCH: Final = _attribute("epoch", "uinteger", "rq")
-_NAME: Final = _attribute("name", "string")
-_TEXTS: Final = (
-    _attribute("description", "string"),
-    _attribute("documentation", "url"),
-    _attribute("icon", "url"),
-)
-_LABELS: Final = _attribute("labels", "map", item={"type": "string"})
-_TIMES: Final = (_attribute("createdat", "timestamp", "q"), _attribute("modifiedat", "timestamp", "q"))
-_DEPRECATED: Final = _attribute(
-    "deprecated",
-    "object",
-    attributes=_tail(
-        _attribute("alternative", "url"),
-        _attribute("documentation", "url"),
-        _attribute("effective", "timestamp"),
-        _attribute("removal", "timestamp"),
-        _attribute("*", "any"),
-    ),
-)
-_CONSTRAINTS: Final = _attribute(
-    "constraints",
-    "map",
-    item={
-        "type": "object",
-        "attributes": _tail(
-            _attribute("default", "any"),
-            _attribute("enum", "array", item={"type": "any"}),
-            _attribute("equals", "string"),
-        ),
-    },
-)
-_REGISTRY: Final = _tail(
-    _attribute("specversion", "string", "rq", default=SPECVERSION),
-    _attribute("registryid", "string", "riq"),
-    *_SELF,
-    _EPOCH,
-    _NAME,
-    *_TEXTS,
-    _LABELS,
-    *_TIMES,
-)
-_REGISTRY_TAIL: Final = _tail(
-    _attribute("capabilities", "object", attributes=_ANY),
-    _attribute("model", "object", "r", attributes=_ANY),
-    _attribute("modelsource", "object", attributes=_ANY),
-)
-
-
-def _collection(plural: str) -> tuple[tuple[str, Full], ...]:
-    item = {"type": "object", "attributes": _ANY}
-    return (
-        _attribute(f"{plural}url", "url", "riq"),
-        _attribute(f"{plural}count", "uinteger", "rq"),
-        _attribute(plural, "map", item=item),
-    )
-
-
-def _id(name: str) -> tuple[str, Full]:
-    return _attribute(name, "string", "iq")
-
-
-def _group_head(singular: str) -> Full:
-    return _tail(_id(f"{singular}id"), *_SELF, _EPOCH, _NAME, *_TEXTS, _LABELS, *_TIMES, _DEPRECATED, _CONSTRAINTS)
-
-
-def _version_head(singular: str) -> Full:
-    return _tail(
-        _id(f"{singular}id"),
-        _id("versionid"),
-        *_SELF,
-        _EPOCH,
-        _NAME,
-        _attribute("isdefault", "boolean", "rq", default=False),
-        *_TEXTS,
-        _LABELS,
-        *_TIMES,
-        _attribute("ancestorid", "string", "q"),
-        _attribute("contenttype", "string"),
-        _attribute("format", "string"),
-        _attribute("formatvalidated", "boolean", "r"),
-        _attribute("formatvalidatedreason", "string", "r"),
-        _attribute("compatibilityvalidated", "boolean", "r"),
-        _attribute("compatibilityvalidatedreason", "string", "r"),
-    )
-
-
-def _document(singular: str) -> Full:
-    return _tail(
-        _attribute(f"{singular}url", "url"), _attribute(singular, "any"), _attribute(f"{singular}base64", "string")
-    )
-
-
-def _resource_attributes(singular: str) -> Full:
-    return _tail(
-        _id(f"{singular}id"),
-        *_SELF,
-        _attribute("metaurl", "url", "riq"),
-        _attribute("meta", "object", attributes=_ANY),
-        *_collection("versions"),
-    )
-
-
-def _meta_head(singular: str) -> Full:
-    return _tail(
-        _id(f"{singular}id"),
-        *_SELF,
-        _attribute("xref", "url"),
-        _EPOCH,
-        _LABELS,
-        *_TIMES,
-        _attribute("readonly", "boolean", "rq", default=False),
-        _attribute("compatibility", "string", enum=[*COMPATIBILITIES], strict=True),
-        _DEPRECATED,
-    )
-
-
-_META_TAIL: Final = _tail(
-    _attribute("defaultversionid", "string", "q"),
-    _attribute("defaultversionurl", "url", "rq"),
-    _attribute("defaultversionsticky", "boolean", "q", default=False),
-)
-
-
-# -- the whole model ----------------------------------------------------------------------------------------------
+from wirebook.core.model_texts import Full, Pairs
 
 _HEAD: Final = ("description", "documentation", "icon", "labels", "modelversion", "modelcompatiblewith")
 _DEFAULTS: Final[Mapping[str, Any]] = {
@@ -183,15 +31,17 @@ _DEFAULTS: Final[Mapping[str, Any]] = {
 def complete(source: Mapping[str, Any]) -> Full:
     """The full model as JSON. Raises: model_error"""
     groups = source.get("groups") or {}
-    singulars = [name for key in groups for name in (key, groups[key]["singular"])]
-    tail = _REGISTRY_TAIL | _tail(*(each for plural in sorted(groups) for each in _collection(plural)))
-    attributes = _overlay(_REGISTRY, source.get("attributes"), tail, "attributes")
-    _check_unique(singulars)
+    _check_unique(name for key in groups for name in (key, groups[key]["singular"]))
+    tail = (*texts.REGISTRY_TAIL, *_collections(groups))
     full = {name: source[name] for name in ("description", "documentation", "labels") if source.get(name) is not None}
-    full["attributes"] = attributes
+    full["attributes"] = _overlay(texts.REGISTRY, source.get("attributes"), tail, "attributes")
     if groups:
         full["groups"] = {plural: _group(plural, groups[plural]) for plural in sorted(groups)}
     return full
+
+
+def _collections(plurals: Iterable[str]) -> Pairs:
+    return tuple(each for plural in sorted(plurals) for each in texts.collection(plural))
 
 
 def _check_unique(names: Iterable[str]) -> None:
@@ -208,14 +58,13 @@ def _head(plural: str, node: Mapping[str, Any]) -> Full:
 
 
 def _group(plural: str, node: Mapping[str, Any]) -> Full:
-    resources = node.get("resources") or {}
-    place = f"groups.{plural}"
+    resources, place = node.get("resources") or {}, f"groups.{plural}"
     _check_unique(name for key in resources for name in (key, resources[key]["singular"]))
-    tail = _tail(*(each for name in sorted(resources) for each in _collection(name)))
     full = _head(plural, node)
-    full["attributes"] = _overlay(_group_head(node["singular"]), node.get("attributes"), tail, f"{place}.attributes")
-    if node.get("constraints"):
-        full["constraints"] = {key: _present(node["constraints"][key]) for key in sorted(node["constraints"])}
+    own, tail = node.get("attributes"), _collections(resources)
+    full["attributes"] = _overlay(texts.group(node["singular"]), own, tail, f"{place}.attributes")
+    if constraints := _present(node.get("constraints") or {}):
+        full["constraints"] = {key: _present(constraints[key]) for key in sorted(constraints)}
     if resources:
         full["resources"] = {
             name: _resource(name, resources[name], f"{place}.resources.{name}") for name in sorted(resources)
@@ -223,32 +72,33 @@ def _group(plural: str, node: Mapping[str, Any]) -> Full:
     return full
 
 
+def _present(node: Mapping[str, Any]) -> Full:
+    return {key: value for key, value in node.items() if value is not None}
+
+
 def _resource(plural: str, node: Mapping[str, Any], place: str) -> Full:
+    full = _head(plural, node) | _aspects(node)
     singular = node["singular"]
-    full = _head(plural, node) | {
-        name: node[name] if node.get(name) is not None else value for name, value in _DEFAULTS.items()
-    }
+    fixed = texts.resource(singular)
+    resource = _overlay((), node.get("resourceattributes"), fixed, f"{place}.resourceattributes")
+    if resource.keys() - dict(fixed).keys():
+        raise model_error(f"{place}.resourceattributes is for attributes of the text alone")
+    # A Version is shown as its Resource, so its attributes must not be called like those of the Resource.
+    above = frozenset(dict(fixed).keys() - dict(texts.version(singular)).keys())
+    document = texts.document(singular) if full["hasdocument"] else ()
+    versions = _overlay(
+        texts.version(singular), node.get("attributes"), document, f"{place}.attributes", reserved=above
+    )
+    meta = _overlay(texts.meta(singular), node.get("metaattributes"), texts.META_TAIL, f"{place}.metaattributes")
+    return full | {"attributes": versions, "resourceattributes": resource, "metaattributes": meta}
+
+
+def _aspects(node: Mapping[str, Any]) -> Full:
+    full = {name: node[name] if node.get(name) is not None else value for name, value in _DEFAULTS.items()}
     full["maxversions"] = int(full["maxversions"])
     full["versionmode"] = full["versionmode"].lower()
     full["singleversionroot"] = full["singleversionroot"] or full["versionmode"] != "manual"
-    if node.get("typemap"):
-        full["typemap"] = dict(node["typemap"])
-    fixed = _resource_attributes(singular)
-    own = _overlay({}, node.get("resourceattributes"), fixed, f"{place}.resourceattributes")
-    if own.keys() - fixed.keys():
-        raise model_error(f"{place}.resourceattributes is for attributes of the text alone")
-    document = _document(singular) if full["hasdocument"] else {}
-    versions = _overlay(_version_head(singular), node.get("attributes"), document, f"{place}.attributes")
-    _check_levels(versions, fixed, _version_head(singular), place)
-    meta = _overlay(_meta_head(singular), node.get("metaattributes"), _META_TAIL, f"{place}.metaattributes")
-    return full | {"attributes": versions, "resourceattributes": own, "metaattributes": meta}
-
-
-def _check_levels(versions: Full, resource: Full, text: Full, place: str) -> None:
-    """A Version is shown as its Resource, so its attributes must not be called like those of the Resource."""
-    clash = sorted((versions.keys() & resource.keys()) - text.keys())
-    if clash:
-        raise model_error(f"{place}.attributes: '{clash[0]}' is the name of an attribute of the Resource")
+    return full | ({"typemap": dict(node["typemap"])} if node.get("typemap") else {})
 
 
 # -- attributes ---------------------------------------------------------------------------------------------------
@@ -257,13 +107,28 @@ _SHOWN: Final = ("name", "type", "target", "namecharset", "description", "matchv
 _SHOWN_AFTER: Final = ("readonly", "immutable", "required", "default")
 
 
-def _overlay(text: Full, source: Mapping[str, Any] | None, tail: Full, place: str) -> Full:
-    """The attributes of the text with what the author changed in them; his own between `text` and `tail`."""
-    source = source or {}
-    fixed = text | tail
+def _overlay(
+    text: Pairs, source: Mapping[str, Any] | None, tail: Pairs, place: str, reserved: frozenset[str] = frozenset()
+) -> Full:
+    """The attributes of the text with what the author changed in them; his own between `text` and `tail`, with none of
+    the names that are `reserved`."""
+    source, fixed = source or {}, _named((*text, *tail), place)
     changed = {name: _change(each, source.get(name), f"{place}.{name}") for name, each in fixed.items()}
     own = {name: _full(name, source[name], f"{place}.{name}") for name in _by_name(source.keys() - fixed.keys())}
-    return {name: changed[name] for name in text} | own | {name: changed[name] for name in tail}
+    every = {name: changed[name] for name, _ in text} | own | {name: changed[name] for name, _ in tail}
+    if clash := sorted(every.keys() & reserved):
+        raise model_error(f"{place}: '{clash[0]}' is the name of an attribute of the Resource")
+    _check_siblings(every, every.keys() | reserved, place)
+    return every
+
+
+def _named(pairs: Pairs, place: str) -> Full:
+    """The attributes of the text by name. Raises: model_error, where the names of types make two of one"""
+    names = [name for name, _ in pairs]
+    for name in names:
+        if names.count(name) > 1:
+            raise model_error(f"{place} would have '{name}' twice, because of the names of types")
+    return dict(pairs)
 
 
 def _by_name(names: Iterable[str]) -> list[str]:
@@ -271,23 +136,51 @@ def _by_name(names: Iterable[str]) -> list[str]:
     return sorted(names, key=lambda name: (name == "*", name))
 
 
+def _check_siblings(attributes: Full, taken: Iterable[str], place: str) -> None:
+    """What `ifvalues` bring must not be called like something that is there already."""
+    taken = frozenset(taken)
+    for name, attribute in attributes.items():
+        for key, section in (attribute.get("ifvalues") or {}).items():
+            siblings, inner = section["siblingattributes"], f"{place}.{name}.ifvalues['{key}']"
+            if clash := sorted(siblings.keys() & taken):
+                raise model_error(f"{inner}: '{clash[0]}' is already defined at this level")
+            _check_siblings(siblings, taken | siblings.keys(), inner)
+
+
 def _change(text: Full, source: Mapping[str, Any] | None, place: str) -> Full:
     """An attribute of the text as the author has it: narrower, never another."""
     if source is None:
         return text
-    if source.get("type", text["type"]) != text["type"]:
-        raise model_error(f"{place}.type is '{text['type']}' and cannot be '{source['type']}'")
-    for aspect in ("required", "readonly"):
-        if text.get(aspect) and source.get(aspect) is False:
-            raise model_error(f"{place}.{aspect} is true and cannot be false")
-    if "default" in text and "default" in source and source["default"] is None:
-        raise model_error(f"{place}.default cannot be taken away")
-    if source.get("immutable") and not text.get("immutable"):
-        raise model_error(f"{place}.immutable is for attributes that the server sets")
+    _check_kept(text, source, place)
     merged = {**text, **{name: value for name, value in source.items() if value is not None}}
     if text["type"] == "object":
-        merged["attributes"] = {**text["attributes"], **(source.get("attributes") or {})}
+        own, nested = source.get("attributes") or {}, text["attributes"]
+        merged["attributes"] = {
+            **{name: _change(each, own.get(name), f"{place}.{name}") for name, each in nested.items()},
+            **{name: each for name, each in own.items() if name not in nested},
+        }
     return _full(text["name"], merged, place, of_text=True)
+
+
+def _check_kept(text: Full, source: Mapping[str, Any], place: str) -> None:
+    """What the text says of an attribute holds in a model that defines it anew, and is repeated there.
+
+    Reading: an aspect that is left out has its default in the language, which would take it away.
+    """
+    if source.get("type", text["type"]) != text["type"]:
+        raise model_error(f"{place}.type is '{text['type']}' and cannot be '{source['type']}'")
+    if "item" in text and (source.get("item") or text["item"])["type"] != text["item"]["type"]:
+        raise model_error(f"{place}.item.type is '{text['item']['type']}' and cannot be another")
+    for aspect in ("required", "readonly"):
+        if text.get(aspect) and source.get(aspect) is not True:
+            raise model_error(f"{place}.{aspect} is true by the text, and must be true here")
+    if "default" in text and source.get("default") is None:
+        raise model_error(f"{place}.default is {text['default']!r} by the text, and one must be here")
+    if source.get("immutable") and not text.get("immutable"):
+        raise model_error(f"{place}.immutable is for attributes that the server sets")
+    enum = source.get("enum") or ()
+    if "enum" in text and (source.get("strict") is False or not enum or not {*map(str.lower, enum)} <= {*text["enum"]}):
+        raise model_error(f"{place}.enum must have some of these and no others: {', '.join(text['enum'])}")
 
 
 def _full(name: str, node: Mapping[str, Any], place: str, *, of_text: bool = False) -> Full:
@@ -295,8 +188,8 @@ def _full(name: str, node: Mapping[str, Any], place: str, *, of_text: bool = Fal
     if node.get("immutable") and not of_text:
         raise model_error(f"{place}.immutable is for attributes of the text")
     named = {"name": name, **{key: value for key, value in node.items() if key != "name"}}
-    if node.get("enum"):
-        named.setdefault("strict", True)
+    if node.get("enum") and named.get("strict") is None:
+        named["strict"] = True
     full = {key: named[key] for key in _SHOWN if _says_something(key, named)}
     full |= {key: named[key] for key in _SHOWN_AFTER if _says_something(key, named)}
     return full | _nested(named, place)
@@ -313,24 +206,21 @@ def _nested(node: Mapping[str, Any], place: str) -> Full:
     nested: Full = {}
     if node.get("attributes"):
         nested["attributes"] = _members(node["attributes"], place)
+        _check_siblings(nested["attributes"], nested["attributes"].keys(), place)
     if node.get("item"):
-        nested["item"] = _item(node["item"], place)
+        nested["item"] = _item(node["item"], f"{place}.item")
     if node.get("ifvalues"):
         nested["ifvalues"] = {
-            key: {"siblingattributes": _members(section.get("siblingattributes") or {}, place)}
+            key: {"siblingattributes": _members(section.get("siblingattributes") or {}, f"{place}.ifvalues['{key}']")}
             for key, section in sorted(node["ifvalues"].items())
         }
     return nested
 
 
 def _members(source: Mapping[str, Any], place: str) -> Full:
-    return {name: _full(name, source[name], f"{place}.{name}", of_text=True) for name in _by_name(source)}
+    return {name: _full(name, source[name], f"{place}.{name}") for name in _by_name(source)}
 
 
 def _item(node: Mapping[str, Any], place: str) -> Full:
     shown = {key: node[key] for key in ("type", "target", "namecharset") if node.get(key)}
     return shown | _nested(node, place)
-
-
-def _present(node: Mapping[str, Any]) -> Full:
-    return {key: value for key, value in node.items() if value is not None}

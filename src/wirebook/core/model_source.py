@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 from urllib.parse import unquote, urldefrag, urljoin
 
+from wirebook.core.datatypes import shown
 from wirebook.core.pointers import resolve
 from wirebook.problems.xregistry import Refused, refused
 
@@ -18,7 +19,14 @@ Fetch = Callable[[str], Any]
 """The JSON document at an absolute address; raises OSError or ValueError that says why not."""
 
 DIRECTIVES: Final = ("$include", "$includes")
-MAX_INCLUDES: Final = 1000
+MAX_CHAIN: Final = 20
+"""How many includes may lead from one to the next."""
+
+MAX_VALUES: Final = 1_000_000
+MAX_DEPTH: Final = 100
+"""How many values a model may have once its includes are in place, and how deep they may be nested."""
+
+_NOTHING: Final = object()
 
 
 def model_error(why: str) -> Refused:
@@ -30,41 +38,48 @@ def expand_includes(source: Mapping[str, Any], fetch: Fetch, base: str = "") -> 
 
     Raises: model_error
     """
-    return _Expansion(fetch, {base: source}).expand(source, base, ())  # type: ignore[no-any-return]
+    return _Expansion(fetch, {base: source}).expand(source, base, (), 0)  # type: ignore[no-any-return]
 
 
 class _Expansion:
-    """One model being expanded: the documents that were fetched, and how many includes there were."""
+    """One model being expanded: the documents that were fetched, and how many values there are so far."""
 
     def __init__(self, fetch: Fetch, documents: dict[str, Any]) -> None:
         self._fetch, self._documents, self._count = fetch, documents, 0
 
-    def expand(self, value: Any, base: str, chain: tuple[str, ...]) -> Any:
+    def expand(self, value: Any, base: str, chain: tuple[str, ...], depth: int) -> Any:
+        self._count += 1
+        if self._count > MAX_VALUES or depth > MAX_DEPTH:
+            limits = f"more than {MAX_VALUES} values, or they are nested deeper than {MAX_DEPTH}"
+            raise model_error(f"with its includes it has {limits}")
         if isinstance(value, list):
-            return [self.expand(each, base, chain) for each in value]
+            return [self.expand(each, base, chain, depth + 1) for each in value]
         if not isinstance(value, Mapping):
             return value
-        own = {name: self.expand(each, base, chain) for name, each in value.items() if name not in DIRECTIVES}
+        own = {
+            name: self.expand(each, base, chain, depth + 1) for name, each in value.items() if name not in DIRECTIVES
+        }
         for reference in _references(value):
-            for name, included in self._included(reference, base, chain).items():
+            for name, included in self._included(reference, base, chain, depth).items():
                 own.setdefault(name, included)
         return own
 
-    def _included(self, reference: Any, base: str, chain: tuple[str, ...]) -> Mapping[str, Any]:
+    def _included(self, reference: Any, base: str, chain: tuple[str, ...], depth: int) -> Mapping[str, Any]:
         if not isinstance(reference, str) or not reference:
-            raise model_error(f"an include is a text, not {reference!r}")
-        self._count += 1
+            raise model_error(f"an include must be a reference, not {reference!r}")
         address = urljoin(base, reference)
-        if address in chain or self._count > MAX_INCLUDES:
+        if address in chain:
             raise model_error(f"'{reference}' includes itself")
+        if len(chain) == MAX_CHAIN:
+            raise model_error(f"'{reference}' is the end of a chain of more than {MAX_CHAIN} includes")
         document, fragment = urldefrag(address)
         found = self._at(document, fragment, reference)
-        if not isinstance(found, Mapping):
-            raise model_error(f"'{reference}' leads to no object")
-        expanded: Mapping[str, Any] = self.expand(found, document, (*chain, address))
+        if not fragment:  # what a whole document says of itself is not of the place that includes it
+            found = {name: each for name, each in found.items() if name != "$schema"}
+        expanded: Mapping[str, Any] = self.expand(found, document, (*chain, address), depth)
         return expanded
 
-    def _at(self, document: str, fragment: str, reference: str) -> Any:
+    def _at(self, document: str, fragment: str, reference: str) -> Mapping[str, Any]:
         if document not in self._documents:
             try:
                 self._documents[document] = self._fetch(document)
@@ -73,7 +88,12 @@ class _Expansion:
         # Reading: the published composite model writes '#groups' where a JSON Pointer would be '#/groups'.
         pointer = unquote(fragment)
         pointer = pointer if not pointer or pointer.startswith("/") else f"/{pointer}"
-        return resolve(self._documents[document], pointer)
+        found = resolve(self._documents[document], pointer, _NOTHING)
+        if not isinstance(found, Mapping):
+            raise model_error(
+                f"'{reference}' leads to {'nothing' if found is _NOTHING else shown(found)}, not an object"
+            )
+        return found
 
 
 def _references(value: Mapping[str, Any]) -> list[Any]:

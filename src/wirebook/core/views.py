@@ -18,7 +18,7 @@ from wirebook.core.documents import inlined
 from wirebook.core.filters import Level, collections
 from wirebook.core.inline import Inline
 from wirebook.core.model import GroupType, Model, ResourceType
-from wirebook.core.model_full import SPECVERSION
+from wirebook.core.model_texts import SPECVERSION
 from wirebook.core.pointers import escape
 from wirebook.core.rows import GroupRow, ResourceRow, VersionRow, format_members, parse_members
 from wirebook.core.sieve import Kept

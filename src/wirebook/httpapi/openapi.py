@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from wirebook.core.capabilities import Offer, offered
 from wirebook.core.model import GroupType, Model, ResourceType
-from wirebook.core.model_texts import SPECVERSION
 from wirebook.core.model_schema import EPOCHS, asked_for, ecma, entity_schemas, map_of, object_schema, reference
+from wirebook.core.model_texts import SPECVERSION
 from wirebook.core.names import IDENTIFIER
 from wirebook.core.target import DETAILS, METHODS
 from wirebook.httpapi.openapi_parts import (

@@ -21,6 +21,7 @@ from wirebook.core.model_source import Fetch
 from wirebook.core.target import DETAILS, Target
 from wirebook.core.touched import Touched, touched
 from wirebook.core.validation import Enabled, Validator
+from wirebook.core.views import format_json
 from wirebook.httpapi.headers import PREFIX, parse_headers
 from wirebook.httpapi.listing import Listing
 from wirebook.httpapi.messages import JSON, Answer, Incoming, read_json
@@ -85,7 +86,7 @@ class Writing:
             self.capabilities(sent["capabilities"], patch=request.method == "PATCH", draft=draft)
         if "modelsource" in sent and "modelsource" not in flags.ignore:
             self._mutable("modelsource")
-            self.modelsource(sent["modelsource"] or {}, draft)
+            self.modelsource(sent["modelsource"], draft)
             wanted = touched(request.method, request.target, sent, self.settings.model)
             model = draft.model
             draft.snapshot = replace(self.session.load(wanted, model), registry=draft.registry)
@@ -109,7 +110,8 @@ class Writing:
         self._store(Stored(self.settings.model.full, self.settings.homes, self.settings.modelsource, new))
 
     def modelsource(self, source: Any, draft: Draft) -> None:
-        """Another model, with which everything that is there must comply."""
+        """Another model, with which everything that is there must comply. A null is one without types."""
+        source = {} if source is None else source
         new = read_model(source, self.rules.fetch, tuple(self.settings.capabilities["versionmodes"]))
         change_model(draft, new.model)
         self._is_new_model = True
@@ -134,7 +136,7 @@ class Writing:
         self._mutable("modelsource")
         sent = read_json(incoming)
         draft = self._registry_draft(incoming)
-        self.modelsource({} if sent is None else sent, draft)
+        self.modelsource(sent, draft)
         return self._touched(draft, self.settings.modelsource)
 
     def _registry_draft(self, incoming: Incoming) -> Draft:
@@ -144,7 +146,7 @@ class Writing:
     def _touched(self, draft: Draft, shown: Any) -> Answer:
         draft.registry.touch(draft.now)
         correlation = self._store_draft(draft)
-        answer = Answer(200, json.dumps(shown, ensure_ascii=False).encode(), {"Content-Type": JSON})
+        answer = Answer(200, format_json(shown).encode(), {"Content-Type": JSON})
         answer.headers[CORRELATION] = correlation or ""
         return answer
 
