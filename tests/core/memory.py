@@ -35,7 +35,7 @@ class Memory:
     def __init__(self, model: Model, registryid: str = "test", now: str = "2026-01-01T00:00:00Z") -> None:
         members = {"registryid": registryid, "epoch": 1, "createdat": now, "modifiedat": now}
         self.model, self.validator = model, NoFormats()
-        self.registry = Registry("/", members, dict(members), capabilities={}, modelsource={})
+        self.registry = Registry("/", members, dict(members))
         self.groups: dict[tuple[str, str], Group] = {}
         self.resources: dict[tuple[str, str, str], Resource] = {}
         self._ticks = 0

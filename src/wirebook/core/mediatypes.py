@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_TOKEN: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]++"
+_WORD: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]++"
 _QUOTED: Final = r'"(?:[\t !#-\[\]-~]|\\[\t -~])*+"'
-MEDIA_TYPE: Final = re.compile(rf"{_TOKEN}/{_TOKEN}(?:[ \t]*+;[ \t]*+(?:{_TOKEN}=(?:{_TOKEN}|{_QUOTED}))?+)*+\Z")
+MEDIA_TYPE: Final = re.compile(rf"{_WORD}/{_WORD}(?:[ \t]*+;[ \t]*+(?:{_WORD}=(?:{_WORD}|{_QUOTED}))?+)*+\Z")
 
 
 def is_media_type(text: str) -> bool:

@@ -255,5 +255,7 @@ def write_one_version(draft: Draft, place: Place, version: str | None, sent: Sen
         is_locked(draft, resource, how)
     check_no_reference(draft, resource)
     written = write_version(draft, resource, version, sent, how)
+    if how.default == REQUEST and not written.is_new:
+        raise refused("defaultversionid_request", place.xid)
     finish(draft, resource, None, How(default=written.id if how.default == REQUEST else how.default))
     return written

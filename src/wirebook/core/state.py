@@ -116,10 +116,7 @@ class Place:
 
 @dataclass(slots=True, eq=False)
 class Registry(Entity):
-    """The Registry, its capabilities and the model's source."""
-
-    capabilities: dict[str, Any] = field(kw_only=True)
-    modelsource: dict[str, Any] = field(kw_only=True)
+    """The Registry, without its capabilities and its model."""
 
 
 class Shown(NamedTuple):

@@ -26,13 +26,14 @@ from wirebook.storage.session import Session
 
 @dataclass(slots=True)
 class Reading:
-    """Reads for one answer, in one transaction."""
+    """Reads for one answer, in one transaction. `root` is what the answer is about, if more than what is read."""
 
     session: Session
     settings: Settings
     base: str
     flags: Flags
     query: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    root: Target | None = None
 
     def entity(self, target: Target) -> Answer:
         """What `target` addresses. Raises: not_found, cannot_doc_xref"""
@@ -55,18 +56,18 @@ class Reading:
     def view(self, target: Target, key: int = 0, kept: Kept | None = None, **scope: Any) -> View:
         """How things below a target are shown, and where their rows come from; `scope` are members of a `Scope`."""
         rows = Scope(target, key, documents=self._has_documents(), **scope)
-        flags = self.flags
+        flags, root = self.flags, self.root or target
         return View(
             self.settings.model,
             self.base,
-            target.xid,
+            root.xid,
             flags.inline,
             flags.doc,
             flags.binary,
             self.settings.capabilities["shortself"],
             kept,
             self.session.streams(rows),
-            level_of(target),
+            level_of(root),
         )
 
     def _has_documents(self) -> bool:

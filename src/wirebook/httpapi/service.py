@@ -150,7 +150,7 @@ class Service:
         """The Registry in document view with everything in it, whatever flags are offered."""
         query = {"doc": [""], "inline": ["*", "capabilities", "modelsource"], **incoming.query}
         every = {**settings.capabilities, "flags": [*settings.capabilities["flags"], "doc", "inline"]}
-        target = Target("registry", "/")
+        target = Target("registry", incoming.path)
         flags = parse_flags(query, target, "GET", settings.model, every)
         return Reading(session, settings, incoming.base, flags).entity(target)
 

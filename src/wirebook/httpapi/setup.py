@@ -55,7 +55,7 @@ def make_registry(database: Database, registryid: str, source: dict[str, Any], o
             return
         new = read_model(source, refuse_fetch, VERSION_MODES)
         capabilities = everything(offer)
-        registry = Registry("/", {"registryid": registryid, "epoch": 1}, capabilities=capabilities, modelsource=source)
+        registry = Registry("/", {"registryid": registryid, "epoch": 1})
         update(registry, registry_level(new.model), {}, patch=False, now=now(), types=types_of(new.model))
         session.make(registry.members, Stored(new.model.full, new.homes, source, capabilities))
 

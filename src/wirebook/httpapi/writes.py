@@ -177,6 +177,7 @@ class Writing:
         if not isinstance(outcome.ids, Mapping):
             return reading.collection(target, outcome.ids)
         kind = "groups" if target.kind == "registry" else "resources"
+        reading.root = target
         pieces = []
         for plural, ids in outcome.ids.items():
             model = self.settings.model

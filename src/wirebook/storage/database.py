@@ -46,7 +46,7 @@ class Database:
 
     def __init__(self, engine: Engine, lock: int | None = None) -> None:
         self.engine, self._lock = engine, lock
-        self.observe: Callable[[str, float], None] = lambda kind, seconds: None
+        self.observe: Callable[[str, float], None] | None = None
         self.is_sqlite = engine.dialect.name == "sqlite"
 
     @contextmanager
@@ -77,7 +77,8 @@ class Database:
         try:
             yield
         finally:
-            self.observe(kind, time.perf_counter() - started)
+            if self.observe:
+                self.observe(kind, time.perf_counter() - started)
 
     @contextmanager
     def connected(self) -> Iterator[Connection]:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, FromClause, Select, and_, select
+from sqlalchemy import ColumnElement, Connection, FromClause, Select, and_, bindparam, select, true
 
 from wirebook.core.model import Model
 from wirebook.core.rows import parse_members
 from wirebook.core.state import Entity, Group, Kept, Registry, Resource, Shown, Snapshot, Version
 from wirebook.core.touched import ResourceKey, Touched, targets_of
-from wirebook.storage.keys import key_table
+from wirebook.storage.keys import key_rows, key_table, wanted
 from wirebook.storage.lookup import read_locked, read_shown
+from wirebook.storage.statements import Statement
 from wirebook.storage.tables import DOCUMENTS, GROUPS, REGISTRY, RESOURCES, VERSIONS
 
 Keys = dict[str, int]
@@ -21,10 +21,8 @@ Keys = dict[str, int]
 
 
 def load_registry(connection: Connection) -> Registry:
-    row = connection.execute(select(REGISTRY)).one()
-    members = parse_members(row.members)
-    capabilities, source = json.loads(row.capabilities), json.loads(row.modelsource)
-    return Registry("/", members, dict(members), capabilities=capabilities, modelsource=source)
+    members = parse_members(FIND_REGISTRY.row(connection).members)
+    return Registry("/", members, dict(members))
 
 
 class Loader:
@@ -35,11 +33,11 @@ class Loader:
         self.keys: Keys = {}
         self._groups: dict[int, Group] = {}
 
-    def snapshot(self, wanted: Touched) -> Snapshot:
+    def snapshot(self, touched: Touched) -> Snapshot:
         """What a request found. The registry is read first: who writes it holds the lock."""
         registry = load_registry(self._connection)
-        groups = {(each.type.plural, each.id.lower()): each for each in self._wanted_groups(wanted)}
-        resources = list(self._wanted_resources(wanted))
+        groups = {(each.type.plural, each.id.lower()): each for each in self._wanted_groups(touched)}
+        resources = list(self._wanted_resources(touched))
         named = {_place(each): each for each in resources}
         targets = {each.xid: each for each in resources}
         missing = targets_of(each.xref for each in resources) - set(named)
@@ -50,19 +48,23 @@ class Loader:
 
     # -- Groups ---------------------------------------------------------------------------------------------------
 
-    def _wanted_groups(self, wanted: Touched) -> Iterator[Group]:
-        if wanted.every_group:
-            yield from self._read_groups(select(GROUPS).where(GROUPS.c.type == wanted.every_group))
-        elif wanted.groups:
-            keys = key_table(self._connection, ("type", "folded"), wanted.groups)
-            join = and_(GROUPS.c.type == keys.c.type, GROUPS.c.folded == keys.c.folded)
-            yield from self._read_groups(select(GROUPS).join(keys, join))
+    def _wanted_groups(self, touched: Touched) -> Iterator[Group]:
+        if touched.every_group:
+            return self._groups_of(GROUPS_OF_TYPE.rows(self._connection, type=touched.every_group))
+        keys = key_rows(("type", "folded"), touched.groups)
+        return self._groups_of(GROUPS_BY_ID.rows(self._connection, wanted=keys) if touched.groups else ())
 
-    def _read_groups(self, query: Select[Any]) -> Iterator[Group]:
-        for row in self._connection.execute(query):
+    def _groups_of(self, rows: Iterable[Any]) -> Iterator[Group]:
+        for row in rows:
             if row.key not in self._groups:
                 self._groups[row.key] = self._group(row)
             yield self._groups[row.key]
+
+    def _add_groups(self, keys: Collection[int]) -> None:
+        """Sees to it that the Groups with those keys are there."""
+        missing = [(key,) for key in keys if key not in self._groups]
+        if missing:
+            list(self._groups_of(GROUPS_BY_KEY.rows(self._connection, wanted=key_rows(("key",), missing))))
 
     def _group(self, row: Any) -> Group:
         type_ = self._model.groups[row.type]
@@ -73,42 +75,21 @@ class Loader:
 
     # -- Resources ------------------------------------------------------------------------------------------------
 
-    def _wanted_resources(self, wanted: Touched) -> Iterator[Resource]:
-        if wanted.every_resource:
-            type_, group, plural = wanted.every_resource
-            where = and_(GROUPS.c.type == type_, GROUPS.c.folded == group, RESOURCES.c.type == plural)
-            yield from self._read_resources(RESOURCES.join(GROUPS), where)
-        else:
-            yield from self._by_keys(wanted.resources)
+    def _wanted_resources(self, touched: Touched) -> Iterator[Resource]:
+        if touched.every_resource is None:
+            return self._by_keys(touched.resources)
+        type_, group, plural = touched.every_resource
+        return self._read_resources(RESOURCES_OF_TYPE, grouptype=type_, groupfolded=group, type=plural)
 
-    def _by_keys(self, wanted: Iterable[ResourceKey]) -> Iterator[Resource]:
-        wanted = list(wanted)
-        if wanted:
-            names = ("grouptype", "groupfolded", "type", "folded")
-            keys = key_table(self._connection, names, wanted)
-            groups = and_(GROUPS.c.type == keys.c.grouptype, GROUPS.c.folded == keys.c.groupfolded)
-            same = and_(
-                RESOURCES.c.parent == GROUPS.c.key, RESOURCES.c.type == keys.c.type, RESOURCES.c.folded == keys.c.folded
-            )
-            yield from self._read_resources(keys.join(GROUPS, groups).join(RESOURCES, same), None)
+    def _by_keys(self, keys: Collection[ResourceKey]) -> Iterator[Resource]:
+        return self._read_resources(RESOURCES_BY_ID, wanted=key_rows(ID, keys)) if keys else iter(())
 
-    def _read_resources(self, tables: FromClause, where: ColumnElement[bool] | None) -> Iterator[Resource]:
-        """Resources with their Versions and Groups, in three queries."""
-
-        def of(*columns: Any) -> Select[Any]:
-            query = select(*columns)
-            return query if where is None else query.where(where)
-
-        for _ in self._read_groups(of(GROUPS).select_from(tables).distinct()):
-            pass
-        rows = self._connection.execute(of(RESOURCES).select_from(tables).order_by(RESOURCES.c.key)).all()
-        versions = self._connection.execute(
-            of(VERSIONS)
-            .select_from(tables.join(VERSIONS, VERSIONS.c.parent == RESOURCES.c.key))
-            .order_by(VERSIONS.c.parent, VERSIONS.c.key)
-        )
+    def _read_resources(self, found: Found, **parameters: Any) -> Iterator[Resource]:
+        """Resources with their Versions and Groups."""
+        rows = list(found.resources.rows(self._connection, **parameters))
+        self._add_groups({row.parent for row in rows})
         by_parent: dict[int, list[Any]] = {}
-        for version in versions:
+        for version in found.versions.rows(self._connection, **parameters) if rows else ():
             by_parent.setdefault(version.parent, []).append(version)
         for row in rows:
             yield self._resource(row, by_parent.get(row.key, []))
@@ -122,7 +103,7 @@ class Loader:
             members["xref"] = row.xref
         members |= parse_members(row.meta)
         if not row.xref:
-            members |= {"defaultversionid": row.defaultid, "defaultversionsticky": row.sticky}
+            members |= {"defaultversionid": row.defaultid, "defaultversionsticky": bool(row.sticky)}
         resource = Resource(
             xid, type_, group, row.id, Entity(f"{xid}/meta", members, dict(members)), counter=row.counter
         )
@@ -142,24 +123,19 @@ class Loader:
 
     def _document_reader(self, key: int) -> Callable[[], bytes | None]:
         def read() -> bytes | None:
-            body = self._connection.execute(select(DOCUMENTS.c.body).where(DOCUMENTS.c.key == key)).scalar()
-            return bytes(body) if body is not None else None
+            row = DOCUMENT.row(self._connection, wanted=key)
+            return bytes(row.body) if row else None
 
         return read
 
     # -- what rules may look at beyond the snapshot -----------------------------------------------------------------
 
     def resources_of(self, group: Group) -> Iterator[Resource]:
-        where = RESOURCES.c.parent == self.keys[group.xid]
-        return self._read_resources(RESOURCES.join(GROUPS), where)
+        return self._read_resources(RESOURCES_OF_GROUP, parent=self.keys[group.xid])
 
     def sources_of(self, xids: Collection[str]) -> Iterator[Resource]:
-        wanted = key_table(self._connection, ("xref",), [(xid,) for xid in xids])
-        found = select(RESOURCES).join(wanted, wanted.c.xref == RESOURCES.c.xref).order_by(RESOURCES.c.key)
-        rows = self._connection.execute(found).all()
-        if rows:
-            owners = key_table(self._connection, ("key",), [(row.parent,) for row in rows])
-            list(self._read_groups(select(GROUPS).where(GROUPS.c.key.in_(select(owners.c.key)))))
+        rows = list(SOURCES.rows(self._connection, wanted=key_rows(("xref",), [(xid,) for xid in xids])))
+        self._add_groups({row.parent for row in rows})
         return (self._resource(row, []) for row in rows)
 
     def shown_by(self, xids: Collection[str]) -> Iterator[Shown]:
@@ -175,7 +151,7 @@ class Loader:
         return read_locked(self._connection, RESOURCES.c.parent.in_(select(wanted.c.key)))
 
     def everything(self) -> Iterator[Group | Resource]:
-        for group in list(self._read_groups(select(GROUPS).order_by(GROUPS.c.key))):
+        for group in list(self._groups_of(ALL_GROUPS.rows(self._connection))):
             yield group
             yield from self.resources_of(group)
 
@@ -183,3 +159,66 @@ class Loader:
 def _place(resource: Resource) -> ResourceKey:
     group = resource.group
     return group.type.plural, group.id.lower(), resource.type.plural, resource.id.lower()
+
+
+# -- statements -----------------------------------------------------------------------------------------------------
+
+ID: Final = ("grouptype", "groupfolded", "type", "folded")
+
+
+class Found(NamedTuple):
+    """Two statements: Resources, and the Versions of the same Resources."""
+
+    resources: Statement
+    versions: Statement
+
+
+def _found(where: Callable[[str], tuple[FromClause, ColumnElement[bool]]]) -> Found:
+    """`where`: the tables in which Resources are found, and the condition."""
+
+    def resources(dialect: str) -> Select[Any]:
+        tables, condition = where(dialect)
+        return select(RESOURCES).select_from(tables).where(condition).order_by(RESOURCES.c.key)
+
+    def versions(dialect: str) -> Select[Any]:
+        tables, condition = where(dialect)
+        below = tables.join(VERSIONS, VERSIONS.c.parent == RESOURCES.c.key)
+        return select(VERSIONS).select_from(below).where(condition).order_by(VERSIONS.c.parent, VERSIONS.c.key)
+
+    return Found(Statement(resources), Statement(versions))
+
+
+def _by_id(dialect: str) -> tuple[FromClause, ColumnElement[bool]]:
+    keys = wanted(dialect, *ID)
+    group = and_(GROUPS.c.type == keys.c.grouptype, GROUPS.c.folded == keys.c.groupfolded)
+    own = and_(RESOURCES.c.parent == GROUPS.c.key, RESOURCES.c.type == keys.c.type, RESOURCES.c.folded == keys.c.folded)
+    return keys.join(GROUPS, group).join(RESOURCES, own), true()
+
+
+def _of_type(_: str) -> tuple[FromClause, ColumnElement[bool]]:
+    group = and_(GROUPS.c.type == bindparam("grouptype"), GROUPS.c.folded == bindparam("groupfolded"))
+    return RESOURCES.join(GROUPS), and_(group, RESOURCES.c.type == bindparam("type"))
+
+
+def _groups_by_id(dialect: str) -> Select[Any]:
+    keys = wanted(dialect, "type", "folded")
+    return select(GROUPS).join(keys, and_(GROUPS.c.type == keys.c.type, GROUPS.c.folded == keys.c.folded))
+
+
+def _sources(dialect: str) -> Select[Any]:
+    keys = wanted(dialect, "xref")
+    return select(RESOURCES).join(keys, keys.c.xref == RESOURCES.c.xref).order_by(RESOURCES.c.key)
+
+
+FIND_REGISTRY: Final = Statement(lambda _: select(REGISTRY.c.members))
+ALL_GROUPS: Final = Statement(lambda _: select(GROUPS).order_by(GROUPS.c.key))
+GROUPS_OF_TYPE: Final = Statement(lambda _: select(GROUPS).where(GROUPS.c.type == bindparam("type")))
+GROUPS_BY_ID: Final = Statement(_groups_by_id)
+GROUPS_BY_KEY: Final = Statement(
+    lambda dialect: select(GROUPS).where(GROUPS.c.key.in_(select(wanted(dialect, "key").c.key)))
+)
+RESOURCES_BY_ID: Final = _found(_by_id)
+RESOURCES_OF_TYPE: Final = _found(_of_type)
+RESOURCES_OF_GROUP: Final = _found(lambda _: (RESOURCES, RESOURCES.c.parent == bindparam("parent")))
+SOURCES: Final = Statement(_sources)
+DOCUMENT: Final = Statement(lambda _: select(DOCUMENTS.c.body).where(DOCUMENTS.c.key == bindparam("wanted")))

@@ -10,11 +10,13 @@ built as it is there, and the rest is here. Values come as the driver gives them
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Dialect, make_url
+from sqlalchemy import Connection, Dialect
+from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
+from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.sql import ClauseElement, Select
 
 
@@ -22,9 +24,17 @@ from sqlalchemy.sql import ClauseElement, Select
 def _dialect(name: str) -> Dialect:
     """The dialect with parameters by name."""
     if name == "sqlite":
-        sqlite: Dialect = make_url("sqlite://").get_dialect()(paramstyle="named")
-        return sqlite
-    return make_url("postgresql+psycopg://").get_dialect()()
+        return SQLiteDialect_pysqlite(paramstyle="named")
+    postgresql: Dialect = PGDialect_psycopg()  # type: ignore[no-untyped-call]
+    return postgresql
+
+
+class _Compiled(NamedTuple):
+    """The text for a driver, the values of parameters that are always the same, and what makes a row."""
+
+    text: str
+    constants: dict[str, Any]
+    make: Callable[[Any], Any]
 
 
 class Statement:
@@ -32,40 +42,44 @@ class Statement:
 
     def __init__(self, build: Callable[[str], ClauseElement]) -> None:
         self._build = build
-        self._compiled: dict[str, tuple[str, Mapping[str, Any], Callable[[Any], Any]]] = {}
+        self._compiled: dict[str, _Compiled] = {}
 
     def run(self, connection: Connection, **parameters: Any) -> Any:
         """The driver's cursor. Raises: what the driver raises (see `wirebook.storage.session.conflicts`)"""
         text, constants, _ = self._for(connection)
-        return driver_of(connection).execute(text, constants | parameters if constants else parameters)
+        return driver_of(connection).execute(text, constants | parameters)
 
     def run_many(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
         """Once for each of `rows`."""
         if not rows:
             return
         text, constants, _ = self._for(connection)
-        driver_of(connection).cursor().executemany(text, [constants | row for row in rows] if constants else rows)
+        driver_of(connection).cursor().executemany(text, [{**constants, **row} for row in rows] if constants else rows)
 
     def rows(self, connection: Connection, **parameters: Any) -> Iterator[Any]:
         """The rows of a select, with the names of its columns."""
-        return map(self._for(connection)[2], self.run(connection, **parameters))
+        return map(self._for(connection).make, self.run(connection, **parameters))
 
     def row(self, connection: Connection, **parameters: Any) -> Any:
         """The first row of a select, or None."""
         return next(self.rows(connection, **parameters), None)
 
-    def _for(self, connection: Connection) -> tuple[str, Mapping[str, Any], Callable[[Any], Any]]:
+    def _for(self, connection: Connection) -> _Compiled:
         name = connection.dialect.name
         if name not in self._compiled:
             self._compiled[name] = self._compile(name)
         return self._compiled[name]
 
-    def _compile(self, name: str) -> tuple[str, Mapping[str, Any], Callable[[Any], Any]]:
+    def _compile(self, name: str) -> _Compiled:
         built = self._build(name)
         compiled = built.compile(dialect=_dialect(name))
         constants = {key: value for key, value in compiled.params.items() if value is not None}
-        names = list(built.selected_columns.keys()) if isinstance(built, Select) else []
-        return str(compiled), constants, namedtuple("Row", names, rename=True)._make
+        names = built.selected_columns.keys() if isinstance(built, Select) else []
+        return _Compiled(str(compiled), constants, _row_type(names)._make)
+
+
+def _row_type(names: Iterable[str]) -> Any:
+    return namedtuple("Row", [*names], rename=True)
 
 
 def driver_of(connection: Connection) -> Any:

@@ -79,8 +79,8 @@ class Changes:
         The row stays locked until the commit, so that numbers are in the order of commits and a reader that has seen an
         event has seen all before it.
         """
-        made = [*groups, *resources, *(version for _, version in versions)]
-        new = sum(each.xid not in self._keys for each in made)
+        xids = [each.xid for each in groups] + [each.xid for each in resources] + [each.xid for _, each in versions]
+        new = sum(xid not in self._keys for xid in xids)
         members = format_members(draft.registry.members) if draft.registry.is_touched else None
         numbers = ADVANCE.run(
             self._connection, now=clock(), new=new, happened=int(event is not None), changed=members
@@ -256,6 +256,10 @@ def _store_settings(dialect: str) -> Any:
     return update(REGISTRY).values(columns | {"settings": _later(dialect, REGISTRY.c.settings)})
 
 
+def _insert(table: Table) -> Statement:
+    return Statement(lambda _: insert(table))
+
+
 def _update(table: Table) -> Statement:
     columns = {each.name: bindparam(each.name, type_=each.type) for each in table.columns if each.name not in FIXED}
     return Statement(lambda _: update(table).where(table.c.key == bindparam("row")).values(columns))
@@ -274,10 +278,7 @@ def _delete_labels(dialect: str) -> Any:
 ADVANCE: Final = Statement(_advance)
 STORE_SETTINGS: Final = Statement(_store_settings)
 ADD_EVENT: Final = Statement(lambda _: insert(EVENTS))
-INSERT: Final = {
-    table.name: Statement(lambda _, table=table: insert(table))
-    for table in (GROUPS, RESOURCES, VERSIONS, DOCUMENTS, LABELS)
-}  # type: ignore[misc]
+INSERT: Final = {table.name: _insert(table) for table in (GROUPS, RESOURCES, VERSIONS, DOCUMENTS, LABELS)}
 UPDATE: Final = {table.name: _update(table) for table in (GROUPS, RESOURCES, VERSIONS)}
 DELETE: Final = {table.name: _delete(table) for table in (GROUPS, RESOURCES, VERSIONS, DOCUMENTS)}
 DELETE_LABELS: Final = Statement(_delete_labels)
