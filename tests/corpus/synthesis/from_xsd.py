@@ -102,8 +102,8 @@ def _count(particle: Component, dice: Dice, level: int) -> int:
 
 
 def _chosen(element: Component, dice: Dice) -> Component:
-    """The element, or one that may stand for it."""
-    others = [each for each in element.iter_substitutes() if not each.abstract]
+    """The element, or one that may stand for it: xmlschema has these in a set, whose order is another each time."""
+    others = sorted((each for each in element.iter_substitutes() if not each.abstract), key=lambda each: each.name)
     own = [] if element.abstract else [element]
     return dice.choice([*own, *others])
 
