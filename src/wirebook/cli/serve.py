@@ -5,15 +5,20 @@ Spec: docs/registry.md
 
 from __future__ import annotations
 
+import re
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
+from urllib.parse import urlsplit
 
 import typer
 
 from wirebook.problems import Problem, WirebookError
 
 LOOPBACK = ("localhost",)
+UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+TIME: Final = re.compile(r"(?P<number>[1-9][0-9]{0,8})(?P<unit>[smhd])")
+FORMATS: Final = ("text", "json")
 
 
 def serve(  # noqa: PLR0917 (options)
@@ -36,6 +41,9 @@ def serve(  # noqa: PLR0917 (options)
     trusted_proxy: Annotated[list[str], typer.Option(help="Network of proxies, as a CIDR. Repeatable.")] = [],  # noqa: B006
     allow_fetch: Annotated[list[str], typer.Option(help="HOST[:PORT] that models may include from. Repeatable.")] = [],  # noqa: B006
     events_sink: Annotated[str | None, typer.Option(help="URL that change events are sent to.")] = None,
+    events_keep: Annotated[str, typer.Option(help="How long events are kept, such as 90s, 30m, 24h or 7d.")] = "24h",
+    access_log: Annotated[bool, typer.Option("--access-log", help="Log each request.")] = False,
+    log_format: Annotated[str, typer.Option(help="Lines of the log: text or json.")] = "text",
     max_page: Annotated[int, typer.Option(help="Most entities on a page.", min=1)] = 1000,
 ) -> int:
     """Serve a registry of xRegistry 1.0-rc4."""
@@ -57,7 +65,10 @@ def serve(  # noqa: PLR0917 (options)
         allowed_hosts=tuple(allowed_host),
         trusted_proxies=tuple(map(_network, trusted_proxy)),
         allowed_fetches=tuple(allow_fetch),
-        events_sink=events_sink,
+        events_sink=_sink(events_sink),
+        events_keep=_seconds("--events-keep", events_keep),
+        access_log=access_log,
+        log_format=_one_of("--log-format", log_format, FORMATS),
         max_page=max_page,
     )
     _check_reach(options)
@@ -88,6 +99,31 @@ def _network(text: str) -> IPv4Network | IPv6Network:
         return ip_network(text, strict=False)
     except ValueError as error:
         raise WirebookError(Problem("bad-setting", f"--trusted-proxy '{text}' is no network: {error}")) from None
+
+
+def _sink(text: str | None) -> str | None:
+    """Raises: bad-setting"""
+    try:
+        if text is None or (urlsplit(text).scheme in ("http", "https") and urlsplit(text).hostname):
+            return text
+    except ValueError:
+        pass
+    raise WirebookError(Problem("bad-setting", "--events-sink needs a URL that begins with http:// or https://"))
+
+
+def _seconds(option: str, text: str) -> float:
+    """A time with its unit. Raises: bad-setting"""
+    found = TIME.fullmatch(text)
+    if found is None:
+        raise WirebookError(Problem("bad-setting", f"{option} '{text}' is no time, such as 90s, 30m, 24h or 7d"))
+    return int(found["number"]) * UNITS[found["unit"]]
+
+
+def _one_of(option: str, text: str, allowed: tuple[str, ...]) -> str:
+    """Raises: bad-setting"""
+    if text not in allowed:
+        raise WirebookError(Problem("bad-setting", f"{option} '{text}' is none of: {', '.join(allowed)}"))
+    return text
 
 
 def _check_reach(options: Any) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import gzip
 import hashlib
-import logging
 import time
+from collections.abc import Mapping
 from typing import Final
 
 from starlette.concurrency import run_in_threadpool
@@ -14,12 +14,17 @@ from starlette.types import Message, Receive, Scope, Send
 
 from wirebook.httpapi.door import Barred, Caller, Door
 from wirebook.httpapi.feed import LAST, PATH, next_events, start_of
+from wirebook.httpapi.logs import log_access
 from wirebook.httpapi.messages import JSON, Answer, Incoming, decode_path, parse_query
+from wirebook.httpapi.metrics import CONTENT_TYPE, METRICS_PATH, Metrics, route_of
 from wirebook.httpapi.options import Options
-from wirebook.httpapi.service import Service, error_answer
+from wirebook.httpapi.service import PATHS, Service, error_answer
 from wirebook.problems.xregistry import Refused, refused
 
-ACCESS: Final = logging.getLogger("wirebook.access")
+PLAIN: Final = "text/plain; charset=utf-8"
+PATIENCE: Final = 3
+"""Seconds within which a database that is ready answers."""
+
 POLL: Final = 0.5
 """Seconds between looks for new events."""
 
@@ -34,11 +39,25 @@ class App:
 
     def __init__(self, service: Service, options: Options) -> None:
         self.service, self.options, self.door = service, options, Door(options)
+        self.metrics, self.stopping = Metrics(), asyncio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        started = time.perf_counter()
+        started, sent = time.perf_counter(), Sent(send)
+        try:
+            await self._respond(scope, receive, sent)
+        finally:
+            self._record(scope, sent, time.perf_counter() - started)
+
+    def _record(self, scope: Scope, sent: Sent, seconds: float) -> None:
+        """One request for metrics and for the log."""
+        route = route_of(scope["path"].removeprefix(self.options.prefix), ROUTES)
+        self.metrics.request(scope["method"], route, sent.status, seconds)
+        peer = peer_of(scope)
+        log_access(scope["method"], raw_path(scope), status=sent.status, size=sent.size, seconds=seconds, peer=peer)
+
+    async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers: Pairs = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
         if scope["path"] == self.options.prefix + PATH and scope["method"] == "GET":
             await self._stream(scope, headers, receive, send)
@@ -46,14 +65,11 @@ class App:
         answer, origin = await self._answer(scope, headers, receive)
         self._finish(answer, headers, origin)
         await _send(send, answer, is_head=scope["method"] == "HEAD")
-        took = (time.perf_counter() - started) * 1000
-        ACCESS.info("%s %s %d %.1f ms", scope["method"], scope["path"], answer.status, took)
 
     async def _answer(self, scope: Scope, headers: Pairs, receive: Receive) -> tuple[Answer, str | None]:
         """The answer, and the origin that may read it."""
         first = dict(reversed(headers))
-        peer = scope["client"][0] if scope.get("client") else None
-        caller = Caller(scope["method"], scope["path"], first, scope["scheme"], peer)
+        caller = Caller(scope["method"], scope["path"], first, scope["scheme"], peer_of(scope))
         try:
             base = self.door.base_of(caller)
             self.door.check(caller, base)
@@ -61,55 +77,90 @@ class App:
             return error_answer(error), None
         origin = first.get("origin")
         friend = origin if origin and self.door.is_friend(origin, base) else None
-        body = await _read(receive, self.options.max_body)
-        if body is None:
-            title = f"The body has more than {self.options.max_body} bytes."
-            return error_answer(Barred(413, "body_too_large", title, scope["path"])), friend
-        incoming = self._incoming(scope, base, headers, body)
-        if incoming is None:
-            return error_answer(refused("bad_request", scope["path"], error_detail="the path is not UTF-8")), friend
-        if incoming.path in HEALTH and incoming.method in ("GET", "HEAD"):
-            return await run_in_threadpool(self.service.health, incoming.path.endswith("readyz")), friend
+        try:
+            body = await self._read(first, receive, scope["path"])
+            incoming = self._incoming(scope, base, headers, body)
+        except Barred as error:
+            return closing(error_answer(error)), friend
+        except Refused as error:
+            return error_answer(error), friend
+        if incoming.method in ("GET", "HEAD") and (own := await self._own(incoming.path)):
+            return own, friend
         return await run_in_threadpool(self.service.answer, incoming), friend
+
+    async def _own(self, path: str) -> Answer | None:
+        """What is answered without the registry, if that is such a path."""
+        if path == METRICS_PATH:
+            return Answer(200, self.metrics.text(), {"Content-Type": CONTENT_TYPE})
+        if path not in HEALTH or self.service.has_groups(path.strip("/")):
+            return None
+        if path.endswith("healthz"):
+            return Answer(200, b"ok\n", {"Content-Type": PLAIN})
+        return Answer(200, b"ok\n", {"Content-Type": PLAIN}) if await self._is_ready() else not_ready()
+
+    async def _is_ready(self) -> bool:
+        """Whether the database answers, and soon."""
+        if self.stopping.is_set():
+            return False
+        try:
+            return await asyncio.wait_for(run_in_threadpool(self.service.is_ready), PATIENCE)
+        except TimeoutError:
+            return False
+
+    async def _read(self, headers: Mapping[str, str], receive: Receive, path: str) -> bytes:
+        """The body. Raises: Barred, 408 or 413"""
+        most, length = self.options.max_body, headers.get("content-length", "")
+        try:
+            async with asyncio.timeout(self.options.stream_timeout):
+                size = int(length) if length.isdigit() and len(length) < 20 else 0
+                body = None if size > most else await read_body(receive, most, self.options.request_timeout)
+        except TimeoutError:
+            raise Barred(408, "request_timeout", "The body did not come in time.", path) from None
+        if body is None:
+            raise Barred(413, "body_too_large", f"The body has more than {most} bytes.", path)
+        return body
 
     async def _stream(self, scope: Scope, headers: Pairs, receive: Receive, send: Send) -> None:
         """Sends events as they come, until the client leaves or the server stops."""
         first = dict(reversed(headers))
-        caller = Caller(
-            "GET", scope["path"], first, scope["scheme"], scope["client"][0] if scope.get("client") else None
-        )
+        caller = Caller("GET", scope["path"], first, scope["scheme"], peer_of(scope))
         try:
             base = self.door.base_of(caller)
             after = await run_in_threadpool(start_of, self.service.database, first.get(LAST))
         except Refused as error:
             await _send(send, error_answer(error))
             return
-        kind = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store")]
-        await send({"type": "http.response.start", "status": 200, "headers": kind})
-        gone = asyncio.ensure_future(_until_gone(receive))
+        origin = first.get("origin", "*")
+        kind = {"content-type": "text/event-stream", "cache-control": "no-store", "vary": "Host, Origin"}
+        if origin == "*" or self.door.is_friend(origin, base):
+            kind["access-control-allow-origin"] = origin
+        start = [(name.encode(), value.encode("latin-1")) for name, value in kind.items()]
+        await send({"type": "http.response.start", "status": 200, "headers": start})
+        ends = [asyncio.ensure_future(_until_gone(receive)), asyncio.ensure_future(self.stopping.wait())]
         try:
-            while not gone.done():
+            while not any(end.done() for end in ends):
                 after, text = await run_in_threadpool(next_events, self.service.database, after, base)
-                await send(
-                    {"type": "http.response.body", "body": text.encode() or b": nothing new\n\n", "more_body": True}
-                )
+                part = text.encode() or b": nothing new\n\n"
+                await send({"type": "http.response.body", "body": part, "more_body": True})
                 if not text:
-                    await asyncio.wait([gone], timeout=POLL)
+                    await asyncio.wait(ends, timeout=POLL, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            gone.cancel()
+            for end in ends:
+                end.cancel()
         await send({"type": "http.response.body", "body": b""})
 
-    def _incoming(self, scope: Scope, base: str, headers: Pairs, body: bytes) -> Incoming | None:
-        raw: bytes = scope.get("raw_path") or scope["path"].encode()
+    def _incoming(self, scope: Scope, base: str, headers: Pairs, body: bytes) -> Incoming:
+        """Raises: bad_request, api_not_found"""
         try:
-            path = decode_path(raw.decode("ascii", "strict").partition("?")[0])
+            path = decode_path(raw_path(scope).decode("ascii", "strict"))
         except UnicodeDecodeError:
-            return None
-        if path != "/.well-known/xregistry":
+            raise refused("bad_request", scope["path"], error_detail="the path is not UTF-8") from None
+        if path != WELL_KNOWN:
+            if not f"{path}/".startswith(f"{self.options.prefix}/"):
+                raise refused("api_not_found", path)
             path = path.removeprefix(self.options.prefix)
-        path = "/" + path.strip("/")
         query = parse_query(scope["query_string"].decode("latin-1"))
-        return Incoming(scope["method"], path, base, query, headers, body)
+        return Incoming(scope["method"], "/" + path.strip("/"), base, query, headers, body)
 
     def _finish(self, answer: Answer, headers: Pairs, origin: str | None) -> None:
         """What every answer has: who may read it; its tag; and it compressed where that was asked for."""
@@ -147,7 +198,11 @@ def is_known(tag: str, sent: str | None) -> bool:
     )
 
 
+WELL_KNOWN: Final = "/.well-known/xregistry"
+"""It lies outside the base path."""
+
 HEALTH: Final = frozenset({"/healthz", "/readyz", "/.wirebook/healthz", "/.wirebook/readyz"})
+ROUTES: Final = frozenset({*PATHS, *(path.strip("/") for path in (*HEALTH, PATH, METRICS_PATH))})
 
 
 async def _until_gone(receive: Receive) -> None:
@@ -155,12 +210,13 @@ async def _until_gone(receive: Receive) -> None:
         pass
 
 
-async def _read(receive: Receive, most: int) -> bytes | None:
-    """The body; None if it is larger than it may be."""
+async def read_body(receive: Receive, most: int, seconds: float) -> bytes | None:
+    """The body; None if it is larger than it may be. Raises: TimeoutError, when nothing comes for so many seconds"""
     parts: list[bytes] = []
     size = 0
     while True:
-        message: Message = await receive()
+        async with asyncio.timeout(seconds):
+            message: Message = await receive()
         part = message.get("body", b"")
         size += len(part)
         if size > most:
@@ -168,6 +224,40 @@ async def _read(receive: Receive, most: int) -> bytes | None:
         parts.append(part)
         if not message.get("more_body"):
             return b"".join(parts)
+
+
+class Sent:
+    """Sends, and keeps the status and how many bytes there were of the body. Without an answer the status is 500."""
+
+    def __init__(self, send: Send) -> None:
+        self._send, self.status, self.size = send, 500, 0
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+        else:
+            self.size += len(message.get("body", b""))
+        await self._send(message)
+
+
+def peer_of(scope: Scope) -> str | None:
+    return scope["client"][0] if scope.get("client") else None
+
+
+def raw_path(scope: Scope) -> bytes:
+    """The path as it was sent."""
+    raw: bytes = scope.get("raw_path") or scope["path"].encode()
+    return raw.partition(b"?")[0]
+
+
+def closing(answer: Answer) -> Answer:
+    """An answer that is the last on its connection: what is left of the request is not read."""
+    answer.headers["Connection"] = "close"
+    return answer
+
+
+def not_ready() -> Answer:
+    return Answer(503, b"not ready\n", {"Content-Type": PLAIN, "Retry-After": "1"})
 
 
 async def _send(send: Send, answer: Answer, *, is_head: bool = False) -> None:

@@ -35,6 +35,8 @@ class Options:
     allowed_fetches: tuple[str, ...] = ()
     events_sink: str | None = None
     events_keep: float = 24 * 3600
+    access_log: bool = False
+    log_format: str = "text"
     max_body: int = 64 * MIB
     max_page: int = 1000
     max_response: int = 256 * MIB

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import json
-import logging
 import socket
-import sys
 from collections.abc import Callable
-from typing import Any, Final
-
-import uvicorn
+from typing import Any
 
 from wirebook.httpapi.app import App
+from wirebook.httpapi.logs import set_up_logs
 from wirebook.httpapi.options import Options
 from wirebook.httpapi.setup import builtin_model, make_registry, make_service
+from wirebook.httpapi.web import WebServer
 from wirebook.problems import Problem, WirebookError
 from wirebook.problems.xregistry import Refused
 from wirebook.schema.validator import OFFER, SchemaValidator
 from wirebook.storage.database import open_database
-
-GRACE: Final = 10
-"""Seconds that requests have to end once the server is told to stop."""
 
 
 def model_of(options: Options) -> dict[str, Any]:
@@ -53,30 +48,38 @@ def serve(options: Options, say: Callable[[str], None]) -> None:
             make_registry(database, options.registryid, model_of(options), OFFER)
         except Refused as error:
             raise WirebookError(Problem("bad-model", error.title)) from error
-        app = App(make_service(database, SchemaValidator(as_declared=True), OFFER), options)
-        _run(app, options, say)
+        service = make_service(database, SchemaValidator(as_declared=True), OFFER)
+        app = App(service, options)
+        database.observe = app.metrics.transaction
+        try:
+            _run(app, options, say)
+        finally:
+            service.close()
     finally:
         database.close()
 
 
 def _run(app: App, options: Options, say: Callable[[str], None]) -> None:
+    set_up_logs(options.log_format, access=options.access_log)
     listener = _listen(options)
-    host, port = listener.getsockname()[:2]
-    shown = f"[{host}]" if ":" in host else host
-    config = uvicorn.Config(
+    line = f"listening on {url_of(options, listener)} (database {_kind(options)})"
+    server = WebServer(
         app,
-        log_config=None,
-        access_log=False,
-        http="httptools",
-        loop="uvloop",
-        lifespan="off",
-        server_header=False,
-        timeout_graceful_shutdown=GRACE,
+        grace=options.request_timeout,
+        head_seconds=options.request_timeout,
+        reader_seconds=options.stream_timeout,
+        ready=lambda: say(line),
+        stop=app.stopping.set,
     )
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    logging.getLogger("alembic").setLevel(logging.WARNING)
-    say(f"listening on {options.base_url or f'http://{shown}:{port}{options.prefix}/'} (database {_kind(options)})")
-    uvicorn.Server(config).run(sockets=[listener])
+    server.run(sockets=[listener])
+
+
+def url_of(options: Options, listener: socket.socket) -> str:
+    """The Registry's URL, with a slash at its end, for whoever does not come by another name."""
+    if options.base_url:
+        return options.base_url.rstrip("/") + "/"
+    host, port = listener.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}{options.prefix}/"
 
 
 def _kind(options: Options) -> str:

@@ -58,16 +58,19 @@ class Service:
         if self._writer:
             self._writer.close()
 
-    def health(self, ready: bool) -> Answer:
-        """Whether the server is up; `ready`: whether its database answers, too."""
-        if ready:
-            try:
-                with self.database.reading() as session:
-                    self.cache.load(session)
-            except Exception:
-                LOG.exception("the database does not answer")
-                return Answer(503, b"not ready\n", {"Content-Type": "text/plain"})
-        return Answer(200, b"ok\n", {"Content-Type": "text/plain"})
+    def is_ready(self) -> bool:
+        """Whether the database answers."""
+        try:
+            with self.database.reading() as session:
+                self.cache.load(session)
+        except Exception as error:
+            LOG.warning("the database does not answer: %s", error)
+            return False
+        return True
+
+    def has_groups(self, plural: str) -> bool:
+        """Whether there is a Group type of that name, as far as this server knows, without asking the database."""
+        return self.cache.last is not None and plural in self.cache.last.model.groups
 
     def _answer(self, incoming: Incoming) -> Answer:
         if incoming.method == "HEAD":

@@ -29,12 +29,12 @@ class SettingsCache:
     """The settings, read again when their revision, read in the same transaction, is another."""
 
     def __init__(self) -> None:
-        self._last: Settings | None = None
+        self.last: Settings | None = None
 
     def load(self, session: Session) -> Settings:
-        if self._last is None or self._last.revision != session.revision():
-            self._last = read_settings(session)
-        return self._last
+        if self.last is None or self.last.revision != session.revision():
+            self.last = read_settings(session)
+        return self.last
 
 
 def read_settings(session: Session) -> Settings:

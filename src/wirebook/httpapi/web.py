@@ -1,0 +1,119 @@
+"""The web server around the application: clients that are slow or endless, and an end that lets requests finish."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+LOG: Final = logging.getLogger("wirebook.registry")
+MAX_HEAD: Final = 64 * 1024
+"""Bytes of a request's line and headers, at least; a client may send what fits in one read beyond them."""
+
+
+class Connection(HttpToolsProtocol):
+    """A connection that is closed when a request's head takes too long or is too large, or nobody reads the answer.
+
+    `head_since` is when a head was begun that is not complete, `full_since` when the answer last had to wait for its
+    reader; both None if that is not so.
+    """
+
+    head_since: float | None = None
+    head_size = 0
+    full_since: float | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.head_since = self.loop.time()
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self.head_since, self.head_size = self.loop.time(), 0
+
+    def on_headers_complete(self) -> None:
+        self.head_since = None
+        super().on_headers_complete()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.head_since is not None:
+            self.head_size += len(data)
+            if self.head_size > MAX_HEAD and not self.transport.is_closing():
+                self.send_400_response("The head of the request is too large.")
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self.full_since = self.loop.time()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self.full_since = None
+
+    def check(self, head_seconds: float, reader_seconds: float) -> None:
+        """Closes a connection that waits for its client for too long."""
+        now = self.loop.time()
+        if self.head_since is not None and now - self.head_since > head_seconds:
+            self.transport.close()
+        elif self.full_since is not None and now - self.full_since > reader_seconds:
+            self.transport.abort()
+
+
+class WebServer(uvicorn.Server):
+    """Calls `ready` when it listens, and `stop` when it was told to end and before it waits for open requests."""
+
+    def __init__(
+        self,
+        app: Any,
+        *,
+        grace: float,
+        head_seconds: float,
+        reader_seconds: float,
+        ready: Callable[[], None],
+        stop: Callable[[], None],
+    ) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                log_config=None,
+                access_log=False,
+                http=Connection,
+                loop="uvloop",
+                lifespan="off",
+                ws="none",
+                server_header=False,
+                proxy_headers=False,
+                timeout_graceful_shutdown=int(grace),
+            )
+        )
+        self._head_seconds, self._reader_seconds = head_seconds, reader_seconds
+        self._ready, self._stop = ready, stop
+
+    async def startup(self, sockets: Any = None) -> None:
+        await super().startup(sockets)
+        self._ready()
+
+    async def on_tick(self, counter: int) -> bool:
+        if counter % 10 == 0:  # each second
+            for each in list(self.server_state.connections):
+                if isinstance(each, Connection):
+                    each.check(self._head_seconds, self._reader_seconds)
+        return await super().on_tick(counter)
+
+    async def shutdown(self, sockets: Any = None) -> None:
+        self._stop()
+        await super().shutdown(sockets)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """A server that was asked to end and did has done well: only Ctrl-C is passed on."""
+        with super().capture_signals():
+            try:
+                yield
+            finally:
+                self._captured_signals = [each for each in self._captured_signals if each != signal.SIGTERM]

@@ -1,0 +1,248 @@
+"""The application in front of the service: what is answered beside the registry, limits, logs and metrics.
+
+Spec: docs/registry.md#watching-a-server; docs/registry.md#limits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import re
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.httpapi.conftest import Client
+from wirebook.httpapi.app import App
+from wirebook.httpapi.logs import JsonLines
+from wirebook.httpapi.options import Options
+
+HOST = "http://registry.test"
+
+
+class Web:
+    """Sends requests to an application, without a socket between."""
+
+    def __init__(self, registry: Client, **options: Any) -> None:
+        self.app = App(registry.service, Options(**options))
+        registry.database.observe = self.app.metrics.transaction
+
+    def send(
+        self, method: str, url: str, content: Any = None, peer: str = "127.0.0.1", **headers: Any
+    ) -> httpx.Response:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+
+        async def run() -> httpx.Response:
+            transport = httpx.ASGITransport(self.app, client=(peer, 1))
+            async with httpx.AsyncClient(transport=transport, base_url=HOST) as client:
+                return await client.request(method, url, content=content, headers=named)
+
+        return asyncio.run(run())
+
+    def get(self, url: str, **headers: Any) -> httpx.Response:
+        return self.send("GET", url, **headers)
+
+    def metric(self, name: str, **labels: str) -> float:
+        """The value of a metric whose labels are those."""
+        text = self.get(f"{self.app.options.prefix}/.wirebook/metrics").text
+        for line in text.splitlines():
+            found = re.fullmatch(r"(\w+)(?:\{(.*)\})? (\S+)", line)
+            if found and found[1] == name and dict(re.findall(r'(\w+)="([^"]*)"', found[2] or "")) == labels:
+                return float(found[3])
+        return 0.0
+
+
+@pytest.fixture
+def web(registry: Client) -> Web:
+    return Web(registry)
+
+
+# -- metrics ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "route"),
+    [
+        ("/", "/"),
+        ("/dirs", "/{groups}"),
+        ("/dirs/secret", "/{groups}/{group}"),
+        ("/dirs/secret/files", "/{groups}/{group}/{resources}"),
+        ("/dirs/secret/files/f", "/{groups}/{group}/{resources}/{resource}"),
+        ("/dirs/secret/files/f$details", "/{groups}/{group}/{resources}/{resource}"),
+        ("/dirs/secret/files/f/meta", "/{groups}/{group}/{resources}/{resource}/meta"),
+        ("/dirs/secret/files/f/versions", "/{groups}/{group}/{resources}/{resource}/versions"),
+        ("/dirs/secret/files/f/versions/v", "/{groups}/{group}/{resources}/{resource}/versions/{version}"),
+        ("/dirs/secret/files/f/other", "other"),
+        ("/dirs/secret/files/f/other/v", "other"),
+        ("/dirs/secret/files/f/versions/v/w", "other"),
+        ("/.secret", "other"),
+        ("/model", "/model"),
+        ("/export", "/export"),
+        ("/healthz", "/healthz"),
+        ("/.wirebook/metrics", "/.wirebook/metrics"),
+        ("/.well-known/xregistry", "/.well-known/xregistry"),
+    ],
+)
+def test_requests_are_counted_by_their_route(web: Web, path: str, route: str) -> None:
+    status = str(web.get(path).status_code)
+    found = web.metric("wirebook_http_requests_total", method="GET", route=route, status=status)
+    assert found >= 1
+    assert web.metric("wirebook_http_request_seconds_count", method="GET", route=route) >= 1
+    assert "secret" not in web.get("/.wirebook/metrics").text
+
+
+def test_methods_nobody_knows_are_one_label(web: Web) -> None:
+    for method in ("FOO", "BAR"):
+        web.send(method, "/")
+    assert web.metric("wirebook_http_requests_total", method="other", route="/", status="405") == 2
+
+
+def test_transactions_are_measured(web: Web) -> None:
+    reads, writes = (web.metric("wirebook_db_seconds_count", kind=kind) for kind in ("read", "write"))
+    web.send("PUT", "/dirs/d", "{}")
+    web.get("/dirs/d")
+    assert web.metric("wirebook_db_seconds_count", kind="write") == writes + 1
+    assert web.metric("wirebook_db_seconds_count", kind="read") >= reads + 1
+    assert web.metric("wirebook_db_seconds_sum", kind="write") > 0
+
+
+# -- health -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/.wirebook/healthz", "/.wirebook/readyz"])
+def test_health(web: Web, path: str) -> None:
+    assert (web.get(path).status_code, web.get(path).text) == (200, "ok\n")
+    head = web.send("HEAD", path)
+    assert (head.status_code, head.content) == (200, b"")
+
+
+def test_a_server_that_ends_is_not_ready(web: Web) -> None:
+    web.app.stopping.set()
+    assert (web.get("/readyz").status_code, web.get("/healthz").status_code) == (503, 200)
+
+
+def test_group_types_may_have_the_names_of_own_paths_without_a_dot(registry: Client) -> None:
+    groups = {"groups": {"healthz": {"singular": "health"}}}
+    assert registry.put("/modelsource", groups).status == 200
+    web = Web(registry)
+    assert web.send("PUT", "/healthz/h", "{}").status_code == 201
+    assert list(web.get("/healthz").json()) == ["h"]
+    assert web.get("/.wirebook/healthz").text == "ok\n"
+
+
+# -- limits -------------------------------------------------------------------------------------------------------
+
+
+def test_a_body_that_is_too_large(registry: Client) -> None:
+    web = Web(registry, max_body=100)
+    told = web.send("PUT", "/dirs/d", b" " * 101)
+    assert (told.status_code, told.headers["connection"]) == (413, "close")
+
+    async def endless() -> AsyncIterator[bytes]:
+        while True:
+            yield b" " * 60
+
+    untold = web.send("PUT", "/dirs/d", endless())
+    assert (untold.status_code, untold.json()["title"]) == (413, "The body has more than 100 bytes.")
+    assert web.get("/dirs/d").status_code == 404
+    assert web.send("PUT", "/dirs/d", b"{}" + b" " * 98).status_code == 201
+
+
+def test_a_body_that_does_not_come(registry: Client) -> None:
+    web = Web(registry, request_timeout=0.05)
+
+    async def slow() -> AsyncIterator[bytes]:
+        yield b"{"
+        await asyncio.sleep(5)
+        yield b"}"
+
+    answer = web.send("PUT", "/dirs/d", slow())
+    assert (answer.status_code, answer.headers["connection"]) == (408, "close")
+    assert web.get("/dirs/d").status_code == 404
+
+
+def test_a_body_that_drips(registry: Client) -> None:
+    web = Web(registry, request_timeout=5, stream_timeout=0.2)
+
+    async def dripping() -> AsyncIterator[bytes]:
+        while True:
+            yield b" "
+            await asyncio.sleep(0.01)
+
+    assert web.send("PUT", "/dirs/d", dripping()).status_code == 408
+
+
+@pytest.mark.parametrize("depth", [101, 5_000, 200_000])
+@pytest.mark.parametrize("brackets", ["[]", '{"a":}'])
+def test_a_body_that_is_too_deep(web: Web, depth: int, brackets: str) -> None:
+    opening, closing = brackets[:-1], brackets[-1]
+    body = opening * depth + "0" + closing * depth
+    answer = web.send("PUT", "/dirs/d", body)
+    assert (answer.status_code, answer.json()["type"].rpartition("#")[2]) == (400, "parsing_data")
+    assert web.get("/dirs/d").status_code == 404
+
+
+def test_more_parameters_than_anybody_needs(web: Web) -> None:
+    assert web.get("/?" + "&".join(f"a{n}=1" for n in range(3000))).status_code < 500
+
+
+# -- the base path ------------------------------------------------------------------------------------------------
+
+
+def test_nothing_is_answered_outside_the_base_path(registry: Client) -> None:
+    web = Web(registry, base_path="/reg")
+    assert web.get("/reg").json()["self"] == f"{HOST}/reg/"
+    assert web.get("/reg/dirs").status_code == 200
+    for path in ("/", "/dirs", "/regdirs", "/healthz", "/.wirebook/metrics"):
+        assert web.get(path).status_code == 404, path
+    assert web.get("/.well-known/xregistry").json() == {"registries": [f"{HOST}/reg"]}
+    assert web.get("/reg/healthz").text == "ok\n"
+    assert web.metric("wirebook_http_requests_total", method="GET", route="/{groups}", status="200") == 1
+
+
+# -- logs ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def lines() -> Iterator[list[dict[str, Any]]]:
+    """The lines of a log in JSON."""
+    found: list[dict[str, Any]] = []
+
+    class Lines(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            found.append(json.loads(self.format(record)))
+
+    handler = Lines()
+    handler.setFormatter(JsonLines())
+    logger = logging.getLogger("wirebook")
+    logger.addHandler(handler)
+    level = logger.level
+    logger.setLevel(logging.INFO)
+    yield found
+    logger.removeHandler(handler)
+    logger.setLevel(level)
+
+
+def test_the_access_log_has_no_secrets(registry: Client, lines: list[dict[str, Any]]) -> None:
+    web = Web(registry, write_token="hush")
+    web.send("PUT", "/dirs/d?key=hush", '{"name": "hush"}', authorization="Bearer hush", cookie="hush=1")
+    (line,) = [line for line in lines if line["logger"] == "wirebook.access"]
+    assert {name: line[name] for name in ("method", "path", "status", "peer", "level")} == {
+        "method": "PUT",
+        "path": "/dirs/d",
+        "status": 201,
+        "peer": "127.0.0.1",
+        "level": "info",
+    }
+    assert line["bytes"] > 100
+    assert line["seconds"] > 0
+    assert "hush" not in json.dumps(lines)
+
+
+def test_a_path_stays_in_its_line(web: Web, lines: list[dict[str, Any]]) -> None:
+    web.get("/dirs/d%0a%0dGET%20/forged%1b[2J")
+    (line,) = lines
+    assert line["path"] == "/dirs/d%0a%0dGET%20/forged%1b[2J"
