@@ -30,6 +30,7 @@ from wirebook.schema.compatibility.refusals import UNPROVEN, Refusal, Steps, Too
 from wirebook.schema.compatibility.xsd_imports import lenient_model
 from wirebook.schema.compatibility.xsd_types import XS, described, simple_refusals
 from wirebook.schema.source import Source
+from wirebook.schema.xsd_shapes import substitutes
 
 Component = Any  # of xmlschema
 ANY_TYPE = f"{XS}anyType"
@@ -231,7 +232,7 @@ class _Particles:
     def _element(self, element: Component) -> Model:
         """An element, or one that may stand in its place."""
         found = [] if element.abstract else [element]
-        found += [each for each in element.iter_substitutes() if not each.abstract]
+        found += substitutes(element)
         for each in found:
             self.elements.setdefault(each.name, each)
         return choice([(SYMBOL, each.name) for each in found])
