@@ -90,6 +90,8 @@ def parse_target(path: str, model: Model) -> Target:
     segments = path.strip("/").split("/") if path.strip("/") else []
     if "" in segments:
         raise refused("bad_request", path, error_detail="the path has an empty part")
+    if "\0" in path:
+        raise refused("bad_request", path, error_detail="the path has the character U+0000")
     segments, details = _without_details(segments)
     if not segments:
         return Target("registry", path)

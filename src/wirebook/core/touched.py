@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wirebook.core.model import GroupType, Model
+from wirebook.core.names import is_identifier
 from wirebook.core.target import Target
 
 GroupKey = tuple[str, str]
@@ -30,7 +31,7 @@ class Touched:
 
 
 def touched(method: str, target: Target, sent: Any, model: Model) -> Touched:
-    """What a request names. `sent` may be anything: what is no map names nothing."""
+    """What a request names. `sent` may be anything: what is no map names nothing, and what is no id nobody has."""
     found = Touched()
     if target.group_type is None:
         _of_registry(found, sent, model)
@@ -60,11 +61,16 @@ def _of_registry(found: Touched, sent: Any, model: Model) -> None:
 
 
 def _of_group(found: Touched, type_: GroupType, id_: str, sent: Any) -> None:
+    if not is_identifier(id_):
+        return
     found.groups.add((type_.plural, id_.lower()))
     for plural, resources in _entries(sent):
         if plural in type_.resources:
-            for resource, _ in _entries(resources):
-                found.resources.add((type_.plural, id_.lower(), plural, resource.lower()))
+            _of_ids(found, (type_.plural, id_.lower(), plural), (resource for resource, _ in _entries(resources)))
+
+
+def _of_ids(found: Touched, place: tuple[str, str, str], ids: Iterable[str]) -> None:
+    found.resources |= {(*place, id_.lower()) for id_ in ids if is_identifier(id_)}
 
 
 def _of_resources(found: Touched, method: str, target: Target, sent: Any) -> None:
@@ -72,11 +78,11 @@ def _of_resources(found: Touched, method: str, target: Target, sent: Any) -> Non
     assert target.type is not None
     place = (target.group_type.plural, target.group.lower(), target.type.plural)
     if target.kind != "resources":
-        found.resources.add((*place, target.resource.lower()))
+        _of_ids(found, place, (target.resource,))
     elif method == "DELETE" and sent is None:
         found.every_resource = place
     else:
-        found.resources |= {(*place, id_.lower()) for id_, _ in _entries(sent)}
+        _of_ids(found, place, (id_ for id_, _ in _entries(sent)))
 
 
 def targets_of(resources: Iterable[str | None]) -> set[ResourceKey]:
@@ -84,6 +90,6 @@ def targets_of(resources: Iterable[str | None]) -> set[ResourceKey]:
     found = set()
     for xref in resources:
         parts = (xref or "").split("/")
-        if len(parts) == 5:
+        if len(parts) == 5 and is_identifier(parts[2]) and is_identifier(parts[4]):
             found.add((parts[1], parts[2].lower(), parts[3], parts[4].lower()))
     return found

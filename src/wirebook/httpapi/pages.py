@@ -18,6 +18,7 @@ from wirebook.core.dotpath import values_at
 from wirebook.core.filters import Level, attributes_of
 from wirebook.core.flags import Sort
 from wirebook.core.model import Model
+from wirebook.core.names import is_identifier
 from wirebook.core.rows import GroupRow, ResourceRow, VersionRow
 from wirebook.core.sieve import entity_of
 from wirebook.problems.xregistry import refused
@@ -41,9 +42,15 @@ def parse_window(query: Mapping[str, Sequence[str]], path: str, *, max_page: int
         return Window()
     return Window(
         min(_number(query[LIMIT][0], path, least=1), max_page),
-        query.get(AFTER, [""])[0].lower(),
+        _id(query.get(AFTER, [""])[0], path),
         _number(query.get(OFFSET, ["0"])[0], path, least=0),
     )
+
+
+def _id(text: str, path: str) -> str:
+    if text and not is_identifier(text):
+        raise refused("bad_request", path, error_detail=f"'{text[:40]}' is no id to go on from")
+    return text.lower()
 
 
 def _number(text: str, path: str, *, least: int) -> int:
