@@ -317,8 +317,9 @@ def test_c_time_04_a_time_that_was_sent_stays_when_children_come(full: Client) -
 
 
 def test_c_time_05_there_is_one_now(full: Client) -> None:
-    sent = {"createdat": None, "dirs": {"d": {"createdat": None, "datas": {
-        "x": {"meta": {"createdat": None}, "versions": {"1": {"createdat": None}, "2": {}}}, "new": {}}}, "new": {}}}  # fmt: skip
+    versions = {"1": {"createdat": None}, "2": {}}
+    datas = {"x": {"meta": {"createdat": None}, "versions": versions}, "new": {}}
+    sent = {"createdat": None, "dirs": {"d": {"createdat": None, "datas": datas}, "new": {}}}
     full.put("/", sent)
     paths = ["/", "/dirs/d", X, META, V1, V2, "/dirs/d/datas/new", "/dirs/d/datas/new/meta", "/dirs/new"]
     stamps = {full.get(path).json[name] for path in paths for name in ("createdat", "modifiedat")}
