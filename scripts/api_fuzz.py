@@ -1,0 +1,122 @@
+"""Sends a registry that runs requests of every kind, made at random from a seed, and holds its answers to rules.
+
+No answer has a status of 5xx, none takes long, every error is a problem with the type, status and arguments that the
+text gives it. Schemathesis makes a tenth of the requests from the OpenAPI document of the registry, and the answers are
+compared with it; the others are our own: nested bodies with something wrong in them, paths, flags, headers and bytes
+that nobody should send. Each round of these begins with an empty registry, ends with an export that is read back, and
+can be run again alone. What is found is shown as a command of curl.
+
+    ./run api-fuzz [--requests 100000] [--seed 1] [--postgresql] [--short]
+    ./run api-fuzz --seed 1 --round 4711      # one round again
+"""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "fuzz"), str(ROOT / "tests" / "corpus")]
+
+from apifuzz import byschema  # noqa: E402
+from apifuzz.rounds import Finding, Rounds, Tally  # noqa: E402
+
+from tests.httpapi.conftest import FIXTURE  # noqa: E402
+from tests.httpapi.postgres import running_postgresql  # noqa: E402
+from tests.httpapi.servers import Server, serving  # noqa: E402
+from wirebook.httpapi.setup import builtin_model  # noqa: E402
+
+REQUESTS, SHORT = 100_000, 5_000
+BY_SCHEMA = 0.1
+"""The share of requests that schemathesis makes."""
+
+MODELS = (FIXTURE, builtin_model())
+
+
+def main() -> int:
+    options = arguments()
+    started = time.monotonic()
+    with a_server(options) as server:
+        tally, by_schema = Tally(), Tally()
+        rounds = Rounds(server.base, MODELS, tally)
+        if options.round is not None:
+            rounds.round(options.seed, options.round)
+        else:
+            wanted = round(options.requests * BY_SCHEMA)
+            for model in range(len(MODELS)):
+                rounds.begin(model)
+                byschema.run(server.base, options.seed, wanted // len(MODELS), by_schema, say)
+            rounds.run(options.seed, count(), options.requests - wanted, say)
+        code = server.stop()
+    findings = [*tally.findings, *by_schema.findings]
+    if code not in (0, -signal.SIGTERM):
+        findings.append(Finding(f"the server ends with {code}", "SIGTERM", "", f"--seed {options.seed}"))
+    for name, each in (("our own", tally), ("by schemathesis", by_schema)):
+        print_tally(name, each)
+    print(f"{tally.requests + by_schema.requests} requests in {time.monotonic() - started:.0f} s, seed {options.seed}")
+    return print_findings(findings)
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--requests", type=int, default=REQUESTS)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--round", type=int, help="the one round with this number")
+    parser.add_argument("--postgresql", action="store_true", help="on a PostgreSQL of its own, not on SQLite")
+    parser.add_argument("--short", action="store_true", help=f"{SHORT} requests, the same each time")
+    options = parser.parse_args()
+    if options.short:
+        options.requests, options.seed = SHORT, 1
+    return options
+
+
+@contextmanager
+def a_server(options: argparse.Namespace) -> Iterator[Server]:
+    """A registry on a database that is thrown away."""
+    with tempfile.TemporaryDirectory(prefix="wirebook-api-fuzz-") as name:
+        log = Path(name) / "log"
+        if options.postgresql:
+            with running_postgresql() as address, serving(address, log) as servers:
+                yield servers[0]
+        else:
+            with serving(f"sqlite:///{name}/registry.db", log) as servers:
+                yield servers[0]
+        say_failures(log)
+
+
+def say_failures(log: Path) -> None:
+    """The tracebacks in the log of the server, each once."""
+    text = log.read_text(errors="replace")
+    found = {part.partition("\n20")[0] for part in text.split("Traceback (most recent call last):")[1:]}
+    for each in sorted(found)[:20]:
+        print(f"\nin the log: {each[-2000:]}")
+
+
+def print_tally(name: str, tally: Tally) -> None:
+    statuses = ", ".join(f"{status}: {number}" for status, number in sorted(tally.statuses.items()))
+    print(f"{name}: {tally.requests} requests, slowest {tally.slowest:.2f} s; {statuses}")
+
+
+def print_findings(findings: list[Finding]) -> int:
+    """Each fault once, with how often there was one like it."""
+    firsts: dict[str, list[Finding]] = {}
+    for finding in findings:
+        firsts.setdefault(finding.fault, []).append(finding)
+    for same in firsts.values():
+        print(f"\n{len(same)} x {min(same, key=lambda each: len(each.request))}")
+    return 1 if findings else 0
+
+
+def say(text: str) -> None:
+    print(f"api-fuzz: {text}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
