@@ -171,7 +171,7 @@ class App:
             answer.headers.setdefault("Access-Control-Allow-Origin", "*")
         accepted = next((value for name, value in headers if name == "accept-encoding"), "")
         is_large = isinstance(answer.body, bytes) and len(answer.body) >= MIN_GZIP
-        is_packed = answer.headers.get("Content-Type") == JSON and "gzip" in accepted and is_large
+        is_packed = answer.headers.get("Content-Type") == JSON and accepts_gzip(accepted) and is_large
         if answer.status == 200:
             tag = tag_of(answer, packed=is_packed)
             answer.headers["ETag"] = tag
@@ -180,6 +180,15 @@ class App:
         if is_packed and isinstance(answer.body, bytes):
             answer.body = gzip.compress(answer.body, 1)
             answer.headers["Content-Encoding"] = "gzip"
+
+
+def accepts_gzip(accepted: str) -> bool:
+    """Whether a client that sends this `Accept-Encoding` takes gzip: it names it, or all, and not with a weight of 0."""
+    weights = {}
+    for each in accepted.lower().split(","):
+        coding, _, parameter = each.partition(";")
+        weights[coding.strip()] = parameter.strip().removeprefix("q=").strip("0. ") != "" or not parameter.strip()
+    return weights.get("gzip", weights.get("*", False))
 
 
 def tag_of(answer: Answer, *, packed: bool) -> str:
