@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from tests.httpapi.conftest import Client
-from wirebook.httpapi.app import App
+from wirebook.httpapi.app import App, accepts_gzip
 from wirebook.httpapi.logs import JsonLines
 from wirebook.httpapi.options import Options
 
@@ -246,3 +246,18 @@ def test_a_path_stays_in_its_line(web: Web, lines: list[dict[str, Any]]) -> None
     web.get("/dirs/d%0a%0dGET%20/forged%1b[2J")
     (line,) = lines
     assert line["path"] == "/dirs/d%0a%0dGET%20/forged%1b[2J"
+
+
+@pytest.mark.parametrize(
+    ("accepted", "takes"),
+    [
+        ("gzip", True),
+        ("br, GZIP;q=0.5", True),
+        ("*", True),
+        ("gzip;q=0", False),
+        ("*, gzip; q=0.0", False),
+        ("", False),
+    ],
+)
+def test_answers_are_compressed_for_who_takes_that(accepted: str, takes: bool) -> None:
+    assert accepts_gzip(accepted) == takes

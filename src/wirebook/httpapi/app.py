@@ -183,11 +183,11 @@ class App:
 
 
 def accepts_gzip(accepted: str) -> bool:
-    """Whether a client that sends this `Accept-Encoding` takes gzip: it names it, or all, and not with a weight of 0."""
+    """Whether a client with this `Accept-Encoding` takes gzip: it names it, or all, and not with a weight of 0."""
     weights = {}
     for each in accepted.lower().split(","):
-        coding, _, parameter = each.partition(";")
-        weights[coding.strip()] = parameter.strip().removeprefix("q=").strip("0. ") != "" or not parameter.strip()
+        coding, _, weight = each.replace(" ", "").partition(";q=")
+        weights[coding] = weight.strip("0.") != "" or not weight
     return weights.get("gzip", weights.get("*", False))
 
 
