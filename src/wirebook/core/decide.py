@@ -91,14 +91,12 @@ def decide(draft: Draft, request: Request, validator: Validator) -> Outcome:
 
 def _object(request: Request) -> Mapping[str, Any]:
     if not isinstance(request.sent, Mapping):
-        raise refused(
-            "parsing_data", request.target.path, error_detail=f"an object is needed, not {shown(request.sent)}"
-        )
+        raise refused("parsing_data", error_detail=f"an object is needed, not {shown(request.sent)}")
     return {name: value for name, value in request.sent.items() if name != "$schema"}
 
 
 def _map(request: Request) -> Mapping[str, Mapping[str, Any]]:
-    return as_map(_object(request), request.target.xid, request.target.path)
+    return as_map(_object(request), request.target.xid.rpartition("/")[2], request.target.path)
 
 
 def _how(request: Request) -> How:

@@ -72,11 +72,12 @@ def parse_headers(headers: Sequence[tuple[str, str]], type_: ResourceType, path:
         if not header.startswith(PREFIX):
             continue
         name = header.removeprefix(PREFIX)
+        shown = f"xRegistry-{name}"
         if not name:
-            raise refused("header_error", path, name=header, error_detail="the name of an attribute is missing")
+            raise refused("header_error", path, name=shown, error_detail="the name of an attribute is missing")
         if name in type_.document_names[::2]:
-            raise refused("extra_xregistry_header", path, name=header, error_detail="the document is the body")
-        _add(sent, name, decode(text, header, path), type_)
+            raise refused("extra_xregistry_header", path, name=shown, error_detail="the document is the body")
+        _add(sent, name, decode(text, shown, path), type_)
     return {name: value for name, value in sent.items() if not _is_ignored(name)}
 
 

@@ -59,11 +59,11 @@ def read_json(incoming: Incoming) -> Any:
     try:
         value = _DECODER.decode(incoming.body.decode("utf-8"))
     except (ValueError, RecursionError) as error:
-        raise unparsable(incoming.path, str(error) or "it is nested too deeply") from None
+        raise unparsable(str(error) or "it is nested too deeply") from None
     if b"\\ud" in incoming.body.lower() and not _is_text(value):
-        raise unparsable(incoming.path, "a string has half of a surrogate pair")
+        raise unparsable("a string has half of a surrogate pair")
     if is_deeper_than(value, MAX_DEPTH):
-        raise unparsable(incoming.path, f"it is nested deeper than {MAX_DEPTH} levels")
+        raise unparsable(f"it is nested deeper than {MAX_DEPTH} levels")
     return value
 
 
@@ -89,5 +89,5 @@ def _number(text: str) -> float:
 _DECODER: Final = json.JSONDecoder(parse_constant=_constant, parse_float=_number)
 
 
-def unparsable(path: str, why: str) -> Refused:
-    return refused("parsing_data", path, error_detail=why)
+def unparsable(why: str) -> Refused:
+    return refused("parsing_data", error_detail=why)

@@ -150,8 +150,9 @@ class Service:
         return Writing(session, settings, self.rules).put_modelsource(incoming)
 
     def export(self, incoming: Incoming, session: Session, settings: Settings) -> Answer:
-        """The Registry in document view with everything in it, whatever flags are offered."""
-        query = {"doc": [""], "inline": ["*", "capabilities", "modelsource"], **incoming.query}
+        """The Registry in document view with everything in it that is available, whatever flags are offered."""
+        special = [name for name in ("capabilities", "modelsource") if name in settings.capabilities["available"]]
+        query = {"doc": [""], "inline": ["*", *special], **incoming.query}
         every = {**settings.capabilities, "flags": [*settings.capabilities["flags"], "doc", "inline"]}
         target = Target("registry", incoming.path)
         flags = parse_flags(query, target, "GET", settings.model, every)

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from wirebook.core.capabilities import Offer, change, everything
 from wirebook.core.decide import ALL, Outcome, Request, decide
+from wirebook.core.deletes import listed_map
 from wirebook.core.documents import Body
 from wirebook.core.draft import Draft
 from wirebook.core.events import changes_of, pack
@@ -199,7 +200,8 @@ def read_request(incoming: Incoming, target: Target, flags: Flags) -> Request:
     method = incoming.method
     if method == "DELETE":
         has_map = target.is_collection and incoming.body
-        return Request(method, target, read_json(incoming) if has_map else ALL, None, flags.default, flags.epoch)
+        listed = listed_map(read_json(incoming)) if has_map else ALL
+        return Request(method, target, listed, None, flags.default, flags.epoch)
     if not target.is_document:
         extra = next((name for name, _ in incoming.headers if name.startswith(PREFIX)), None)
         if extra:
@@ -208,12 +210,12 @@ def read_request(incoming: Incoming, target: Target, flags: Flags) -> Request:
         sent = read_json(incoming)
         return Request(method, target, {} if sent is None else sent, None, flags.default)
     if method == "PATCH":
-        raise refused("details_required", target.xid)
+        raise refused("details_required", target.resource_xid)
     assert target.type
     sent = parse_headers(incoming.headers, target.type, incoming.path)
     sent["contenttype"] = incoming.header("content-type") or None
     url = target.type.document_names[1]
     if sent.get(url) is not None and incoming.body:
         why = "the document is elsewhere, so the body must be empty"
-        raise refused("extra_xregistry_header", incoming.path, name=f"{PREFIX}{url}", error_detail=why)
+        raise refused("extra_xregistry_header", incoming.path, name=f"xRegistry-{url}", error_detail=why)
     return Request(method, target, sent, Body(incoming.body), flags.default)
