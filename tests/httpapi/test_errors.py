@@ -6,17 +6,21 @@ Spec: core/spec.md#error-processing; core/http.md#error-processing.
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, field
+import re
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import select, text, update
 
 from tests.httpapi.conftest import BASE, FIXTURE, Client, Reply
+from wirebook.httpapi.service import Service
 from wirebook.httpapi.setup import make_registry, make_service
 from wirebook.problems.xregistry import ERRORS
 from wirebook.schema.validator import OFFER, SchemaValidator
 from wirebook.storage.database import Database
+from wirebook.storage.session import Conflict
 from wirebook.storage.tables import RESOURCES
 
 F, X, ALIAS = "/dirs/d/files/f", "/dirs/d/datas/x", "/dirs/d/datas/alias"
@@ -316,16 +320,90 @@ def test_c_err_01_to_04_what_each_type_answers(filled: Client, case: Case) -> No
 
 # -- types that need more than a request ----------------------------------------------------------------------------
 
-LOCKED = ["E!readonly"]
 
-
-@pytest.mark.parametrize("_", LOCKED)
-def test_what_is_read_only(filled: Client, _: str) -> None:
+@pytest.mark.parametrize("name", ["E!readonly"])
+def test_what_is_read_only(filled: Client, name: str) -> None:
     with filled.database.connected() as connection:
-        where = RESOURCES.c.xid == X
-        meta = connection.execute(select(RESOURCES.c.meta).where(where)).scalar_one()
+        here = RESOURCES.c.xid == X
+        meta = connection.execute(select(RESOURCES.c.meta).where(here)).scalar_one()
         locked = meta.replace('"readonly":false', '"readonly":true')
-        connection.execute(update(RESOURCES).where(where).values(meta=locked))
-        connection.commit()
+        connection.execute(update(RESOURCES).where(here).values(meta=locked))
+    assert filled.get(f"{X}/meta").json["readonly"] is True
     for request in (("PUT", X, {}), ("DELETE", X), ("POST", f"{X}/versions", {"a": {}}), ("PATCH", f"{X}/meta", {})):
-        check(filled.send(*request), "readonly", X, {})
+        check(filled.send(*request), name[2:], X, {})
+
+
+@pytest.mark.parametrize("name", ["E!data_retrieval_error", "C-ENT-10"])
+def test_a_database_that_fails(filled: Client, name: str) -> None:
+    with filled.database.connected() as connection:
+        connection.execute(text("ALTER TABLE versions RENAME TO elsewhere"))
+    try:
+        for path in (X, "/dirs/d/datas?inline=versions", f"{X}/versions/v1"):
+            check(filled.get(path), "data_retrieval_error", path.partition("?")[0], {})
+        assert filled.get("/dirs/d").status == 200
+    finally:
+        with filled.database.connected() as connection:
+            connection.execute(text("ALTER TABLE elsewhere RENAME TO versions"))
+    assert filled.get(X).status == 200
+
+
+def failing(filled: Client, error: Exception) -> Client:
+    """The same registry with a clock that raises."""
+
+    def now() -> str:
+        raise error
+
+    return Client(Service(filled.database, replace(filled.service.rules, now=now)), filled.database)
+
+
+@pytest.mark.parametrize("name", ["E!server_error", "C-ERR-05"])
+def test_a_fault_of_the_server(filled: Client, name: str) -> None:
+    reply = failing(filled, ZeroDivisionError("secret")).put("/dirs/d", {})
+    check(reply, "server_error", "/dirs/d", {})
+    assert b"secret" not in reply.body
+    assert b"Traceback" not in reply.body
+
+
+@pytest.mark.parametrize("name", ["E!server_busy", "AMB-15"])
+def test_writes_that_always_come_second(filled: Client, name: str) -> None:
+    check(failing(filled, Conflict("always")).put("/dirs/d", {}), "server_busy", "/dirs/d", {})
+
+
+# -- what the texts say of subjects ---------------------------------------------------------------------------------
+
+DEFINITION = re.compile(r"^#+ (\w+)\n(.*?)(?=^#+ |\Z|<!-- end)", re.DOTALL | re.MULTILINE)
+SUBJECT = re.compile(r"^\* Subject: `([^`]*)`", re.MULTILINE)
+SEGMENTS = {"entity_xid": {0, 2, 4, 5, 6}, "group_xid": {2}, "resource_xid": {4}, "version_xid": {6}}
+TYPES = {"unknown_group_type", "unknown_resource_type"}
+"""Their subjects are what there is no type for."""
+
+
+@pytest.fixture(scope="module")
+def subjects(shared: Path) -> dict[str, str | None]:
+    """What each type is about, as its definition puts it."""
+    folder = shared / "spec" / "xregistry-1.0-rc4" / "core"
+    found: dict[str, str | None] = {}
+    for name in ("spec.md", "http.md"):
+        definitions = (folder / name).read_text().partition("<!-- start-err-def -->")[2]
+        for error, body in DEFINITION.findall(definitions):
+            match = SUBJECT.search(body)
+            found[error] = match and match[1].strip("<>")
+    return found
+
+
+def test_every_type_is_defined(subjects: dict[str, str | None]) -> None:
+    assert subjects.keys() == ERRORS.keys()
+
+
+@pytest.mark.parametrize("case", CASES, ids=[f"{case.name}-{case.request[0]}" for case in CASES])
+def test_c_err_04_subjects_are_those_of_the_texts(subjects: dict[str, str | None], case: Case) -> None:
+    kind, path = subjects[case.name], case.request[1].partition("?")[0]
+    if kind in ("request_path", "request_url"):
+        assert case.subject == path
+    elif kind in SEGMENTS and case.name not in TYPES:
+        assert case.subject is not None
+        assert len([part for part in case.subject.split("/") if part]) in SEGMENTS[kind]
+    elif kind == "capability_available_type":
+        assert case.subject in ("/modelsource", "/entities")
+    elif kind not in SEGMENTS:
+        assert case.subject == kind

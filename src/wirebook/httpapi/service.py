@@ -21,7 +21,7 @@ from wirebook.httpapi.writer import Writer
 from wirebook.httpapi.writes import Rules, Writing
 from wirebook.problems.xregistry import Refused, refused
 from wirebook.storage.database import Database
-from wirebook.storage.session import Conflict, Session
+from wirebook.storage.session import Conflict, Session, Unreadable
 
 LOG: Final = logging.getLogger("wirebook.registry")
 ATTEMPTS: Final = 5
@@ -45,6 +45,9 @@ class Service:
             answer = error_answer(error)
             if answer.status == 405:
                 answer.headers["Allow"] = self._allowed(incoming, error)
+        except Unreadable:
+            LOG.exception("the database cannot be read: %s %s", incoming.method, incoming.path)
+            answer = error_answer(refused("data_retrieval_error", incoming.path))
         except Exception:
             LOG.exception("a request failed: %s %s", incoming.method, incoming.path)
             answer = error_answer(refused("server_error", incoming.path))

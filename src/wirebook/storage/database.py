@@ -29,7 +29,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool
 
 from wirebook.problems import Problem, WirebookError
-from wirebook.storage.session import Conflict, Session, conflicts
+from wirebook.storage.session import Conflict, Session, Unreadable, conflicts, failures
 
 MIGRATIONS: Final = Path(__file__).parent / "migrations"
 LOCK: Final = 0x77697265
@@ -51,18 +51,21 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
-        """One snapshot, whatever is written meanwhile."""
-        with self._observed("read"), self.engine.connect() as connection:
-            if self.is_sqlite:
-                connection.exec_driver_sql("BEGIN")
-            else:
-                connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
-            yield Session(connection)
-            connection.rollback()
+        """One snapshot, whatever is written meanwhile. Raises: Unreadable"""
+        try:
+            with self._observed("read"), self.engine.connect() as connection:
+                if self.is_sqlite:
+                    connection.exec_driver_sql("BEGIN")
+                else:
+                    connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+                yield Session(connection)
+                connection.rollback()
+        except failures(self.engine.dialect) as error:
+            raise Unreadable(str(error)) from error
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
-        """Committed at the end, rolled back on any exception."""
+        """Committed at the end, rolled back on any exception. Raises: Conflict"""
         try:
             with self._observed("write"), self.connected() as connection:
                 if not self.is_sqlite:  # one write after the other, on all servers: each sees what the one before left

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlalchemy import Connection, Dialect, Table, delete, func, insert, select
-from sqlalchemy.exc import IntegrityError, OperationalError
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from wirebook.core.draft import Draft
 from wirebook.core.model import Model
@@ -47,6 +47,15 @@ class Stored:
 
 class Conflict(Exception):
     """Another write came between, or the database is too busy; the same may well go the next time."""
+
+
+class Unreadable(Exception):
+    """The database failed while something was read from it."""
+
+
+def failures(dialect: Dialect) -> tuple[type[Exception], ...]:
+    """What is raised where the database fails: by SQLAlchemy, or by the driver."""
+    return DBAPIError, dialect.loaded_dbapi.Error
 
 
 def conflicts(dialect: Dialect) -> tuple[type[Exception], ...]:
