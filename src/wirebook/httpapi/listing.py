@@ -9,11 +9,13 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from wirebook.core.filters import level_of
-from wirebook.core.sieve import Kept
+from wirebook.core.rows import ResourceRow
+from wirebook.core.sieve import Kept, Sieve
 from wirebook.core.target import Target
 from wirebook.httpapi.messages import JSON, Answer
-from wirebook.httpapi.pages import AFTER, OFFSET, Row, Window, link, parse_window, sort_rows
-from wirebook.storage.reading import Page, Scope
+from wirebook.httpapi.pages import Window, format_place, link, parse_window
+from wirebook.storage.ordering import BY_ID, Place
+from wirebook.storage.reading import Page
 
 if TYPE_CHECKING:
     from wirebook.httpapi.reads import Reading
@@ -25,29 +27,30 @@ class Listing:
     def __init__(self, reading: Reading, target: Target) -> None:
         self._reading, self._target = reading, target
         self._level = level_of(target)
-        self._owner: Any = None
-        self._key, self._owner_xid = 0, ""
+        self._owner: ResourceRow | None = None
+        self._within: tuple[int, ...] = ()
+        self._owner_xid, self._every = "", -1
         if target.kind == "resources":
-            self._key, self._owner_xid = reading.group_row(target).key, target.group_xid
+            group = reading.group_row(target)
+            assert target.type
+            self._within, self._owner_xid = (group.key,), target.group_xid
+            self._every = group.counts.get(target.type.plural, 0)
         elif target.kind == "versions":
             self._owner = reading.resource_row(target)
             reading.check_doc(target, self._owner)
-            self._key, self._owner_xid = self._owner.key, target.resource_xid
+            self._within, self._owner_xid = (self._owner.parent, self._owner.key), target.resource_xid
+            self._every = self._owner.count
+
+    @property
+    def _key(self) -> int:
+        return self._within[-1] if self._within else 0
 
     def answer(self) -> Answer:
-        reading = self._reading
-        paged = reading.settings.capabilities["pagination"]
-        window = parse_window(reading.query, self._target.path) if paged else Window()
-        kept = self._kept()
-        scope: dict[str, Any] = {}
-        links: list[str] = []
-        if reading.flags.sort or (kept and window.limit):
-            scope, links = self._by_place(window, kept)
-        elif window.limit:
-            scope, links = self._by_id(window)
+        window, kept = self._window(), self._kept()
+        scope, last = self._scope(window, kept)
+        links = ", ".join(self._links(window, kept, last))
         text = "".join(self._shown(kept, scope))
-        headers = {"Content-Type": JSON} | ({"Link": ", ".join(links)} if links else {})
-        return Answer(200, text.encode(), headers)
+        return Answer(200, text.encode(), {"Content-Type": JSON} | ({"Link": links} if links else {}))
 
     def members(self, ids: Iterable[str]) -> Iterator[str]:
         """Those of its entities that have `ids`."""
@@ -59,55 +62,51 @@ class Listing:
         yield from view.collection_members(self._level, self._owner_xid, self._key, self._owner)
         yield "}"
 
-    # -- what a filter leaves ---------------------------------------------------------------------------------------
-
     def _kept(self) -> Kept | None:
-        target, sifting = self._target, self._reading.sifting(self._target, self._key)
-        if sifting is None:
+        """What the filter of the request leaves of the collection; None without one."""
+        if self._reading.flags.filter is None:
             return None
-        assert target.group_type
-        if target.kind == "groups":
-            sifting.groups(target.group_type, sifting.start)
-        elif target.kind == "resources":
-            sifting.resources(self._level, sifting.start, self._key, self._owner_xid, may=True)
-        else:
-            sifting.versions(self._level, sifting.start, self._owner_xid, self._owner)
-        return sifting.kept
+        sieve = Sieve(self._reading.flags.filter, self._level[:-1], self._key)
+        sieve.enter()
+        self._reading.session.search(self._reading.settings.model, self._within).decide(sieve)
+        return sieve.kept
 
     # -- pages ------------------------------------------------------------------------------------------------------
 
-    def _by_id(self, window: Window) -> tuple[dict[str, Any], list[str]]:
-        """A page in the order of ids: the ids it lies between, and its links."""
-        owner = self._key if self._owner is None else self._reading.shown_key(self._owner)
-        assert window.limit
-        ids = self._reading.session.ids_after(self._target, owner, window.after, window.limit + 1)
-        page = Page(window.after, ids[window.limit - 1] if len(ids) > window.limit else None)
-        links = []
-        if page.last is not None:
-            count = self._reading.session.count(self._target, owner)
-            links.append(self._link(count, "next", **{AFTER: page.last}))
-        return {"page": page}, links
+    def _window(self) -> Window:
+        reading = self._reading
+        if not reading.settings.capabilities["pagination"]:
+            return Window()
+        is_sorted = reading.flags.sort is not None
+        return parse_window(reading.query, self._target.path, most=reading.max_page, is_sorted=is_sorted)
 
-    def _by_place(self, window: Window, kept: Kept | None) -> tuple[dict[str, Any], list[str]]:
-        """A page of a sorted or filtered collection: the keys on it in their order, and its links."""
-        rows = [row for row in self._rows() if kept is None or kept.has(self._level, row.key, self._key)]
+    def _scope(self, window: Window, kept: Kept | None) -> tuple[dict[str, Any], Place | None]:
+        """What is shown, as members of a `Scope`; and the last entity of the page, if there are more behind it."""
         sort = self._reading.flags.sort
-        if sort:
-            rows = sort_rows(rows, sort, self._level, self._reading.settings.model, self._owner_xid)
-        limit = window.limit or len(rows)
-        shown = rows[window.offset : window.offset + limit]
-        links = []
-        if window.limit and window.offset + limit < len(rows):
-            links.append(self._link(len(rows), "next", **{OFFSET: window.offset + limit}))
-        if window.limit and window.offset:
-            links.append(self._link(len(rows), "prev", **{OFFSET: max(window.offset - limit, 0)}))
-        return {"order": tuple(row.key for row in shown)}, links
+        if sort is None and window.limit is None:
+            return {}, None
+        left = None if kept is None else kept.left.get(self._level, {}).get(self._key, set())
+        ordering = self._reading.session.ordering(self._reading.settings.model, self._target, self._key, left)
+        places = ordering.places(sort or BY_ID, window.after, window.limit and window.limit + 1)
+        shown = places[: window.limit]
+        last = shown[-1] if len(places) > len(shown) else None
+        if sort is None and kept is None:
+            return {"page": Page(window.after.id if window.after else "", last.id if last else None)}, last
+        return {"order": tuple(place.key for place in shown)}, last
 
-    def _link(self, count: int, rel: str, **place: str | int) -> str:
-        path = self._target.xid
-        return link(self._reading.base, path, self._reading.query, count, rel, **place)
+    def _links(self, window: Window, kept: Kept | None, last: Place | None) -> Iterator[str]:
+        if window.limit is None:
+            return
+        url, query = self._reading.base + self._target.xid, self._reading.query
+        count = self._count(kept)
+        yield link(url, query, count, "first")
+        if last is not None:
+            after = format_place(last, is_sorted=self._reading.flags.sort is not None)
+            yield link(url, query, count, "next", after)
 
-    def _rows(self) -> list[Row]:
-        streams = self._reading.session.streams(Scope(self._target, self._key))
-        opening = (streams.groups, streams.resources, streams.versions)[len(self._level) - 1]
-        return list(opening(self._level).of(self._key))
+    def _count(self, kept: Kept | None) -> int:
+        """How many there are on all pages together."""
+        every = self._every
+        if every < 0:
+            every = self._reading.session.group_counts().get(self._level[0], 0)
+        return every if kept is None else kept.count(self._level, self._key, every)

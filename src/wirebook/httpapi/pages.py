@@ -1,81 +1,90 @@
-"""Pages of collections: which entities are on one, in which order, and the links to the others.
+"""Pages of collections: which one a client asked for, and the links to the others.
 
-Pages in the order of ids are found by the last id of the page before; those of a sorted or filtered collection by
-their place in it.
+A page begins after the last entity of the page before: after its id, or after the value it is sorted by and its id.
 
-Spec: pagination/spec.md#http-binding; core/spec.md#sort-flag.
+Spec: pagination/spec.md#http-binding.
 """
 
 from __future__ import annotations
 
+import base64
+import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from wirebook.core.comparison import comparable
-from wirebook.core.dotpath import values_at
-from wirebook.core.filters import Level, attributes_of
-from wirebook.core.flags import Sort
-from wirebook.core.model import Model
 from wirebook.core.names import is_identifier
-from wirebook.core.rows import GroupRow, ResourceRow, VersionRow
-from wirebook.core.sieve import entity_of
 from wirebook.problems.xregistry import refused
+from wirebook.storage.ordering import Place
 
-AFTER, OFFSET, LIMIT = "after", "offset", "limit"
-MAX_PAGE: Final = 1000
+AFTER, LIMIT = "after", "limit"
+KINDS: Final = {0: (bool,), 1: (int, float), 2: (str,)}
+"""The types of values that are sorted by, by their kind (see `comparable`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What a client asked for: at most `limit` entities after the id `after`, or from `offset` on."""
+    """What a client asked for: at most `limit` entities, those behind `after`."""
 
     limit: int | None = None
-    after: str = ""
-    offset: int = 0
+    after: Place | None = None
 
 
-def parse_window(query: Mapping[str, Sequence[str]], path: str, *, max_page: int = MAX_PAGE) -> Window:
-    """Raises: bad_request"""
+def parse_window(query: Mapping[str, Sequence[str]], path: str, *, most: int, is_sorted: bool) -> Window:
+    """At most `most` entities. Raises: bad_request"""
     if LIMIT not in query:
         return Window()
-    return Window(
-        min(_number(query[LIMIT][0], path, least=1), max_page),
-        _id(query.get(AFTER, [""])[0], path),
-        _number(query.get(OFFSET, ["0"])[0], path, least=0),
-    )
+    limit = min(_number(query[LIMIT][0], path), most)
+    after = query.get(AFTER, [""])[0]
+    place = _read_place(after) if is_sorted else _by_id(after)
+    if after and place is None:
+        raise refused("bad_request", path, error_detail=f"'{after[:40]}' is no place in this collection")
+    return Window(limit, place)
 
 
-def _id(text: str, path: str) -> str:
-    if text and not is_identifier(text):
-        raise refused("bad_request", path, error_detail=f"'{text[:40]}' is no id to go on from")
-    return text.lower()
-
-
-def _number(text: str, path: str, *, least: int) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 16 and int(text) >= least):
-        raise refused("bad_request", path, error_detail=f"'{text[:40]}' is no number of entities, {least} or more")
+def _number(text: str, path: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 21 and int(text) >= 1):
+        raise refused("bad_request", path, error_detail=f"'{text[:40]}' is no number of entities, 1 or more")
     return int(text)
 
 
-def link(base: str, path: str, query: Mapping[str, Sequence[str]], count: int, rel: str, **place: str | int) -> str:
+def link(url: str, query: Mapping[str, Sequence[str]], count: int, rel: str, after: str = "") -> str:
     """A link to another page, with everything else that was asked for."""
-    kept = [(name, value) for name, values in query.items() if name not in (AFTER, OFFSET) for value in values]
-    return f"<{base}{path}?{urlencode([*kept, *place.items()])}>;rel={rel};count={count}"
+    pairs = [(name, value) for name, values in query.items() if name != AFTER for value in values]
+    place = [(AFTER, after)] if after else []
+    return f"<{url}?{urlencode([*pairs, *place])}>;rel={rel};count={count}"
 
 
-Row = GroupRow | ResourceRow | VersionRow
+# -- places -------------------------------------------------------------------------------------------------------
 
 
-def sort_rows(rows: Sequence[Row], sort: Sort, level: Level, model: Model, owner: str) -> list[Row]:
-    """Rows by the value of an attribute, then by id; those without a value are the lowest."""
-    attribute = attributes_of(level, model).get(str(getattr(sort.path[0], "name", "")))
-    type_ = attribute.type if attribute and len(sort.path) == 1 else None
+def format_place(place: Place, *, is_sorted: bool) -> str:
+    """A place in a link."""
+    if not is_sorted:
+        return place.id
+    text = json.dumps([place.value, place.id], separators=(",", ":"))
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
-    def rank(row: Row) -> tuple[Any, ...]:
-        found = next(values_at(entity_of(row, level, model, owner), sort.path), None)
-        value = comparable(found, type_)
-        return (() if value is None else value, row.id.lower())
 
-    return sorted(rows, key=rank, reverse=sort.descending)
+def _by_id(id_: str) -> Place | None:
+    return Place(0, None, id_.lower()) if is_identifier(id_) else None
+
+
+def _read_place(text: str) -> Place | None:
+    try:
+        value, id_ = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+        place = _by_id(id_)
+        return place and place._replace(value=_value(*value) if value else None)
+    except (ValueError, TypeError, RecursionError):
+        return None
+
+
+def _value(kind: int, scalar: Any) -> tuple[int, Any]:
+    """What `comparable` gave. Raises: ValueError"""
+    if type(scalar) not in KINDS.get(kind, ()) or math.isnan(scalar if kind == 1 else 0):
+        raise ValueError
+    if isinstance(scalar, str):
+        scalar.encode()
+    return kind, scalar

@@ -5,14 +5,22 @@ Spec: core/http.md#registry-http-apis.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from wirebook.core.filters import level_of
 from wirebook.core.flags import Flags
-from wirebook.core.rows import GroupRow, ResourceRow
-from wirebook.core.sieve import Kept, Sieve, Sifting
+from wirebook.core.rows import (
+    GroupRow,
+    ResourceRow,
+    group_entity,
+    meta_entity,
+    resource_entity,
+    version_entity,
+)
+from wirebook.core.sieve import Kept, Sieve
+from wirebook.core.state import Members
 from wirebook.core.target import Target
 from wirebook.core.views import View
 from wirebook.httpapi.documents import document_of
@@ -34,6 +42,7 @@ class Reading:
     flags: Flags
     query: Mapping[str, Sequence[str]] = field(default_factory=dict)
     root: Target | None = None
+    max_page: int = 1000
 
     def entity(self, target: Target) -> Answer:
         """What `target` addresses. Raises: not_found, cannot_doc_xref"""
@@ -55,7 +64,7 @@ class Reading:
 
     def view(self, target: Target, key: int = 0, kept: Kept | None = None, **scope: Any) -> View:
         """How things below a target are shown, and where their rows come from; `scope` are members of a `Scope`."""
-        rows = Scope(target, key, documents=self._has_documents(), **scope)
+        rows = Scope(target, key, documents=self._has_documents(), kept=kept, **scope)
         flags, root = self.flags, self.root or target
         return View(
             self.settings.model,
@@ -78,10 +87,7 @@ class Reading:
     def _registry(self) -> Answer:
         members, counts = self.session.registry_members(), self.session.group_counts()
         target = Target("registry", "/")
-        sifting = self.sifting(target, 0)
-        if sifting and not sifting.registry(members):
-            raise refused("not_found", "/")
-        view = self.view(target, kept=sifting.kept if sifting else None)
+        view = self.view(target, kept=self.kept(target, lambda: {**members, "xid": "/"}))
         special = {
             "capabilities": self.settings.capabilities,
             "model": self.settings.model.full,
@@ -100,18 +106,28 @@ class Reading:
     def _group(self, target: Target) -> Answer:
         assert target.group_type
         row = self.group_row(target)
-        sifting = self.sifting(target, row.key)
-        if sifting and not sifting.group(row, target.group_type, sifting.start):
-            raise refused("not_found", target.xid)
-        view = self.view(target, row.key, kept=sifting.kept if sifting else None)
-        return json_of(view.group(row, target.group_type, bare=self.flags.collections))
+        type_ = target.group_type
+        kept = self.kept(target, lambda: group_entity(row, type_), within=(row.key,))
+        view = self.view(target, row.key, kept)
+        return json_of(view.group(row, type_, bare=self.flags.collections))
 
-    def sifting(self, target: Target, key: int) -> Sifting | None:
-        """What applies the filter of the request to what is below a target; None without one. Raises: not_found"""
+    def kept(
+        self,
+        target: Target,
+        entity: Callable[[], Members],
+        meta: Callable[[], Members] = dict,
+        within: tuple[int, ...] = (),
+    ) -> Kept | None:
+        """What the filter of the request leaves of an entity and what is below it; None without a filter. `within` are
+        the keys of its Group and Resource. Raises: not_found"""
         if self.flags.filter is None:
             return None
-        streams = self.session.streams(Scope(target, key))
-        return Sifting(Sieve(self.flags.filter), self.settings.model, streams)
+        sieve = Sieve(self.flags.filter, level_of(target), within[-1] if within else 0)
+        sieve.enter(entity(), meta())
+        self.session.search(self.settings.model, within).decide(sieve)
+        if sieve.kept.is_empty:
+            raise refused("not_found", target.xid)
+        return sieve.kept
 
     def check_doc(self, target: Target, row: ResourceRow) -> None:
         if self.flags.doc and row.xref:
@@ -128,31 +144,27 @@ class Reading:
             raise refused("not_found", target.xid if target.kind != "versions" else target.resource_xid)
         return row
 
-    def shown_key(self, row: ResourceRow) -> int:
-        """The row of the Resource whose Versions are shown: of a cross-reference its target's."""
-        return row.key if row.xref is None else self.session.key_of(row.xref)
-
     def _resource(self, target: Target, row: ResourceRow) -> Answer:
         assert target.group_type
         assert target.type
         if target.is_document and not self.flags.doc:
             return document_of(self, target, row, row.version, is_default=True)
-        view = self.view(target, row.key)
-        sifting = self.sifting(target, row.key)
-        if sifting:
-            level = level_of(target)
-            if not sifting.resource(row, level, sifting.start, target.group_xid, may=True):
-                raise refused("not_found", target.xid)
-            view.kept = sifting.kept
-        return json_of(view.resource(row, target.group_type, target.type, target.group_xid))
+        type_, xid = target.type, target.xid
+        kept = self.kept(
+            target,
+            lambda: resource_entity(row, type_, xid),
+            lambda: meta_entity(row, type_, xid),
+            (row.parent, row.key),
+        )
+        view = self.view(target, row.key, kept)
+        return json_of(view.resource(row, target.group_type, type_, target.group_xid))
 
     def _meta(self, target: Target, row: ResourceRow) -> Answer:
         assert target.type
-        sifting = self.sifting(target, row.key)
-        if sifting and not sifting.meta(row, level_of(target), target.resource_xid):
-            raise refused("not_found", target.xid)
+        type_, xid = target.type, target.resource_xid
+        self.kept(target, dict, lambda: meta_entity(row, type_, xid))
         view = self.view(target, row.key)
-        return json_of([view.meta(row, target.type, target.resource_xid, has_versions=False)])
+        return json_of([view.meta(row, type_, xid, has_versions=False)])
 
     def _version(self, target: Target, owner: ResourceRow) -> Answer:
         self.check_doc(target, owner)
@@ -163,11 +175,10 @@ class Reading:
         is_default = owner.default == version.id
         if target.is_document and not self.flags.doc:
             return document_of(self, target, owner, version, is_default=is_default)
-        level, sifting = level_of(target), self.sifting(target, owner.key)
-        if sifting and not sifting.version(version, level, sifting.start, target.resource_xid, owner):
-            raise refused("not_found", target.xid)
+        type_, level = target.type, level_of(target)
+        self.kept(target, lambda: version_entity(version, type_, owner, target.xid))
         view = self.view(target, owner.key)
-        return json_of([view.version(version, target.type, level, target.resource_xid, is_default=is_default)])
+        return json_of([view.version(version, type_, level, target.resource_xid, is_default=is_default)])
 
 
 def json_of(pieces: Iterable[str]) -> Answer:

@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Select, func, literal, select
+from sqlalchemy import ColumnElement, Connection, FromClause, Select, func, literal, or_, select
 
 from wirebook.core.filters import Level
 from wirebook.core.rows import GroupRow, ResourceRow, VersionRow
+from wirebook.core.sieve import Kept
 from wirebook.core.streams import Stream
 from wirebook.core.target import Target
-from wirebook.storage.keys import key_table
+from wirebook.storage.keys import key_table, one_of
 from wirebook.storage.tables import COUNTS, DOCUMENTS, GROUPS, RESOURCES, VERSIONS
 
 TARGET: Final = RESOURCES.alias("target")
@@ -26,15 +27,22 @@ BATCH: Final = 500
 """Rows that are fetched at once."""
 
 
-def resource_query(*, documents: bool = False) -> Select[Any]:
-    """Resources with their default Versions. The columns are those that `resource_row` reads."""
+def resource_tables() -> FromClause:
+    """Resources with what they refer to, if anything, and their default Versions, if they have any."""
     is_target = (TARGET.c.xid == RESOURCES.c.xref) & TARGET.c.xref.is_(None)
     is_default = (VERSIONS.c.parent == SHOWN) & VERSIONS.c.isdefault
-    tables = RESOURCES.outerjoin(TARGET, is_target).outerjoin(VERSIONS, is_default)
-    body: Any = literal(None)
-    if documents:
-        tables = tables.outerjoin(DOCUMENTS, DOCUMENTS.c.key == VERSIONS.c.key)
-        body = DOCUMENTS.c.body
+    return RESOURCES.outerjoin(TARGET, is_target).outerjoin(VERSIONS, is_default)
+
+
+def version_tables() -> FromClause:
+    """Versions below the Resources that show them."""
+    is_target = (TARGET.c.xid == RESOURCES.c.xref) & TARGET.c.xref.is_(None)
+    return RESOURCES.outerjoin(TARGET, is_target).join(VERSIONS, VERSIONS.c.parent == SHOWN)
+
+
+def resource_query(*, documents: bool = False) -> Select[Any]:
+    """Resources with their default Versions. The columns are those that `resource_row` reads."""
+    tables, body = _with_documents(resource_tables(), documents)
     return select(
         RESOURCES.c.key,
         RESOURCES.c.parent,
@@ -49,7 +57,7 @@ def resource_query(*, documents: bool = False) -> Select[Any]:
         VERSIONS.c.head,
         VERSIONS.c.tail,
         VERSIONS.c.contenttype,
-        body.label("body"),
+        body,
     ).select_from(tables)
 
 
@@ -61,12 +69,7 @@ def resource_row(row: Any) -> ResourceRow:
 
 def version_query(*, documents: bool = False) -> Select[Any]:
     """Versions below the Resources that show them."""
-    is_target = (TARGET.c.xid == RESOURCES.c.xref) & TARGET.c.xref.is_(None)
-    tables = RESOURCES.outerjoin(TARGET, is_target).join(VERSIONS, VERSIONS.c.parent == SHOWN)
-    body: Any = literal(None)
-    if documents:
-        tables = tables.outerjoin(DOCUMENTS, DOCUMENTS.c.key == VERSIONS.c.key)
-        body = DOCUMENTS.c.body
+    tables, body = _with_documents(version_tables(), documents)
     return select(
         VERSIONS.c.key,
         RESOURCES.c.key.label("owner"),
@@ -74,17 +77,19 @@ def version_query(*, documents: bool = False) -> Select[Any]:
         VERSIONS.c.head,
         VERSIONS.c.tail,
         VERSIONS.c.contenttype,
-        body.label("body"),
+        body,
     ).select_from(tables)
 
 
 def version_row(row: Any) -> VersionRow:
     key, owner, id_, head, tail, contenttype, body = row
-    return VersionRow(key, owner, id_, head, tail, contenttype, _bytes(body))
+    return VersionRow(key, owner, id_, head, tail, contenttype, None if body is None else bytes(body))
 
 
-def _bytes(value: Any) -> bytes | None:
-    return None if value is None else bytes(value)
+def _with_documents(tables: FromClause, documents: bool) -> tuple[FromClause, ColumnElement[Any]]:
+    if not documents:
+        return tables, literal(None).label("body")
+    return tables.outerjoin(DOCUMENTS, DOCUMENTS.c.key == VERSIONS.c.key), DOCUMENTS.c.body.label("body")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +105,8 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What an answer is about, as rows: the `target`, the key of its Group or Resource, the page of a collection, the
-    `ids` of it that are shown, or the keys of those that are, in their `order`."""
+    """What an answer is about, as rows: the `target`, the key of its Group or Resource, what a filter `kept`; of a
+    collection the page, the `ids` that are shown, or the keys of those that are, in their `order`."""
 
     target: Target
     key: int = 0
@@ -109,30 +114,29 @@ class Scope:
     ids: tuple[str, ...] | None = None
     order: tuple[int, ...] | None = None
     documents: bool = False
+    kept: Kept | None = None
 
-    def holds(self, connection: Connection, kind: str, column: Any) -> list[ColumnElement[bool]]:
+    def holds(self, connection: Connection, kind: str, table: FromClause) -> list[ColumnElement[bool]]:
         """The conditions of the page and of the ids that were asked for, where the collection is of that kind."""
         if self.target.kind != kind:
             return []
-        conditions = self.page.holds(column) if self.page else []
+        conditions = self.page.holds(table.c.folded) if self.page else []
         if self.ids is not None:
             wanted = key_table(connection, ("folded",), [(id_.lower(),) for id_ in self.ids])
-            conditions.append(column.in_(select(wanted.c.folded)))
+            conditions.append(table.c.folded.in_(select(wanted.c.folded)))
         return conditions
 
 
 class SqlStreams:
-    """The rows below a target. Implements `wirebook.core.views.Streams`."""
+    """The rows below a target. Implements `wirebook.core.streams.Streams`."""
 
     def __init__(self, connection: Connection, scope: Scope) -> None:
         self._connection, self._scope = connection, scope
 
     def groups(self, level: Level) -> Stream[GroupRow]:
         """Groups of a type with the counts of what is in them."""
-        counts = self._counts(level[0])
-        query = select(GROUPS.c.key, GROUPS.c.id, GROUPS.c.members).where(
-            GROUPS.c.type == level[0], *self._scope.holds(self._connection, "groups", GROUPS.c.folded)
-        )
+        counts = self._counts(level)
+        query = self._in_scope(select(GROUPS.c.key, GROUPS.c.id, GROUPS.c.members), level)
         rows = self._rows(self._ordered(query, "groups", GROUPS.c.key).order_by(GROUPS.c.folded))
         return Stream(GroupRow(key, id_, text, counts.get(key, {})) for key, id_, text in rows)
 
@@ -141,9 +145,8 @@ class SqlStreams:
         return Stream(resource_row(row) for row in self._rows(query))
 
     def versions(self, level: Level) -> Stream[VersionRow]:
-        query = self._below(version_query(documents=self._scope.documents), level[:2])
-        if self._scope.target.kind == "versions":
-            query = query.where(*self._scope.holds(self._connection, "versions", VERSIONS.c.folded))
+        query = self._below(version_query(documents=self._scope.documents), level)
+        query = query.where(*self._scope.holds(self._connection, "versions", VERSIONS))
         query = self._ordered(query, "versions", VERSIONS.c.key)
         return Stream(version_row(row) for row in self._rows(query.order_by(VERSIONS.c.folded)))
 
@@ -155,28 +158,45 @@ class SqlStreams:
         wanted = key_table(self._connection, ("placekey", "key"), places)
         return query.join(wanted, wanted.c.key == key).order_by(wanted.c.placekey)
 
-    def _counts(self, plural: str) -> dict[int, dict[str, int]]:
-        """The counts of all Groups of a type, by their keys."""
-        query = select(COUNTS).join(GROUPS, GROUPS.c.key == COUNTS.c.parent).where(GROUPS.c.type == plural)
+    def _counts(self, level: Level) -> dict[int, dict[str, int]]:
+        """The counts of Groups, by their keys."""
+        query = self._in_scope(select(COUNTS).join(GROUPS, GROUPS.c.key == COUNTS.c.parent), level)
         found: dict[int, dict[str, int]] = {}
-        for parent, type_, count in self._connection.execute(query):
+        for parent, type_, count in self._connection.execute(self._ordered(query, "groups", GROUPS.c.key)):
             found.setdefault(parent, {})[type_] = count
         return found
+
+    def _in_scope(self, query: Select[Any], level: Level) -> Select[Any]:
+        """Those of the Groups of a level that are in the answer."""
+        conditions = [GROUPS.c.type == level[0], *self._scope.holds(self._connection, "groups", GROUPS)]
+        kept = self._scope.kept
+        if kept is not None and 0 not in kept.whole.get((), ()):
+            left = kept.left.get(level[:1], {}).get(0, set())
+            conditions.append(one_of(self._connection, GROUPS.c.key, left))
+        return query.where(*conditions)
 
     def _below(self, query: Select[Any], level: Level) -> Select[Any]:
         """Rows of Resources of a level below the target, in the order of their Groups and ids."""
         kind = self._scope.target.kind
         if kind in ("resource", "versions", "version", "meta"):
             return query.where(RESOURCES.c.key == self._scope.key)
-        query = query.where(RESOURCES.c.type == level[1])
+        query = query.where(RESOURCES.c.type == level[1], *self._left(level))
         if kind in ("group", "resources"):
             here = RESOURCES.c.parent == self._scope.key
-            query = query.where(here, *self._scope.holds(self._connection, "resources", RESOURCES.c.folded))
+            query = query.where(here, *self._scope.holds(self._connection, "resources", RESOURCES))
             return self._ordered(query, "resources", RESOURCES.c.key).order_by(RESOURCES.c.folded)
-        query = query.join(GROUPS, GROUPS.c.key == RESOURCES.c.parent).where(
-            GROUPS.c.type == level[0], *self._scope.holds(self._connection, "groups", GROUPS.c.folded)
-        )
+        query = self._in_scope(query.join(GROUPS, GROUPS.c.key == RESOURCES.c.parent), level)
         return self._ordered(query, "groups", GROUPS.c.key).order_by(GROUPS.c.folded, RESOURCES.c.folded)
+
+    def _left(self, level: Level) -> list[ColumnElement[bool]]:
+        """Which Resources a filter leaves: those in Groups of which everything is left, and those on their own."""
+        kept = self._scope.kept
+        if kept is None or 0 in kept.whole.get((), ()) or self._scope.key in kept.whole.get(level[:1], ()):
+            return []
+        keys = {key for below in kept.left.get(level[:2], {}).values() for key in below}
+        own = one_of(self._connection, RESOURCES.c.key, keys)
+        whole = kept.whole.get(level[:1])
+        return [or_(one_of(self._connection, RESOURCES.c.parent, whole), own) if whole else own]
 
     def _rows(self, query: Select[Any]) -> Iterator[Any]:
         return iter(self._connection.execution_options(yield_per=BATCH).execute(query))

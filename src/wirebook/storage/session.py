@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Connection, Dialect, Table, delete, func, insert, select
+from sqlalchemy import Connection, Dialect, delete, func, insert, select
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from wirebook.core.draft import Draft
@@ -19,6 +19,7 @@ from wirebook.core.target import Target
 from wirebook.core.touched import Touched
 from wirebook.core.versions import instant_key
 from wirebook.storage.load import Loader
+from wirebook.storage.ordering import Ordering
 from wirebook.storage.reading import (
     Scope,
     SqlStreams,
@@ -27,6 +28,7 @@ from wirebook.storage.reading import (
     version_query,
     version_row,
 )
+from wirebook.storage.search import Search
 from wirebook.storage.statements import Statement, driver_of
 from wirebook.storage.store import Changes, Event, clock, store_settings
 from wirebook.storage.tables import COUNTS, EVENTS, GROUPS, REGISTRY, RESOURCES, VERSIONS
@@ -144,20 +146,13 @@ class Session:
     def streams(self, scope: Scope) -> SqlStreams:
         return SqlStreams(self._connection, scope)
 
-    def ids_after(self, target: Target, owner: int, after: str, limit: int) -> Sequence[str]:
-        """The next ids of a collection, in lower case. `owner` is the row of what holds it."""
-        table, where = _collection(target, owner)
-        query = select(table.c.folded).where(*where, table.c.folded > after).order_by(table.c.folded)
-        return self._connection.execute(query.limit(limit)).scalars().all()
+    def ordering(self, model: Model, target: Target, owner: int, keys: set[int] | None = None) -> Ordering:
+        """A collection in order. `owner` is the row of what has it; `keys` those of it that a filter left."""
+        return Ordering(self._connection, model, target, owner, keys)
 
-    def count(self, target: Target, owner: int) -> int:
-        """How many there are in a collection."""
-        table, where = _collection(target, owner)
-        return int(self._connection.execute(select(func.count()).select_from(table).where(*where)).scalar_one())
-
-    def key_of(self, xid: str) -> int:
-        """The row of a Resource; 0 if it is not there."""
-        return int(self._connection.execute(select(RESOURCES.c.key).where(RESOURCES.c.xid == xid)).scalar() or 0)
+    def search(self, model: Model, within: tuple[int, ...] = ()) -> Search:
+        """What decides a filter on everything, or below the Group and the Resource with the keys `within`."""
+        return Search(self._connection, model, within)
 
     # -- events -----------------------------------------------------------------------------------------------------
 
@@ -190,17 +185,6 @@ class Session:
 
 
 _REVISION: Final = Statement(lambda _: select(REGISTRY.c.settings))
-
-
-def _collection(target: Target, owner: int) -> tuple[Table, list[Any]]:
-    """The table of a collection, and which of its rows are in it."""
-    assert target.group_type
-    if target.kind == "groups":
-        return GROUPS, [GROUPS.c.type == target.group_type.plural]
-    if target.kind == "resources":
-        assert target.type
-        return RESOURCES, [RESOURCES.c.parent == owner, RESOURCES.c.type == target.type.plural]
-    return VERSIONS, [VERSIONS.c.parent == owner]
 
 
 def _packed(stored: Stored) -> dict[str, str]:

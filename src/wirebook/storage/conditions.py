@@ -1,0 +1,185 @@
+"""What columns say of the expressions of a filter: conditions that leave out what cannot match.
+
+A condition may let more through than its expression does: unless it is `exact`, `wirebook.core.filters` decides.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Double,
+    LargeBinary,
+    and_,
+    cast,
+    false,
+    func,
+    literal,
+    or_,
+    select,
+    true,
+)
+
+from wirebook.core.comparison import NUMBER, comparable, fold, read_operand
+from wirebook.core.dotpath import ANY_MEMBER, Member
+from wirebook.core.filters import Expression
+from wirebook.storage.keys import LONGEST
+from wirebook.storage.parts import Kind, Part
+from wirebook.storage.tables import LABELS
+
+PLAIN: Final = re.compile(r"[ !#-$&-\[\]-~]+")
+"""Runs of characters that JSON has as they are, and that are none of the special ones of LIKE but the underscore."""
+
+OTHERS: Final = frozenset({"integer", "uinteger", "decimal", "boolean", "timestamp", "any"})
+"""Types whose values can be equal while their texts are not."""
+
+LARGEST: Final = 2**63
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Rows for which an expression holds are among those for which `sql` does. `exact`: no others are."""
+
+    sql: ColumnElement[bool] = field(default_factory=true)
+    exact: bool = False
+
+
+ANYTHING: Final = Condition()
+
+
+def condition(expression: Expression, part: Part, dialect: str) -> Condition:
+    """What the columns of `part` say of an expression."""
+    if not expression.known:
+        return Condition(false(), exact=True)
+    first, *rest = expression.path
+    name = first.name if isinstance(first, Member) else ""
+    if not rest and name in part.keys and part.keys[name][0] == expression.type:
+        return _compared(expression, *part.keys[name])
+    if not rest and name == "xid":
+        return _xid(expression, part)
+    if name == "labels" and len(rest) == 1 and part.labels and (rest[0] is ANY_MEMBER or isinstance(rest[0], Member)):
+        return _labelled(expression, *part.labels)
+    return ANYTHING if name in part.ids or not name else Condition(_hint(expression, part.text_of(name), dialect))
+
+
+# -- columns ------------------------------------------------------------------------------------------------------
+
+
+def _compared(expression: Expression, kind: Kind, column: ColumnElement[Any]) -> Condition:
+    if expression.op == "" or (expression.op == "=" and expression.is_pattern and expression.value == "*"):
+        return Condition(column.is_not(None), exact=True)
+    if expression.op == "null":
+        return Condition(column.is_(None), exact=True)
+    if expression.is_pattern:
+        return _matching(expression, kind, column)
+    if kind == "uinteger":
+        return _number(expression, column)
+    operand = _operand(expression)
+    return ANYTHING if operand is None else Condition(_related(column, expression.op, operand), exact=True)
+
+
+def _operand(expression: Expression) -> str | None:
+    """The value as keys have it; None if keys may be cut off where it goes on."""
+    found = comparable(expression.value, expression.type)
+    assert found is not None
+    return found[1] if len(found[1]) < LONGEST and min(found[1], default=" ") > "\1" else None
+
+
+def _related(column: ColumnElement[Any], op: str, operand: Any) -> ColumnElement[bool]:
+    if op == "!=":
+        return column.is_distinct_from(operand)
+    related: ColumnElement[bool] = column.op("=" if op == "=" else op, is_comparison=True)(operand)
+    return related
+
+
+def _number(expression: Expression, column: ColumnElement[Any]) -> Condition:
+    found = read_operand(expression.value, 0, expression.type)
+    if found is None:
+        return Condition(true() if expression.op == "!=" else false(), exact=True)
+    if abs(found[1]) >= LARGEST:
+        return ANYTHING
+    operand = literal(found[1], BigInteger() if isinstance(found[1], int) else Double())
+    return Condition(_related(column, expression.op, operand), exact=True)
+
+
+def _matching(expression: Expression, kind: Kind, column: ColumnElement[Any]) -> Condition:
+    """A value with a wildcard: what begins as it does."""
+    prefix = re.split(r"\\?\*", fold(expression.value), maxsplit=1)[0]
+    prefix = prefix.upper()[:19] if kind == "timestamp" else prefix[: LONGEST - 1]
+    if expression.op != "=" or kind == "uinteger" or not prefix or "\0" in prefix:
+        return ANYTHING
+    return Condition(and_(column >= prefix, column < _next(prefix)))
+
+
+def _next(prefix: str) -> str:
+    """The least text above all that begin with a prefix."""
+    head, last = prefix[:-1], ord(prefix[-1])
+    if last == 0x10FFFF:
+        return _next(head) if head else prefix * 2
+    return head + chr(0xE000 if last == 0xD7FF else last + 1)
+
+
+def _xid(expression: Expression, part: Part) -> Condition:
+    """An xid, by the ids that are in it."""
+    if expression.op != "=" or expression.is_pattern:
+        return ANYTHING
+    found = fold(expression.value).split("/")
+    if max(part.xid, default=0) >= len(found) or "\0" in expression.value:
+        return Condition(false())
+    return Condition(and_(true(), *(column == found[place] for place, column in part.xid.items())))
+
+
+def _labelled(expression: Expression, kind: int, owner: ColumnElement[int]) -> Condition:
+    step = expression.path[1]
+    where = [LABELS.c.kind == kind]
+    if isinstance(step, Member):
+        if "\0" in step.name:
+            return ANYTHING
+        where.append(LABELS.c.name == step.name)
+    is_negative = expression.op in ("null", "!=")
+    if expression.op not in ("", "null") and not (expression.is_pattern and expression.value == "*"):
+        if expression.is_pattern:
+            found = _matching(expression, "string", LABELS.c.value) if expression.op == "=" else ANYTHING
+            return Condition(owner.in_(select(LABELS.c.owner).where(*where, found.sql))) if not is_negative else found
+        operand = _operand(expression)
+        if operand is None:
+            return ANYTHING
+        where.append(_related(LABELS.c.value, "=" if is_negative else expression.op, operand))
+    owners = select(LABELS.c.owner).where(*where)
+    return Condition(owner.not_in(owners) if is_negative else owner.in_(owners), exact=True)
+
+
+# -- texts --------------------------------------------------------------------------------------------------------
+
+
+def _hint(expression: Expression, text: ColumnElement[str], dialect: str) -> ColumnElement[bool]:
+    """What a text of members has in it where an expression holds: names, and a piece of the value."""
+    if expression.op in ("!=", "null"):
+        return true()
+    names = [step.name for step in expression.path if isinstance(step, Member)]
+    found: list[ColumnElement[bool]] = [text.like(f'%"{name}":%') for name in names[-1:] if PLAIN.fullmatch(name)]
+    piece = _piece(expression)
+    if piece:
+        found = [_contains(text, piece, dialect)]
+    return and_(true(), *found)
+
+
+def _piece(expression: Expression) -> str:
+    """Of the value the longest run that a text must have in it."""
+    if expression.op != "=" or expression.type in OTHERS:
+        return ""
+    if expression.type is None and NUMBER.fullmatch(expression.value):
+        return ""
+    value = re.sub(r"\\?\*", "\0", expression.value) if expression.is_pattern else expression.value
+    return max(PLAIN.findall(fold(value)), key=len, default="")
+
+
+def _contains(text: ColumnElement[str], piece: str, dialect: str) -> ColumnElement[bool]:
+    """Texts with a piece in either case. Other characters may fold to those of ASCII: texts with any such pass."""
+    if dialect == "sqlite":
+        return or_(text.like(f"%{piece}%"), func.length(text) != func.length(cast(text, LargeBinary)))
+    return or_(func.lower(text).like(f"%{piece}%"), func.length(text) != func.octet_length(text))

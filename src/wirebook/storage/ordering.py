@@ -1,0 +1,167 @@
+"""Collections in order: by ids, or by an attribute and then by ids, from any place on.
+
+Attributes that have columns are put in order by the database; the values of others are read one by one, and no more of
+them are kept than a page has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from heapq import nlargest, nsmallest
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, FromClause, Select, and_, or_, select
+
+from wirebook.core.comparison import comparable
+from wirebook.core.dotpath import Member, values_at
+from wirebook.core.filters import attributes_of, level_of, type_at
+from wirebook.core.flags import Sort
+from wirebook.core.model import Model
+from wirebook.core.target import Target
+from wirebook.storage.conditions import LARGEST
+from wirebook.storage.keys import one_of, text_key
+from wirebook.storage.parts import Look, Part, group_part, resource_part, version_part
+from wirebook.storage.reading import BATCH, resource_tables, version_tables
+from wirebook.storage.tables import GROUPS, LABELS, RESOURCES, VERSIONS
+
+BY_ID: Final = Sort(())
+"""No sort: the order of the ids."""
+
+
+class Place(NamedTuple):
+    """Where an entity is in its collection: the value it is sorted by (see `comparable`), and its id in lower case."""
+
+    key: int
+    value: tuple[int, Any] | None
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A value to sort by, of one kind (see `comparable`). `join` adds its table."""
+
+    kind: int
+    value: ColumnElement[Any]
+    join: Callable[[FromClause], FromClause] = lambda tables: tables
+
+    def place(self, row: Any) -> Place:
+        key, value, id_ = row
+        return Place(key, None if value is None else (self.kind, value), id_)
+
+
+class Ordering:
+    """The entities of a collection in an order. `owner` is the key of what has it; `keys` those that a filter left."""
+
+    def __init__(
+        self, connection: Connection, model: Model, target: Target, owner: int, keys: set[int] | None = None
+    ) -> None:
+        self._connection, self._model, self._target, self._keys = connection, model, target, keys
+        self._table, self._tables, self._part, self._where = _collection(target, owner)
+
+    def places(self, sort: Sort = BY_ID, after: Place | None = None, limit: int | None = None) -> list[Place]:
+        """The places after one, at most `limit` of them."""
+        if sort is BY_ID:
+            return self._by_id(after, limit)
+        column = self._column(sort)
+        return self._by_value(sort, after, limit) if column is None else self._by_column(sort, column, after, limit)
+
+    def _column(self, sort: Sort) -> _Column | None:
+        """The column of an attribute; None if it has none."""
+        first, *rest = sort.path
+        name = first.name if isinstance(first, Member) else ""
+        type_ = self._type(sort)
+        if not rest and name in self._part.keys and self._part.keys[name][0] == type_:
+            return _Column(1 if type_ == "uinteger" else 2, self._part.keys[name][1])
+        if name == "labels" and len(rest) == 1 and isinstance(rest[0], Member) and type_ == "string":
+            return self._label(rest[0].name)
+        return None
+
+    def _label(self, name: str) -> _Column:
+        assert self._part.labels
+        kind, owner = self._part.labels
+        labels = LABELS.alias("label")
+        is_one = and_(labels.c.kind == kind, labels.c.owner == owner, labels.c.name == name)
+        return _Column(2, labels.c.value, lambda tables: tables.outerjoin(labels, is_one))
+
+    def _type(self, sort: Sort) -> str | None:
+        return type_at(attributes_of(level_of(self._target), self._model), sort.path)
+
+    # -- by the database --------------------------------------------------------------------------------------------
+
+    def _by_id(self, after: Place | None, limit: int | None) -> list[Place]:
+        id_ = self._table.c.folded
+        tables: FromClause = self._tables if self._table is VERSIONS else self._table
+        query = select(self._table.c.key, id_).select_from(tables).where(*self._conditions()).order_by(id_).limit(limit)
+        rows = self._connection.execute(query.where(id_ > after.id) if after else query)
+        return [Place(key, None, each) for key, each in rows]
+
+    def _by_column(self, sort: Sort, column: _Column, after: Place | None, limit: int | None) -> list[Place]:
+        value, id_ = column.value, self._table.c.folded
+        query = select(self._table.c.key, value, id_).select_from(column.join(self._tables)).where(*self._conditions())
+        if after is not None and (after.value is None or after.value[0] == column.kind):
+            query = query.where(_is_after(value, id_, after, sort))
+        if sort.descending:
+            query = query.order_by(value.desc().nulls_last(), id_.desc())
+        else:
+            query = query.order_by(value.asc().nulls_first(), id_.asc())
+        return [column.place(row) for row in self._connection.execute(query.limit(limit))]
+
+    def _conditions(self) -> list[ColumnElement[bool]]:
+        left = [] if self._keys is None else [one_of(self._connection, self._table.c.key, self._keys)]
+        return [*self._where, *left]
+
+    # -- one by one -------------------------------------------------------------------------------------------------
+
+    def _by_value(self, sort: Sort, after: Place | None, limit: int | None) -> list[Place]:
+        places = self._values(sort)
+        if after is not None:
+            border = _rank(after)
+            places = (each for each in places if (_rank(each) < border if sort.descending else _rank(each) > border))
+        if limit is None:
+            return sorted(places, key=_rank, reverse=sort.descending)
+        return (nlargest if sort.descending else nsmallest)(limit, places, key=_rank)
+
+    def _values(self, sort: Sort) -> Iterator[Place]:
+        """All places, in no order, with the values they are compared by."""
+        type_ = self._type(sort)
+        look = Look(self._part, (step.name for step in sort.path[:1] if isinstance(step, Member)), 2)
+        query: Select[Any] = select(self._table.c.key, self._table.c.folded, *look.columns).select_from(self._tables)
+        rows = self._connection.execution_options(yield_per=BATCH).execute(query.where(*self._conditions()))
+        for row in rows:
+            value = next(values_at(look.entity(row), sort.path), None)
+            yield Place(row[0], comparable(value, type_), row[1])
+
+
+def _rank(place: Place) -> tuple[Any, ...]:
+    """What has no value comes first."""
+    return (() if place.value is None else place.value, place.id)
+
+
+def _is_after(value: ColumnElement[Any], id_: ColumnElement[str], after: Place, sort: Sort) -> ColumnElement[bool]:
+    below = id_ < after.id if sort.descending else id_ > after.id
+    if after.value is None:
+        same = and_(value.is_(None), below)
+        return same if sort.descending else or_(value.is_not(None), same)
+    border = _parameter(after.value[1])
+    same = and_(value == border, below)
+    return or_(value < border, value.is_(None), same) if sort.descending else or_(value > border, same)
+
+
+def _parameter(value: Any) -> str | int:
+    """The value of a place as databases take it, whoever made the place."""
+    return text_key(value) if isinstance(value, str) else int(max(-LARGEST, min(value, LARGEST - 1)))
+
+
+def _collection(target: Target, owner: int) -> tuple[Any, FromClause, Part, list[ColumnElement[bool]]]:
+    """Of a collection the table of its entities, that joined with what they show, what they are as columns, and which
+    of the rows are in it."""
+    assert target.group_type
+    if target.kind == "groups":
+        type_ = target.group_type
+        return GROUPS, GROUPS, group_part(type_.plural, type_.id_name), [GROUPS.c.type == type_.plural]
+    assert target.type
+    if target.kind == "resources":
+        where = [RESOURCES.c.parent == owner, RESOURCES.c.type == target.type.plural]
+        return RESOURCES, resource_tables(), resource_part(target.type.id_name), where
+    return VERSIONS, version_tables(), version_part(target.type.id_name), [RESOURCES.c.key == owner]

@@ -1,0 +1,117 @@
+"""Entities as columns, for filters and sorts: which of their members have columns, and which are in texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from sqlalchemy import ColumnElement, FromClause, literal
+
+from wirebook.core.rows import HEAD, reader
+from wirebook.core.state import Members
+from wirebook.storage.store import GROUP, META, VERSION
+from wirebook.storage.tables import GROUPS, RESOURCES, VERSIONS
+
+Kind = Literal["string", "timestamp", "uinteger"]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """An entity as columns.
+
+    Shape: `ids` are the members that are in no text, by name, as they are shown; `texts` the columns of the others, and
+    which of the members each has (None: all that are not in the ones before). `keys` are columns to compare, by the
+    name of the attribute; `xid` those of the ids in it, by their place; `labels` whose labels they are.
+    """
+
+    ids: Mapping[str, ColumnElement[Any]]
+    texts: tuple[tuple[ColumnElement[str], frozenset[str] | None], ...]
+    keys: Mapping[str, tuple[Kind, ColumnElement[Any]]] = field(default_factory=dict)
+    xid: Mapping[int, ColumnElement[str]] = field(default_factory=dict)
+    labels: tuple[int, ColumnElement[int]] | None = None
+
+    def text_of(self, name: str) -> ColumnElement[str]:
+        """The column in whose text a member is."""
+        return next(column for column, names in self.texts if names is None or name in names)
+
+
+class Look:
+    """Reads of rows the members with `names` alone. `columns` are what a row has for it, from the place `first` on."""
+
+    def __init__(self, part: Part, names: Iterable[str], first: int) -> None:
+        wanted, ids = frozenset(names), frozenset(part.ids)
+        self._ids = [(name, first + i) for i, name in enumerate(sorted(wanted & ids))]
+        self.columns: list[ColumnElement[Any]] = [part.ids[name] for name, _ in self._ids]
+        self._texts: list[tuple[Callable[[str], Members], int]] = []
+        left = wanted - ids
+        for column, has in part.texts:
+            if mine := left if has is None else left & has:
+                self._texts.append((reader(mine), first + len(self.columns)))
+                self.columns.append(column)
+                left -= mine
+
+    def entity(self, row: Sequence[Any]) -> Members:
+        entity: Members = {name: row[place] for name, place in self._ids}
+        for read, place in self._texts:
+            if row[place] is not None:
+                entity |= read(row[place])
+        return entity
+
+
+def group_part(plural: str, id_name: str) -> Part:
+    return Part(
+        {id_name: GROUPS.c.id, "xid": literal(f"/{plural}/") + GROUPS.c.id},
+        ((GROUPS.c.members, None),),
+        {
+            id_name: ("string", GROUPS.c.folded),
+            "epoch": ("uinteger", GROUPS.c.epoch),
+            "name": ("string", GROUPS.c.name),
+            "createdat": ("timestamp", GROUPS.c.createdat),
+            "modifiedat": ("timestamp", GROUPS.c.modifiedat),
+        },
+        {2: GROUPS.c.folded},
+        (GROUP, GROUPS.c.key),
+    )
+
+
+def version_part(id_name: str) -> Part:
+    xid = RESOURCES.c.xid + literal("/versions/") + VERSIONS.c.id
+    return Part(
+        {id_name: RESOURCES.c.id, "versionid": VERSIONS.c.id, "isdefault": VERSIONS.c.isdefault, "xid": xid},
+        ((VERSIONS.c.head, HEAD), (VERSIONS.c.tail, None)),
+        {
+            id_name: ("string", RESOURCES.c.folded),
+            "versionid": ("string", VERSIONS.c.folded),
+            "epoch": ("uinteger", VERSIONS.c.epoch),
+            "name": ("string", VERSIONS.c.name),
+            "format": ("string", VERSIONS.c.format),
+            "createdat": ("timestamp", VERSIONS.c.createdat),
+            "modifiedat": ("timestamp", VERSIONS.c.modifiedat),
+        },
+        {4: RESOURCES.c.folded, 6: VERSIONS.c.folded},
+        (VERSION, VERSIONS.c.key),
+    )
+
+
+def resource_part(id_name: str) -> Part:
+    """A Resource as its default Version."""
+    part = version_part(id_name)
+    return replace(part, ids={**part.ids, "xid": RESOURCES.c.xid}, xid={4: RESOURCES.c.folded})
+
+
+def meta_part(id_name: str, shown: FromClause) -> Part:
+    """The meta of a Resource, or of the one that it shows."""
+    ids = {
+        id_name: RESOURCES.c.id,
+        "xid": RESOURCES.c.xid + literal("/meta"),
+        "xref": RESOURCES.c.xref,
+        "defaultversionid": shown.c.defaultid,
+        "defaultversionsticky": shown.c.sticky,
+    }
+    keys: dict[str, tuple[Kind, ColumnElement[Any]]] = {
+        id_name: ("string", RESOURCES.c.folded),
+        "epoch": ("uinteger", shown.c.epoch),
+        "createdat": ("timestamp", shown.c.createdat),
+    }
+    return Part(ids, ((shown.c.meta, None),), keys, {4: RESOURCES.c.folded}, (META, shown.c.key))

@@ -1,0 +1,171 @@
+"""Searching: which entities a filter leaves. Columns narrow down where to look, `wirebook.core.filters` decides.
+
+The number of queries depends on the filter, never on how much there is: two for each level that a term is about, one of
+them for cross-references.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Connection, FromClause, Select, func, select
+
+from wirebook.core.dotpath import Member
+from wirebook.core.filters import Expression, Level
+from wirebook.core.model import Model
+from wirebook.core.sieve import Sieve, Step, Term
+from wirebook.storage.conditions import ANYTHING, condition
+from wirebook.storage.keys import one_of
+from wirebook.storage.parts import Look, Part, group_part, meta_part, resource_part, version_part
+from wirebook.storage.tables import GROUPS, RESOURCES, VERSIONS
+
+BATCH: Final = 500
+"""Rows that are fetched at once."""
+
+SHARED: Final = RESOURCES.alias("target")
+"""The target of a cross-reference."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """Where the entities of a level are: `keys` from the Group down, the `entity` as columns and, of a Resource, its
+    meta. `exact`: what columns say may leave rows out."""
+
+    source: FromClause
+    where: tuple[ColumnElement[bool], ...]
+    keys: tuple[ColumnElement[int], ...]
+    entity: Part
+    meta: Part | None = None
+    narrows: bool = True
+
+
+class Search:
+    """Decides the terms of a filter on what is below a target: the Registry; Groups of a type; those Resources, or
+    Versions, that `within` names by the keys of the Group and the Resource."""
+
+    def __init__(self, connection: Connection, model: Model, within: tuple[int, ...] = ()) -> None:
+        self._connection, self._model, self._within = connection, model, within
+        self._dialect = connection.dialect.name
+
+    def decide(self, sieve: Sieve) -> None:
+        for term in sieve.terms:
+            self._decide(term, sieve)
+
+    def _decide(self, term: Term, sieve: Sieve) -> None:
+        """Goes down the levels of a term; what its last step leaves is in the answer."""
+        start, above = len(sieve.level), None
+        *steps, last = term.steps
+        for step in steps:
+            found = {keys[-1] for keys in self._matches(step, above)}
+            sieve.kept.passed[term.place, step.level] = found
+            if not found:
+                return
+            above = (step.level, found)
+        for keys in self._matches(last, above):
+            sieve.kept.add(term.place, start, last.level, (0, *keys)[start:])
+
+    def _matches(self, step: Step, above: tuple[Level, set[int]] | None) -> Iterator[tuple[int, ...]]:
+        """The keys, from the Group down, of the entities of a level for which its expressions hold."""
+        for tables in self._tables(step):
+            query, decides = self._query(step, tables, above)
+            depth = len(tables.keys)
+            for row in self._connection.execution_options(yield_per=BATCH).execute(query):
+                if decides is None or decides(row[depth:]):
+                    yield tuple(row[:depth])
+
+    def _query(
+        self, step: Step, tables: Tables, above: tuple[Level, set[int]] | None
+    ) -> tuple[Select[Any], Callable[[Sequence[Any]], bool] | None]:
+        """The query of a step, and what decides for a row of it by the columns behind the keys; None: all match."""
+        columns, where, tests = list(tables.keys), list(tables.where), []
+        for part, about in ((tables.entity, False), (tables.meta, True)):
+            open_ = []
+            for each in step.expressions:
+                if part is not None and each.meta is about:
+                    found = condition(each, part, self._dialect) if tables.narrows else ANYTHING
+                    where.append(found.sql)
+                    open_ += [] if found.exact else [each]
+            if part is not None and open_:
+                look = Look(part, _names(open_), len(columns) - len(tables.keys))
+                columns += look.columns
+                tests.append(_test(look, open_))
+        query = Select[Any](*columns).select_from(tables.source).where(*where)
+        if above is not None:
+            query = query.where(one_of(self._connection, tables.keys[len(above[0]) - 1], above[1]))
+        return query, (lambda row: all(test(row) for test in tests)) if tests else None
+
+    # -- levels ---------------------------------------------------------------------------------------------------
+
+    def _tables(self, step: Step) -> Iterable[Tables]:
+        depth = len(step.level)
+        if depth == 1:
+            return [self._groups(step.level)]
+        tables = self._resources if depth == 2 else self._versions
+        return [tables(step, RESOURCES), tables(step, SHARED)]
+
+    def _groups(self, level: Level) -> Tables:
+        type_ = self._model.groups[level[0]]
+        return Tables(GROUPS, (GROUPS.c.type == level[0],), (GROUPS.c.key,), group_part(type_.plural, type_.id_name))
+
+    def _resources(self, step: Step, shown: FromClause) -> Tables:
+        id_name = self._model.groups[step.level[0]].resources[step.level[1]].id_name
+        entity, meta = resource_part(id_name), meta_part(id_name, shown)
+        source: FromClause = RESOURCES
+        needs_version = any(not _is_of_resource(each, id_name) for each in step.expressions)
+        if shown is SHARED:
+            source = RESOURCES.outerjoin(SHARED, _refers()).outerjoin(VERSIONS, _is_default(SHARED))
+        elif needs_version:
+            source = RESOURCES.join(VERSIONS, _is_default(RESOURCES))
+        keys = (RESOURCES.c.parent, RESOURCES.c.key)
+        where = (*self._place(step.level), _is_reference(shown is SHARED))
+        return Tables(source, where, keys, entity, meta, narrows=shown is RESOURCES)
+
+    def _versions(self, step: Step, shown: FromClause) -> Tables:
+        id_name = self._model.groups[step.level[0]].resources[step.level[1]].id_name
+        source: FromClause = RESOURCES if shown is RESOURCES else RESOURCES.join(SHARED, _refers())
+        source = source.join(VERSIONS, VERSIONS.c.parent == shown.c.key)
+        keys = (RESOURCES.c.parent, RESOURCES.c.key, VERSIONS.c.key)
+        where = (*self._place(step.level), *([_is_reference(True)] if shown is SHARED else []))
+        return Tables(source, where, keys, version_part(id_name), narrows=shown is RESOURCES)
+
+    def _place(self, level: Level) -> list[ColumnElement[bool]]:
+        """Which Resources are below the target."""
+        if len(self._within) == 2:
+            return [RESOURCES.c.key == self._within[1]]
+        own = RESOURCES.c.type == level[1]
+        if self._within:
+            return [own, RESOURCES.c.parent + 0 == self._within[0]]
+        return [own, RESOURCES.c.parent.in_(select(GROUPS.c.key).where(GROUPS.c.type == level[0]))]
+
+
+def _refers() -> ColumnElement[bool]:
+    return (SHARED.c.xid == RESOURCES.c.xref) & SHARED.c.xref.is_(None)
+
+
+def _is_default(shown: FromClause) -> ColumnElement[bool]:
+    return (VERSIONS.c.parent == shown.c.key) & VERSIONS.c.isdefault
+
+
+def _is_reference(yes: bool) -> ColumnElement[bool]:
+    """Few are: an index finds them, and would be the slower way to the others."""
+    return RESOURCES.c.xref.is_not(None) if yes else func.coalesce(RESOURCES.c.xref, "") == ""
+
+
+def _names(expressions: Iterable[Expression]) -> Iterator[str]:
+    """The names of the members that expressions are about."""
+    return (each.path[0].name for each in expressions if isinstance(each.path[0], Member))
+
+
+def _test(look: Look, expressions: Sequence[Expression]) -> Callable[[Sequence[Any]], bool]:
+    def decides(row: Sequence[Any]) -> bool:
+        entity = look.entity(row)
+        return all(each.holds(entity) for each in expressions)
+
+    return decides
+
+
+def _is_of_resource(expression: Expression, id_name: str) -> bool:
+    """Whether an expression is about what the row of the Resource has, whatever its default Version is."""
+    return expression.meta or expression.path == (Member(id_name),) or expression.path == (Member("xid"),)
