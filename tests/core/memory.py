@@ -103,9 +103,10 @@ class _Reader:
         locked = [each for group in groups for each in self.resources_of(group) if each.meta.members.get("readonly")]
         return {each.group.xid: each.xid for each in locked}
 
-    def everything(self) -> Iterator[Group | Resource]:
-        for group in self._groups.values():
-            yield group
+    def everything(self, plurals: Collection[str]) -> Iterator[Group | Resource]:
+        groups = [group for group in self._groups.values() if group.type.plural in plurals]
+        yield from groups
+        for group in groups:
             yield from self.resources_of(group)
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from wirebook.core.model_change import read_model
 from wirebook.core.model_language import VERSION_MODES
+from wirebook.core.model_reader import read_model
 from wirebook.httpapi.setup import builtin_model
 from wirebook.problems.xregistry import Refused
 

@@ -8,7 +8,7 @@ Spec: core/spec.md#attributes-and-extensions; core/http.md#creating-or-updating-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -45,6 +45,19 @@ class Level:
     @cached_property
     def editable(self) -> Attributes:
         return {name: each for name, each in self.attributes.items() if name not in self.managed}
+
+    @cached_property
+    def locked(self) -> frozenset[str]:
+        """Editable attributes that clients see and cannot set."""
+        return frozenset(name for name, each in self.editable.items() if each.readonly)
+
+    def check(self, values: Members, stored: Members, types: Types) -> Members:
+        """The editable attributes as they are stored: those that are locked stay as they are. Raises: Unfit"""
+        kept = {name: stored[name] for name in self.locked if name in stored}
+        if not kept:
+            return check_members(self.editable, values, "", types)
+        unlocked = {name: replace(self.editable[name], readonly=False) for name in kept}
+        return check_members({**self.editable, **unlocked}, {**values, **kept}, "", types)
 
     def in_order(self, members: Members) -> Members:
         """The members as they are shown: those of the model, those that it does not name, then `tail`."""
@@ -99,7 +112,7 @@ def update(
     fill_defaults(constraints, values)
     with_subject = entity.xid
     try:
-        checked = check_members(level.editable, values, "", types)
+        checked = level.check(values, stored, types)
         _check_filled(level, checked)
         _check_deprecated(checked.get("deprecated"))
     except Unfit as error:

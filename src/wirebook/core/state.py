@@ -18,13 +18,17 @@ Members = dict[str, Any]
 
 @dataclass(slots=True, eq=False)
 class Entity:
-    """The Registry, a Group, a meta or a Version. `before` is None for one that the request made."""
+    """The Registry, a Group, a meta or a Version. `before` is None for one that the request made.
+
+    `is_rewritten`: its members are written differently than before, though they may be equal.
+    """
 
     xid: str
     members: Members
     before: Members | None = None
     is_touched: bool = False
     has_own_time: bool = False
+    is_rewritten: bool = False
 
     @property
     def is_new(self) -> bool:
@@ -146,8 +150,8 @@ class Reader(Protocol):
     def locked_in(self, groups: Iterable[Group]) -> Mapping[str, str]:
         """The Groups that hold a read-only Resource, by xid, with the xid of one."""
 
-    def everything(self) -> Iterator[Group | Resource]:
-        """Every Group, followed by its Resources with their Versions."""
+    def everything(self, plurals: Collection[str]) -> Iterator[Group | Resource]:
+        """The Groups of these types, and then the Resources in them with their Versions."""
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ Spec: core/spec.md#formatvalidated-attribute, #compatibilityvalidated-attribute,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -64,24 +64,26 @@ UNKNOWN = "the format is not one that is checked here"
 ELSEWHERE = "the document is stored elsewhere"
 NO_RULE = "the rule is not one that is checked for the format"
 INVALID = "the format was not validated"
+NEIGHBOUR = "a Version that it must be compatible with was not validated"
 
 
-def check_formats(draft: Draft, resource: Resource, validator: Validator) -> None:
-    """Validates each Version that is new or changed, and says so in its attributes.
+def check_formats(draft: Draft, resource: Resource, validator: Validator, *, every: bool = False) -> None:
+    """Validates each Version that is new or changed, or `every` one, and says so in its attributes.
 
     Raises: format_violation, format_unknown, format_external
     """
-    if resource.type.validateformat:
-        _Check(draft, resource, validator).formats()
+    if resource.type.validateformat or every:
+        _Check(draft, resource, validator).formats(every)
 
 
-def check_compatibility(draft: Draft, resource: Resource, validator: Validator) -> None:
-    """Compares the Versions along their lineage, by the rule in the meta, and says so in their attributes.
+def check_compatibility(draft: Draft, resource: Resource, validator: Validator, *, every: bool = False) -> None:
+    """Compares Versions along their lineage, by the rule in the meta, and says so in their attributes: those that are
+    new or changed with those beside them; all with all, where the rule is new or `every` asks for it.
 
     Raises: compatibility_violation, compatibility_unknown
     """
-    if resource.type.validatecompatibility:
-        _Check(draft, resource, validator).compatibility()
+    if resource.type.validatecompatibility or every:
+        _Check(draft, resource, validator).compatibility(every)
 
 
 def content(version: Version) -> bytes:
@@ -95,16 +97,17 @@ class _Check:
     def __init__(self, draft: Draft, resource: Resource, validator: Validator) -> None:
         self._draft, self._resource, self._validator = draft, resource, validator
         self._is_strict = resource.type.strictvalidation
+        self._changed: set[str] = set()
 
     # -- formats ------------------------------------------------------------------------------------------------------
 
-    def formats(self) -> None:
+    def formats(self, every: bool) -> None:
         for version in self._resource.versions.values():
-            if version.is_touched or version.is_new or "formatvalidated" not in version.members:
+            if every or version.is_touched or version.is_new or "formatvalidated" not in version.members:
                 self._format(version)
 
     def _format(self, version: Version) -> None:
-        format_ = version.members.get("format")
+        format_ = version.members.get("format") if self._resource.type.validateformat else None
         if format_ is None:
             self._say(version, "format", None, None)
             return
@@ -128,6 +131,8 @@ class _Check:
     def _say(self, version: Version, kind: str, valid: bool | None, why: str | None) -> None:
         """Sets ``<kind>validated`` and its reason, or takes them away. They are the server's: no new epoch."""
         name, reason = f"{kind}validated", f"{kind}validatedreason"
+        if (version.members.get(name), version.members.get(reason)) == (valid, why):
+            return
         version.members.pop(name, None)
         version.members.pop(reason, None)
         if valid is not None:
@@ -138,54 +143,73 @@ class _Check:
 
     # -- compatibility ------------------------------------------------------------------------------------------------
 
-    def compatibility(self) -> None:
-        rule = self._resource.meta.members.get("compatibility")
-        for version in self._resource.versions.values():
-            format_ = version.members.get("format")
-            if rule is None or format_ is None:
-                self._say(version, "compatibility", None, None)
-                continue
-            why = self._cannot_compare(version, rule.lower(), format_)
-            for old, direction in [] if why else self._pairs(version, rule.lower()):
-                self._compare(old, version, direction, rule)
-            self._say(version, "compatibility", not why, why)
+    def compatibility(self, every: bool) -> None:
+        meta, versions = self._resource.meta, self._resource.versions.values()
+        rule = meta.members.get("compatibility") if self._resource.type.validatecompatibility else None
+        if every or rule != (meta.before or {}).get("compatibility"):
+            self._changed = {version.id for version in versions}
+        else:
+            self._changed = {version.id for version in versions if _is_unsettled(version)}
+        for version in versions if self._changed else ():
+            self._judge(version, rule)
+
+    def _judge(self, version: Version, rule: str | None) -> None:
+        format_ = version.members.get("format")
+        if rule is None or format_ is None:
+            self._say(version, "compatibility", None, None)
+            return
+        why = self._cannot_compare(version, rule, format_)
+        older = [] if why else self._older(version, rule)
+        if any("format" in old.members and not old.members.get("formatvalidated") for old in older):
+            why = NEIGHBOUR
+        for old in self._to_compare(version, older):
+            self._compare(old, version, rule)
+        self._say(version, "compatibility", not why, why)
 
     def _cannot_compare(self, version: Version, rule: str, format_: str) -> str | None:
         """Why a Version is not compared. Raises: compatibility_unknown"""
         if not version.members.get("formatvalidated"):
             return version.members.get("formatvalidatedreason") or INVALID
-        if rule in self._validator.rules(format_):
+        if rule.lower() in self._validator.rules(format_):
             return None
         if self._is_strict:
             raise refused("compatibility_unknown", self._resource.xid, compat=rule, format=format_)
         return NO_RULE
 
-    def _pairs(self, version: Version, rule: str) -> Iterator[tuple[Version, str]]:
-        """What the rule compares a Version with: older ones, as ``backward`` or ``forward``."""
-        name, _, transitive = rule.partition("_")
-        older = self._ancestors(version)
-        for old in older if transitive else older[:1]:
-            if not old.members.get("formatvalidated"):
-                continue
-            if name in ("backward", "full"):
-                yield old, "backward"
-            if name in ("forward", "full"):
-                yield old, "forward"
-
-    def _ancestors(self, version: Version) -> list[Version]:
-        """The parent, its parent and so on."""
-        found: list[Version] = []
+    def _older(self, version: Version, rule: str) -> list[Version]:
+        """What the rule compares a Version with: its parent, or its parent, the parent of that and so on."""
+        is_transitive, found = rule.lower().endswith("_transitive"), list[Version]()
         while (parent := self._resource.versions.get(version.members["ancestorid"])) and parent is not version:
             found.append(parent)
+            if not is_transitive:
+                break
             version = parent
         return found
 
-    def _compare(self, old: Version, new: Version, direction: str, rule: str) -> None:
+    def _to_compare(self, version: Version, older: Iterable[Version]) -> Iterator[Version]:
+        """Those of `older` with which a Version was not compared before, as they are now."""
+        is_new = version.id in self._changed
+        child = version
+        for old in older:
+            is_new = is_new or (child.before or {}).get("ancestorid") != old.id
+            if (is_new or old.id in self._changed) and old.members.get("formatvalidated"):
+                yield old
+            child = old
+
+    def _compare(self, old: Version, new: Version, rule: str) -> None:
+        name = rule.lower().partition("_")[0]
+        for direction in ("backward", "forward") if name == "full" else (name,):
+            if fault := self._fault(old, new, direction):
+                detail = f"{old.xid} to {new.xid}: {fault}"
+                raise refused("compatibility_violation", self._resource.xid, compat=rule, detail=detail)
+
+    def _fault(self, old: Version, new: Version, direction: str) -> str | None:
         first, second = old.members["format"], new.members["format"]
         if self._validator.family(first) != self._validator.family(second):
-            fault: str | None = f"the format '{second}' cannot be compared with '{first}'"
-        else:
-            fault = self._validator.incompatible(direction, second, content(old), content(new))
-        if fault:
-            detail = f"{old.xid} to {new.xid}: {fault}"
-            raise refused("compatibility_violation", self._resource.xid, compat=rule, detail=detail)
+            return f"the format '{second}' cannot be compared with '{first}'"
+        return self._validator.incompatible(direction, second, content(old), content(new))
+
+
+def _is_unsettled(version: Version) -> bool:
+    """Whether what was said of a Version may not hold any more."""
+    return version.is_new or version.is_touched or version.members.get("compatibilityvalidated") is not True

@@ -11,8 +11,8 @@ from typing import Any
 from wirebook.core.capabilities import Offer, everything
 from wirebook.core.datatypes import normal_timestamp, types_of
 from wirebook.core.entity import registry_level, update
-from wirebook.core.model_change import read_model
 from wirebook.core.model_language import VERSION_MODES
+from wirebook.core.model_reader import read_model
 from wirebook.core.state import Registry
 from wirebook.core.validation import Validator
 from wirebook.httpapi.service import Service

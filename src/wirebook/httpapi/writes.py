@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from wirebook.core.capabilities import Offer, change, everything
@@ -15,9 +15,10 @@ from wirebook.core.decide import ALL, Outcome, Request, decide
 from wirebook.core.deletes import listed_map
 from wirebook.core.documents import Body
 from wirebook.core.draft import Draft
-from wirebook.core.events import changes_of, pack
+from wirebook.core.events import Change, changes_of, pack
 from wirebook.core.flags import Flags
-from wirebook.core.model_change import change_model, read_model
+from wirebook.core.model_compliance import change_model
+from wirebook.core.model_reader import keep_homes, read_model
 from wirebook.core.model_source import Fetch
 from wirebook.core.target import DETAILS, Target
 from wirebook.core.touched import Touched, touched
@@ -53,6 +54,7 @@ class Writing:
     rules: Rules
     _is_new_model: bool = False
     _new_capabilities: tuple[str, ...] = ()
+    _by_model: list[Change] = field(default_factory=list)
 
     def entity(self, incoming: Incoming, target: Target, flags: Flags) -> Answer:
         """PUT, PATCH, POST or DELETE of an entity or a collection."""
@@ -63,8 +65,8 @@ class Writing:
         snapshot = self.session.load(wanted, self.settings.model)
         draft = Draft(snapshot, self.rules.now(), incoming.path, flags.ignore)
         if target.kind == "registry" and incoming.method != "POST":
-            self._change_settings(draft, request, flags)
-        outcome = decide(draft, request, Enabled(self.rules.validator, self.settings.capabilities))
+            draft = self._change_settings(draft, request, flags)
+        outcome = decide(draft, request, self._validator())
         correlation = self._store_draft(draft)
         answer = Answer(204) if incoming.method == "DELETE" else self.answer(incoming, target, flags, outcome)
         if correlation:
@@ -74,28 +76,39 @@ class Writing:
     def _store_draft(self, draft: Draft) -> str | None:
         """Stores what happened, and puts it into the outbox. Its correlation."""
         model, capabilities = self._is_new_model, self._new_capabilities
-        changes = changes_of(draft, model=model, capabilities=capabilities)  # before what is deleted is gone
+        changes = changes_of(draft, model=model, capabilities=capabilities) + self._by_model  # before it is stored
         event = Event(draft.now, self.rules.new_id(), pack(changes)) if changes else None
         self.session.store(draft, event)
         return event.correlation if event else None
 
-    def _change_settings(self, draft: Draft, request: Request, flags: Flags) -> None:
-        """Capabilities and model that are sent with the Registry: before everything else, and in that order."""
+    def _change_settings(self, draft: Draft, request: Request, flags: Flags) -> Draft:
+        """Capabilities and model that are sent with the Registry: before everything else, and in that order.
+
+        What may be changed is what could be before the request. Gives the draft for the rest of it.
+        """
         sent = request.sent if isinstance(request.sent, Mapping) else {}
-        if "capabilities" in sent and "capabilities" not in flags.ignore:
-            self._mutable("capabilities")
+        kinds = [kind for kind in ("capabilities", "modelsource") if kind in sent and kind not in flags.ignore]
+        for kind in kinds:
+            self._mutable(kind)
+        if "capabilities" in kinds:
             self.capabilities(sent["capabilities"], patch=request.method == "PATCH", draft=draft)
-        if "modelsource" in sent and "modelsource" not in flags.ignore:
-            self._mutable("modelsource")
-            self.modelsource(sent["modelsource"], draft)
-            wanted = touched(request.method, request.target, sent, self.settings.model)
-            model = draft.model
-            draft.snapshot = replace(self.session.load(wanted, model), registry=draft.registry)
-            draft.use_model(model)
+        return self._change_model(draft, request, sent) if "modelsource" in kinds else draft
+
+    def _change_model(self, draft: Draft, request: Request, sent: Mapping[str, Any]) -> Draft:
+        """Stores what a new model makes of what is there, and reads again what the request is about."""
+        self.modelsource(sent["modelsource"], draft, written=touched(request.method, request.target, sent, draft.model))
+        self._by_model = changes_of(draft)
+        self.session.store(draft)
+        model = self.settings.model
+        found = self.session.load(touched(request.method, request.target, sent, model), model)
+        return Draft(replace(found, registry=draft.registry), draft.now, draft.path, draft.ignore)
 
     def _mutable(self, kind: str) -> None:
         if not self.settings.is_mutable(kind):
             raise refused("not_available", f"/{kind}")
+
+    def _validator(self) -> Enabled:
+        return Enabled(self.rules.validator, self.settings.capabilities)
 
     def capabilities(self, sent: Any, *, patch: bool, draft: Draft) -> None:
         """Other capabilities. A null is those of a fresh registry."""
@@ -110,11 +123,13 @@ class Writing:
         self._new_capabilities = tuple(name for name, value in new.items() if current.get(name) != value)
         self._store(Stored(self.settings.model.full, self.settings.homes, self.settings.modelsource, new))
 
-    def modelsource(self, source: Any, draft: Draft) -> None:
-        """Another model, with which everything that is there must comply. A null is one without types."""
+    def modelsource(self, source: Any, draft: Draft, written: Touched | None = None) -> None:
+        """Another model, with which everything that is there must comply; `written` is what the request writes besides.
+        A null is a model without types."""
         source = {} if source is None else source
-        new = read_model(source, self.rules.fetch, tuple(self.settings.capabilities["versionmodes"]))
-        change_model(draft, new.model)
+        read = read_model(source, self.rules.fetch, tuple(self.settings.capabilities["versionmodes"]))
+        new = keep_homes(draft.model, read)
+        change_model(draft, new.model, self._validator(), written)
         self._is_new_model = True
         self._store(Stored(new.model.full, new.homes, source, self.settings.capabilities))
 

@@ -96,7 +96,7 @@ class Loader:
 
     def _resource(self, row: Any, versions: list[Any]) -> Resource:
         group = self._groups[row.parent]
-        type_ = group.type.resources[row.type]
+        type_ = self._model.groups[group.type.plural].resources[row.type]  # the Group's may be another by now
         xid = f"{group.xid}/{row.type}/{row.id}"
         members: dict[str, Any] = {type_.id_name: row.id}
         if row.xref:
@@ -150,10 +150,10 @@ class Loader:
         wanted = key_table(self._connection, ("key",), [(self.keys[each.xid],) for each in groups])
         return read_locked(self._connection, RESOURCES.c.parent.in_(select(wanted.c.key)))
 
-    def everything(self) -> Iterator[Group | Resource]:
-        for group in list(self._groups_of(ALL_GROUPS.rows(self._connection))):
-            yield group
-            yield from self.resources_of(group)
+    def everything(self, plurals: Collection[str]) -> Iterator[Group | Resource]:
+        wanted = key_rows(("type",), [(each,) for each in plurals])
+        yield from list(self._groups_of(GROUPS_OF_TYPES.rows(self._connection, wanted=wanted)))
+        yield from self._read_resources(RESOURCES_OF_TYPES, wanted=wanted)
 
 
 def _place(resource: Resource) -> ResourceKey:
@@ -200,6 +200,10 @@ def _of_type(_: str) -> tuple[FromClause, ColumnElement[bool]]:
     return RESOURCES.join(GROUPS), and_(group, RESOURCES.c.type == bindparam("type"))
 
 
+def _is_of_types(dialect: str) -> ColumnElement[bool]:
+    return GROUPS.c.type.in_(select(wanted(dialect, "type").c.type))
+
+
 def _groups_by_id(dialect: str) -> Select[Any]:
     keys = wanted(dialect, "type", "folded")
     return select(GROUPS).join(keys, and_(GROUPS.c.type == keys.c.type, GROUPS.c.folded == keys.c.folded))
@@ -211,14 +215,15 @@ def _sources(dialect: str) -> Select[Any]:
 
 
 FIND_REGISTRY: Final = Statement(lambda _: select(REGISTRY.c.members))
-ALL_GROUPS: Final = Statement(lambda _: select(GROUPS).order_by(GROUPS.c.key))
 GROUPS_OF_TYPE: Final = Statement(lambda _: select(GROUPS).where(GROUPS.c.type == bindparam("type")))
+GROUPS_OF_TYPES: Final = Statement(lambda dialect: select(GROUPS).where(_is_of_types(dialect)).order_by(GROUPS.c.key))
 GROUPS_BY_ID: Final = Statement(_groups_by_id)
 GROUPS_BY_KEY: Final = Statement(
     lambda dialect: select(GROUPS).where(GROUPS.c.key.in_(select(wanted(dialect, "key").c.key)))
 )
 RESOURCES_BY_ID: Final = _found(_by_id)
 RESOURCES_OF_TYPE: Final = _found(_of_type)
+RESOURCES_OF_TYPES: Final = _found(lambda dialect: (RESOURCES.join(GROUPS), _is_of_types(dialect)))
 RESOURCES_OF_GROUP: Final = _found(lambda _: (RESOURCES, RESOURCES.c.parent == bindparam("parent")))
 SOURCES: Final = Statement(_sources)
 DOCUMENT: Final = Statement(lambda _: select(DOCUMENTS.c.body).where(DOCUMENTS.c.key == bindparam("wanted")))

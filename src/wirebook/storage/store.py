@@ -189,11 +189,12 @@ class Changes:
 
 
 def _to_write(resource: Resource) -> Iterator[Version]:
-    """Versions that are new, differ, or are the default now or were it."""
+    """Versions that are new, differ, are written differently, or are the default now or were it."""
     was, now = (resource.meta.before or {}).get("defaultversionid"), resource.meta.members.get("defaultversionid")
     moved = {was, now} if was != now else set()
     for version in resource.versions.values():
-        if version.before != version.members or version.id in moved or not isinstance(version.document, Kept):
+        is_changed = version.is_rewritten or version.before != version.members
+        if is_changed or version.id in moved or not isinstance(version.document, Kept):
             yield version
 
 

@@ -1,0 +1,235 @@
+"""Another model for a registry that has entities: all of them comply with it, or it is refused.
+
+What follows from the new model is stored without a new epoch: defaults of new attributes, the order of attributes, what
+validation says. Only a new place among the Versions is a change of the Version itself.
+
+Spec: core/model.md#creating-or-updating-the-registry-model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from wirebook.core.constraints import BadConstraint, constraints_of
+from wirebook.core.datatypes import Unfit, check_members
+from wirebook.core.defaults import DEFAULT, STICKY, choose_default, prune_surplus
+from wirebook.core.draft import Draft
+from wirebook.core.entity import Level, group_level, meta_level, registry_level, version_level
+from wirebook.core.lineage import relink
+from wirebook.core.model import Attribute, Attributes, GroupType, Model, ResourceType
+from wirebook.core.model_source import model_error
+from wirebook.core.rows import format_members
+from wirebook.core.settlement import check_constraints, check_shared, members_of
+from wirebook.core.state import Entity, Group, Members, Resource, Version
+from wirebook.core.touched import GroupKey, Touched
+from wirebook.core.validation import Validator, check_compatibility, check_formats
+from wirebook.core.xref import fault_of_target
+from wirebook.problems.xregistry import refused
+
+
+def change_model(draft: Draft, new: Model, validator: Validator, written: Touched | None = None) -> None:
+    """Makes `new` the model of the draft, if everything that is there complies with it, and what changes by that.
+
+    `written` is what the same request writes afterwards, the Registry among it: their own attributes are held to the
+    model then. None: nothing else is written.
+    Raises: model_error, model_compliance_error, hasdocument_violation, setdefaultversionsticky_false, multiple_roots,
+    constraint_failure, mismatched_version_attribute, format_*, compatibility_*
+    """
+    old = draft.model
+    _check_singulars(old, new)
+    draft.use_model(new)
+    _Compliance(draft, old, validator, written.groups if written else ()).check(_concerned(old, new))
+    if written is None:
+        registry = draft.registry
+        registry.members = _Fitting(registry_level(old), draft.registry_level, draft).members(registry)
+
+
+def _check_singulars(old: Model, new: Model) -> None:
+    """Raises: model_error"""
+    for place, group in new.groups.items():
+        was = old.groups.get(place)
+        _check_singular(f"groups.{place}", was, group)
+        for name, type_ in group.resources.items() if was else ():
+            _check_singular(f"groups.{place}.resources.{name}", was.resources.get(name) if was else None, type_)
+
+
+def _check_singular(place: str, was: GroupType | ResourceType | None, now: GroupType | ResourceType) -> None:
+    if was and was.singular != now.singular:
+        raise model_error(f"{place}.singular is '{was.singular}' and cannot become '{now.singular}'")
+
+
+def _concerned(old: Model, new: Model) -> list[str]:
+    """The Group types whose entities may not comply: those that differ; all, where references may lead elsewhere."""
+    homes = {(group.plural, type_.plural): type_.home for group, type_ in old.resource_types()}
+    kept = {(group.plural, type_.plural): type_.home for group, type_ in new.resource_types()}
+    if any(kept.get(place) != home for place, home in homes.items()) or old.groups.keys() - new.groups.keys():
+        return list(old.groups)
+    return [plural for plural, group in old.groups.items() if group != new.groups[plural]]
+
+
+def _comply(why: str) -> Exception:
+    return refused("model_compliance_error", "/model", detail=why)
+
+
+class _Fitting:
+    """The members of entities of one kind, by a model that was and by the one that is now."""
+
+    def __init__(self, before: Level, now: Level, draft: Draft) -> None:
+        self._now, self._types = now, draft.types
+        self._taken = now.managed - before.managed
+        self._attributes = _unlocked(now.editable)
+
+    def members(self, entity: Entity) -> Members:
+        """The members as they are stored from now on. Raises: model_compliance_error"""
+        taken = sorted(entity.members.keys() & self._taken)
+        if taken:
+            raise _comply(f"{entity.xid}: {taken[0]}: it is the name of something else now.")
+        own = {name: value for name, value in entity.members.items() if name not in self._now.managed}
+        try:
+            checked = check_members(self._attributes, own, "", self._types)
+        except Unfit as error:
+            raise _comply(f"{entity.xid}: {error.name}: {error.why}.") from None
+        managed = {name: value for name, value in entity.members.items() if name in self._now.managed}
+        return self._now.in_order(managed | checked)
+
+
+def _unlocked(attributes: Attributes) -> Attributes:
+    """Attributes as they are for the server, which keeps the values that clients cannot set."""
+    return {name: _without_lock(each) for name, each in attributes.items()}
+
+
+def _without_lock(attribute: Attribute) -> Attribute:
+    return replace(
+        attribute,
+        readonly=False,
+        attributes=_unlocked(attribute.attributes),
+        item=_without_lock(attribute.item) if attribute.item else None,
+        ifvalues={key: _unlocked(siblings) for key, siblings in attribute.ifvalues.items()},
+    )
+
+
+class _Compliance:
+    """The entities of a registry, held against another model."""
+
+    def __init__(self, draft: Draft, old: Model, validator: Validator, written: Collection[GroupKey]) -> None:
+        self._draft, self._old, self._validator, self._written = draft, old, validator, written
+        self._fittings: dict[tuple[str, ...], _Fitting] = {}
+
+    def check(self, plurals: Collection[str]) -> None:
+        sources = []
+        for entity in self._draft.snapshot.reader.everything(plurals) if plurals else ():
+            if isinstance(entity, Group):
+                self._group(entity)
+            else:
+                self._resource(entity)
+                if entity.xref is not None:
+                    sources.append(entity)
+        self._references(sources)
+
+    # -- single entities --------------------------------------------------------------------------------------------
+
+    def _fitting(self, kind: str, *plurals: str) -> _Fitting:
+        """How entities of a type fit: a Group's, or the ``meta`` or the ``version`` of a Resource's."""
+        key = (kind, *plurals)
+        if key not in self._fittings:
+            before, now = (_level(model, kind, plurals) for model in (self._old, self._draft.model))
+            self._fittings[key] = _Fitting(before, now, self._draft)
+        return self._fittings[key]
+
+    def _fit(self, entity: Entity, fitting: _Fitting) -> None:
+        entity.members = fitting.members(entity)
+        entity.is_rewritten = format_members(entity.members) != format_members(entity.before or {})
+
+    def _group(self, group: Group) -> None:
+        type_ = self._draft.model.groups.get(group.type.plural)
+        if type_ is None:
+            raise _comply(f"There is a Group of the type '{group.type.plural}': {group.xid}.")
+        group.type = type_
+        if (type_.plural, group.id.lower()) in self._written:
+            return
+        self._fit(group, self._fitting("group", type_.plural))
+        try:
+            constraints_of(type_, group.members.get("constraints"))
+        except BadConstraint as error:
+            raise _comply(f"{group.xid}: {error}.") from None
+        if group.is_rewritten:
+            self._draft.changed_groups[group.xid] = group
+
+    def _resource(self, resource: Resource) -> None:
+        before = resource.type
+        type_ = resource.group.type.resources.get(before.plural)
+        if type_ is None:
+            raise _comply(f"There is a Resource of the type '{before.plural}': {resource.xid}.")
+        resource.type = type_
+        if resource.xref is None:
+            self._members(resource, before, type_)
+            self._whole(resource, before, type_)
+            if _differs(resource):
+                self._draft.changed[resource.xid] = resource
+
+    def _members(self, resource: Resource, before: ResourceType, now: ResourceType) -> None:
+        """The attributes of the meta and of each Version."""
+        group = resource.group.type.plural
+        self._fit(resource.meta, self._fitting("meta", group, now.plural))
+        for version in resource.versions.values():
+            if before.hasdocument and not now.hasdocument and _has_document(version, before):
+                raise refused("hasdocument_violation", version.xid, plural=now.plural)
+            self._fit(version, self._fitting("version", group, now.plural))
+
+    def _whole(self, resource: Resource, before: ResourceType, now: ResourceType) -> None:
+        """What is said of a Resource with all its Versions, in the order in which requests are held to it."""
+        draft = self._draft
+        if now.maxversions == 1 and resource.meta.members[STICKY]:
+            raise refused("setdefaultversionsticky_false", resource.xid)
+        if (before.versionmode, before.singleversionroot) != (now.versionmode, now.singleversionroot):
+            self._reorder(resource)
+        every = _validation(before) != _validation(now)
+        check_formats(draft, resource, self._validator, every=every)
+        check_constraints(draft, resource, members_of(resource))
+        check_shared(resource)
+        check_compatibility(draft, resource, self._validator, every=every)
+        if prune_surplus(draft, resource):
+            check_compatibility(draft, resource, self._validator)
+            choose_default(draft, resource)
+
+    def _reorder(self, resource: Resource) -> None:
+        relink(self._draft, resource)
+        if not resource.meta.members[STICKY]:
+            resource.meta.members[DEFAULT] = ""
+        choose_default(self._draft, resource)
+
+    def _references(self, sources: Collection[Resource]) -> None:
+        """Cross-references lead to their own type, and what they show is what their Groups demand."""
+        for source in sources:
+            if why := fault_of_target(self._draft, source.type, source.xref or ""):
+                raise _comply(f"{source.xid} is a cross-reference to '{source.xref}': {why}.")
+        bound = [each for each in sources if self._draft.constraints(each.group, each.type.plural)]
+        wanted = {each.xref or "" for each in bound}
+        shown = {each.xid: each.versions for each in self._draft.snapshot.reader.shown_by(wanted)} if wanted else {}
+        for source in bound:
+            changed = self._draft.changed.get(source.xref or "")
+            check_constraints(self._draft, source, members_of(changed) if changed else shown.get(source.xref or "", {}))
+
+
+def _level(model: Model, kind: str, plurals: Collection[str]) -> Level:
+    group, *rest = plurals
+    if kind == "group":
+        return group_level(model.groups[group])
+    type_ = model.groups[group].resources[rest[0]]
+    return meta_level(type_) if kind == "meta" else version_level(type_)
+
+
+def _has_document(version: Version, type_: ResourceType) -> bool:
+    return version.document is not None or type_.document_names[1] in version.members
+
+
+def _validation(type_: ResourceType) -> tuple[bool, bool, bool]:
+    return type_.validateformat, type_.validatecompatibility, type_.strictvalidation
+
+
+def _differs(resource: Resource) -> bool:
+    entities: list[Entity] = [resource.meta, *resource.versions.values()]
+    return resource.versions.keys() != resource.had or any(
+        each.is_rewritten or each.members != each.before for each in entities
+    )

@@ -1,0 +1,515 @@
+"""Another model for a registry that has entities: they comply, are rewritten, or the model is refused."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+
+from tests.httpapi.conftest import Client, Reply
+from wirebook.httpapi.setup import make_registry, make_service
+from wirebook.schema.validator import OFFER, SchemaValidator
+from wirebook.storage.database import Database
+
+STRING: dict[str, Any] = {"type": "string"}
+F = "/dirs/d/files/f"
+META = f"{F}/meta"
+Source = dict[str, Any]
+
+
+def source(group: Source | None = None, registry: Source | None = None, **resource: Any) -> Source:
+    """A model with one Group type and one Resource type in it. `group` are aspects of the one, `resource` of the
+    other, `registry` attributes of the Registry."""
+    files = {"singular": "file", "hasdocument": False, **resource}
+    dirs = {"singular": "dir", "resources": {"files": files}, **(group or {})}
+    return {"groups": {"dirs": dirs}, **({"attributes": registry} if registry else {})}
+
+
+@pytest.fixture
+def client(database: Database) -> Client:
+    make_registry(database, "test", source(), OFFER)
+    return Client(make_service(database, SchemaValidator(), OFFER), database)
+
+
+def put(client: Client, model: Source) -> Reply:
+    reply = client.put("/modelsource", model)
+    assert reply.status == 200, reply.body
+    return reply
+
+
+def state(client: Client) -> list[bytes]:
+    return [client.get(path).body for path in ("/", "/?inline=*,model,modelsource", "/capabilities", "/export")]
+
+
+def refused(client: Client, model: Source) -> tuple[str, str | None]:
+    """The error of a model, on both ways to send it, neither of which changes anything: its name and its subject."""
+    before = state(client)
+    status, name, subject = client.put("/modelsource", model).error
+    assert status == 400
+    assert client.patch("/", {"modelsource": model}).error == (400, name, subject)
+    assert state(client) == before
+    return name, subject
+
+
+def versions(client: Client, *ids: str, **attributes: Any) -> None:
+    for id_ in ids:
+        assert client.put(f"{F}/versions/{id_}", attributes).status == 201
+
+
+def epochs(client: Client) -> list[int]:
+    entity = client.get("/dirs?inline").json["d"]
+    resource = entity["files"]["f"]
+    return [entity["epoch"], resource["meta"]["epoch"], *(each["epoch"] for each in resource["versions"].values())]
+
+
+def refused_on_path(client: Client, model: Source) -> str:
+    """The error where the Registry itself does not comply: a PATCH of it gives another, of the attribute."""
+    before = state(client)
+    name = client.put("/modelsource", model).error[1]
+    assert state(client) == before
+    return name
+
+
+# -- attributes -----------------------------------------------------------------------------------------------------
+
+
+def test_c_mod_22_new_defaults_are_shown_and_old_values_stay(client: Client) -> None:
+    one = {"x": {**STRING, "required": True, "default": "one"}}
+    versions(client, "v1", "v2")
+    before = epochs(client)
+    put(client, source({"attributes": one}, one, attributes=one, metaattributes=one))
+    assert epochs(client) == before
+    shown = client.get("/?inline").json
+    group = shown["dirs"]["d"]
+    resource = group["files"]["f"]
+    entities = [shown, group, resource, resource["meta"], *resource["versions"].values()]
+    assert [each["x"] for each in entities] == ["one"] * 6
+    assert client.get("/dirs?filter=files.x=one").json.keys() == {"d"}
+    two = {"x": {**STRING, "required": True, "default": "two"}}
+    put(client, source({"attributes": two}, two, attributes=two, metaattributes=two))
+    assert [client.get(path).json["x"] for path in ("/", "/dirs/d", F, META)] == ["one"] * 4
+    assert client.patch("/dirs/d", {"x": None}).json["x"] == "two"
+    assert client.patch("/dirs/d", {"x": "own"}).json["x"] == "own"
+    assert client.put("/dirs/d", {}).json["x"] == "two"
+    assert client.patch(F, {}).json["x"] == "one"
+    assert client.put(F, {}).json["x"] == "two"
+    assert client.get(f"{F}/versions/v1").json["x"] == "one"
+    assert client.patch(META, {}).json["x"] == "one"
+    assert client.put("/dirs/e/files/n", {}).json["x"] == "two"
+    bare = {"x": STRING}
+    put(client, source({"attributes": bare}, bare, attributes=bare, metaattributes=bare))
+    assert client.put(F, {}).json.get("x") is None
+
+
+def test_c_mod_22_defaults_in_objects_need_the_object(client: Client) -> None:
+    objects = {"o": {"type": "object", "attributes": {"a": STRING}}, "q": {"type": "object", "attributes": {}}}
+    put(client, source(attributes=objects))
+    client.put(F, {"o": {"a": "1"}})
+    objects["o"]["attributes"]["n"] = {"type": "integer", "required": True, "default": 5}
+    objects["q"]["attributes"]["n"] = {"type": "integer", "required": True, "default": 5}
+    put(client, source(attributes=objects))
+    shown = client.get(F).json
+    assert (shown["o"], "q" in shown) == ({"a": "1", "n": 5}, False)
+
+
+def test_attributes_are_shown_in_the_order_of_the_new_model(client: Client) -> None:
+    any_ = {"*": {"type": "any"}}
+    put(client, source({"attributes": any_}, attributes=any_))
+    own = {"a": 1, "b": {"z": 1, "y": 2}, "c": 3}
+    client.put("/dirs/d", own)
+    client.put(F, own)
+    before = epochs(client)
+    named = {"c": {"type": "any"}, "b": {"type": "object", "attributes": {"z": {"type": "any"}, **any_}}, **any_}
+    put(client, source({"attributes": named}, attributes=named))
+    for path in ("/dirs/d", F):
+        found = {name: value for name, value in client.get(path).json.items() if name in own}
+        assert list(found) == ["b", "c", "a"]
+    assert json.dumps(client.get(F).json["b"]) == '{"z": 1, "y": 2}'
+    assert epochs(client) == before
+
+
+def attributes(level: str, own: Source) -> Source:
+    """A model with attributes at one level."""
+    if level == "registry":
+        return source(registry=own)
+    return source({"attributes": own}) if level == "group" else source(**{level: own})
+
+
+PATHS = {"registry": "/", "group": "/dirs/d", "attributes": F, "metaattributes": META}
+INTEGER: Source = {"type": "integer"}
+REQUIRED: Source = {**STRING, "required": True}
+CHANGES: list[tuple[Source, Any, Source]] = [
+    (STRING, "a", {}),
+    (STRING, "a", {"x": INTEGER}),
+    (STRING, "a", {"x": {**STRING, "enum": ["b"]}}),
+    (STRING, None, {"x": REQUIRED}),
+    ({"type": "integer"}, 5, {"x": STRING}),
+    ({"type": "integer"}, -5, {"x": {"type": "uinteger"}}),
+    ({"type": "map", "item": STRING}, {"a": "1"}, {"x": {"type": "map", "item": INTEGER}}),
+    ({"type": "array", "item": STRING}, ["a"], {"x": {"type": "map", "item": STRING}}),
+    ({"type": "any"}, {"a": [1]}, {"x": {"type": "object", "attributes": {"a": STRING}}}),
+    ({"type": "object", "attributes": {"a": STRING}}, {"a": "1"}, {"x": {"type": "object", "attributes": {}}}),
+    ({"type": "object", "attributes": {}}, {}, {"x": {"type": "object", "attributes": {"a": REQUIRED}}}),
+    ({"type": "uri"}, "/dirs/d/files/f", {"x": {"type": "uri", "target": "/dirs"}}),
+    ({"type": "xid"}, "/dirs/d", {"x": {"type": "xid", "target": "/dirs/files"}}),
+    (STRING, "a", {"x": {**STRING, "ifvalues": {"A": {"siblingattributes": {"y": REQUIRED}}}}}),
+]
+
+
+@pytest.mark.parametrize("level", PATHS)
+def test_c_mod_36_attributes_that_do_not_comply(client: Client, level: str) -> None:
+    versions(client, "v1")
+    for before, value, after in CHANGES:
+        put(client, attributes(level, {"x": before}))
+        assert client.patch(PATHS[level], {"x": value}).status == 200
+        assert refused_on_path(client, attributes(level, after)) == "model_compliance_error"
+        assert client.patch(PATHS[level], {"x": None}).status == 200
+
+
+def test_c_mod_36_says_which_entity_does_not_comply(client: Client) -> None:
+    put(client, source(attributes={"x": STRING}))
+    versions(client, "v1", "v2", x="a")
+    reply = client.put("/modelsource", source(attributes={"x": {**STRING, "enum": ["b"]}})).json
+    assert reply["detail"].startswith(f"{F}/versions/v1: x: ")
+
+
+def test_c_mod_36_what_complies_is_accepted(client: Client) -> None:
+    put(client, source(attributes={"x": {"type": "integer"}, "y": STRING}))
+    client.put(F, {"x": 5, "y": "A"})
+    before = client.get(F).body
+    wider = {"x": {"type": "decimal"}, "y": {**STRING, "enum": ["a", "b"]}, "z": STRING}
+    put(client, source(attributes=wider))
+    assert client.get(F).body == before
+    put(client, source(attributes={"x": {"type": "any"}, "*": STRING}))
+    assert client.get(F).body == before
+    put(client, source(attributes={"*": {"type": "any"}}))
+    assert client.get(F).body == before
+    assert refused(client, source(attributes={"*": STRING}))[0] == "model_compliance_error"
+
+
+def test_c_mod_17_values_stay_where_an_attribute_becomes_read_only(client: Client) -> None:
+    one = {"x": STRING, "o": {"type": "object", "attributes": {"a": STRING}}}
+    put(client, source({"attributes": one}, attributes=one, metaattributes=one))
+    value = {"x": "a", "o": {"a": "b"}}
+    for path in ("/dirs/d", F):
+        client.put(path, value)
+    client.patch(META, value)
+    locked = {
+        "x": {**STRING, "readonly": True},
+        "o": {"type": "object", "attributes": {"a": {**STRING, "readonly": True}}},
+    }
+    put(client, source({"attributes": locked}, attributes=locked, metaattributes=locked))
+    for path in ("/dirs/d", F, META):
+        assert client.get(path).json.items() >= value.items()
+        for send in (client.put, client.patch):
+            assert send(path, {"x": 5}).json["x"] == "a"
+            assert send(path, {"x": None}).json["x"] == "a"
+    assert "x" not in client.put("/dirs/e", {"x": "a"}).json
+
+
+def test_names_that_the_model_takes(client: Client) -> None:
+    """An extension that nothing named, and a type that is called so."""
+    any_ = {"*": {"type": "any"}}
+    put(client, source({"attributes": any_}, any_, attributes=any_))
+    client.patch("/", {"boxesurl": "a"})
+    client.put("/dirs/d", {"ones": "a"})
+    client.put(F, {"file": "a"})
+    boxes = source({"attributes": any_}, any_, attributes=any_)
+    boxes["groups"]["boxes"] = {"singular": "box"}
+    assert refused_on_path(client, boxes) == "model_compliance_error"
+    ones = source({"attributes": any_}, any_, attributes=any_)
+    ones["groups"]["dirs"]["resources"]["ones"] = {"singular": "one"}
+    assert refused(client, ones)[0] == "model_compliance_error"
+    assert refused(client, source({"attributes": any_}, any_, attributes=any_, hasdocument=True))[0] == (
+        "model_compliance_error"
+    )
+
+
+# -- types ------------------------------------------------------------------------------------------------------------
+
+
+def test_c_mod_30_names_of_types_stay(client: Client) -> None:
+    for model in (source({"singular": "folder"}), source(singular="text")):
+        assert refused(client, model) == ("model_error", "/model")
+    put(client, {})
+    put(client, source({"singular": "folder"}))
+
+
+@pytest.mark.parametrize("model", [{}, {"groups": {"dirs": {"singular": "dir"}}}, {"groups": {}}])
+def test_c_mod_37_types_with_entities_stay(client: Client, model: Source) -> None:
+    versions(client, "v1")
+    assert refused(client, model) == ("model_compliance_error", "/model")
+    client.delete("/dirs/d")
+    put(client, model)
+    assert client.get(F).status in (400, 404)
+    put(client, source())
+    assert client.get("/dirs").json == {}
+    assert client.get(F).error == (404, "not_found", F)
+
+
+def test_c_mod_37_a_null_removes_types_too(client: Client) -> None:
+    versions(client, "v1")
+    before = state(client)
+    assert client.patch("/", {"modelsource": None}).error == (400, "model_compliance_error", "/model")
+    assert state(client) == before
+
+
+def test_c_mod_36_references_to_types_that_go(client: Client) -> None:
+    model = source(attributes={"x": {"type": "xid"}, "t": {"type": "xidtype"}})
+    model["groups"]["boxes"] = {"singular": "box"}
+    put(client, model)
+    del (without := copy.deepcopy(model))["groups"]["boxes"]
+    for value in ({"x": "/boxes/b"}, {"t": "/boxes"}):
+        assert client.put(F, value).json.items() >= value.items()
+        assert refused(client, without) == ("model_compliance_error", "/model")
+    client.put(F, {"x": "/dirs/d", "t": "/dirs/files/versions"})
+    put(client, without)
+
+
+def test_entities_of_types_that_do_not_change_are_not_read(client: Client) -> None:
+    versions(client, "v1")
+    before = client.get("/dirs?inline").body
+    more = source()
+    more["groups"]["boxes"] = {"singular": "box", "description": "more"}
+    put(client, more)
+    assert client.get("/dirs?inline").body == before
+    assert client.put("/boxes/b", {}).status == 201
+
+
+# -- documents --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "document", [{"file": {"a": 1}}, {"file": "text"}, {"filebase64": "YQ=="}, {"fileurl": "http://h/f"}]
+)
+def test_c_mod_32_documents_need_a_type_that_has_them(client: Client, document: Source) -> None:
+    put(client, source(hasdocument=True))
+    client.put(f"{F}/versions/v1$details", {})
+    client.put(f"{F}/versions/v2$details", document)
+    assert refused(client, source(hasdocument=False)) == ("hasdocument_violation", f"{F}/versions/v2")
+    assert client.put("/modelsource", source(hasdocument=False)).json["args"] == {"plural": "files"}
+    client.delete(f"{F}/versions/v2")
+    put(client, source(hasdocument=False))
+    assert client.get(F).json["self"].endswith(F)
+    assert client.get(f"{F}$details").json["versionid"] == "v1"
+
+
+def test_c_mod_32_empty_documents_are_none(client: Client) -> None:
+    put(client, source(hasdocument=True))
+    client.put(F, b"", content_type="text/plain")
+    client.put("/dirs/d/files/g$details", {"filebase64": ""})
+    put(client, source(hasdocument=False))
+    assert client.get(F).json["contenttype"] == "text/plain"
+    put(client, source(hasdocument=True))
+    assert client.get(F).body == b""
+
+
+# -- Versions ---------------------------------------------------------------------------------------------------------
+
+
+def test_maxversions_lowered_deletes_the_oldest(client: Client) -> None:
+    versions(client, "v1", "v2", "v3", "v4")
+    client.patch(META, {"defaultversionid": "v1", "defaultversionsticky": True})
+    meta = client.get(META).json["epoch"]
+    put(client, source(maxversions=2))
+    shown = client.get(f"{F}?inline=versions,meta").json
+    assert (shown["versions"].keys(), shown["versionscount"]) == ({"v1", "v4"}, 2)
+    assert (shown["meta"]["defaultversionid"], shown["meta"]["epoch"]) == ("v1", meta + 1)
+    assert shown["versions"]["v4"]["ancestorid"] == "v4"
+    assert refused(client, source(maxversions=1)) == ("setdefaultversionsticky_false", F)
+    client.patch(META, {"defaultversionsticky": False})
+    put(client, source(maxversions=1))
+    shown = client.get(f"{F}?inline=versions,meta").json
+    assert (list(shown["versions"]), shown["versionid"]) == (["v4"], "v4")
+    assert shown["meta"]["defaultversionid"] == "v4"
+    put(client, source(maxversions=0))
+    versions(client, "v5", "v6")
+    assert client.get(F).json["versionscount"] == 3
+
+
+def test_another_versionmode_orders_anew(client: Client) -> None:
+    for id_, year in (("a", 2003), ("b", 2001), ("c", 2002)):
+        client.put(f"{F}/versions/{id_}", {"createdat": f"{year}-01-01T00:00:00Z"})
+    assert client.get(F).json["versionid"] == "c"
+    before = client.get(f"{F}/versions").json
+    put(client, source(versionmode="createdat"))
+    found = client.get(f"{F}/versions").json
+    assert {id_: each["ancestorid"] for id_, each in found.items()} == {"a": "c", "b": "b", "c": "b"}
+    assert {id_: each["epoch"] - before[id_]["epoch"] for id_, each in found.items()} == {"a": 1, "b": 1, "c": 0}
+    shown = client.get(f"{F}?inline=meta").json
+    assert (shown["versionid"], shown["meta"]["defaultversionid"], found["a"]["isdefault"]) == ("a", "a", True)
+    put(client, source(versionmode="manual"))
+    assert client.get(f"{F}/versions").json == found
+
+
+def test_another_versionmode_keeps_what_is_sticky(client: Client) -> None:
+    for id_, year in (("a", 2003), ("b", 2001)):
+        client.put(f"{F}/versions/{id_}", {"createdat": f"{year}-01-01T00:00:00Z"})
+    client.patch(META, {"defaultversionsticky": True, "defaultversionid": "b"})
+    put(client, source(versionmode="semver"))
+    assert client.get(F).json["versionid"] == "b"
+
+
+def test_one_root_where_there_are_two(client: Client) -> None:
+    versions(client, "v1")
+    client.put(f"{F}/versions/v2", {"ancestorid": "v2"})
+    assert refused(client, source(singleversionroot=True)) == ("multiple_roots", F)
+    client.patch(f"{F}/versions/v2", {"ancestorid": "v1"})
+    put(client, source(singleversionroot=True))
+    assert client.put(f"{F}/versions/v3", {"ancestorid": "v3"}).error[1] == "multiple_roots"
+
+
+def test_matchversions_holds_at_once(client: Client) -> None:
+    put(client, source(attributes={"x": STRING}))
+    versions(client, "v1", x="a")
+    versions(client, "v2", x="b")
+    shared = {"x": {**STRING, "matchversions": True}}
+    assert refused(client, source(attributes=shared)) == ("mismatched_version_attribute", F)
+    client.patch(f"{F}/versions/v2", {"x": "a"})
+    put(client, source(attributes=shared))
+
+
+def test_setversionid_is_about_new_versions(client: Client) -> None:
+    versions(client, "v1")
+    put(client, source(setversionid=False))
+    assert client.patch(f"{F}/versions/v1", {"name": "n"}).status == 200
+    assert client.put(f"{F}/versions/v2", {}).error[1] == "versionid_not_allowed"
+
+
+# -- validation -------------------------------------------------------------------------------------------------------
+
+
+VALIDATED: Source = {"hasdocument": True, "validateformat": True}
+V1, V2 = f"{F}/versions/v1", f"{F}/versions/v2"
+
+
+def said(client: Client, path: str = V1) -> Source:
+    shown = client.get(f"{path}$details").json
+    return {name: value for name, value in shown.items() if "validated" in name and "reason" not in name}
+
+
+def test_c_val_01_validation_switched_on_and_off(client: Client) -> None:
+    put(client, source(hasdocument=True))
+    client.put(f"{V1}$details", {"format": "Avro/1.9", "file": {"type": "string"}})
+    client.put(f"{V2}$details", {"format": "Other/1", "file": {}})
+    assert (said(client), said(client, V2)) == ({}, {})
+    before = epochs(client)
+    put(client, source(**VALIDATED))
+    assert (said(client), said(client, V2)) == ({"formatvalidated": True}, {"formatvalidated": False})
+    assert client.get(f"{V2}$details").json["formatvalidatedreason"]
+    assert refused(client, source(**VALIDATED, strictvalidation=True)) == ("format_unknown", V2)
+    put(client, source(hasdocument=True))
+    assert (said(client), said(client, V2)) == ({}, {})
+    assert "reason" not in client.get(f"{V2}$details").body.decode()
+    assert epochs(client) == before
+    client.put(f"{V1}$details", {"format": "Avro/1.9", "file": {"type": "nothing"}})
+    assert refused(client, source(**VALIDATED)) == ("format_violation", V1)
+
+
+def test_compatibility_switched_on_and_off(client: Client) -> None:
+    put(client, source(**VALIDATED))
+    client.put(f"{V1}$details", {"format": "Avro/1.9", "file": {"type": "int"}})
+    client.put(f"{V2}$details", {"format": "Avro/1.9", "file": {"type": "string"}})
+    client.patch(META, {"compatibility": "backward"})
+    assert "compatibilityvalidated" not in said(client)
+    both = source(**VALIDATED, validatecompatibility=True)
+    assert refused(client, both) == ("compatibility_violation", F)
+    client.put(f"{V2}$details", {"format": "Avro/1.9", "file": {"type": "long"}})
+    put(client, both)
+    assert said(client, V2) == {"formatvalidated": True, "compatibilityvalidated": True}
+    put(client, source(**VALIDATED))
+    assert said(client, V2) == {"formatvalidated": True}
+
+
+# -- constraints and cross-references ---------------------------------------------------------------------------------
+
+
+def test_new_constraints_hold_at_once(client: Client) -> None:
+    attributes = {"x": STRING}
+    put(client, source({"attributes": attributes}, attributes=attributes))
+    client.put("/dirs/d", {"x": "a"})
+    client.put(F, {"x": "b"})
+    for constraint in ({"enum": ["a"]}, {"equals": "x"}):
+        model = source({"attributes": attributes, "constraints": {"files.x": constraint}}, attributes=attributes)
+        assert refused(client, model) == ("constraint_failure", F)
+        client.put(F, {"x": "a"})
+        put(client, model)
+        put(client, source({"attributes": attributes}, attributes=attributes))
+        client.put(F, {"x": "b"})
+
+
+def test_constraints_of_groups_must_still_fit(client: Client) -> None:
+    put(client, source(attributes={"x": STRING}))
+    client.put("/dirs/d", {"constraints": {"files.x": {"enum": ["a"]}}})
+    assert refused(client, source()) == ("model_compliance_error", "/model")
+    assert refused(client, source(attributes={"x": INTEGER})) == ("model_compliance_error", "/model")
+
+
+def shared(boxes: Source) -> Source:
+    model = source(attributes={"x": STRING})
+    model["groups"]["boxes"] = {"singular": "box", **boxes}
+    return model
+
+
+def test_c_mod_45_one_way_to_define_a_type_for_another(client: Client) -> None:
+    imported = shared({"ximportresources": ["/dirs/files"]})
+    local = shared({"resources": {"files": imported["groups"]["dirs"]["resources"]["files"]}})
+    included = shared({"resources": {"$include": "#/groups/dirs/resources"}})
+    put(client, imported)
+    versions(client, "v1", x="a")
+    client.put("/boxes/b/files/g", {"x": "b"})
+    client.put("/boxes/b/files/h", {"meta": {"xref": F}})
+    before = [client.get("/model").body, client.get("/dirs?inline").body, client.get("/boxes?inline").body]
+    for model in (local, included, imported, included, local, imported):
+        put(client, model)
+        assert [client.get("/model").body, client.get("/dirs?inline").body, client.get("/boxes?inline").body] == before
+    assert client.put("/boxes/b/files/i", {"meta": {"xref": F}}).status == 201
+    other = copy.deepcopy(local)
+    other["groups"]["boxes"]["resources"]["files"]["attributes"] = {"x": STRING, "y": STRING}
+    assert refused(client, other) == ("model_compliance_error", "/model")
+
+
+# -- with the Registry ------------------------------------------------------------------------------------------------
+
+
+def test_a_model_and_entities_in_one_request(client: Client) -> None:
+    """What the model rewrites, and what the request writes besides."""
+    versions(client, "v1", "v2")
+    client.put("/dirs/e/files/g", {})
+    one = {"x": {**STRING, "required": True, "default": "one"}, "r": STRING}
+    model = source({"attributes": {"r": REQUIRED}}, {"r": REQUIRED}, attributes=one, maxversions=1)
+    assert client.patch("/", {"modelsource": model}).error[0] == 400
+    groups = {"d": {"r": "d", "files": {"f": {"r": "f"}}}, "e": {"r": "e"}}
+    reply = client.patch("/", {"modelsource": model, "r": "root", "dirs": groups})
+    assert (reply.status, reply.json["r"]) == (200, "root")
+    shown = client.get("/dirs?inline").json
+    assert [shown[id_]["r"] for id_ in "de"] == ["d", "e"]
+    assert (shown["d"]["files"]["f"]["r"], shown["d"]["files"]["f"]["x"]) == ("f", "one")
+    assert (shown["e"]["files"]["g"]["x"], shown["d"]["files"]["f"]["versionscount"]) == ("one", 1)
+    assert shown["d"]["files"]["f"]["versionid"] == "v2"
+
+
+def test_a_model_that_is_refused_undoes_the_capabilities_too(client: Client) -> None:
+    versions(client, "v1")
+    before = state(client)
+    sent = {"capabilities": {"flags": ["inline"]}, "modelsource": {}, "name": "n"}
+    assert client.put("/", sent).error[1] == "model_compliance_error"
+    assert state(client) == before
+
+
+def test_what_could_be_changed_before_the_request_can(client: Client) -> None:
+    available = {"capabilities": {"mutable": True}, "entities": {"mutable": True}, "model": {"mutable": False}}
+    sent = {"capabilities": {"available": available}, "modelsource": source(registry={"x": STRING}), "x": "a"}
+    assert client.patch("/", sent).json["x"] == "a"
+    assert client.patch("/", {"modelsource": source()}).error == (400, "not_available", "/modelsource")
+
+
+@pytest.mark.parametrize("path", ["/modelsource", "/"])
+def test_a_new_model_is_an_update_of_the_registry(client: Client, path: str) -> None:
+    before = client.get("/").json
+    model = source({"description": "another"})
+    assert (client.put(path, model) if path != "/" else client.patch("/", {"modelsource": model})).status == 200
+    now = client.get("/").json
+    assert (now["epoch"], now["modifiedat"] > before["modifiedat"]) == (before["epoch"] + 1, True)
