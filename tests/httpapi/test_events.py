@@ -152,7 +152,7 @@ def test_events_that_are_no_longer_kept(registry: Client, log: Log) -> None:
     registry.put("/dirs/d", {})
     newest = start_of(registry.database, None).number
     with registry.database.writing() as session:
-        assert session.trim_events("9999-01-01T00:00:00Z") == newest
+        assert session.outbox.trim("9999-01-01T00:00:00Z", 1000) == newest
     assert start_of(registry.database, str(newest)).number == newest
     for gone in ("0", "1", "1-0", f"{newest}-0"):
         with pytest.raises(Refused, match="no longer kept"):
@@ -171,5 +171,5 @@ def test_what_is_kept_has_no_gaps_whatever_clocks_said(registry: Client, log: Lo
         connection.execute(delete(EVENTS))
         connection.execute(insert(EVENTS), rows)
     with registry.database.writing() as session:
-        assert session.trim_events("2020-01-02T12:00:00Z") == 3
-        assert [number for number, *_ in session.events_after(0, 10)] == [13]
+        assert session.outbox.trim("2020-01-02T12:00:00Z", 1000) == 3
+        assert [number for number, *_ in session.outbox.after(0, 10)] == [13]

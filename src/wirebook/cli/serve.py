@@ -103,12 +103,16 @@ def _network(text: str) -> IPv4Network | IPv6Network:
 
 def _sink(text: str | None) -> str | None:
     """Raises: bad-setting"""
+    if text is None:
+        return None
     try:
-        if text is None or (urlsplit(text).scheme in ("http", "https") and urlsplit(text).hostname):
-            return text
+        parts = urlsplit(text)
+        is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        pass
-    raise WirebookError(Problem("bad-setting", "--events-sink needs a URL that begins with http:// or https://"))
+        is_url = False
+    if not is_url:
+        raise WirebookError(Problem("bad-setting", "--events-sink needs a URL that begins with http:// or https://"))
+    return text
 
 
 def _seconds(option: str, text: str) -> float:

@@ -17,7 +17,9 @@ from wirebook.problems.xregistry import refused
 from wirebook.storage.database import Database
 
 PATH: Final = "/.wirebook/events"
-BATCH: Final = 500
+BATCH: Final = 50
+"""Interactions that are read at once; each may be large."""
+
 LAST: Final = "last-event-id"
 ID: Final = re.compile(r"(?P<number>[0-9]{1,18})(?:-(?P<place>[0-9]{1,9}))?")
 
@@ -32,6 +34,10 @@ class Position(NamedTuple):
     def is_whole(self) -> bool:
         return self.place == sys.maxsize
 
+    def __str__(self) -> str:
+        """What a client says it has seen last: the number alone when it has seen all of an interaction."""
+        return f"{self.number}" if self.is_whole else f"{self.number}-{self.place}"
+
 
 def start_of(database: Database, last: str | None) -> Position:
     """Where a stream begins: after the last event that a client has seen, or after the last that there is.
@@ -39,7 +45,7 @@ def start_of(database: Database, last: str | None) -> Position:
     Raises: bad_request, for one that is no longer kept
     """
     with database.reading() as session:
-        gone, newest = session.event_range()
+        gone, newest = session.outbox.range()
     if last is None:
         return Position(newest)
     found = ID.fullmatch(last)
@@ -55,30 +61,21 @@ def start_of(database: Database, last: str | None) -> Position:
 def next_events(database: Database, after: Position, base: str) -> tuple[Position, str]:
     """The next events as text for a stream, and where it is then."""
     pieces: list[str] = []
-    for number, events in interactions(database, after, base):
-        start = after.place + 1 if number == after.number else 0
-        pieces += (_format(_id(number, place, len(events)), events[place]) for place in range(start, len(events)))
-        after = Position(number)
+    for position, event in entries(database, after, base):
+        pieces.append(f"id: {position}\nevent: cloudevent\ndata: {json.dumps(event, ensure_ascii=False)}\n\n")
+        after = position
     return after, "".join(pieces)
 
 
-def interactions(
-    database: Database, after: Position, base: str, limit: int = BATCH
-) -> Iterator[tuple[int, list[Mapping[str, Any]]]]:
-    """The next interactions that are not behind a position: their numbers, and all of their events."""
+def entries(database: Database, after: Position, base: str) -> Iterator[tuple[Position, Mapping[str, Any]]]:
+    """The next events, not all that there are, each with the position behind it. `base` is the URL of the Registry."""
     with database.reading() as session:
-        rows = session.events_after(after.number if after.is_whole else after.number - 1, limit)
+        rows = session.outbox.after(after.number if after.is_whole else after.number - 1, BATCH)
     for number, time, correlation, body in rows:
-        yield number, list(cloudevents(unpack(body), base, correlation, _time(time)))
-
-
-def _id(number: int, place: int, count: int) -> str:
-    """What a client says it has seen last: that number alone when it has seen all of an interaction."""
-    return f"{number}" if place == count - 1 else f"{number}-{place}"
-
-
-def _format(id_: str, event: object) -> str:
-    return f"id: {id_}\nevent: cloudevent\ndata: {json.dumps(event, ensure_ascii=False)}\n\n"
+        events = list(cloudevents(unpack(body), base, correlation, _time(time)))
+        start = after.place + 1 if number == after.number else 0
+        for place, event in enumerate(events[start:], start):
+            yield (Position(number) if place == len(events) - 1 else Position(number, place)), event
 
 
 def _time(key: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from wirebook.httpapi.app import App
 from wirebook.httpapi.logs import set_up_logs
 from wirebook.httpapi.options import Options
+from wirebook.httpapi.outbox import Sender, Trimmer, beside
 from wirebook.httpapi.setup import builtin_model, make_registry, make_service
 from wirebook.httpapi.web import WebServer
 from wirebook.problems import Problem, WirebookError
@@ -62,16 +63,22 @@ def serve(options: Options, say: Callable[[str], None]) -> None:
 def _run(app: App, options: Options, say: Callable[[str], None]) -> None:
     set_up_logs(options.log_format, access=options.access_log)
     listener = _listen(options)
-    line = f"listening on {url_of(options, listener)} (database {_kind(options)})"
+    base = url_of(options, listener)
     server = WebServer(
         app,
         grace=options.request_timeout,
         head_seconds=options.request_timeout,
         reader_seconds=options.stream_timeout,
-        ready=lambda: say(line),
+        ready=lambda: say(f"listening on {base} (database {_kind(options)})"),
         stop=app.stopping.set,
     )
-    server.run(sockets=[listener])
+    works = [Trimmer(app.service, options.events_keep).run]
+    if options.events_sink:
+        sender = Sender(app.service, options.events_sink, base.rstrip("/"), app.metrics.delivery)
+        sender.begin()
+        works.append(sender.run)
+    with beside(*works):
+        server.run(sockets=[listener])
 
 
 def url_of(options: Options, listener: socket.socket) -> str:

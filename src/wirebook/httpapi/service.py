@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from wirebook.core.capabilities import offered
 from wirebook.core.flags import parse_flags
@@ -27,6 +27,7 @@ LOG: Final = logging.getLogger("wirebook.registry")
 ATTEMPTS: Final = 5
 """How often a write is decided anew when another one came between."""
 
+T = TypeVar("T")
 Api = Callable[["Service", Incoming, Session, Settings], Answer]
 
 
@@ -56,6 +57,13 @@ class Service:
         )
         return answer
 
+    def write(self, work: Callable[[Session], T]) -> T:
+        """What `work` returns, or raises, done in a transaction. Raises: Conflict"""
+        if self._writer:
+            return self._writer.run(work)
+        with self.database.writing() as session:
+            return work(session)
+
     def close(self) -> None:
         """Ends once the writes that wait are done."""
         if self._writer:
@@ -83,10 +91,7 @@ class Service:
                 return self._dispatch(incoming, session)
         for _ in range(ATTEMPTS):
             try:
-                if self._writer:
-                    return self._writer.run(lambda session: self._dispatch(incoming, session))
-                with self.database.writing() as session:
-                    return self._dispatch(incoming, session)
+                return self.write(lambda session: self._dispatch(incoming, session))
             except Conflict as error:
                 LOG.info("a write is decided anew: %s", error)
         raise refused("server_busy", incoming.path)

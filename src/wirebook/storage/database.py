@@ -23,7 +23,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy import Connection, Engine, create_engine, event, func, select, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool
@@ -99,10 +99,34 @@ class Database:
                 connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
             yield connection
 
+    @contextmanager
+    def turn(self, name: str) -> Iterator[Turn | None]:
+        """The turn at something that one server alone does, of all that share the database; None if another has it."""
+        if self.is_sqlite:  # there is no other
+            yield Turn(None)
+            return
+        with self.engine.connect() as connection:
+            connection.execution_options(isolation_level="AUTOCOMMIT")
+            connection.detach()  # closed in the end, not kept for others: the lock goes with it
+            lock = select(func.pg_try_advisory_lock(LOCK, func.hashtext(name)))
+            yield Turn(connection) if connection.execute(lock).scalar() else None
+
     def close(self) -> None:
         self.engine.dispose()
         if self._lock is not None:
             os.close(self._lock)
+
+
+class Turn:
+    """A turn at something, which is lost with the connection that it hangs on."""
+
+    def __init__(self, connection: Connection | None) -> None:
+        self._connection = connection
+
+    def check(self) -> None:
+        """Raises: DBAPIError, when it is lost"""
+        if self._connection:
+            self._connection.execute(select(1))
 
 
 def open_database(url: str, *, readers: int = READERS) -> Database:

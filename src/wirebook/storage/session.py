@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Connection, Dialect, delete, func, insert, select
+from sqlalchemy import Connection, Dialect, func, insert, select
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from wirebook.core.draft import Draft
@@ -17,9 +17,9 @@ from wirebook.core.rows import GroupRow, ResourceRow, VersionRow, format_members
 from wirebook.core.state import Members, Snapshot
 from wirebook.core.target import Target
 from wirebook.core.touched import Touched
-from wirebook.core.versions import instant_key
 from wirebook.storage.load import Loader
 from wirebook.storage.ordering import Ordering
+from wirebook.storage.outbox import Outbox
 from wirebook.storage.reading import (
     Scope,
     SqlStreams,
@@ -31,7 +31,7 @@ from wirebook.storage.reading import (
 from wirebook.storage.search import Search
 from wirebook.storage.statements import Statement, driver_of
 from wirebook.storage.store import Changes, Event, clock, store_settings
-from wirebook.storage.tables import COUNTS, EVENTS, GROUPS, REGISTRY, RESOURCES, VERSIONS
+from wirebook.storage.tables import COUNTS, GROUPS, REGISTRY, RESOURCES, VERSIONS
 
 Homes = Mapping[tuple[str, str], tuple[str, str]]
 
@@ -154,23 +154,10 @@ class Session:
         """What decides a filter on everything, or below the Group and the Resource with the keys `within`."""
         return Search(self._connection, model, within)
 
-    # -- events -----------------------------------------------------------------------------------------------------
-
-    def events_after(self, key: int, limit: int) -> list[tuple[int, str, str, str]]:
-        """The next rows of the outbox: number, time, correlation, body."""
-        query = select(EVENTS.c.key, EVENTS.c.time, EVENTS.c.correlation, EVENTS.c.body).where(EVENTS.c.key > key)
-        return [tuple(row) for row in self._connection.execute(query.order_by(EVENTS.c.key).limit(limit))]
-
-    def event_range(self) -> tuple[int, int]:
-        """The numbers of the last row that is gone and of the last that is there."""
-        last = int(self._connection.execute(select(REGISTRY.c.events)).scalar_one())
-        first = self._connection.execute(select(func.min(EVENTS.c.key))).scalar()
-        return (last if first is None else int(first) - 1), last
-
-    def trim_events(self, before: str) -> int:
-        """Forgets what is older than a time; says how many rows. What is left has no gaps, whatever clocks said."""
-        last = select(func.max(EVENTS.c.key)).where(EVENTS.c.time < instant_key(before)).scalar_subquery()
-        return self._connection.execute(delete(EVENTS).where(EVENTS.c.key <= last)).rowcount
+    @property
+    def outbox(self) -> Outbox:
+        """The events of what was done."""
+        return Outbox(self._connection)
 
     # -- writing ----------------------------------------------------------------------------------------------------
 

@@ -147,3 +147,11 @@ EVENTS: Final = Table(
     Index("events_time", "time"),
 )
 """The outbox: one row for each request that changed something, numbered in the order of their commits."""
+SINKS: Final = Table(
+    "sinks",
+    METADATA,
+    Column("name", Text().with_variant(Text(collation="C"), "postgresql"), primary_key=True),
+    _number("number"),
+    _number("place"),
+)
+"""How far the events were sent to each sink: up to the event `place` of the row `number` of the outbox."""

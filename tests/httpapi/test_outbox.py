@@ -1,0 +1,258 @@
+"""The outbox: events reach a sink in order and at least once, whatever the sink does, and no request waits for it.
+
+Spec: docs/registry.md#events.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from itertools import chain, repeat
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select, text
+
+from tests.httpapi.conftest import BASE, Client, serve
+from tests.httpapi.postgres import new_database
+from tests.httpapi.sinks import Sink, sink
+from wirebook.httpapi import outbox
+from wirebook.httpapi.feed import Position, entries
+from wirebook.httpapi.outbox import Sender, Trimmer, backoff, beside, name_of, place_of
+from wirebook.httpapi.service import Service
+from wirebook.storage.database import Database, open_database
+from wirebook.storage.tables import EVENTS
+
+FAST = 0.02
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits long in a test."""
+    monkeypatch.setattr(outbox, "FIRST", FAST)
+    monkeypatch.setattr(outbox, "LONGEST", 4 * FAST)
+    monkeypatch.setattr(outbox, "POLL", FAST)
+
+
+@pytest.fixture
+def target() -> Iterator[Sink]:
+    with sink() as made:
+        yield made
+
+
+def sending(registry: Client, url: str, seen: list[str] | None = None) -> AbstractContextManager[None]:
+    """Sends events to a sink as long as the context is open."""
+    sender = Sender(registry.service, url, BASE, (seen if seen is not None else []).append)
+    sender.begin()
+    return beside(sender.run)
+
+
+def write(registry: Client, *ids: str) -> None:
+    for id_ in ids:
+        assert registry.put(f"/dirs/{id_}", {}).status < 300
+
+
+def all_events(database: Database) -> list[Any]:
+    """What the stream has from its beginning."""
+    found: list[Any] = []
+    after, before = Position(0), None
+    while after != before:
+        before = after
+        for after, event in entries(database, before, BASE):  # noqa: B007
+            found.append(event)
+    return found
+
+
+def test_a_sink_gets_what_happens_from_then_on_in_order(registry: Client, target: Sink) -> None:
+    write(registry, "before")
+    already = len(all_events(registry.database))
+    with sending(registry, target.url):
+        write(registry, *(f"d{place}" for place in range(60)))
+        expected = all_events(registry.database)[already:]
+        assert target.wait_for(len(expected)) == expected
+    assert {each["content-type"] for each in target.headers} == {"application/cloudevents+json; charset=utf-8"}
+    assert set(target.paths) == {"/take"}
+
+
+@pytest.mark.parametrize("refusal", [0, 301, 400, 404, 410, 429, 500, 503])
+def test_an_event_is_sent_until_it_is_accepted(registry: Client, target: Sink, refusal: int) -> None:
+    answers = chain([204, refusal, refusal, 204, refusal], repeat(200))
+    target.status = lambda: next(answers)
+    seen: list[str] = []
+    with sending(registry, target.url, seen):
+        write(registry, "a", "b")
+        expected = all_events(registry.database)
+        assert target.wait_for(len(expected)) == expected
+    assert len(target.offered) == len(expected) + 3
+    assert (seen.count("refused"), seen.count("accepted")) == (3, len(expected))
+
+
+def test_a_sink_that_is_not_there_yet(registry: Client) -> None:
+    gone = Sink()
+    gone.server.server_close()
+    with sending(registry, gone.url):
+        write(registry, "a")
+        time.sleep(5 * FAST)
+        back = Sink(gone.port)
+        with sink_at(back):
+            back.wait_for(len(all_events(registry.database)))
+
+
+def sink_at(made: Sink) -> AbstractContextManager[None]:
+    return beside(lambda ending: _serve(made, ending.is_set))
+
+
+def _serve(made: Sink, is_over: Callable[[], bool]) -> None:
+    made.server.timeout = 0.05
+    while not is_over():
+        made.server.handle_request()
+    made.server.server_close()
+
+
+def test_a_restart_goes_on_where_it_was(registry: Client, target: Sink) -> None:
+    with sending(registry, target.url):
+        write(registry, "a")
+        target.wait_for(2)
+    write(registry, "b")
+    with sending(registry, target.url):
+        assert target.wait_for(4) == all_events(registry.database)
+    with sending(registry, f"{target.url}?key=another"):  # the same sink
+        write(registry, "c")
+        assert target.wait_for(6) == all_events(registry.database)
+
+
+def test_a_restart_in_the_midst_of_an_interaction(registry: Client, target: Sink) -> None:
+    answers = chain(repeat(204, 3), repeat(500))
+    target.status = lambda: next(answers)
+    with sending(registry, target.url):
+        registry.post("/", {"dirs": {"a": {}, "b": {}, "c": {}, "d": {}}})
+        target.wait_for(3)
+    target.status = lambda: 204
+    with sending(registry, target.url):
+        assert target.wait_for(5) == all_events(registry.database)
+
+
+def test_two_sinks_of_one_registry_are_each_where_they_are(registry: Client, target: Sink) -> None:
+    with sending(registry, target.url), sending(registry, f"{target.url}/other"):
+        write(registry, "a")
+        target.wait_for(4)
+    assert sorted(target.ids) == sorted(2 * [event["id"] for event in all_events(registry.database)])
+    assert sorted(target.paths) == ["/take"] * 2 + ["/take/other"] * 2
+
+
+def test_no_request_waits_for_a_sink(registry: Client, target: Sink, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outbox, "TIMEOUT", 0.2)
+    target.status = lambda: time.sleep(5) or 204
+    with sending(registry, target.url):
+        write(registry, "first")
+        while not target.offered:
+            time.sleep(FAST)
+        started = time.monotonic()
+        write(registry, *(f"d{place}" for place in range(20)))
+        assert time.monotonic() - started < 2.5  # the sink would have taken 100 seconds
+        assert not target.events
+
+
+def test_what_is_kept_is_what_a_dead_sink_gets(
+    registry: Client, target: Sink, caplog: pytest.LogCaptureFixture
+) -> None:
+    target.status = lambda: 500
+    with sending(registry, target.url):
+        write(registry, "a", "b")
+        while not target.offered:
+            time.sleep(FAST)
+    registry.service.write(lambda session: session.outbox.trim("9999-01-01T00:00:00Z", 1))
+    target.status = lambda: 204
+    with sending(registry, target.url):
+        assert [event["subject"] for event in target.wait_for(2)] == ["/", "/dirs/b"]
+    assert "events up to 1 are no longer kept" in caplog.text
+
+
+def test_old_events_are_forgotten(registry: Client) -> None:
+    write(registry, "a", "b")
+    with registry.database.connected() as connection:
+        connection.execute(text("UPDATE events SET time = '2020-01-01T00:00:00.000000000' WHERE key < 2"))
+    with beside(Trimmer(registry.service, 60).run):
+        time.sleep(5 * FAST)
+        assert count(registry.database) == 2, "not before their time"
+    with beside(Trimmer(registry.service, FAST * 4).run):
+        until = time.monotonic() + 20
+        while count(registry.database) > 0 and time.monotonic() < until:
+            time.sleep(FAST)
+    assert count(registry.database) == 0
+
+
+def count(database: Database) -> int:
+    with database.connected() as connection:
+        return int(connection.execute(select(func.count()).select_from(EVENTS)).scalar_one())
+
+
+def test_many_are_forgotten_in_several_transactions(registry: Client) -> None:
+    write(registry, *"abcde")
+    trimmed = [registry.service.write(lambda session: session.outbox.trim("9999-01-01T00:00:00Z", 2)) for _ in range(4)]
+    assert trimmed == [2, 2, 1, 0]
+
+
+def test_how_far_a_sink_is_never_goes_back(registry: Client) -> None:
+    def positions(*moves: tuple[int, int]) -> list[tuple[int, int]]:
+        found = []
+        for move in moves:
+            registry.service.write(lambda session, move=move: session.outbox.advance("s", move))  # type: ignore[misc]
+            with registry.database.reading() as session:
+                found.append(session.outbox.place("s"))
+        return found
+
+    registry.service.write(lambda session: session.outbox.begin("s", (5, 2)))
+    registry.service.write(lambda session: session.outbox.begin("s", (9, 9)))
+    assert positions((5, 1), (4, 7), (5, 3), (6, 0), (5, 9)) == [(5, 2), (5, 2), (5, 3), (6, 0), (6, 0)]
+
+
+def test_servers_take_turns_on_one_postgresql(postgresql: str, target: Sink) -> None:
+    """Each event once, in order, although two send; and the other goes on when one ends."""
+    address = new_database(postgresql, "turns")
+    first, second = open_database(address), open_database(address)
+    registry = serve(first, {"groups": {"dirs": {"singular": "dir"}}})
+    other = Client(Service(second, registry.service.rules), second)
+    with sending(other, target.url):
+        with sending(registry, target.url):
+            for place in range(20):
+                write((registry, other)[place % 2], f"d{place}")
+            assert target.wait_for(40) == all_events(first)
+        write(registry, "later")
+        assert target.wait_for(42) == all_events(first)
+    assert len(target.offered) == 42
+    first.close()
+    second.close()
+
+
+def test_logs_and_the_database_have_no_secrets(
+    registry: Client, target: Sink, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, logger="wirebook")
+    target.status = lambda: 500
+    with sending(registry, f"http://user:hush1@127.0.0.1:{target.port}/hush2?key=hush3#hush4"):
+        write(registry, "a")
+        while len(target.offered) < 2:
+            time.sleep(FAST)
+    assert target.headers[0]["authorization"].startswith("Basic ")
+    assert f"the sink http://127.0.0.1:{target.port} did not take an event: it answered 500" in caplog.text
+    with registry.database.connected() as connection:
+        stored = connection.execute(text("SELECT name FROM sinks")).scalars().all()
+    assert "hush" not in caplog.text + "".join(stored)
+
+
+@pytest.mark.parametrize("url", ["http://h/p", "http://u:p@h/p", "http://h/p?q", "http://h/p#f"])
+def test_a_sink_is_the_same_with_another_key(url: str) -> None:
+    assert name_of(url) == name_of("http://h/p")
+    assert place_of(url) == "http://h"
+
+
+def test_sinks_differ_by_their_path() -> None:
+    assert len({name_of(url) for url in ("http://h/p", "http://h/q", "https://h/p", "http://h:81/p")}) == 4
+
+
+def test_waits_grow_up_to_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    assert [backoff(times) for times in (1, 2, 3, 7, 8, 9, 10_000)] == [0.5, 1, 2, 32, 60, 60, 60]
