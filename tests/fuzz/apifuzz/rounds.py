@@ -98,7 +98,8 @@ class Rounds:
             self._must(connection, "DELETE", f"/{plural}", None, where)
             for group in first.get(plural, {}).values():
                 for each in type_.resources.values():
-                    if not each.setversionid:  # ids of Versions are the server's there: they cannot be sent
+                    # Ids of Versions that are the server's cannot be sent; constraints fill in what was not there.
+                    if not each.setversionid or "constraints" in group:
                         group |= {each.plural: {}, f"{each.plural}count": 0}
         self._must(connection, "PUT", "/?ignore=epoch,readonly", first, where)
         second = self._must(connection, "GET", "/export?binary", None, where)
