@@ -420,3 +420,12 @@ def test_c_com_04_where_nothing_is_deprecated(given: Client) -> None:
         reply = given.patch(path, {"deprecated": {}})
         assert reply.error == (400, "unknown_attribute", subject)
     assert f"{BASE}/dirs/d" == given.get("/dirs/d").json["self"]
+
+
+@pytest.mark.parametrize("path", ["/dirs/d", X])
+def test_texts_that_databases_have_no_room_for_in_their_keys(given: Client, path: str) -> None:
+    for value in ("\0", "a\0b", "".join(chr(0x4E00 + each * 7919 % 20000) for each in range(1350))):
+        sent = {"name": value, "labels": {"a": value}}
+        assert given.put(path, sent | ({"format": value} if path == X else {})).status == 200
+        shown = given.get(path).json
+        assert (shown["name"], shown["labels"]["a"]) == (value, value)

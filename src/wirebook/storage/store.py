@@ -19,7 +19,7 @@ from wirebook.core.draft import Draft
 from wirebook.core.rows import format_members, group_text, meta_text, version_texts
 from wirebook.core.state import Entity, Group, Kept, Resource, Version
 from wirebook.core.versions import instant_key
-from wirebook.storage.keys import key_rows, wanted
+from wirebook.storage.keys import key_rows, text_key, wanted
 from wirebook.storage.load import Keys
 from wirebook.storage.statements import Statement
 from wirebook.storage.tables import DOCUMENTS, EVENTS, GROUPS, LABELS, REGISTRY, RESOURCES, VERSIONS
@@ -173,7 +173,7 @@ class Changes:
         if old:
             DELETE_LABELS.run(self._connection, wanted=key_rows(("kindkey", "ownerkey"), old))
         rows = [
-            {"kind": kind, "owner": self._keys[xid], "name": name, "value": fold(value)}
+            {"kind": kind, "owner": self._keys[xid], "name": name, "value": text_key(fold(value))}
             for kind, xid, each in changed
             for name, value in _labels(each.members).items()
         ]
@@ -203,7 +203,7 @@ def _labels(members: Any) -> dict[str, str]:
 
 
 def _key(value: Any) -> str | None:
-    return fold(value) if isinstance(value, str) else None
+    return text_key(fold(value)) if isinstance(value, str) else None
 
 
 def _group_row(group: Group) -> dict[str, Any]:
