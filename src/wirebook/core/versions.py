@@ -118,11 +118,27 @@ def _chain_new(lineage: Lineage) -> dict[str, str]:
     waiting = sorted(
         (link for link in lineage.values() if link.ancestor is None), key=lambda link: link.versionid.lower()
     )
-    newest = _newest_leaf(settled.values()).versionid if settled else None
+    # Reading: Versions that name the first of them as their ancestor come after it.
+    after = _descendants(waiting[0].versionid, settled) if waiting else set()
+    before = [link for name, link in settled.items() if name not in after]
+    newest = _newest_leaf(before).versionid if before else None
     for link in waiting:
         settled[link.versionid] = replace(link, ancestor=newest or link.versionid)
         newest = link.versionid
     return {name: link.ancestor or name for name, link in settled.items()}
+
+
+def _descendants(versionid: str, lineage: Lineage) -> set[str]:
+    children: dict[str | None, list[str]] = {}
+    for link in lineage.values():
+        children.setdefault(link.ancestor, []).append(link.versionid)
+    found: set[str] = set()
+    below = [versionid]
+    while below:
+        new = [child for child in children.get(below.pop(), ()) if child not in found]
+        found.update(new)
+        below += new
+    return found
 
 
 # -- chains by an order -------------------------------------------------------------------------------------------

@@ -58,14 +58,13 @@ def write_reference(
     if resource.xref == target:
         return resource
     before = resource.meta.members
-    createdat = before.get("createdat", draft.now)
     resource.meta.members = {
         place.type.id_name: place.id,
         "xref": target,
-        "epoch": before["epoch"],
-        "createdat": createdat,
+        "epoch": before["epoch"],  # the last that was known, above which it goes on when it comes back
+        "createdat": before.get("createdat", draft.now),
     }
-    resource.meta.touch(draft.now)
+    resource.meta.is_touched = True
     resource.versions.clear()
     draft.changed[resource.xid] = resource
     return resource
