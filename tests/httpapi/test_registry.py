@@ -229,8 +229,3 @@ def test_c_mod_36_and_37_entities_must_comply(registry: Client) -> None:
     assert registry.put("/modelsource", {}).status == 200
     assert registry.get("/model").json.keys() == {"attributes"}
     assert registry.get("/dirs").error[:2] == (400, "unknown_group_type")
-
-
-def test_c_ro_readonly_resources(registry: Client) -> None:
-    registry.put("/dirs/d/datas/x", {})
-    assert registry.patch("/dirs/d/datas/x/meta", {"readonly": True}).json["readonly"] is False

@@ -1,4 +1,4 @@
-"""Versions, the default Version, meta and cross-references. The rows of the checklist by their ids."""
+"""Versions: their lineage by each mode, how many there are, what they share. The rows of the checklist by their ids."""
 
 from __future__ import annotations
 
@@ -6,19 +6,60 @@ from typing import Any
 
 import pytest
 
-from tests.httpapi.conftest import BASE, Client
+from tests.httpapi.answers import default_of, lineage, refuses, resource_of, seen, version_of
+from tests.httpapi.conftest import BASE, FIXTURE, Client
 
 X = "/dirs/d/datas/x"
 
 
-def versions(registry: Client, path: str = X) -> dict[str, str]:
-    """Each Version with its ancestor."""
-    return {id_: each["ancestorid"] for id_, each in registry.get(f"{path}/versions").json.items()}
+def at(year: int) -> str:
+    return f"{year}-01-01T00:00:00Z"
 
 
-def default(registry: Client, path: str = X) -> tuple[str, bool]:
-    meta = registry.get(f"{path}/meta").json
-    return meta["defaultversionid"], meta["defaultversionsticky"]
+def model_with(type_: str, **aspects: Any) -> dict[str, Any]:
+    """The model of the tests with other aspects of one type of Resources."""
+    dirs = FIXTURE["groups"]["dirs"]
+    changed = {type_: {**dirs["resources"][type_], **aspects}}
+    return {"groups": {"dirs": {**dirs, "resources": {**dirs["resources"], **changed}}}}
+
+
+# -- how they are shown -------------------------------------------------------------------------------------------
+
+
+def test_c_ver_01_and_03_what_a_version_shows(registry: Client) -> None:
+    reply = registry.put(f"{X}/versions/a", {"isdefault": False, "self": 5, "xid": "/", "epoch": 7})
+    assert (reply.status, seen(reply.json)) == (201, version_of(X, "a"))
+    assert reply.headers["Location"] == reply.headers["Content-Location"] == f"{BASE}{X}/versions/a"
+    registry.put(f"{X}/versions/b", {"name": "B", "xint": 5, "createdat": at(2100)})
+    first, second = version_of(X, "a", isdefault=False), version_of(X, "b", name="B", xint=5, ancestorid="a")
+    second["createdat"] = at(2100)
+    assert seen(registry.get(f"{X}/versions").json) == {"a": first, "b": second}
+    assert seen(registry.get(f"{X}/versions/a").json) == first
+    names = ["dataid", "versionid", "self", "xid", "epoch", "name", "isdefault", "createdat", "modifiedat"]
+    assert list(registry.get(f"{X}/versions/b").json) == [*names, "ancestorid", "xint"]
+    for sent in ({"isdefault": True}, {"isdefault": "yes"}, {"isdefault": None}):
+        assert registry.patch(f"{X}/versions/a", sent).json["isdefault"] is False
+    assert default_of(registry, X) == ("b", False)
+
+
+def test_c_ver_01_of_a_type_with_documents(registry: Client) -> None:
+    path = "/dirs/d/files/x/versions/a"
+    shown = registry.put(f"{path}$details", {"contenttype": "text/plain", "format": "F/1"}).json
+    names = ["fileid", "versionid", "self", "xid", "epoch", "isdefault", "createdat", "modifiedat", "ancestorid"]
+    assert list(shown) == [*names, "contenttype", "format"]
+    assert (shown["self"], shown["xid"]) == (f"{BASE}{path}$details", path)
+
+
+def test_c_ver_23_extensions_are_on_versions_and_their_resource(registry: Client) -> None:
+    registry.put(f"{X}/versions/a", {"xint": 1, "xmap": {"k": "v"}})
+    registry.put(f"{X}/versions/b", {"xint": 2})
+    registry.put(X, {"xint": 3, "xobj": {"n": 1}})
+    assert seen(registry.get(f"{X}/versions/a").json)["xmap"] == {"k": "v"}
+    shown = {"epoch": 2, "xint": 3, "xobj": {"n": 1}, "ancestorid": "a"}
+    assert seen(registry.get(f"{X}/versions/b").json) == version_of(X, "b", **shown)
+    assert seen(registry.get(X).json) == resource_of(X, "b", 2, **shown)
+    registry.delete(f"{X}/versions/b")
+    assert registry.get(X).json["xint"] == 1
 
 
 def test_c_ver_02_one_is_the_default(registry: Client) -> None:
@@ -50,10 +91,10 @@ def test_c_ver_09_request_makes_a_root(registry: Client) -> None:
 
 def test_c_ver_11_and_12_manual(registry: Client) -> None:
     registry.post(f"{X}/versions", {"c": {}, "a": {}, "b": {}})
-    assert versions(registry) == {"a": "a", "b": "a", "c": "b"}
+    assert lineage(registry, X) == {"a": "a", "b": "a", "c": "b"}
     epoch = registry.get(f"{X}/versions/c").json["epoch"]
     registry.delete(f"{X}/versions/b")
-    assert versions(registry) == {"a": "a", "c": "c"}
+    assert lineage(registry, X) == {"a": "a", "c": "c"}
     assert registry.get(f"{X}/versions/c").json["epoch"] == epoch + 1
 
 
@@ -61,39 +102,42 @@ def test_c_ver_13_createdat(registry: Client) -> None:
     path = "/dirs/d/cats/x"
     times = {"a": "2003", "b": "2001", "c": "2002"}
     registry.post(f"{path}/versions", {id_: {"createdat": f"{y}-01-01T00:00:00Z"} for id_, y in times.items()})
-    assert versions(registry, path) == {"a": "c", "b": "b", "c": "b"}
-    assert default(registry, path) == ("a", False)
+    assert lineage(registry, path) == {"a": "c", "b": "b", "c": "b"}
+    assert default_of(registry, path) == ("a", False)
     registry.patch(f"{path}/versions/b", {"createdat": "2005-01-01T00:00:00Z"})
-    assert versions(registry, path) == {"a": "c", "b": "a", "c": "c"}
-    assert default(registry, path) == ("b", False)
+    assert lineage(registry, path) == {"a": "c", "b": "a", "c": "c"}
+    assert default_of(registry, path) == ("b", False)
     registry.delete(f"{path}/versions/a")
-    assert versions(registry, path) == {"b": "c", "c": "c"}
+    assert lineage(registry, path) == {"b": "c", "c": "c"}
 
 
 def test_c_ver_14_semver(registry: Client) -> None:
     path = "/dirs/d/sems/x"
     registry.post(f"{path}/versions", {id_: {} for id_ in ("1.0.10", "1.0.0", "1.0.0-rc.1", "1.0.9")})
     expected = {"1.0.0": "1.0.0-rc.1", "1.0.0-rc.1": "1.0.0-rc.1", "1.0.10": "1.0.9", "1.0.9": "1.0.0"}
-    assert versions(registry, path) == expected
-    assert default(registry, path) == ("1.0.10", False)
+    assert lineage(registry, path) == expected
+    assert default_of(registry, path) == ("1.0.10", False)
 
 
 def test_c_ver_18_too_many(registry: Client) -> None:
     path = "/dirs/d/caps/x"
     for id_ in ("a", "b", "c"):
         registry.put(f"{path}/versions/{id_}", b"")
-    assert list(versions(registry, path)) == ["b", "c"]
+    assert list(lineage(registry, path)) == ["b", "c"]
     registry.patch(f"{path}/meta", {"defaultversionid": "b"})
     registry.put(f"{path}/versions/d", b"")
-    assert list(versions(registry, path)) == ["b", "d"]
+    assert list(lineage(registry, path)) == ["b", "d"]
 
 
 def test_c_ver_19_one(registry: Client) -> None:
     path = "/dirs/d/ones/x"
     registry.put(f"{path}/versions/a", b"")
     registry.put(f"{path}/versions/b", b"")
-    assert versions(registry, path) == {"b": "b"}
+    assert lineage(registry, path) == {"b": "b"}
     assert registry.patch(f"{path}/meta", {"defaultversionsticky": True}).error[1] == "setdefaultversionsticky_false"
+
+
+# -- ids ---------------------------------------------------------------------------------------------------------
 
 
 def test_c_id_10_ids_that_the_server_chooses(registry: Client) -> None:
@@ -108,162 +152,142 @@ def test_c_id_02_and_06_ids_that_are_none(registry: Client, id_: str) -> None:
     assert registry.post(f"{X}/versions", {id_: {}}).error[:2] == (400, "malformed_id")
 
 
-def test_c_def_02_and_03_sticky(registry: Client) -> None:
-    registry.post(f"{X}/versions", {"a": {}, "b": {}})
-    assert registry.patch(f"{X}/meta", {"defaultversionid": "a"}).json["defaultversionsticky"] is True
-    registry.put(f"{X}/versions/c", {})
-    assert default(registry) == ("a", True)
-    registry.delete(f"{X}/versions/a")
-    assert default(registry) == ("c", False)
+# -- who is whose ancestor ----------------------------------------------------------------------------------------
 
 
-def test_c_def_05_null_lets_it_go(registry: Client) -> None:
-    registry.post(f"{X}/versions", {"a": {}, "b": {}})
-    registry.patch(f"{X}/meta", {"defaultversionid": "a"})
-    registry.patch(f"{X}/meta", {"defaultversionid": None})
-    assert default(registry) == ("b", False)
+def test_c_ver_05_a_root_is_its_own_ancestor(registry: Client) -> None:
+    registry.put(f"{X}/versions/a", {})
+    registry.put(f"{X}/versions/b", {"ancestorid": "b"})
+    registry.put(f"{X}/versions/c", {"ancestorid": "a"})
+    assert lineage(registry, X) == {"a": "a", "b": "b", "c": "a"}
+    registry.patch(f"{X}/versions/c", {"ancestorid": "c"})
+    assert lineage(registry, X)["c"] == "c"
+    for wrong in ("", 5, ["a"]):
+        refuses(registry, "PATCH", f"{X}/versions/c", {"ancestorid": wrong}, "invalid_attribute")
 
 
-def test_c_def_06_put_without_sticky(registry: Client) -> None:
-    registry.post(f"{X}/versions", {"a": {}, "b": {}})
-    assert registry.put(f"{X}/meta", {"defaultversionid": "a"}).status == 200
-    assert default(registry) == ("b", False)
+def test_c_ver_11_those_that_name_an_ancestor_beside_those_that_do_not(registry: Client) -> None:
+    registry.post(f"{X}/versions", {"a": {"ancestorid": "b"}, "b": {}, "c": {"ancestorid": "a"}})
+    assert lineage(registry, X) == {"a": "b", "b": "b", "c": "a"}
+    registry.post(f"{X}/versions", {"d": {}, "e": {"ancestorid": "b"}, "f": {"ancestorid": "d"}, "g": {}})
+    assert lineage(registry, X) == {"a": "b", "b": "b", "c": "a", "d": "e", "e": "b", "f": "d", "g": "d"}
 
 
-def test_c_def_12_its_url(registry: Client) -> None:
-    registry.put("/dirs/d/files/f", b"")
-    url = registry.get("/dirs/d/files/f/meta").json["defaultversionurl"]
-    assert url == f"{BASE}/dirs/d/files/f/versions/1$details"
-    assert registry.get(url).json["self"] == url
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+def test_c_ver_08_without_an_ancestor_it_stays(registry: Client, method: str) -> None:
+    registry.post(f"{X}/versions", {"a": {}, "b": {}, "c": {"ancestorid": "a"}})
+    for sent in ({}, {"name": "n"}, {"ancestorid": None}):
+        assert registry.send(method, f"{X}/versions/c", sent).json["ancestorid"] == "a"
+        assert registry.send(method, X, sent).json["ancestorid"] == "a"
+    collection = "POST" if method == "PUT" else "PATCH"
+    assert registry.send(collection, f"{X}/versions", {"c": {}}).json["c"]["ancestorid"] == "a"
 
 
-def test_c_sdv(registry: Client) -> None:
-    registry.post(f"{X}/versions", {"a": {}, "b": {}})
-    assert registry.patch(f"{X}?setdefaultversionid=a", {}).status == 200
-    assert default(registry) == ("a", True)
-    assert registry.patch(f"{X}/meta?setdefaultversionid=null", {}).json["defaultversionid"] == "b"
-    assert registry.post(f"{X}?setdefaultversionid=request", {}).json["versionid"] == "1"
-    assert default(registry) == ("1", True)
-    assert registry.delete(f"{X}/versions/1?setdefaultversionid=a").status == 204
-    assert default(registry) == ("a", True)
+def test_c_ver_10_the_newest_is_a_leaf(registry: Client) -> None:
+    registry.put(f"{X}/versions/a", {"createdat": at(2009)})
+    registry.put(f"{X}/versions/b", {"createdat": at(2001)})
+    assert default_of(registry, X) == ("b", False)
+    registry.put(f"{X}/versions/c", {"createdat": at(2000), "ancestorid": "a"})
+    assert default_of(registry, X) == ("b", False)
+    registry.put(f"{X}/versions/D", {"createdat": at(2001), "ancestorid": "a"})
+    assert default_of(registry, X) == ("D", False)
+    assert registry.put(f"{X}/versions/e", {}).json["ancestorid"] == "D"
+    registry.put(f"{X}/versions/f", {"createdat": at(1999), "ancestorid": "f"})
+    assert default_of(registry, X) == ("e", False)
 
 
-@pytest.mark.parametrize(
-    ("method", "url", "sent", "code"),
-    [
-        ("PATCH", f"{X}?setdefaultversionid=z", {}, "unknown_id"),
-        ("PATCH", f"{X}?setdefaultversionid=", {}, "bad_defaultversionid"),
-        ("PATCH", f"{X}?setdefaultversionid=a&setdefaultversionid=b", {}, "bad_defaultversionid"),
-        ("PATCH", f"{X}?setdefaultversionid=request", {}, "bad_flag"),
-        ("POST", f"{X}/versions?setdefaultversionid=request", {"p": {}, "q": {}}, "too_many_versions"),
-        ("POST", f"{X}/versions?setdefaultversionid=request", {}, "defaultversionid_request"),
-        ("POST", "/dirs/d/datas?setdefaultversionid=a", {"x": {}}, "bad_flag"),
-        ("DELETE", f"{X}/versions/a?setdefaultversionid=a", None, "bad_request"),
-    ],
-)
-def test_c_sdv_errors(registry: Client, method: str, url: str, sent: Any, code: str) -> None:
-    registry.post(f"{X}/versions", {"a": {}, "b": {}})
-    before = registry.get("/export").body
-    assert registry.send(method, url, sent).error[:2] == (400, code)
-    assert registry.get("/export").body == before
+def test_c_ver_10_the_oldest_is_a_root(registry: Client) -> None:
+    path = "/dirs/d/caps/x"
+    registry.put(f"{path}/versions/b$details", {"createdat": at(2005)})
+    registry.put(f"{path}/versions/a$details", {"createdat": at(2001)})
+    registry.put(f"{path}/versions/c$details", {})
+    assert lineage(registry, path) == {"a": "a", "c": "a"}
+    registry.put(f"{path}/versions/B$details", {"ancestorid": "B", "createdat": at(2001)})
+    assert list(lineage(registry, path)) == ["B", "c"]
 
 
-def test_c_meta_01(registry: Client) -> None:
-    registry.put(X, {})
-    names = ["dataid", "self", "xid", "epoch", "createdat", "modifiedat", "readonly"]
-    names += ["defaultversionid", "defaultversionurl", "defaultversionsticky"]
-    assert list(registry.get(f"{X}/meta").json) == names
+def test_c_ver_12_an_ancestor_among_others_is_deleted(registry: Client) -> None:
+    registry.post(
+        f"{X}/versions", {"a": {}, "b": {"ancestorid": "a"}, "c": {"ancestorid": "a"}, "d": {"ancestorid": "c"}}
+    )
+    registry.delete(f"{X}/versions", {"a": {}})
+    assert lineage(registry, X) == {"b": "b", "c": "c", "d": "c"}
+    epochs = {id_: each["epoch"] for id_, each in registry.get(f"{X}/versions").json.items()}
+    assert epochs == {"b": 2, "c": 2, "d": 1}
 
 
-def test_c_meta_03_it_is_not_deleted(registry: Client) -> None:
-    registry.put(X, {})
-    for method in ("DELETE", "POST"):
-        reply = registry.send(method, f"{X}/meta", {})
-        assert reply.error == (405, "action_not_supported", f"{X}/meta")
-        assert "PATCH" in reply.headers["Allow"]
+# -- how many there are -------------------------------------------------------------------------------------------
 
 
-def test_c_meta_07_it_makes_its_resource(registry: Client) -> None:
-    reply = registry.put(f"{X}/meta", {})
-    assert (reply.status, reply.headers["Location"]) == (201, f"{BASE}{X}/meta")
-    assert list(versions(registry)) == ["1"]
-
-
-def test_c_xref_05_to_08_there_and_back(registry: Client) -> None:
-    registry.put("/dirs/d/datas/t", {})
-    for _ in range(5):
-        registry.patch("/dirs/d/datas/t/meta", {})
-    made = registry.put(X, {"name": "old", "versions": {"a": {}, "b": {}}}).json
-    created = registry.get(f"{X}/meta").json["createdat"]
-    assert registry.put(f"{X}/meta", {"xref": "/dirs/d/datas/t"}).status == 200
-    assert list(versions(registry)) == ["1"]
-    reply = registry.put(X, {"name": "new", "meta": {}})
-    assert (reply.status, reply.json["name"], reply.json["versionid"]) == (200, "new", "1")
-    meta = registry.get(f"{X}/meta").json
-    assert (meta["epoch"], meta["createdat"], "xref" in meta) == (7, created, False)
-    assert made["name"] == "old" if "name" in made else True
-
-
-def test_c_xref_04_a_source_is_not_written(registry: Client) -> None:
-    registry.put("/dirs/d/datas/t", {})
-    registry.put(X, {"meta": {"xref": "/dirs/d/datas/t"}})
-    for method, path, sent in (
-        ("PUT", X, {"name": "n"}),
-        ("PUT", X, {"versions": {}}),
-        ("PUT", f"{X}/meta", {"xref": "/dirs/d/datas/t", "labels": {}}),
+def test_c_ver_17_one_root(registry: Client) -> None:
+    registry.put("/modelsource", model_with("datas", singleversionroot=True))
+    registry.post(f"{X}/versions", {"a": {}, "b": {}, "c": {"ancestorid": "a"}})
+    for method, url, sent in (
+        ("PUT", f"{X}/versions/d", {"ancestorid": "d"}),
+        ("PATCH", f"{X}/versions/b", {"ancestorid": "b"}),
+        ("POST", X, {"ancestorid": "request"}),
+        ("DELETE", f"{X}/versions/a", None),
+        ("PUT", "/dirs/d/datas/new", {"versions": {"a": {"ancestorid": "a"}, "b": {"ancestorid": "b"}}}),
     ):
-        assert registry.send(method, path, sent).error[:2] == (400, "extra_xref_attribute"), path
-    for method, path in (("PUT", f"{X}/versions/1"), ("POST", X), ("DELETE", f"{X}/versions/1")):
-        assert registry.send(method, path, {}).error[0] == 400, path
+        error = refuses(registry, method, url, sent, "multiple_roots")
+        xid = "/dirs/d/datas/new" if "new" in url else X
+        assert (error["status"], error["subject"], error["args"]) == (400, xid, {"plural": "datas"})
+    registry.put("/modelsource", model_with("datas"))
+    registry.put(f"{X}/versions/d", {"ancestorid": "d"})
+    refuses(registry, "PUT", "/modelsource", model_with("datas", singleversionroot=True), "multiple_roots")
 
 
-def test_c_xref_10_it_does_not_go_further(registry: Client) -> None:
-    registry.put("/dirs/d/datas/t", {})
-    registry.put("/dirs/d/datas/s", {"meta": {"xref": "/dirs/d/datas/t"}})
-    registry.put(X, {"meta": {"xref": "/dirs/d/datas/s"}})
-    assert set(registry.get(X).json) == {"dataid", "self", "xid", "metaurl"}
-    assert set(registry.get(f"{X}/meta").json) == {"dataid", "self", "xid", "xref"}
+def test_c_ver_20_without_a_limit_all_stay(registry: Client) -> None:
+    for _ in range(30):
+        registry.post(X, {})
+    assert registry.get(X).json["versionscount"] == 30
+    assert sorted(map(int, lineage(registry, X))) == list(range(1, 31))
 
 
-@pytest.mark.parametrize("xref", ["", "x", "/dirs", "/nope/d/datas/t", "/dirs/d/files/f", "/dirs/d/datas/t/meta", 5])
-def test_c_xref_11_and_12_what_cannot_be_referred_to(registry: Client, xref: Any) -> None:
-    assert registry.put(X, {"meta": {"xref": xref}}).error == (400, "malformed_xref", X)
+def test_c_ver_21_a_lower_limit(registry: Client) -> None:
+    for id_ in "abcd":
+        registry.put(f"{X}/versions/{id_}", {})
+    registry.patch(f"{X}/meta", {"defaultversionid": "a"})
+    assert registry.put("/modelsource", model_with("datas", maxversions=2)).status == 200
+    assert lineage(registry, X) == {"a": "a", "d": "d"}
+    assert default_of(registry, X) == ("a", True)
+    registry.patch(f"{X}/meta", {"defaultversionid": None})
+    assert registry.put("/modelsource", model_with("datas", maxversions=1)).status == 200
+    assert lineage(registry, X) == {"d": "d"}
 
 
-def test_c_xref_12_the_same_type_in_another_group(registry: Client) -> None:
-    registry.put("/dirs/d/files/t", b"abc")
-    assert registry.put("/boxes/b/files/s$details", {"meta": {"xref": "/dirs/d/files/t"}}).status == 201
-    assert registry.get("/boxes/b/files/s").body == b"abc"
+def test_c_ver_22_what_is_left_has_one_root(registry: Client) -> None:
+    registry.put("/modelsource", model_with("caps", singleversionroot=True, maxversions=3, hasdocument=False))
+    path = "/dirs/d/caps/x"
+    registry.post(f"{path}/versions", {"a": {}, "b": {"ancestorid": "a"}, "c": {"ancestorid": "a"}})
+    error = refuses(registry, "PUT", f"{path}/versions/d", {"ancestorid": "c"}, "multiple_roots")
+    assert error["subject"] == path
+    registry.patch(f"{path}/versions/c", {"ancestorid": "b"})
+    assert registry.put(f"{path}/versions/d", {}).status == 201
+    assert lineage(registry, path) == {"b": "b", "c": "b", "d": "c"}
 
 
-def test_c_docv(registry: Client) -> None:
-    registry.put("/dirs/d/files/f", b"{}", content_type="application/json")
-    shown = registry.get("/dirs/d/files/f?doc&inline=*").json
-    assert set(shown) == {
-        "fileid",
-        "self",
-        "xid",
-        "metaurl",
-        "meta",
-        "versionsurl",
-        "versions",
-        "versionscount",
-    }
-    assert (shown["self"], shown["metaurl"]) == ("#/", "#/meta")
-    assert shown["meta"]["defaultversionurl"] == "#/versions/1" == shown["versions"]["1"]["self"]
-    group = registry.get("/dirs/d?doc&inline=files").json
-    assert group["files"]["f"]["self"] == "#/files/f"
-    assert group["files"]["f"]["metaurl"] == f"{BASE}/dirs/d/files/f/meta"
-    assert registry.get("/dirs/d/files?doc").json["f"]["self"] == "#/f"
-    registry.put("/dirs/d/files/s$details", {"meta": {"xref": "/dirs/d/files/f"}})
-    assert registry.get("/dirs/d/files/s/versions?doc").error == (400, "cannot_doc_xref", "/dirs/d/files/s")
+# -- what they share ----------------------------------------------------------------------------------------------
 
 
-def test_c_time(registry: Client) -> None:
-    registry.put(X, {"createdat": "2001-01-01T02:00:00+02:00", "modifiedat": "2002-01-01T00:00:00Z"})
-    shown = registry.get(X).json
-    assert (shown["createdat"], shown["modifiedat"]) == ("2001-01-01T00:00:00Z", "2002-01-01T00:00:00Z")
-    again = registry.put(X, {"modifiedat": "2002-01-01T00:00:00Z"}).json
-    assert again["createdat"] == "2001-01-01T00:00:00Z"
-    assert again["modifiedat"] > "2026"
-    assert registry.patch(X, {"createdat": None}).json["createdat"] > "2026"
+def test_c_ver_24_attributes_that_match(registry: Client) -> None:
+    same = {"type": "string", "matchversions": True}
+    attributes = {"same": same, "obj": {"type": "object", "attributes": {"same": {**same, "type": "integer"}}}}
+    registry.put("/modelsource", model_with("datas", attributes=attributes))
+    registry.put(f"{X}/versions/a", {"same": "s"})
+    for method, url, sent, name in (
+        ("PUT", f"{X}/versions/b", {}, "same"),
+        ("PUT", f"{X}/versions/b", {"same": "t"}, "same"),
+        ("POST", X, {"same": "t"}, "same"),
+        ("POST", f"{X}/versions", {"b": {"same": "s"}, "c": {}}, "same"),
+        ("PUT", f"{X}/versions/b", {"same": "s", "obj": {"same": 1}}, "obj.same"),
+        ("PUT", "/dirs/d/datas/new", {"versions": {"a": {"same": "s"}, "b": {}}}, "same"),
+    ):
+        error = refuses(registry, method, url, sent, "mismatched_version_attribute")
+        xid = "/dirs/d/datas/new" if "new" in url else X
+        assert (error["status"], error["subject"], error["args"]) == (400, xid, {"name": name})
+    assert registry.put(f"{X}/versions/b", {"same": "s"}).status == 201
+    refuses(registry, "PATCH", f"{X}/versions/b", {"same": None}, "mismatched_version_attribute")
+    both = {"a": {"same": "t", "obj": {"same": 1}}, "b": {"same": "t", "obj": {"same": 1}}}
+    assert registry.post(f"{X}/versions", both).status == 200
+    assert registry.get(X).json["same"] == "t"
