@@ -22,7 +22,7 @@ from wirebook.core.filters import (
     parse_filter,
     type_at,
 )
-from wirebook.core.inline import SPECIAL, Inline, parse_inline
+from wirebook.core.inline import NOTHING, SPECIAL, Inline, parse_inline
 from wirebook.core.model import Model
 from wirebook.core.model_texts import SPECVERSION
 from wirebook.core.target import Target
@@ -56,12 +56,17 @@ class Flags:
     specversion: str = SPECVERSION
 
 
+NO_FLAGS: Final = Flags(NOTHING)
+
+
 def parse_flags(query: Query, target: Target, method: str, model: Model, capabilities: Mapping[str, Any]) -> Flags:
     """The flags of a request; those that the registry does not offer are as if they were not there.
 
     Raises: bad_defaultversionid, bad_filter, bad_flag, bad_ignore, bad_inline, bad_sort, inline_noninlineable,
     invalid_attribute, not_available, sort_noncollection, unsupported_specversion
     """
+    if not query:
+        return NO_FLAGS
     offered = {name: query[name] for name in capabilities["flags"] if name in query}
     shown = replace(target, kind="version") if (method, target.kind) == ("POST", "resource") else target
     ignore = _ignore(offered, target, capabilities)

@@ -50,7 +50,7 @@ class VersionRow:
 @dataclass(frozen=True, slots=True)
 class ResourceRow:
     """A Resource with its default Version. A cross-reference has `xref`, and all the rest from its target; `version` is
-    None where that is not there."""
+    None where that is not there. `revisions`: the numbers of the last writes to it and to its target, if asked for."""
 
     key: int
     parent: int
@@ -61,6 +61,7 @@ class ResourceRow:
     count: int
     version: VersionRow | None
     xref: str | None = None
+    revisions: tuple[int, ...] = ()
 
 
 def format_members(members: Mapping[str, Any]) -> str:

@@ -9,8 +9,9 @@ Spec: core/spec.md#json-serialization; core/spec.md#doc-flag; core/http.md#self-
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from json.encoder import encode_basestring
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -36,6 +37,10 @@ NOT_IN_DOC: Final = (
 
 IN_QUERY: Final = "!'()*,/:;=?@~"
 """What the filter in a URL may have as it is, besides letters, digits and ``-._``."""
+
+
+_quoted: Final[Callable[[str], str]] = encode_basestring
+"""A text as JSON, as ``json.dumps`` writes it."""
 
 
 @dataclass(slots=True)
@@ -250,10 +255,6 @@ class View:
         else:
             is_default = owner is not None and owner.default == row.id
             yield self.version(row, group.resources[level[1]], level, owner_xid, is_default=is_default)
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
 
 
 def _comma(text: str) -> str:

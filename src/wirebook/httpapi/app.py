@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-import hashlib
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 from starlette.concurrency import run_in_threadpool
 from starlette.types import Message, Receive, Scope, Send
 
-from wirebook.httpapi.door import Barred, Caller, Door
+from wirebook.httpapi.door import READS, Barred, Caller, Door
 from wirebook.httpapi.feed import LAST, PATH, next_events, start_of
 from wirebook.httpapi.logs import log_access
 from wirebook.httpapi.messages import JSON, Answer, Incoming, decode_path, parse_query
 from wirebook.httpapi.metrics import CONTENT_TYPE, METRICS_PATH, Metrics, route_of
 from wirebook.httpapi.options import Options
 from wirebook.httpapi.service import PATHS, Service, error_answer
+from wirebook.httpapi.tags import known_as, quoted, tag_of_answer
 from wirebook.problems.xregistry import Refused, refused
 
 PLAIN: Final = "text/plain; charset=utf-8"
@@ -30,6 +31,9 @@ POLL: Final = 0.5
 
 MIN_GZIP: Final = 1024
 """Bytes below which compression does not pay."""
+
+LARGE: Final = 64 * 1024
+"""Bytes above which an answer is hashed and compressed in a thread."""
 
 Pairs = list[tuple[str, str]]
 
@@ -62,13 +66,19 @@ class App:
         if scope["path"] == self.options.prefix + PATH and scope["method"] == "GET":
             await self._stream(scope, headers, receive, send)
             return
-        answer, origin = await self._answer(scope, headers, receive)
-        self._finish(answer, headers, origin)
+        first = dict(reversed(headers))
+        answer, origin = await self._answer(scope, headers, first, receive)
+        finish = partial(self._finish, answer, scope["method"], first, origin)
+        if isinstance(answer.body, bytes) and len(answer.body) > LARGE:
+            await run_in_threadpool(finish)
+        else:
+            finish()
         await _send(send, answer, is_head=scope["method"] == "HEAD")
 
-    async def _answer(self, scope: Scope, headers: Pairs, receive: Receive) -> tuple[Answer, str | None]:
-        """The answer, and the origin that may read it."""
-        first = dict(reversed(headers))
+    async def _answer(
+        self, scope: Scope, headers: Pairs, first: Mapping[str, str], receive: Receive
+    ) -> tuple[Answer, str | None]:
+        """The answer, and the origin that may read it. `first` are the first headers of each name."""
         caller = Caller(scope["method"], scope["path"], first, scope["scheme"], peer_of(scope))
         try:
             base = self.door.base_of(caller)
@@ -86,6 +96,8 @@ class App:
             return error_answer(error), friend
         if incoming.method in ("GET", "HEAD") and (own := await self._own(incoming.path)):
             return own, friend
+        if at_once := self.service.at_once(incoming):
+            return at_once, friend
         return await run_in_threadpool(self.service.answer, incoming), friend
 
     async def _own(self, path: str) -> Answer | None:
@@ -109,6 +121,8 @@ class App:
 
     async def _read(self, headers: Mapping[str, str], receive: Receive, path: str) -> bytes:
         """The body. Raises: Barred, 408 or 413"""
+        if "content-length" not in headers and "transfer-encoding" not in headers:
+            return b""
         most, length = self.options.max_body, headers.get("content-length", "")
         try:
             async with asyncio.timeout(self.options.stream_timeout):
@@ -162,24 +176,30 @@ class App:
         query = parse_query(scope["query_string"].decode("latin-1"))
         return Incoming(scope["method"], "/" + path.strip("/"), base, query, headers, body)
 
-    def _finish(self, answer: Answer, headers: Pairs, origin: str | None) -> None:
+    def _finish(self, answer: Answer, method: str, first: Mapping[str, str], origin: str | None) -> None:
         """What every answer has: who may read it; its tag; and it compressed where that was asked for."""
         answer.headers["Vary"] = "Accept-Encoding, Host, Origin"
         if origin:
             answer.headers["Access-Control-Allow-Origin"] = origin
-        elif not any(name == "origin" for name, _ in headers):
+        elif "origin" not in first:
             answer.headers.setdefault("Access-Control-Allow-Origin", "*")
-        accepted = next((value for name, value in headers if name == "accept-encoding"), "")
+        accepted = first.get("accept-encoding", "")
         is_large = isinstance(answer.body, bytes) and len(answer.body) >= MIN_GZIP
         is_packed = answer.headers.get("Content-Type") == JSON and accepts_gzip(accepted) and is_large
-        if answer.status == 200:
-            tag = tag_of(answer, packed=is_packed)
-            answer.headers["ETag"] = tag
-            if is_known(tag, next((value for name, value in headers if name == "if-none-match"), None)):
-                answer.status, answer.body, is_packed = 304, b"", False
+        if method in READS and answer.status in (200, 304):
+            is_packed = self._tag(answer, first.get("if-none-match"), packed=is_packed)
         if is_packed and isinstance(answer.body, bytes):
             answer.body = gzip.compress(answer.body, 1)
             answer.headers["Content-Encoding"] = "gzip"
+
+    def _tag(self, answer: Answer, known: str | None, *, packed: bool) -> bool:
+        """Gives an answer its tag, and takes its body away if the client has it; whether it is still to be packed."""
+        tag = answer.tag or tag_of_answer(answer)
+        had = known_as(tag, known)
+        answer.headers["ETag"] = had or quoted(tag, packed=packed)
+        if had:
+            answer.status, answer.body = 304, b""
+        return packed and not had
 
 
 def accepts_gzip(accepted: str) -> bool:
@@ -189,22 +209,6 @@ def accepts_gzip(accepted: str) -> bool:
         coding, _, weight = each.replace(" ", "").partition(";q=")
         weights[coding] = weight.strip("0.") != "" or not weight
     return weights.get("gzip", weights.get("*", False))
-
-
-def tag_of(answer: Answer, *, packed: bool) -> str:
-    """What changes whenever the bytes of an answer would, its headers among them."""
-    digest = hashlib.blake2b(digest_size=12)
-    for name, value in sorted(answer.headers.items()):
-        digest.update(f"{name}:{value}\n".encode())
-    digest.update(answer.body if isinstance(answer.body, bytes) else b"")
-    return f'"{digest.hexdigest()}{"-gzip" if packed else ""}"'
-
-
-def is_known(tag: str, sent: str | None) -> bool:
-    """Whether a client has the answer already."""
-    return sent is not None and (
-        sent.strip() == "*" or tag in (each.strip().removeprefix("W/") for each in sent.split(","))
-    )
 
 
 WELL_KNOWN: Final = "/.well-known/xregistry"

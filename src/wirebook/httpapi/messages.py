@@ -33,17 +33,19 @@ class Incoming:
 
 @dataclass(slots=True)
 class Answer:
-    """An answer. `body` is all of it, or pieces of text that are sent as they come."""
+    """An answer. `body` is all of it, or pieces of text that are sent as they come; `tag` is given where it is made of
+    something else than the answer (see `wirebook.httpapi.tags`)."""
 
     status: int = 200
     body: bytes | Iterator[str] = b""
     headers: dict[str, str] = field(default_factory=dict)
+    tag: str | None = None
 
 
 def parse_query(text: str) -> dict[str, list[str]]:
     """Parameters by name, in order. Forms, and most clients, write a blank as a plus."""
     query: dict[str, list[str]] = {}
-    for name, value in parse_qsl(text, keep_blank_values=True):
+    for name, value in parse_qsl(text, keep_blank_values=True) if text else ():
         query.setdefault(name, []).append(value)
     return query
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from wirebook.core.filters import level_of
 from wirebook.core.flags import Flags
@@ -27,6 +27,7 @@ from wirebook.httpapi.documents import document_of
 from wirebook.httpapi.listing import Listing
 from wirebook.httpapi.messages import JSON, Answer
 from wirebook.httpapi.settings import Settings
+from wirebook.httpapi.tags import known_as, tag_of_revisions
 from wirebook.problems.xregistry import refused
 from wirebook.storage.reading import Scope
 from wirebook.storage.session import Session
@@ -34,7 +35,8 @@ from wirebook.storage.session import Session
 
 @dataclass(slots=True)
 class Reading:
-    """Reads for one answer, in one transaction. `root` is what the answer is about, if more than what is read."""
+    """Reads for one answer, in one transaction. `root` is what the answer is about, if more than what is read; `known`
+    the tags of what the client has (If-None-Match)."""
 
     session: Session
     settings: Settings
@@ -43,6 +45,7 @@ class Reading:
     query: Mapping[str, Sequence[str]] = field(default_factory=dict)
     root: Target | None = None
     max_page: int = 1000
+    known: str | None = None
 
     def entity(self, target: Target) -> Answer:
         """What `target` addresses. Raises: not_found, cannot_doc_xref"""
@@ -53,9 +56,16 @@ class Reading:
         if target.is_collection:
             return self.collection(target)
         row = self.resource_row(target)
-        if target.kind == "resource":
-            return self._resource(target, row)
-        return self._meta(target, row) if target.kind == "meta" else self._version(target, row)
+        tag = None if self.query else self._tag(target, row)
+        if tag and known_as(tag, self.known):
+            return Answer(304, tag=tag)
+        answer = POINTS[target.kind](self, target, row)
+        answer.tag = tag
+        return answer
+
+    def _tag(self, target: Target, row: ResourceRow) -> str:
+        """The tag of a Resource, its meta or one of its Versions, without flags: each write to one numbers the row."""
+        return tag_of_revisions(f"{self.base}{target.path}", (self.settings.revision, *row.revisions))
 
     def collection(self, target: Target, ids: Iterable[str] | None = None) -> Answer:
         """A collection, or of it the entities with `ids`."""
@@ -133,11 +143,16 @@ class Reading:
         if self.flags.doc and row.xref:
             raise refused("cannot_doc_xref", target.resource_xid)
 
+    def _has_body(self, target: Target) -> bool:
+        """Whether the answer to a single entity has its document."""
+        type_ = target.type
+        return type_ is not None and type_.hasdocument and (target.is_document or type_.singular in self.flags.inline)
+
     # -- Resources and Versions -----------------------------------------------------------------------------------
 
     def resource_row(self, target: Target) -> ResourceRow:
         """Raises: not_found, about the entity that was asked for; for a collection, about who should have it"""
-        row = self.session.resource(target.resource_xid)
+        row = self.session.resource(target.resource_xid, document=self._has_body(target))
         if row is None:
             if target.kind == "versions":
                 self.group_row(target)
@@ -169,7 +184,7 @@ class Reading:
     def _version(self, target: Target, owner: ResourceRow) -> Answer:
         self.check_doc(target, owner)
         assert target.type
-        version = self.session.version(owner, target.version)
+        version = self.session.version(owner, target.version, document=self._has_body(target))
         if version is None:
             raise refused("not_found", target.xid)
         is_default = owner.default == version.id
@@ -179,6 +194,9 @@ class Reading:
         self.kept(target, lambda: version_entity(version, type_, owner, target.xid))
         view = self.view(target, owner.key)
         return json_of([view.version(version, type_, level, target.resource_xid, is_default=is_default)])
+
+
+POINTS: Final = {"resource": Reading._resource, "meta": Reading._meta, "version": Reading._version}
 
 
 def json_of(pieces: Iterable[str]) -> Answer:

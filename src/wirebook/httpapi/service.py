@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any, Final, TypeVar
 
 from wirebook.core.capabilities import offered
 from wirebook.core.flags import parse_flags
-from wirebook.core.target import METHODS, Target, parse_target
+from wirebook.core.target import DETAILS, METHODS, Target, parse_target
 from wirebook.httpapi.messages import JSON, Answer, Incoming
 from wirebook.httpapi.openapi import openapi
 from wirebook.httpapi.reads import Reading
@@ -29,6 +30,7 @@ ATTEMPTS: Final = 5
 
 T = TypeVar("T")
 Api = Callable[["Service", Incoming, Session, Settings], Answer]
+Opening = Callable[[], AbstractContextManager[Session]]
 
 
 class Service:
@@ -38,10 +40,25 @@ class Service:
         self.database, self.rules, self.cache = database, rules, SettingsCache()
         self._writer = Writer(database) if database.is_sqlite else None
 
-    def answer(self, incoming: Incoming) -> Answer:
-        """The answer to a request, whatever happens."""
+    def at_once(self, incoming: Incoming) -> Answer | None:
+        """The answer, where having it takes less than handing the request to a thread; else None. For one thread."""
+        return self.answer(incoming, self.database.glance) if self._is_point(incoming) else None
+
+    def _is_point(self, incoming: Incoming) -> bool:
+        """Whether a request reads one Resource, meta or Version without flags and without document, on SQLite."""
+        parts = incoming.path.split("/")
+        if incoming.method not in ("GET", "HEAD") or incoming.query or not 5 <= len(parts) <= 7 or not self._writer:
+            return False
+        if self.cache.last is None or (len(parts) == 6 and parts[5] != "meta"):
+            return False
+        group = self.cache.last.model.groups.get(parts[1])
+        type_ = group.resources.get(parts[3]) if group else None
+        return type_ is not None and (not type_.hasdocument or incoming.path.endswith(DETAILS))
+
+    def answer(self, incoming: Incoming, reading: Opening | None = None) -> Answer:
+        """The answer to a request, whatever happens. `reading` gives the transaction in which it is read."""
         try:
-            answer = self._answer(incoming)
+            answer = self._answer(incoming, reading or self.database.reading)
         except Refused as error:
             answer = error_answer(error)
             if answer.status == 405:
@@ -83,11 +100,11 @@ class Service:
         """Whether there is a Group type of that name, as far as this server knows, without asking the database."""
         return self.cache.last is not None and plural in self.cache.last.model.groups
 
-    def _answer(self, incoming: Incoming) -> Answer:
+    def _answer(self, incoming: Incoming, reading: Opening) -> Answer:
         if incoming.method == "HEAD":
             incoming.method = "GET"
         if incoming.method in ("GET", "OPTIONS"):
-            with self.database.reading() as session:
+            with reading() as session:
                 return self._dispatch(incoming, session)
         for _ in range(ATTEMPTS):
             try:
@@ -111,7 +128,8 @@ class Service:
         if incoming.method not in methods:
             raise refused("action_not_supported", incoming.path, action=incoming.method)
         if incoming.method == "GET":
-            return Reading(session, settings, incoming.base, flags, incoming.query).entity(target)
+            known = incoming.header("if-none-match")
+            return Reading(session, settings, incoming.base, flags, incoming.query, known=known).entity(target)
         return Writing(session, settings, self.rules).entity(incoming, target, flags)
 
     def _special(self, name: str, incoming: Incoming, session: Session, settings: Settings) -> Answer:

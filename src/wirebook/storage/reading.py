@@ -61,10 +61,10 @@ def resource_query(*, documents: bool = False) -> Select[Any]:
     ).select_from(tables)
 
 
-def resource_row(row: Any) -> ResourceRow:
+def resource_row(row: Any, revisions: tuple[int, ...] = ()) -> ResourceRow:
     key, parent, id_, meta, default, sticky, count, xref, version, *rest = row
     shown = None if version is None else version_row((version, key, *rest))
-    return ResourceRow(key, parent, id_, meta, default, bool(sticky), count, shown, xref)
+    return ResourceRow(key, parent, id_, meta, default, bool(sticky), count, shown, xref, revisions)
 
 
 def version_query(*, documents: bool = False) -> Select[Any]:

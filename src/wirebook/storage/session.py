@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Connection, Dialect, func, insert, select
+from sqlalchemy import Connection, Dialect, Select, bindparam, func, insert, select
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from wirebook.core.draft import Draft
@@ -21,6 +21,7 @@ from wirebook.storage.load import Loader
 from wirebook.storage.ordering import Ordering
 from wirebook.storage.outbox import Outbox
 from wirebook.storage.reading import (
+    TARGET,
     Scope,
     SqlStreams,
     resource_query,
@@ -104,7 +105,7 @@ class Session:
         return int(_REVISION.row(self._connection).settings)
 
     def settings(self) -> Stored:
-        row = self._connection.execute(select(REGISTRY)).one()
+        row = _REGISTRY.row(self._connection)
         stored = json.loads(row.model)
         homes = {_pair(key): _pair(home) for key, home in stored["homes"].items()}
         source, capabilities = json.loads(row.modelsource), json.loads(row.capabilities)
@@ -114,7 +115,7 @@ class Session:
         store_settings(self._connection, _packed(stored))
 
     def registry_members(self) -> Members:
-        return parse_members(self._connection.execute(select(REGISTRY.c.members)).scalar_one())
+        return parse_members(_REGISTRY.row(self._connection).members)
 
     def group_counts(self) -> dict[str, int]:
         """How many Groups there are of each type."""
@@ -124,21 +125,19 @@ class Session:
     # -- single entities --------------------------------------------------------------------------------------------
 
     def group(self, plural: str, id_: str) -> GroupRow | None:
-        where = (GROUPS.c.type == plural) & (GROUPS.c.folded == id_.lower())
-        row = self._connection.execute(select(GROUPS.c.key, GROUPS.c.id, GROUPS.c.members).where(where)).first()
+        row = _GROUP.row(self._connection, type=plural, folded=id_.lower())
         if row is None or row.id != id_:
             return None
-        counted = select(COUNTS.c.type, COUNTS.c.count).where(COUNTS.c.parent == row.key)
-        return GroupRow(row.key, row.id, row.members, _pairs(self._connection.execute(counted)))
+        return GroupRow(row.key, row.id, row.members, _pairs(_COUNTS.rows(self._connection, parent=row.key)))
 
-    def resource(self, xid: str) -> ResourceRow | None:
-        row = self._connection.execute(resource_query(documents=True).where(RESOURCES.c.xid == xid)).first()
-        return None if row is None else resource_row(row)
+    def resource(self, xid: str, *, document: bool = True) -> ResourceRow | None:
+        """`document`: with the document of the default Version."""
+        row = _RESOURCE[document].row(self._connection, xid=xid)
+        return None if row is None else resource_row(row[:-2], (row.revision, row.target_revision or 0))
 
-    def version(self, resource: ResourceRow, id_: str) -> VersionRow | None:
+    def version(self, resource: ResourceRow, id_: str, *, document: bool = True) -> VersionRow | None:
         """A Version that a Resource shows."""
-        where = (RESOURCES.c.key == resource.key) & (VERSIONS.c.folded == id_.lower())
-        row = self._connection.execute(version_query(documents=True).where(where)).first()
+        row = _VERSION[document].row(self._connection, key=resource.key, folded=id_.lower())
         return None if row is None or row.id != id_ else version_row(row)
 
     # -- collections ------------------------------------------------------------------------------------------------
@@ -171,7 +170,33 @@ class Session:
         Changes(self._connection, self._loader.keys if self._loader else {}).store(draft, event)
 
 
+# -- statements -----------------------------------------------------------------------------------------------------
+
+
+def _resource(*, document: bool) -> Statement:
+    revisions = RESOURCES.c.revision, TARGET.c.revision.label("target_revision")
+    found = resource_query(documents=document).add_columns(*revisions).where(RESOURCES.c.xid == bindparam("xid"))
+    return Statement(lambda _: found)
+
+
+def _version(*, document: bool) -> Statement:
+    here = (RESOURCES.c.key == bindparam("key")) & (VERSIONS.c.folded == bindparam("folded"))
+    return Statement(lambda _: version_query(documents=document).where(here))
+
+
+def _group(_: str) -> Select[Any]:
+    here = (GROUPS.c.type == bindparam("type")) & (GROUPS.c.folded == bindparam("folded"))
+    return select(GROUPS.c.key, GROUPS.c.id, GROUPS.c.members).where(here)
+
+
+_REGISTRY: Final = Statement(lambda _: select(REGISTRY))
 _REVISION: Final = Statement(lambda _: select(REGISTRY.c.settings))
+_GROUP: Final = Statement(_group)
+_COUNTS: Final = Statement(
+    lambda _: select(COUNTS.c.type, COUNTS.c.count).where(COUNTS.c.parent == bindparam("parent"))
+)
+_RESOURCE: Final = {document: _resource(document=document) for document in (False, True)}
+_VERSION: Final = {document: _version(document=document) for document in (False, True)}
 
 
 def _packed(stored: Stored) -> dict[str, str]:

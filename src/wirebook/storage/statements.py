@@ -72,8 +72,8 @@ class Statement:
 
     def _compile(self, name: str) -> _Compiled:
         built = self._build(name)
-        compiled = built.compile(dialect=_dialect(name))
-        constants = {key: value for key, value in compiled.params.items() if value is not None}
+        compiled: Any = built.compile(dialect=_dialect(name))
+        constants = {key: value for key, value in compiled.params.items() if not compiled.binds[key].required}
         names = built.selected_columns.keys() if isinstance(built, Select) else []
         return _Compiled(str(compiled), constants, _row_type(names)._make)
 

@@ -1,0 +1,132 @@
+"""ETag changes whenever the bytes of an answer would, and If-None-Match saves them.
+
+Spec: docs/decisions/0102-tags-from-revisions.md; docs/registry.md#reading.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.httpapi.conftest import FIXTURE, Client
+from tests.httpapi.test_app import Web
+
+DATA = "/dirs/d/datas"
+URLS = (
+    "/",
+    "/?inline=*",
+    "/export",
+    "/dirs",
+    "/dirs/d",
+    DATA,
+    f"{DATA}?inline",
+    *(
+        f"{DATA}/{below}"
+        for below in (
+            "x",
+            "x?inline=*",
+            "x?doc",
+            "x?filter=name=two",
+            "x/meta",
+            "x/versions",
+            "x/versions/1",
+            "x/versions/2",
+            "source",
+            "source/meta",
+            "source/versions/1",
+            "source/versions/2",
+        )
+    ),
+    "/dirs/d/files/f",
+    "/dirs/d/files/f$details",
+    "/dirs/d/files/f$details?inline=file",
+    "/dirs/d/files/f/versions/1",
+)
+WRITES: tuple[tuple[str, str, Any], ...] = (
+    ("PUT", f"{DATA}/source/meta", {"xref": f"{DATA}/x"}),
+    ("PUT", f"{DATA}/x/versions/1", {"name": "one"}),
+    ("PUT", f"{DATA}/x/versions/2", {"name": "two"}),
+    ("PATCH", f"{DATA}/x/meta", {"defaultversionid": "1", "defaultversionsticky": True}),
+    ("PATCH", f"{DATA}/x/versions/2", {"name": "three"}),
+    ("PATCH", f"{DATA}/x/meta", {"defaultversionsticky": False}),
+    ("DELETE", f"{DATA}/x/versions/2", None),
+    ("PUT", f"{DATA}/x/versions/2", {"name": "two"}),
+    ("DELETE", f"{DATA}/x", None),
+    ("PUT", f"{DATA}/x/versions/1", {"name": "one"}),
+    ("PUT", f"{DATA}/source/meta", {"xref": None}),
+    ("PATCH", "/dirs/d", {"name": "a directory"}),
+    ("PUT", "/dirs/d/files/f", b"first"),
+    ("PUT", "/dirs/d/files/f", b"second"),
+    ("PATCH", "/capabilities", {"shortself": True}),
+    ("PUT", "/modelsource", {**FIXTURE, "description": "another"}),
+    ("DELETE", "/dirs", None),
+)
+
+
+def _seen(web: Web) -> dict[str, httpx.Response]:
+    return {url: web.get(url) for url in URLS}
+
+
+def test_a_tag_changes_with_the_bytes(registry: Client) -> None:
+    web = Web(registry)
+    registry.put("/dirs/d", {})
+    before = _seen(web)
+    for method, url, sent in WRITES:
+        done = registry.send(method, url, sent)
+        assert done.status < 300, (method, url, done.body)
+        after = _seen(web)
+        for each in URLS:
+            _check(web, each, before[each], after[each])
+        before = after
+
+
+def _check(web: Web, url: str, before: httpx.Response, after: httpx.Response) -> None:
+    assert ("etag" in after.headers) == (after.status_code == 200)
+    if before.status_code == after.status_code == 200 and before.content != after.content:
+        assert before.headers["etag"] != after.headers["etag"], url
+        assert web.get(url, If_None_Match=before.headers["etag"]).content == after.content
+    if after.status_code == 200:
+        same = web.get(url, If_None_Match=f'"other", W/{after.headers["etag"]}')
+        assert (same.status_code, same.content) == (304, b"")
+        assert same.headers["etag"] == after.headers["etag"]
+
+
+def test_a_tag_depends_on_the_url_by_which_a_client_comes(registry: Client) -> None:
+    web = Web(registry)
+    registry.put(f"{DATA}/x", {})
+    url = f"{DATA}/x"
+    tags = {web.get(url, Host=host).headers["etag"] for host in ("a.test", "b.test")}
+    tags |= {web.get(f"{url}{query}").headers["etag"] for query in ("", "?inline=meta", "?doc")}
+    assert len(tags) == 5
+
+
+def test_an_answer_that_is_compressed_has_a_tag_of_its_own(registry: Client) -> None:
+    web = Web(registry)
+    url = f"{DATA}/x"
+    registry.put(url, {"description": "d" * 2000})
+    plain, packed = (web.get(url, Accept_Encoding=accepted) for accepted in ("identity", "gzip"))
+    assert packed.headers["content-encoding"] == "gzip"
+    assert plain.headers["etag"] != packed.headers["etag"]
+    for answer in (plain, packed):
+        same = web.get(url, Accept_Encoding="gzip", If_None_Match=answer.headers["etag"])
+        assert (same.status_code, same.headers["etag"]) == (304, answer.headers["etag"])
+
+
+@pytest.mark.parametrize("sent", ['"other"', '"other", "more"', "other", ""])
+def test_what_is_not_the_tag_is_answered_in_full(registry: Client, sent: str) -> None:
+    registry.put(f"{DATA}/x", {})
+    assert Web(registry).get(f"{DATA}/x", If_None_Match=sent).status_code == 200
+
+
+def test_any_tag_is_known_to_a_star(registry: Client) -> None:
+    registry.put(f"{DATA}/x", {})
+    assert Web(registry).get(f"{DATA}/x", If_None_Match="*").status_code == 304
+    assert Web(registry).get(f"{DATA}/none", If_None_Match="*").status_code == 404
+
+
+def test_a_write_is_done_whatever_a_client_has(registry: Client) -> None:
+    registry.put(f"{DATA}/x", {})
+    done = Web(registry).send("PUT", f"{DATA}/x", '{"name": "new"}', If_None_Match="*")
+    assert (done.status_code, done.json()["name"]) == (200, "new")
