@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from tests.httpapi.conftest import BASE, FIXTURE, OFFER, Client
-from wirebook.core.capabilities import bare, everything
+from tests.httpapi.conftest import BASE, FIXTURE, Client
 
 
 def test_c_reg_01_the_root(registry: Client) -> None:
@@ -55,73 +52,6 @@ def test_c_com_04_and_06_deprecated(registry: Client) -> None:
     late = {"effective": "2030-01-01T00:00:00Z", "removal": "2029-01-01T00:00:00Z"}
     assert registry.put("/dirs/d", {"deprecated": late}).error == (400, "invalid_attribute", "/dirs/d")
     assert registry.put("/", {"deprecated": {}}).error[1] == "unknown_attribute"
-
-
-def test_c_cap_01_a_fresh_registry(registry: Client) -> None:
-    assert registry.get("/capabilities").json == everything(OFFER)
-
-
-def test_c_cap_17_put_and_patch(registry: Client) -> None:
-    flags = ["filter", "inline"]
-    assert registry.patch("/capabilities", {"flags": ["INLINE", "Filter", "inline"]}).json["flags"] == flags
-    available = registry.get("/capabilities").json["available"]
-    assert registry.put("/capabilities", {}).error == (400, "model_error", "/model")  # versionmodes are in use
-    sent = {"available": available, "versionmodes": ["*"]}
-    changed = registry.put("/capabilities", sent).json
-    assert changed == {**bare(), "available": available, "versionmodes": everything(OFFER)["versionmodes"]}
-
-
-def test_c_cap_16_wildcards(registry: Client) -> None:
-    registry.patch("/capabilities", {"flags": []})
-    assert registry.patch("/capabilities", {"flags": ["*"]}).json["flags"] == everything(OFFER)["flags"]
-    assert registry.patch("/capabilities", {"flags": ["*", "doc"]}).error[1] == "capability_wildcard"
-
-
-@pytest.mark.parametrize(
-    ("sent", "code"),
-    [
-        ({"foo": 1}, "capability_unknown"),
-        ({"mutable": []}, "capability_unknown"),
-        ({"flags": ["foo"]}, "capability_value"),
-        ({"flags": "doc"}, "capability_error"),
-        ({"available": ["entities"]}, "capability_value"),
-        ({"available": {"model": {"mutable": True}}}, "capability_value"),
-        ({"specversions": []}, "capability_missing_value"),
-        ({"versionmodes": ["createdat"]}, "capability_missing_value"),
-        ({"formats": ["foo"]}, "capability_error"),
-        ({"compatibilities": {"foo": []}}, "capability_error"),
-        ({"formats": []}, "capability_error"),
-        ({"pagination": 1}, "capability_error"),
-        ([], "capability_error"),
-    ],
-)
-def test_c_cap_18_and_19_errors(registry: Client, sent: Any, code: str) -> None:
-    assert registry.patch("/capabilities", sent).error == (400, code, "/capabilities")
-    assert registry.get("/capabilities").json == everything(OFFER)
-
-
-def test_c_cap_05_and_06_what_is_not_available(registry: Client) -> None:
-    available = registry.get("/capabilities").json["available"]
-    del available["export"]
-    registry.patch("/capabilities", {"available": {**available, "entities": {"mutable": False}}})
-    assert registry.get("/export").error == (404, "api_not_found", "/export")
-    assert registry.put("/dirs/d", {}).status in (400, 405)
-    assert registry.get("/").status == 200
-
-
-def test_c_cap_12_shortself(registry: Client) -> None:
-    assert "shortself" not in registry.get("/").json
-    registry.patch("/capabilities", {"shortself": True})
-    registry.put("/dirs/d/datas/x", {})
-    short = registry.get("/dirs/d/datas/x").json["shortself"]
-    assert registry.get(short).json["xid"] == "/dirs/d/datas/x"
-    assert "shortself" not in registry.get("/dirs/d/datas/x?doc").json
-
-
-def test_c_cap_21_offers(registry: Client) -> None:
-    offers = registry.get("/capabilitiesoffered").json
-    assert set(offers) == set(registry.get("/capabilities").json)
-    assert offers["flags"]["item"] == {"type": "string"}
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ Spec: core/spec.md#registry-capabilities; core/spec.md#updating-the-capabilities
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -164,14 +164,15 @@ def _error(why: str) -> Refused:
     return refused("capability_error", "/capabilities", error_detail=why)
 
 
-def _value(name: str, value: Any, allowed: tuple[Any, ...]) -> Refused:
+def _value(name: str, value: Any, allowed: Iterable[Any]) -> Refused:
     listed = ",".join(sorted(map(text_of, allowed)))
-    return refused("capability_value", "/capabilities", field=name, value=text_of(value), list=listed)
+    given = value if isinstance(value, str) else shown(value)
+    return refused("capability_value", "/capabilities", field=name, value=given, list=listed)
 
 
 def _boolean(name: str, value: Any, _: Offer) -> bool:
     if not isinstance(value, bool):
-        raise _error(f"'{name}' must be true or false, not {shown(value)}")
+        raise _value(name, value, (False, True))
     return value
 
 
@@ -183,10 +184,16 @@ def _strings(name: str, value: Any, offer: Offer) -> list[str]:
     return chosen
 
 
-def _chosen(name: str, value: Any, allowed: tuple[str, ...], code: str = "capability_value") -> list[str]:
+def _unsupported(name: str, value: Any, allowed: Iterable[Any]) -> Refused:
+    return _error(f"'{name}' cannot have '{value}'; it can have: {', '.join(sorted(allowed)) or 'nothing'}")
+
+
+def _chosen(
+    name: str, value: Any, allowed: tuple[str, ...], refuse: Callable[[str, Any, Iterable[Any]], Refused] = _value
+) -> list[str]:
     """The values of a list, in the server's spelling, sorted, each once."""
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise _error(f"'{name}' must be an array of strings, not {shown(value)}")
+        raise _value(name, value, allowed)
     if "*" in value:
         if len(value) > 1:
             raise refused("capability_wildcard", "/capabilities", field=name)
@@ -194,53 +201,51 @@ def _chosen(name: str, value: Any, allowed: tuple[str, ...], code: str = "capabi
     spelling = {each.lower(): each for each in allowed}
     for each in value:
         if each.lower() not in spelling:
-            known = ",".join(sorted(allowed))
-            raise (
-                _value(name, each, allowed)
-                if code == "capability_value"
-                else _error(f"'{name}' cannot have '{each}'; it can have: {known}")
-            )
+            raise refuse(name, each, allowed)
     return sorted({spelling[each.lower()] for each in value})
 
 
 def _formats(name: str, value: Any, offer: Offer) -> list[str]:
-    return _chosen(name, value, offer.formats, "capability_error")
+    return _chosen(name, value, offer.formats, _unsupported)
 
 
 def _available(name: str, value: Any, _: Offer) -> Capabilities:
     if not isinstance(value, Mapping):
-        # Reading: an array of paths is how examples of the HTTP text still have it (checklist AMB-01).
-        raise _value(name, shown(value), tuple(KINDS)) if isinstance(value, list) else _error(f"'{name}' must be a map")
+        raise _value(name, value, KINDS)  # the array of paths, too, that examples of the HTTP text still have
     chosen = {kind: dict(entry) for kind, entry in ALWAYS.items()}
     for key, entry in value.items():
         kind = key.lower()
         if kind not in KINDS:
-            raise _value(name, key, tuple(KINDS))
-        if entry is None:
-            continue
-        if not isinstance(entry, Mapping) or not isinstance(entry.get("mutable"), bool):
-            raise _error(f"'{name}.{key}' must have 'mutable', true or false")
-        unknown = sorted(entry.keys() - {"mutable"})
-        if unknown:
-            raise refused("capability_unknown", "/capabilities", field=f"{name}.{key}.{unknown[0]}")
-        if entry["mutable"] not in KINDS[kind]:
-            raise _value(f"{name}.{key}.mutable", entry["mutable"], KINDS[kind])
-        chosen[kind] = {"mutable": entry["mutable"]}
+            raise _value(name, key, KINDS)
+        if entry is not None:
+            chosen[kind] = {"mutable": _mutable(f"{name}.{key}", entry, KINDS[kind])}
     return dict(sorted(chosen.items()))
+
+
+def _mutable(name: str, entry: Any, allowed: tuple[bool, ...]) -> bool:
+    """Whether a kind of data can be changed, which is all that there is to say of one."""
+    if not isinstance(entry, Mapping):
+        raise _value(name, entry, ("mutable",))
+    if unknown := sorted(entry.keys() - {"mutable"}):
+        raise refused("capability_unknown", "/capabilities", field=f"{name}.{unknown[0]}")
+    mutable = entry.get("mutable")
+    if not isinstance(mutable, bool) or mutable not in allowed:
+        raise _value(f"{name}.mutable", mutable, allowed)
+    return mutable
 
 
 def _compatibilities(name: str, value: Any, offer: Offer) -> Capabilities:
     """Rules by format. Whether the formats are in use is seen when all is read."""
     if not isinstance(value, Mapping):
-        raise _error(f"'{name}' must be a map, not {shown(value)}")
+        raise _value(name, value, offer.rules)
     spelling = {each.lower(): each for each in offer.rules}
     chosen = {}
     for key, rules in value.items():
         format_ = spelling.get(key.lower())
         if format_ is None:
-            raise _error(f"'{name}' has '{key}', which is not one of the formats: {', '.join(sorted(offer.rules))}")
+            raise _unsupported(name, key, offer.rules)
         if rules is not None:
-            chosen[format_] = _chosen(f"{name}[{key}]", rules, offer.rules[format_], "capability_error")
+            chosen[format_] = _chosen(f"{name}[{key}]", rules, offer.rules[format_], _unsupported)
     return dict(sorted(chosen.items()))
 
 

@@ -47,6 +47,12 @@ class Target:
         return self.kind in ("resource", "version") and has and not self.details
 
     @property
+    def methods(self) -> tuple[str, ...]:
+        """Which methods there are, where entities can be changed. Documents cannot be patched."""
+        every = METHODS[self.kind]
+        return tuple(each for each in every if each != "PATCH") if self.is_document else every
+
+    @property
     def xid(self) -> str:
         """The entity's xid; of a collection the path without anything behind it."""
         if self.group_type is None:

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 
 from wirebook.core.capabilities import offered
 from wirebook.core.flags import parse_flags
-from wirebook.core.target import DETAILS, METHODS, Target, parse_target
+from wirebook.core.target import DETAILS, Target, parse_target
 from wirebook.httpapi.messages import JSON, Answer, Incoming
 from wirebook.httpapi.openapi import openapi
 from wirebook.httpapi.reads import Reading
@@ -62,7 +62,7 @@ class Service:
         except Refused as error:
             answer = error_answer(error)
             if answer.status == 405:
-                answer.headers["Allow"] = self._allowed(incoming, error)
+                answer.headers["Allow"] = self._allowed(incoming)
         except Unreadable:
             LOG.exception("the database cannot be read: %s %s", incoming.method, incoming.path)
             answer = error_answer(refused("data_retrieval_error", incoming.path))
@@ -121,11 +121,13 @@ class Service:
         if name.startswith(".") or name.partition("/")[0] in PATHS:
             raise refused("api_not_found", incoming.path)
         target = parse_target(incoming.path, settings.model)
-        methods = METHODS[target.kind]
+        methods = methods_of(target, settings)
         if incoming.method == "OPTIONS":
-            return options(methods if settings.is_mutable("entities") else ("GET",))
+            return options(methods)
         flags = parse_flags(incoming.query, target, incoming.method, settings.model, settings.capabilities)
         if incoming.method not in methods:
+            if incoming.method == "PATCH" and "PUT" in methods:
+                raise refused("details_required", target.resource_xid)
             raise refused("action_not_supported", incoming.path, action=incoming.method)
         if incoming.method == "GET":
             known = incoming.header("if-none-match")
@@ -145,15 +147,13 @@ class Service:
             raise refused("action_not_supported", incoming.path, action=incoming.method)
         return apis[incoming.method](self, incoming, session, settings)
 
-    def _allowed(self, incoming: Incoming, error: Refused) -> str:
+    def _allowed(self, incoming: Incoming) -> str:
         """Which methods there are, where one was refused."""
         name = incoming.path.strip("/")
         with self.database.reading() as session:
-            model = self.cache.load(session).model
-            methods = PATHS[name][0] if name in PATHS else METHODS[parse_target(incoming.path, model).kind]
-        if error.type.name == "details_required":
-            methods = tuple(each for each in methods if each != incoming.method)
-        return allowed(methods)
+            settings = self.cache.load(session)
+        known = PATHS[name][0] if name in PATHS else methods_of(parse_target(incoming.path, settings.model), settings)
+        return allowed(known)
 
     # -- paths of their own -----------------------------------------------------------------------------------------
 
@@ -207,6 +207,11 @@ PATHS: Final[Mapping[str, tuple[tuple[str, ...], Mapping[str, Api]]]] = {
     ".well-known/xregistry": (("GET",), {"GET": Service.discovery}),
     ".wirebook/openapi.json": (("GET",), {"GET": Service.openapi}),
 }
+
+
+def methods_of(target: Target, settings: Settings) -> tuple[str, ...]:
+    """What can be done with an entity or a collection as the registry is now."""
+    return target.methods if settings.is_mutable("entities") else ("GET",)
 
 
 def allowed(methods: tuple[str, ...]) -> str:

@@ -16,7 +16,7 @@ from wirebook.core.deletes import listed_map
 from wirebook.core.documents import Body
 from wirebook.core.draft import Draft
 from wirebook.core.events import Change, changes_of, pack
-from wirebook.core.flags import Flags
+from wirebook.core.flags import Flags, parse_flags
 from wirebook.core.model_compliance import change_model
 from wirebook.core.model_reader import keep_homes, read_model
 from wirebook.core.model_source import Fetch
@@ -58,14 +58,13 @@ class Writing:
 
     def entity(self, incoming: Incoming, target: Target, flags: Flags) -> Answer:
         """PUT, PATCH, POST or DELETE of an entity or a collection."""
-        if not self.settings.is_mutable("entities"):
-            raise refused("not_available", "/entities", detail="The registry is read-only.")
         request = read_request(incoming, target, flags)
         wanted = touched(incoming.method, target, request.sent, self.settings.model)
         snapshot = self.session.load(wanted, self.settings.model)
         draft = Draft(snapshot, self.rules.now(), incoming.path, flags.ignore)
         if target.kind == "registry" and incoming.method != "POST":
             draft = self._change_settings(draft, request, flags)
+            flags = self._flags_now(incoming, target, flags)
         outcome = decide(draft, request, self._validator())
         correlation = self._store_draft(draft)
         answer = Answer(204) if incoming.method == "DELETE" else self.answer(incoming, target, flags, outcome)
@@ -102,6 +101,13 @@ class Writing:
         model = self.settings.model
         found = self.session.load(touched(request.method, request.target, sent, model), model)
         return Draft(replace(found, registry=draft.registry), draft.now, draft.path, draft.ignore)
+
+    def _flags_now(self, incoming: Incoming, target: Target, flags: Flags) -> Flags:
+        """What is asked for of the answer, as the model and the capabilities are now. What is ignored was before."""
+        if not self._is_new_model and not self._new_capabilities:
+            return flags
+        query = {name: values for name, values in incoming.query.items() if name != "ignore"}
+        return parse_flags(query, target, incoming.method, self.settings.model, self.settings.capabilities)
 
     def _mutable(self, kind: str) -> None:
         if not self.settings.is_mutable(kind):
@@ -210,7 +216,7 @@ CORRELATION: Final = "xRegistry-xregcorrelationid"
 def read_request(incoming: Incoming, target: Target, flags: Flags) -> Request:
     """The request, from body or headers.
 
-    Raises: missing_body, parsing_data, details_required, extra_xregistry_header, header_error, extra_xref_attribute
+    Raises: missing_body, parsing_data, extra_xregistry_header, header_error, extra_xref_attribute
     """
     method = incoming.method
     if method == "DELETE":
@@ -224,8 +230,6 @@ def read_request(incoming: Incoming, target: Target, flags: Flags) -> Request:
             raise refused("extra_xregistry_header", incoming.path, name=extra, error_detail=why)
         sent = read_json(incoming)
         return Request(method, target, {} if sent is None else sent, None, flags.default)
-    if method == "PATCH":
-        raise refused("details_required", target.resource_xid)
     assert target.type
     sent = parse_headers(incoming.headers, target.type, incoming.path)
     sent["contenttype"] = incoming.header("content-type") or None
