@@ -211,7 +211,8 @@ def _formats(name: str, value: Any, offer: Offer) -> list[str]:
 
 def _available(name: str, value: Any, _: Offer) -> Capabilities:
     if not isinstance(value, Mapping):
-        raise _value(name, value, KINDS)  # the array of paths, too, that examples of the HTTP text still have
+        # Reading: an array of paths is how examples of the HTTP text still have it (checklist AMB-01).
+        raise _value(name, value, KINDS)
     chosen = {kind: dict(entry) for kind, entry in ALWAYS.items()}
     for key, entry in value.items():
         kind = key.lower()
