@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any, Final, Generic, TypeVar
 
 from wirebook.storage.database import Database
-from wirebook.storage.session import Session
+from wirebook.storage.session import Session, Undone
 
 T = TypeVar("T")
 MOST: Final = 64
@@ -72,10 +72,8 @@ class Writer:
             with self._database.writing() as session:
                 for job in jobs:
                     results.append((job, *_attempt(job, session)))
-        except BaseException as error:  # the commit itself: nothing of any of them is there
-            for job in jobs:
-                with suppress(Exception):
-                    job.future.set_exception(error)
+        except BaseException as error:  # the transaction itself: nothing of any of them is there
+            self._give_up(jobs, error)
             return
         for job, result, problem in results:
             if problem is None:
@@ -83,11 +81,23 @@ class Writer:
             else:
                 job.future.set_exception(problem)
 
+    def _give_up(self, jobs: list[_Job[Any]], error: BaseException) -> None:
+        """Where one of several made the transaction fail, each has another to itself."""
+        if isinstance(error, Undone) and len(jobs) > 1:
+            for job in jobs:
+                self._commit([job])
+            return
+        for job in jobs:
+            with suppress(Exception):
+                job.future.set_exception(error)
+
 
 def _attempt(job: _Job[Any], session: Session) -> tuple[Any, BaseException | None]:
-    """The result of a write, or why there is none; what it did is undone then."""
+    """The result of a write, or why there is none; what it did is undone then. Raises: Undone"""
     try:
         with session.savepoint():
             return job.work(session), None
+    except Undone:
+        raise
     except Exception as error:
         return None, error

@@ -52,6 +52,10 @@ class Conflict(Exception):
     """Another write came between, or the database is too busy; the same may well go the next time."""
 
 
+class Undone(Conflict):
+    """The database gave up the whole transaction, with what was done in it before."""
+
+
 class Unreadable(Exception):
     """The database failed while something was read from it."""
 
@@ -76,12 +80,14 @@ class Session:
 
     @contextmanager
     def savepoint(self) -> Iterator[None]:
-        """What is done inside is undone if it fails. Raises: Conflict"""
+        """What is done inside is undone if it fails. Raises: Conflict, Undone"""
         driver = driver_of(self._connection)
         driver.execute("SAVEPOINT one")
         try:
             yield
         except BaseException as error:
+            if not driver.in_transaction:  # a disk that is full, or fails
+                raise Undone(str(error)) from error
             driver.execute("ROLLBACK TO SAVEPOINT one")
             driver.execute("RELEASE SAVEPOINT one")
             if isinstance(error, conflicts(self._connection.dialect)):
