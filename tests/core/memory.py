@@ -66,7 +66,7 @@ class Memory:
         for entity in self._entities():
             entity.before, entity.is_touched, entity.has_own_time = dict(entity.members), False, False
         for resource in self.resources.values():
-            resource.had = frozenset(resource.versions)
+            resource.had = dict(resource.versions)
 
     def _entities(self) -> Iterator[Any]:
         yield self.registry

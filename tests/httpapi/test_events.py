@@ -126,6 +126,170 @@ def test_c_evt_14_a_group_with_what_is_in_it(registry: Client, log: Log) -> None
     }
 
 
+DEFAULT = {"meta.defaultversionid", "meta.epoch", "meta.modifiedat"}
+COUNTED = {"meta.epoch", "meta.modifiedat", "versions", "versionscount"}
+SHOWN = {"dataid", "versionid", "self", "xid", "epoch", "isdefault", "createdat", "modifiedat", "ancestorid"}
+CHANGED = {"epoch", "modifiedat"}
+Y = "/dirs/d/datas/y"
+
+
+@pytest.fixture
+def two(registry: Client, log: Log) -> Client:
+    """A Resource whose Versions have attributes of their own."""
+    assert registry.post(f"{Y}/versions", {"v1": {"name": "n"}, "v2": {"labels": {"a": "b"}}}).status == 200
+    log.read()
+    return registry
+
+
+def test_c_evt_05_and_11_changes_of_meta(two: Client, log: Log) -> None:
+    two.patch(f"{Y}/meta", {"compatibility": "full"})
+    assert log.short() == {("resource.updated", Y): {"meta.epoch", "meta.modifiedat", "meta.compatibility"}}
+    two.patch(f"{Y}/meta", {"compatibility": None, "deprecated": {"alternative": "http://h"}})
+    names = {"meta.epoch", "meta.modifiedat", "meta.compatibility", "meta.deprecated"}
+    assert log.short() == {("resource.updated", Y): names, ("resource.deprecation", Y): {"alternative"}}
+    two.patch(f"{Y}/meta", {})
+    assert log.short() == {("resource.updated", Y): {"meta.epoch", "meta.modifiedat"}}
+
+
+def test_c_evt_05_what_has_changed_has_names_alone(two: Client, log: Log) -> None:
+    two.put("/", {"name": "n"})
+    source = two.get("/modelsource").json
+    two.put("/", {"labels": {"a": "b"}, "modelsource": source, "capabilities": two.get("/capabilities").json})
+    two.put("/dirs/d/datas/z", {})
+    two.delete("/dirs/d")
+    events = log.read()
+    for event in events:
+        assert set(event) <= {*ATTRIBUTES, "datacontenttype", "data"}
+        if event["type"].rpartition(".")[2] in ("created", "deleted") or event["subject"] in ("/model", "/modelsource"):
+            assert "data" not in event
+        elif "data" in event:
+            assert set(event["data"]) == {"changed"}
+            assert all(isinstance(name, str) for name in event["data"]["changed"])
+            assert len(set(event["data"]["changed"])) == len(event["data"]["changed"])
+    assert events[0]["data"]["changed"] == ["epoch", "modifiedat", "name"]
+
+
+def test_c_evt_05_documents_are_attributes(registry: Client, log: Log) -> None:
+    path = "/dirs/d/files/f"
+    registry.put(path, b"one", content_type="text/plain")
+    log.read()
+    for sent in ({"file": "two", "contenttype": "text/plain"}, {"filebase64": "eA==", "contenttype": "text/plain"}):
+        registry.put(f"{path}$details", sent)
+        found = log.short()
+        assert found["version.updated", f"{path}/versions/1"] == found["resource.updated", path] == {*CHANGED, "file"}
+    registry.patch(f"{path}$details", {"name": "n"})
+    assert log.short()["version.updated", f"{path}/versions/1"] == {*CHANGED, "name"}
+    registry.patch(f"{path}$details", {"fileurl": "http://h"})
+    assert log.short()["version.updated", f"{path}/versions/1"] == {*CHANGED, "file", "fileurl"}
+
+
+def test_c_evt_08_and_10_versions_that_become_the_default(two: Client, log: Log) -> None:
+    two.post(Y, {"description": "d"})
+    names = {*DEFAULT, *COUNTED, *SHOWN, "labels", "description"}
+    assert log.short() == {("resource.updated", Y): names, ("version.created", f"{Y}/versions/1"): set()}
+    two.delete(f"{Y}/versions/1")
+    assert log.short() == {("resource.updated", Y): names, ("version.deleted", f"{Y}/versions/1"): set()}
+
+
+def test_c_evt_08_versions_beside_a_default_that_stays(two: Client, log: Log) -> None:
+    two.patch(f"{Y}/meta", {"defaultversionid": "v1", "defaultversionsticky": True})
+    log.read()
+    two.post(Y, {})
+    assert log.short() == {("resource.updated", Y): COUNTED, ("version.created", f"{Y}/versions/1"): set()}
+    two.put(f"{Y}/versions/v3", {})
+    assert log.short() == {("resource.updated", Y): COUNTED, ("version.created", f"{Y}/versions/v3"): set()}
+
+
+def test_c_evt_10_the_default_moves(two: Client, log: Log) -> None:
+    two.patch(f"{Y}/meta", {"defaultversionid": "v1", "defaultversionsticky": True})
+    names = {*DEFAULT, *SHOWN, "labels", "name"}
+    assert log.short() == {("resource.updated", Y): {*names, "meta.defaultversionsticky"}}
+    two.patch(f"{Y}/meta", {"defaultversionid": "v2"})
+    assert log.short() == {("resource.updated", Y): names}
+    two.patch(f"{Y}/meta", {"defaultversionid": "v2"})
+    assert log.short() == {("resource.updated", Y): {"meta.epoch", "meta.modifiedat"}}
+
+
+def test_c_evt_02_one_event_of_each_kind(two: Client, log: Log) -> None:
+    nested = {
+        "datas": {"y": {"versions": {"v1": {}, "v3": {}}, "meta": {"deprecated": {}}}, "n": {"versions": {"a": {}}}}
+    }
+    two.put("/", {"name": "n", "dirs": {"d": {**nested, "deprecated": {"removal": "2040-01-01T00:00:00Z"}}, "e": {}}})
+    events = [(event["type"], event["subject"]) for event in log.read()]
+    assert len(set(events)) == len(events)
+    whats = [subject for type_, subject in events if not type_.endswith("deprecation")]
+    assert len(set(whats)) == len(whats)
+    assert set(events) == {
+        ("io.xregistry.registry.updated", "/"),
+        ("io.xregistry.group.updated", "/dirs/d"),
+        ("io.xregistry.group.deprecation", "/dirs/d"),
+        ("io.xregistry.group.created", "/dirs/e"),
+        ("io.xregistry.resource.updated", Y),
+        ("io.xregistry.resource.deprecation", Y),
+        ("io.xregistry.version.updated", f"{Y}/versions/v1"),
+        ("io.xregistry.version.updated", f"{Y}/versions/v2"),  # the default, of which nothing was sent
+        ("io.xregistry.version.created", f"{Y}/versions/v3"),
+        ("io.xregistry.resource.created", "/dirs/d/datas/n"),
+        ("io.xregistry.version.created", "/dirs/d/datas/n/versions/a"),
+    }
+
+
+ATTRIBUTES = ("specversion", "id", "type", "source", "subject", "time", "xregcorrelationid")
+WRITES: list[tuple[Any, ...]] = [
+    ("PUT", "/", {}),
+    ("PATCH", "/capabilities", {}),
+    ("POST", "/", {"dirs": {"p": {}}}),
+    ("PATCH", "/dirs", {"p": {}}),
+    ("PUT", "/dirs/e/files/f", b"x"),
+    ("POST", "/dirs/e/files/f", b"x"),
+    ("PATCH", "/dirs/e/files/f/meta", {}),
+    ("DELETE", "/dirs/e/files/f/versions", {"1": {}}),
+    ("DELETE", "/dirs/e"),
+]
+
+
+def test_c_evt_03_and_04_what_belongs_together(two: Client, log: Log) -> None:
+    seen: set[str] = set()
+    for request in WRITES:
+        reply = two.send(*request)
+        events = log.read()
+        (correlation,) = {event["xregcorrelationid"] for event in events}
+        (time,) = {event["time"] for event in events}
+        assert reply.headers["xRegistry-xregcorrelationid"] == correlation
+        assert correlation.lower() not in seen
+        assert time.endswith("Z")
+        seen.add(correlation.lower())
+        for event in events:
+            if event["type"].endswith("updated") and event["subject"] == "/":
+                assert two.get("/").json["modifiedat"] == time
+    for request in (("GET", "/"), ("DELETE", "/dirs", {}), ("POST", "/dirs", {}), ("PUT", "/nope", {})):
+        assert "xRegistry-xregcorrelationid" not in two.send(*request).headers
+    assert log.read() == []
+
+
+def test_amb_12_readings_of_contradictions(two: Client, log: Log) -> None:
+    two.put("/dirs/d/datas/z", {})
+    found = log.short()
+    assert ("group.updated", "/dirs/d") in found
+    assert ("registry.updated", "/") not in found
+    assert ("version.created", "/dirs/d/datas/z/versions/1") in found
+    two.patch("/dirs/d/datas/z/meta", {"deprecated": {}})
+    assert "meta.deprecated" in log.short()["resource.updated", "/dirs/d/datas/z"]
+
+
+def test_c_evt_12_what_is_deprecated_from_the_start(registry: Client, log: Log) -> None:
+    registry.put("/dirs/e", {"deprecated": {"alternative": "http://h"}})
+    assert log.short()["group.deprecation", "/dirs/e"] == {"alternative"}
+    registry.put("/dirs/e/datas/x/meta", {"deprecated": {"removal": "2040-01-01T00:00:00Z"}})
+    assert log.short()["resource.deprecation", "/dirs/e/datas/x"] == {"removal"}
+    registry.patch("/dirs/e", {"deprecated": {"alternative": "http://h", "documentation": "http://h"}})
+    assert log.short()["group.deprecation", "/dirs/e"] == {"documentation"}
+    registry.put("/dirs/e", {})
+    found = log.short()
+    assert found["group.deprecation", "/dirs/e"] == {"alternative", "documentation"}
+    assert found["group.updated", "/dirs/e"] == {"epoch", "modifiedat", "deprecated"}
+
+
 def test_c_evt_15_a_request_that_fails_gives_none(registry: Client, log: Log) -> None:
     assert registry.put("/dirs/d", {"epoch": 99}).status == 400
     assert log.read() == []

@@ -34,7 +34,7 @@ def write_meta(draft: Draft, resource: Resource, sent: Mapping[str, Any] | None,
         level = draft.meta_level(resource.type)
         update(meta, level, sent_, patch=patch, now=draft.now, types=draft.types)
         meta.members.setdefault("readonly", False)
-    elif flag or resource.versions.keys() != resource.had:
+    elif flag or resource.versions.keys() != resource.had.keys():
         meta.touch(draft.now)
     _choose(draft, resource, sent, patch, flag)
 
@@ -104,7 +104,7 @@ def choose_default(draft: Draft, resource: Resource) -> None:
     if not members[DEFAULT]:
         members[DEFAULT] = newest(resource)
     moved = before is not None and any(members[name] != before.get(name) for name in (DEFAULT, STICKY))
-    if moved or resource.versions.keys() != resource.had:
+    if moved or resource.versions.keys() != resource.had.keys():
         resource.meta.touch(draft.now)
     resource.meta.members = draft.meta_level(resource.type).in_order(members)
 

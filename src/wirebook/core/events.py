@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from wirebook.core.draft import Draft
-from wirebook.core.state import Entity, Group, Members, Resource
+from wirebook.core.model import ResourceType
+from wirebook.core.state import Entity, Group, Members, Resource, Version
 
 PREFIX: Final = "io.xregistry"
 
@@ -32,9 +33,12 @@ class Change:
         return f"{PREFIX}.{self.entity}.{self.action}"
 
 
-def changes_of(draft: Draft, *, model: bool = False, capabilities: Iterable[str] = ()) -> list[Change]:
-    """Everything that a request did, the Registry first. `capabilities` are the names of those that changed."""
-    found = [*_settings(model=model, capabilities=list(capabilities))]
+def changes_of(draft: Draft, *, model: bool = False, capabilities: Iterable[str] | None = None) -> list[Change]:
+    """Everything that a request did, the Registry first.
+
+    `capabilities` are the names of those that changed, where they were written.
+    """
+    found = [*_settings(model=model, capabilities=capabilities)]
     grown: dict[str, set[str]] = {}
     for each in draft.changed.values():
         if each.deleted or each.is_new:
@@ -45,7 +49,7 @@ def changes_of(draft: Draft, *, model: bool = False, capabilities: Iterable[str]
     if draft.registry.is_touched or found:
         names = [*_differences(draft.registry.before or {}, draft.registry.members)]
         names += ["modelsource", "model"] if model else []
-        names += ["capabilities"] if capabilities else []
+        names += ["capabilities"] if capabilities is not None else []
         names += _collections(draft.changed_groups.values())
         found.insert(0, Change("registry", "updated", "/", dict.fromkeys(names)))
     return [*found, *below]
@@ -61,11 +65,11 @@ def unpack(text: str) -> list[Change]:
     return [Change(entity, action, xid, dict.fromkeys(changed)) for entity, action, xid, changed in json.loads(text)]
 
 
-def _settings(*, model: bool, capabilities: list[str]) -> Iterator[Change]:
+def _settings(*, model: bool, capabilities: Iterable[str] | None) -> Iterator[Change]:
     if model:
         yield Change("modelsource", "updated", "/modelsource")
         yield Change("model", "updated", "/model")
-    if capabilities:
+    if capabilities is not None:
         yield Change("capabilities", "updated", "/capabilities", dict.fromkeys(capabilities))
 
 
@@ -90,6 +94,7 @@ def _group(group: Group, plurals: Iterable[str]) -> Iterator[Change]:
         yield Change("group", "deleted", group.xid)
     elif group.is_new:
         yield Change("group", "created", group.xid)
+        yield from _deprecation("group", group.xid, group)
     elif group.is_touched:
         names = [*_differences(group.before or {}, group.members)]
         names += [name for plural in plurals for name in (plural, f"{plural}count")]
@@ -127,6 +132,7 @@ def _resource(resource: Resource) -> Iterator[Change]:
     versions = list(_versions(resource))
     if resource.is_new:
         yield Change("resource", "created", resource.xid)
+        yield from _deprecation("resource", resource.xid, resource.meta)
     elif changed := _changed(resource, versions):
         yield Change("resource", "updated", resource.xid, changed)
         yield from _deprecation("resource", resource.xid, resource.meta)
@@ -134,14 +140,15 @@ def _resource(resource: Resource) -> Iterator[Change]:
 
 
 def _versions(resource: Resource) -> Iterator[Change]:
-    for id_ in sorted(resource.had - resource.versions.keys()):
+    for id_ in sorted(resource.had.keys() - resource.versions.keys()):
         yield Change("version", "deleted", f"{resource.xid}/versions/{id_}")
     for version in resource.versions.values():
         if version.is_new:
             yield Change("version", "created", version.xid)
         elif version.is_touched:
-            changed = dict.fromkeys(_differences(version.before or {}, version.members))
-            yield Change("version", "updated", version.xid, changed)
+            changed = [*_differences(version.before or {}, version.members)]
+            changed += [resource.type.singular] if version.document is not version.found else []
+            yield Change("version", "updated", version.xid, dict.fromkeys(changed))
 
 
 def _changed(resource: Resource, versions: list[Change]) -> dict[str, None]:
@@ -150,7 +157,8 @@ def _changed(resource: Resource, versions: list[Change]) -> dict[str, None]:
     names = [f"meta.{name}" for name in _differences(before, meta)]
     old, new = before.get("defaultversionid"), meta.get("defaultversionid")
     if old != new:
-        names += _shown(resource, old) + _shown(resource, new)
+        names += [*_shown(resource.type, resource.had.get(old or ""), found=True)]
+        names += [*_shown(resource.type, resource.versions.get(new or ""))]
     default = f"{resource.xid}/versions/{new}"
     names += [name for each in versions if each.xid == default and each.action == "updated" for name in each.changed]
     if any(each.action != "updated" for each in versions):
@@ -158,9 +166,14 @@ def _changed(resource: Resource, versions: list[Change]) -> dict[str, None]:
     return dict.fromkeys(names)
 
 
-def _shown(resource: Resource, id_: str | None) -> list[str]:
-    version = resource.versions.get(id_ or "")
-    return list(version.members) if version else []
+def _shown(type_: ResourceType, version: Version | None, *, found: bool = False) -> Iterator[str]:
+    """The attributes of a Version that have values; `found`: as the request found it."""
+    if version is None:
+        return
+    yield from ("self", "xid", "isdefault")
+    yield from (version.before or {}) if found else version.members
+    if (version.found if found else version.document) is not None:
+        yield type_.singular
 
 
 # -- as CloudEvents -----------------------------------------------------------------------------------------------

@@ -230,6 +230,6 @@ def _validation(type_: ResourceType) -> tuple[bool, bool, bool]:
 
 def _differs(resource: Resource) -> bool:
     entities: list[Entity] = [resource.meta, *resource.versions.values()]
-    return resource.versions.keys() != resource.had or any(
+    return resource.versions.keys() != resource.had.keys() or any(
         each.is_rewritten or each.members != each.before for each in entities
     )

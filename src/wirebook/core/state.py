@@ -49,9 +49,16 @@ class Entity:
 
 @dataclass(slots=True, eq=False)
 class Version(Entity):
-    """A Version. `document` is its bytes: None where they are empty, `KEPT` where they were not read nor changed."""
+    """A Version. `document` is its bytes: None where they are empty, `Kept` where they were not read nor changed.
+
+    `found` is the document that the request found.
+    """
 
     document: bytes | Kept | None = None
+    found: bytes | Kept | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.found = self.document
 
     @property
     def id(self) -> str:
@@ -79,7 +86,7 @@ class Resource:
     """A Resource: its meta, its Versions by id, the number of the last id that was made for one.
 
     `meta.members` of a cross-reference have ``xref``, and of what it was before only epoch and createdat. `had` are the
-    ids of the Versions that the request found.
+    Versions that the request found.
     """
 
     xid: str
@@ -89,7 +96,7 @@ class Resource:
     meta: Entity
     versions: dict[str, Version] = field(default_factory=dict)
     counter: int = 0
-    had: frozenset[str] = frozenset()
+    had: Mapping[str, Version] = field(default_factory=dict)
     deleted: bool = False
 
     @property

@@ -53,7 +53,7 @@ class Writing:
     settings: Settings
     rules: Rules
     _is_new_model: bool = False
-    _new_capabilities: tuple[str, ...] = ()
+    _new_capabilities: tuple[str, ...] | None = None
     _by_model: list[Change] = field(default_factory=list)
 
     def entity(self, incoming: Incoming, target: Target, flags: Flags) -> Answer:

@@ -110,7 +110,7 @@ class Loader:
         self.keys[xid] = row.key
         for each in versions:
             resource.versions[each.id] = self._version(each, resource)
-        resource.had = frozenset(resource.versions)
+        resource.had = dict(resource.versions)
         return resource
 
     def _version(self, row: Any, resource: Resource) -> Version:

@@ -131,7 +131,7 @@ class Changes:
         }
 
     def _versions(self, resources: Sequence[Resource], written: Sequence[tuple[Resource, Version]]) -> None:
-        gone = [f"{each.xid}/versions/{id_}" for each in resources for id_ in each.had - each.versions.keys()]
+        gone = [f"{each.xid}/versions/{id_}" for each in resources for id_ in each.had.keys() - each.versions.keys()]
         self._delete(VERSIONS, gone)
         self._put(VERSIONS, [(version.xid, self._version_row(resource, version)) for resource, version in written])
         self._documents([version for _, version in written])
