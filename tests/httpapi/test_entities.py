@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from tests.httpapi.conftest import BASE, Client
+from typing import Any, Final
+
+import pytest
+
+from tests.httpapi.conftest import BASE, Client, serve
+from wirebook.storage.database import Database
 
 
 def test_c_ent_01_every_level_has_its_path(registry: Client) -> None:
@@ -29,35 +34,112 @@ def test_c_ent_08_json_that_cannot_be_read(registry: Client) -> None:
         assert registry.put("/dirs/d", body).error[:2] == (400, "parsing_data"), body
 
 
-def test_c_id_03_ids_are_unique_whatever_their_case(registry: Client) -> None:
-    registry.put("/dirs/abc", {})
-    assert registry.put("/dirs/ABC", {}).status == 400
-    assert registry.get("/dirs/ABC").status == 404
+def test_c_ent_03_and_04_amb_21_a_resource_has_versions_and_one_meta(registry: Client) -> None:
+    path = "/dirs/d/datas/x"
+    ways = (
+        ("PUT", path, {}),
+        ("PATCH", path, {}),
+        ("PUT", path, {"versions": {}}),
+        ("PUT", path, {"versions": {"a": {}}}),
+        ("POST", path, {}),
+        ("PUT", f"{path}/meta", {}),
+        ("PATCH", f"{path}/meta", {}),
+        ("PUT", f"{path}/versions/v", {}),
+        ("POST", f"{path}/versions", {"v": {}}),
+        ("PATCH", f"{path}/versions", {"v": {}}),
+        ("POST", "/dirs/d/datas", {"x": {}}),
+        ("POST", "/dirs/d", {"datas": {"x": {"meta": {}}}}),
+        ("PUT", "/", {"dirs": {"d": {"datas": {"x": {"versions": {}}}}}}),
+    )
+    for method, url, sent in ways:
+        assert registry.send(method, url, sent).status in (200, 201), (method, url)
+        assert registry.get(path).json["versionscount"] == 1
+        assert registry.get(f"{path}/meta").json["xid"] == f"{path}/meta"
+        (version,) = registry.get(f"{path}/versions").json
+        for last in (f"{path}/versions/{version}", f"{path}/versions"):
+            assert registry.delete(last, None if last.endswith(version) else {version: {}}).status == 204
+            for gone in (path, f"{path}/meta", f"{path}/versions", f"{path}/versions/{version}"):
+                assert registry.get(gone).error[:2] == (404, "not_found"), (method, gone)
+            registry.send(method, url, sent)
+        assert registry.delete(path).status == 204
+        assert registry.get(f"{path}/meta").error == (404, "not_found", f"{path}/meta")
 
 
-def test_c_id_09_numbers_of_versions_never_go_back(registry: Client) -> None:
-    for _ in range(3):
-        registry.post("/dirs/d/datas/x", {})
-    registry.delete("/dirs/d/datas/x/versions/3")
-    assert registry.post("/dirs/d/datas/x", {}).json["versionid"] == "4"
+NEEDED: Final[dict[str, Any]] = {
+    "groups": {
+        "reqs": {
+            "singular": "req",
+            "attributes": {"need": {"type": "string", "required": True}},
+            "resources": {"datas": {"singular": "data", "hasdocument": False}},
+        },
+        "dirs": {
+            "singular": "dir",
+            "resources": {
+                "files": {"singular": "file", "attributes": {"need": {"type": "string", "required": True}}},
+                "metas": {"singular": "meta_", "metaattributes": {"need": {"type": "string", "required": True}}},
+                "fulls": {
+                    "singular": "full",
+                    "attributes": {"need": {"type": "string", "required": True, "default": "n"}},
+                },
+            },
+        },
+    }
+}
 
 
-def test_c_epoch_02_every_update_raises_it(registry: Client) -> None:
-    registry.put("/dirs/d", {})
-    assert registry.patch("/dirs/d", {}).json["epoch"] == 2
-    assert registry.put("/dirs/d", {}).json["epoch"] == 3
+def test_c_ent_06_amb_03_parents_that_need_more_are_not_made(database: Database) -> None:
+    registry = serve(database, NEEDED)
+    before = registry.get("/export").body
+    for method, path, sent, subject in (
+        ("PUT", "/reqs/r/datas/x", {}, "/reqs/r"),
+        ("PUT", "/reqs/r/datas/x/versions/v", {}, "/reqs/r"),
+        ("PUT", "/reqs/r/datas/x/meta", {}, "/reqs/r"),
+        ("POST", "/reqs/r/datas", {"x": {}}, "/reqs/r"),
+        ("POST", "/reqs/r", {"datas": {"x": {}}}, "/reqs/r"),
+        ("POST", "/reqs/r/datas/x/versions", {"v": {}}, "/reqs/r"),
+        ("POST", "/reqs", {"r": {}}, "/reqs/r"),
+        ("PATCH", "/reqs/r", {"need": None}, "/reqs/r"),
+        ("PUT", "/dirs/d/files/f", b"text", "/dirs/d/files/f/versions/1"),
+        ("PUT", "/dirs/d/files/f/meta", {}, "/dirs/d/files/f/versions/1"),
+        ("POST", "/dirs/d/files/f$details", {}, "/dirs/d/files/f/versions/1"),
+        ("PUT", "/dirs/d/metas/m/versions/1$details", {}, "/dirs/d/metas/m/meta"),
+        ("POST", "/dirs/d/metas", {"m": {}}, "/dirs/d/metas/m/meta"),
+    ):
+        reply = registry.send(method, path, sent)
+        assert reply.error == (400, "required_attribute_missing", subject), (method, path)
+        assert reply.json["args"] == {"list": "need"}
+        assert registry.get("/export").body == before
+    assert registry.put("/dirs/d/fulls/f/versions/1$details", {}).json["need"] == "n"
+    assert registry.put("/reqs/r", {"need": "n", "datas": {"x": {}}}).status == 201
+    assert registry.put("/dirs/d/metas/m$details", {"meta": {"need": "n"}}).status == 201
 
 
-def test_c_epoch_04_another_epoch_is_refused(registry: Client) -> None:
-    registry.put("/dirs/d", {})
-    assert registry.put("/dirs/d", {"epoch": 9}).error == (400, "mismatched_epoch", "/dirs/d")
-    assert registry.put("/dirs/d", {"epoch": None}).status == 200
-
-
-def test_c_col_02_urls_and_counts(registry: Client) -> None:
-    root = registry.get("/").json
-    assert (root["dirsurl"], root["dirscount"]) == (f"{BASE}/dirs", 0)
-    assert registry.get("/dirs").json == {}
+@pytest.mark.parametrize(
+    ("path", "subject"),
+    [
+        ("/dirs/none", "/dirs/none"),
+        ("/dirs/D", "/dirs/D"),
+        ("/dirs/d/datas/none", "/dirs/d/datas/none"),
+        ("/dirs/none/datas/x", "/dirs/none/datas/x"),
+        ("/dirs/none/datas", "/dirs/none"),
+        ("/dirs/d/datas/none/meta", "/dirs/d/datas/none/meta"),
+        ("/dirs/d/datas/none/versions", "/dirs/d/datas/none"),
+        ("/dirs/d/datas/x/versions/none", "/dirs/d/datas/x/versions/none"),
+        ("/dirs/d/files/none", "/dirs/d/files/none"),
+        ("/dirs/d/files/none$details", "/dirs/d/files/none"),
+        ("/dirs/d/files/none/versions/1$details", "/dirs/d/files/none/versions/1"),
+        ("/dirs/none?inline=datas", "/dirs/none"),
+        ("/dirs/d/datas/none?doc", "/dirs/d/datas/none"),
+    ],
+)
+def test_c_ent_12_what_is_not_there(registry: Client, path: str, subject: str) -> None:
+    registry.put("/dirs/d/datas/x", {})
+    reply = registry.get(path)
+    assert reply.error == (404, "not_found", subject)
+    assert "args" not in reply.json
+    if path.rpartition("/")[2] not in ("datas", "versions") and "?" not in path:
+        reply = registry.delete(path)
+        assert reply.status in ((405,) if path.endswith("/meta") else (404,))
 
 
 def test_c_del_04_a_collection_without_a_body(registry: Client) -> None:
