@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.httpapi.conftest import BASE, FIXTURE, Client
+from wirebook.core.capabilities import bare
 
 
 def test_c_reg_01_the_root(registry: Client) -> None:
@@ -26,6 +29,86 @@ def test_c_reg_04_put_and_patch(registry: Client) -> None:
     assert registry.patch("/", {"name": None}).json.get("description") == "d"
     assert "description" not in registry.put("/", {}).json
     assert "dirsurl" in registry.get("/").json
+
+
+@pytest.mark.parametrize("value", ["1.0", "", 5, None, {}])
+def test_c_reg_02_and_10_what_is_only_read(registry: Client, value: Any) -> None:
+    before = registry.get("/?inline=model").json
+    for method in ("PUT", "PATCH"):
+        sent = {"specversion": value, "model": value, "self": value, "xid": value, "name": "n"}
+        shown = registry.send(method, "/?inline=model", sent).json
+        assert shown == {**before, "epoch": shown["epoch"], "modifiedat": shown["modifiedat"], "name": "n"}
+    assert shown["specversion"] == "1.0-rc4"
+
+
+def test_c_reg_05_and_06_capabilities_in_whole_in_part_and_as_they_were(registry: Client) -> None:
+    fresh = registry.get("/capabilities").json
+
+    def now() -> dict[str, Any]:
+        found: dict[str, Any] = registry.get("/capabilities").json
+        return found
+
+    registry.patch("/", {"capabilities": {"flags": ["doc"], "shortself": True}})
+    assert now() == {**fresh, "flags": ["doc"], "shortself": True}
+    registry.patch("/", {"capabilities": {"available": {"capabilities": {"mutable": True}}}})
+    assert now()["available"] == {**bare()["available"], "capabilities": {"mutable": True}}
+    registry.patch("/", {"capabilities": {}})
+    assert now()["flags"] == ["doc"]
+    given = {"available": fresh["available"], "versionmodes": fresh["versionmodes"]}
+    registry.put("/", {"capabilities": {**given, "shortself": None}})
+    assert now() == {**bare(), **given}
+    for method in ("PUT", "PATCH"):
+        registry.patch("/", {"capabilities": {"shortself": True}})
+        registry.send(method, "/", {"capabilities": None})
+        assert now() == fresh
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+@pytest.mark.parametrize("nothing", [None, {}])
+def test_c_reg_07_amb_16_a_model_is_replaced_as_a_whole(registry: Client, method: str, nothing: Any) -> None:
+    registry.put("/", {"xint": 5, "name": "n"})
+    one = {"attributes": {"xint": {"type": "integer"}}, "groups": {"ones": {"singular": "one"}}}
+    shown = registry.send(method, "/?inline=modelsource", {"modelsource": one, "xint": 6}).json
+    assert (shown["modelsource"], shown["onescount"], "dirsurl" in shown) == (one, 0, False)
+    if method == "PATCH":  # what is there has an attribute that would be gone
+        assert registry.patch("/", {"modelsource": nothing}).status == 400
+        assert registry.get("/?inline=modelsource").json["modelsource"] == one
+        registry.patch("/", {"xint": None})
+    shown = registry.send(method, "/?inline=model,modelsource", {"modelsource": nothing, "name": "m"}).json
+    assert (shown["modelsource"], shown["name"], "onescount" in shown) == ({}, "m", False)
+    assert "groups" not in shown["model"]
+    assert "xint" not in shown["model"]["attributes"]
+    assert registry.send(method, "/", {"name": "k"}).status == 200
+    assert registry.get("/modelsource").json == {}
+
+
+def test_c_reg_08_capabilities_then_model_then_entities(registry: Client) -> None:
+    semver = {"singular": "sem", "versionmode": "semver", "singleversionroot": True, "hasdocument": False}
+    source = {"groups": {"news": {"singular": "new", "resources": {"sems": semver}}}}
+    sent = {"news": {"n": {"sems": {"s": {"versions": {"1.0.0": {}, "0.9.0": {}}}}}}, "modelsource": source}
+    modes = {"capabilities": {"versionmodes": ["manual"]}}
+    before = registry.get("/export").body
+    assert registry.patch("/", {**sent, **modes}).error == (400, "model_error", "/model")
+    assert registry.get("/export").body == before
+    modes["capabilities"]["versionmodes"].append("semver")
+    assert registry.patch("/", {"capabilities": None, "modelsource": {}}).status == 200
+    assert registry.put("/", {**sent, "name": "n"}).json["newscount"] == 1
+    assert registry.get("/news/n/sems/s").json["versionid"] == "1.0.0"
+    assert registry.get("/").json["epoch"] == 3
+
+
+def test_c_reg_13_c_mod_04_a_source_comes_back_as_it_was(registry: Client) -> None:
+    source = {
+        "$schema": "https://example.com/s",
+        "labels": {"z": "1", "a": ""},
+        "groups": {"b": {"singular": "c"}, "a": {"plural": "a", "singular": "d", "resources": {}, "attributes": {}}},
+    }
+    reply = registry.put("/modelsource", source)
+    assert (reply.status, reply.json, list(reply.json)) == (200, source, list(source))
+    assert list(reply.json["groups"]) == ["b", "a"]
+    assert registry.get("/modelsource").body == reply.body
+    assert registry.get("/?inline=modelsource").json["modelsource"] == source
+    assert "$schema" not in registry.get("/model").json
 
 
 def test_c_reg_08_one_request_makes_model_and_groups(registry: Client) -> None:
