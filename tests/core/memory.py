@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
 from typing import Any
 
 from wirebook.core.decide import Outcome, Request, decide
@@ -92,7 +92,7 @@ class _Reader:
     def shown_by(self, xids: Collection[str]) -> Iterator[Shown]:
         return (_shown(each, each) for each in self._resources.values() if each.xid in xids and each.versions)
 
-    def shown_in(self, group: Group, plurals: Collection[str]) -> Iterator[Shown]:
+    def shown_in(self, group: Group, plurals: Collection[str]) -> Generator[Shown]:
         by_xid = {each.xid: each for each in self._resources.values()}
         for each in self.resources_of(group):
             shown = by_xid.get(each.xref) if each.xref else each

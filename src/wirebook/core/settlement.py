@@ -8,6 +8,7 @@ Spec: core/spec.md#resource-processing-algorithm (steps 6 to 10); core/model.md#
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import closing
 from typing import Any
 
 from wirebook.core.constraints import violations
@@ -73,9 +74,10 @@ def _check_group(draft: Draft, group: Group) -> None:
     new = _tightened(draft, group)
     if not new:
         return
-    for xid, plural, xref, versions in draft.snapshot.reader.shown_in(group, {each.resources for each in new}):
-        if xid not in draft.changed and xref not in draft.changed:
-            _hold((each for each in new if each.resources == plural), group, xid, versions)
+    with closing(draft.snapshot.reader.shown_in(group, {each.resources for each in new})) as found:
+        for xid, plural, xref, versions in found:
+            if xid not in draft.changed and xref not in draft.changed:
+                _hold((each for each in new if each.resources == plural), group, xid, versions)
 
 
 def _tightened(draft: Draft, group: Group) -> list[Constraint]:

@@ -7,7 +7,7 @@ Members are those that are stored, in order: no ``self``, ``xid`` or ``isdefault
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -151,8 +151,8 @@ class Reader(Protocol):
     def shown_by(self, xids: Collection[str]) -> Iterator[Shown]:
         """The Resources with these xids that have Versions to show."""
 
-    def shown_in(self, group: Group, plurals: Collection[str]) -> Iterator[Shown]:
-        """The Resources of these types in a Group that have Versions to show, one after the other."""
+    def shown_in(self, group: Group, plurals: Collection[str]) -> Generator[Shown]:
+        """The Resources of these types in a Group that have Versions to show, one after the other: to be closed."""
 
     def locked_in(self, groups: Iterable[Group]) -> Mapping[str, str]:
         """The Groups that hold a read-only Resource, by xid, with the xid of one."""

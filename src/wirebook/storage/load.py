@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, FromClause, Select, and_, bindparam, select, true
@@ -142,7 +142,7 @@ class Loader:
         wanted = key_table(self._connection, ("xid",), [(xid,) for xid in xids])
         return read_shown(self._connection, self._model, RESOURCES.c.xid.in_(select(wanted.c.xid)))
 
-    def shown_in(self, group: Group, plurals: Collection[str]) -> Iterator[Shown]:
+    def shown_in(self, group: Group, plurals: Collection[str]) -> Generator[Shown]:
         here = and_(RESOURCES.c.parent == self.keys[group.xid], RESOURCES.c.type.in_(plurals))
         return read_shown(self._connection, self._model, here)
 

@@ -5,7 +5,7 @@ Spec: core/model.md#groupsstringconstraints; core/spec.md#readonly-attribute.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from itertools import groupby
 from typing import Any
 
@@ -18,14 +18,15 @@ from wirebook.storage.reading import BATCH, version_query
 from wirebook.storage.tables import RESOURCES
 
 
-def read_shown(connection: Connection, model: Model, where: ColumnElement[bool]) -> Iterator[Shown]:
+def read_shown(connection: Connection, model: Model, where: ColumnElement[bool]) -> Generator[Shown]:
     """Resources with the Versions that they show, where they have any."""
     query = version_query().add_columns(RESOURCES.c.xid, RESOURCES.c.type, RESOURCES.c.xref)
-    rows = connection.execution_options(yield_per=BATCH).execute(query.where(where).order_by(RESOURCES.c.key))
-    for _, versions in groupby(rows, lambda row: row.owner):
-        found = list(versions)
-        first = found[0]
-        yield Shown(first.xid, first.type, first.xref, {row.id: _members(row, model) for row in found})
+    query = query.where(where).order_by(RESOURCES.c.key)
+    with connection.execution_options(yield_per=BATCH).execute(query) as rows:
+        for _, versions in groupby(rows, lambda row: row.owner):
+            found = list(versions)
+            first = found[0]
+            yield Shown(first.xid, first.type, first.xref, {row.id: _members(row, model) for row in found})
 
 
 def _members(row: Any, model: Model) -> Members:
