@@ -78,6 +78,11 @@ _TABLE: tuple[tuple[str, Severity, str], ...] = (
     ("added-specversion", INFO, "the document got its 'specversion'"),
     ("mapped-type", WARNING, "a type that 1.0-rc4 does not have was replaced"),
     ("guessed-ancestor", INFO, "a Version got its 'ancestorid'"),
+    # -- documents: importing them into a registry -----------------------------------------------------------------
+    ("guessed-time-zone", WARNING, "a time without a zone is taken to be in UTC"),
+    ("dropped-version", WARNING, "a Version was left out, as the registry keeps one"),
+    ("not-imported", WARNING, "a part of a document that is no Group was left out"),
+    ("import-refused", ERROR, "a registry refused what was to be imported"),
     # -- documents: references -------------------------------------------------------------------------------------
     ("dangling-base", WARNING, "the base message is not there"),
     ("external-base", WARNING, "the base message is in another registry"),

@@ -1,0 +1,157 @@
+"""Importing: a catalogue in any dialect as what a registry with a certain model takes.
+
+    incoming = read_import(body, "the body")      # read and upgraded, once
+    groups, problems = incoming.fit(model)        # for the model that the registry has now
+
+The model counts, not the text: where both name one thing differently, it gets the model's name. Everything that is
+changed or left out is reported, as in upgrading.
+
+Spec: docs/registry.md#importing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from wirebook.catalog.load import Given, load_registry, read_text
+from wirebook.catalog.registry import Registry
+from wirebook.catalog.upgrade import upgrade
+from wirebook.core.model import GroupType, Model, ResourceType
+from wirebook.core.pointers import child
+from wirebook.message.dialects_log import Log
+from wirebook.message.dialects_names import BASE_NAMES
+from wirebook.message.resolution_definitions import RESOURCE_ONLY, default_version
+from wirebook.problems import Problem, WirebookError
+
+Groups = dict[str, dict[str, Any]]
+TIMES: Final = ("createdat", "modifiedat")
+WITHOUT_ZONE: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?")
+OF_THE_SERVER: Final = re.compile(
+    r"\$schema|specversion|registryid|self|shortself|xid|epoch|createdat|modifiedat|.*url|.*count"
+)
+"""Members of a registry that are no loss: every server says its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Import:
+    """A catalogue to be imported. `document` is it in 1.0-rc4, `problems` what was repaired on the way, with places."""
+
+    registry: Registry
+    document: Mapping[str, Any]
+    problems: tuple[Problem, ...]
+
+    def fit(self, model: Model) -> tuple[Groups, tuple[Problem, ...]]:
+        """The Groups, by type and id, as a registry with that model takes them, and what was changed or left out."""
+        fitting = _Fitting(Log())
+        groups = {
+            plural: fitting.each(self.document[plural], f"/{plural}", model.groups[plural], fitting.group)
+            for plural in self.document
+            if plural in model.groups
+        }
+        fitting.left_out(self.document, model)
+        return groups, (*self.problems, *map(self.place, fitting.log.problems))
+
+    def place(self, problem: Problem) -> Problem:
+        """A problem at a canonical pointer, with its file, line and column."""
+        return self.registry.place(self.registry.trace(problem))
+
+
+def load_import(sources: Sequence[Given]) -> Import:
+    """The catalogue in files, or in documents that are values. Nothing they refer to is fetched.
+
+    Raises: what loading raises; conflicting-documents, and whatever kept a source from being read: it is all or nothing
+    """
+    registry = load_registry(*sources)
+    fatal = [each for each in registry.diagnostics if each.code == "conflicting-documents"]
+    if registry.unread or fatal:
+        raise WirebookError(*registry.unread, *fatal)
+    return Import(registry, *upgrade(registry))
+
+
+def read_import(data: bytes, name: str) -> Import:
+    """The catalogue in the text of one JSON or YAML document. Raises: as `load_import`"""
+    return load_import([read_text(data, name)])
+
+
+@dataclass(frozen=True, slots=True)
+class _Fitting:
+    """Makes entities what a model allows, one after the other, and notes what it did."""
+
+    log: Log
+
+    def each(self, members: Any, pointer: str, type_: Any, fit: Any) -> dict[str, Any]:
+        return {key: fit(member, child(pointer, key), type_) for key, member in members.items()}
+
+    def group(self, group: dict[str, Any], pointer: str, type_: GroupType) -> dict[str, Any]:
+        fitted = self._with_zones(group, pointer)
+        for plural, resources in type_.resources.items():
+            if plural in fitted:
+                fitted[plural] = self.each(fitted[plural], child(pointer, plural), resources, self._resource)
+        return fitted
+
+    def _resource(self, resource: dict[str, Any], pointer: str, type_: ResourceType) -> dict[str, Any]:
+        fitted = self._version(resource, pointer, type_)
+        if isinstance(fitted.get("meta"), dict):
+            fitted["meta"] = self._with_zones(fitted["meta"], child(pointer, "meta"))
+        if fitted.get("versions"):
+            kept = self._kept(fitted, pointer, type_)
+            fitted["versions"] = self.each(kept, child(pointer, "versions"), type_, self._version)
+            return _without_own(fitted, default_version(fitted, kept, pointer, "", Log()), type_)
+        return fitted
+
+    def _version(self, version: dict[str, Any], pointer: str, type_: ResourceType) -> dict[str, Any]:
+        """A Version, or a Resource's default one: the base has the name that the model gives it."""
+        fitted = self._with_zones(version, pointer)
+        known = next((name for name in BASE_NAMES if name in type_.attributes), None)
+        if known not in (None, BASE_NAMES[0]) and BASE_NAMES[0] in fitted:
+            message = f"'{BASE_NAMES[0]}' is '{known}' in the registry's model"
+            self.log.report("old-base-name", child(pointer, BASE_NAMES[0]), message, expected=known)
+            fitted = {known if name == BASE_NAMES[0] else name: value for name, value in fitted.items()}
+        return fitted
+
+    def _with_zones(self, entity: dict[str, Any], pointer: str) -> dict[str, Any]:
+        """Times without a zone are taken to be in UTC."""
+        fitted = dict(entity)
+        for name in TIMES:
+            given = entity.get(name)
+            if isinstance(given, str) and WITHOUT_ZONE.fullmatch(given):
+                fitted[name] = f"{given}Z"
+                message = f"'{given}' has no zone and is taken to be in UTC"
+                self.log.report("guessed-time-zone", child(pointer, name), message, expected=fitted[name], actual=given)
+        return fitted
+
+    def _kept(self, resource: dict[str, Any], pointer: str, type_: ResourceType) -> dict[str, Any]:
+        """The Versions there is room for: where there is room for one, the default."""
+        versions: dict[str, Any] = resource["versions"]
+        if type_.maxversions != 1 or len(versions) < 2:
+            return versions
+        default = default_version(resource, versions, pointer, "", Log())
+        for key in versions.keys() - {default}:
+            message = f"the registry keeps one Version of '{type_.plural}': '{default}', the default"
+            self.log.report("dropped-version", child(f"{pointer}/versions", key), message, actual=key)
+        return {default: versions[default] | {"ancestorid": default}}
+
+    def left_out(self, document: Mapping[str, Any], model: Model) -> None:
+        """What is no Group: the registry has a name, labels and a model of its own."""
+        for name in _others(document, model):
+            message = f"'{name}' is not imported: the registry has its own"
+            if isinstance(document[name], dict) and name not in model.attributes:
+                message = f"'{name}' is not imported: the registry's model has no Groups of that name"
+            self.log.report("not-imported", child("", name), message, actual=name)
+
+
+def _without_own(resource: dict[str, Any], default: str, type_: ResourceType) -> dict[str, Any]:
+    """The Resource with its attributes in the default Version: a registry reads them nowhere else if that is sent."""
+    versions = resource["versions"]
+    version = versions[default]
+    documents = type_.document_names if any(name in version for name in type_.document_names) else ()
+    kept = {name: value for name, value in resource.items() if name in (*RESOURCE_ONLY, type_.id_name)}
+    own = {name: value for name, value in resource.items() if name not in kept and name not in documents}
+    return kept | {"versions": versions | {default: own | version}}
+
+
+def _others(document: Mapping[str, Any], model: Model) -> Iterator[str]:
+    return (name for name in document if name not in model.groups and not OF_THE_SERVER.fullmatch(name))
