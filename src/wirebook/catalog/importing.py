@@ -19,7 +19,7 @@ from typing import Any, Final
 from wirebook.catalog.load import Given, load_registry, read_text
 from wirebook.catalog.registry import Registry
 from wirebook.catalog.upgrade import upgrade
-from wirebook.core.model import GroupType, Model, ResourceType
+from wirebook.core.model import Attribute, GroupType, Model, ResourceType
 from wirebook.core.pointers import child
 from wirebook.message.dialects_log import Log
 from wirebook.message.dialects_names import BASE_NAMES
@@ -27,6 +27,9 @@ from wirebook.message.resolution_definitions import RESOURCE_ONLY, default_versi
 from wirebook.problems import Problem, WirebookError
 
 Groups = dict[str, dict[str, Any]]
+OPTIONS: Final = "protocoloptions"
+REQUIRED: Final = "required"
+SELECTORS: Final = {"envelope": ("envelopemetadata", "envelopeoptions"), "protocol": (OPTIONS,)}
 TIMES: Final = ("createdat", "modifiedat")
 WITHOUT_ZONE: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?")
 OF_THE_SERVER: Final = re.compile(
@@ -45,7 +48,7 @@ class Import:
 
     def fit(self, model: Model) -> tuple[Groups, tuple[Problem, ...]]:
         """The Groups, by type and id, as a registry with that model takes them, and what was changed or left out."""
-        fitting = _Fitting(Log())
+        fitting = _Fitting(Log(), self.registry)
         groups = {
             plural: fitting.each(self.document[plural], f"/{plural}", model.groups[plural], fitting.group)
             for plural in self.document
@@ -81,6 +84,7 @@ class _Fitting:
     """Makes entities what a model allows, one after the other, and notes what it did."""
 
     log: Log
+    registry: Registry
 
     def each(self, members: Any, pointer: str, type_: Any, fit: Any) -> dict[str, Any]:
         return {key: fit(member, child(pointer, key), type_) for key, member in members.items()}
@@ -110,6 +114,42 @@ class _Fitting:
             message = f"'{BASE_NAMES[0]}' is '{known}' in the registry's model"
             self.log.report("old-base-name", child(pointer, BASE_NAMES[0]), message, expected=known)
             fitted = {known if name == BASE_NAMES[0] else name: value for name, value in fitted.items()}
+        fitted |= self._selectors(fitted, pointer, type_)
+        options = _attribute_of_options(fitted, type_)
+        if options is not None:
+            at = child(pointer, OPTIONS)
+            fitted[OPTIONS] = self._optional(fitted[OPTIONS], at, options, self._resolved(pointer).get(OPTIONS))
+        return fitted
+
+    def _selectors(self, message: dict[str, Any], pointer: str, type_: ResourceType) -> dict[str, str]:
+        """Envelope and protocol that the group or the base gives: a model has what depends on them only beside them."""
+        found = {}
+        for name, dependent in SELECTORS.items():
+            given = self._resolved(pointer).get(name) if name in type_.attributes and name not in message else None
+            if isinstance(given, str) and any(each in message for each in dependent):
+                found[name] = given
+                told = f"'{name}' is '{given}', as by the group or the base message"
+                self.log.report("written-default", pointer, told, expected=given)
+        return found
+
+    def _resolved(self, pointer: str) -> Mapping[str, Any]:
+        """The attributes of the message at a pointer, or of the one whose Version is there, with those of its base."""
+        message = self.registry.messages.get("/".join(pointer.split("/")[:5]).replace("~1", "/").replace("~0", "~"))
+        return message.attributes if message else {}
+
+    def _optional(self, value: Any, pointer: str, attribute: Attribute, resolved: Any) -> Any:
+        """Options, in which 'required' is written wherever a model makes true what is false by the text."""
+        if not isinstance(value, dict):
+            return value
+        known, resolved = attribute.attributes, resolved if isinstance(resolved, dict) else {}
+        fitted = {
+            name: self._optional(each, child(pointer, name), known[name], resolved.get(name)) if name in known else each
+            for name, each in value.items()
+        }
+        if REQUIRED in known and known[REQUIRED].default is True and REQUIRED not in value:
+            fitted[REQUIRED] = resolved.get(REQUIRED, False)
+            message = f"'{REQUIRED}' is {str(fitted[REQUIRED]).lower()} by the text; the registry's model has true"
+            self.log.report("written-default", pointer, message, expected=fitted[REQUIRED])
         return fitted
 
     def _with_zones(self, entity: dict[str, Any], pointer: str) -> dict[str, Any]:
@@ -141,6 +181,14 @@ class _Fitting:
             if isinstance(document[name], dict) and name not in model.attributes:
                 message = f"'{name}' is not imported: the registry's model has no Groups of that name"
             self.log.report("not-imported", child("", name), message, actual=name)
+
+
+def _attribute_of_options(message: Mapping[str, Any], type_: ResourceType) -> Attribute | None:
+    """What the model says of a message's options, which depends on its protocol."""
+    protocol, declared = message.get("protocol"), type_.attributes.get("protocol")
+    if not isinstance(protocol, str) or declared is None or OPTIONS not in message:
+        return None
+    return declared.ifvalues.get(protocol.casefold(), {}).get(OPTIONS)
 
 
 def _without_own(resource: dict[str, Any], default: str, type_: ResourceType) -> dict[str, Any]:

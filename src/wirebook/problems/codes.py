@@ -80,6 +80,7 @@ _TABLE: tuple[tuple[str, Severity, str], ...] = (
     ("guessed-ancestor", INFO, "a Version got its 'ancestorid'"),
     # -- documents: importing them into a registry -----------------------------------------------------------------
     ("guessed-time-zone", WARNING, "a time without a zone is taken to be in UTC"),
+    ("written-default", INFO, "a default of the text was written, as a model has another"),
     ("dropped-version", WARNING, "a Version was left out, as the registry keeps one"),
     ("not-imported", WARNING, "a part of a document that is no Group was left out"),
     ("import-refused", ERROR, "a registry refused what was to be imported"),
