@@ -8,12 +8,15 @@ from __future__ import annotations
 import re
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 from urllib.parse import urlsplit
 
 import typer
 
 from wirebook.problems import Problem, WirebookError
+
+if TYPE_CHECKING:
+    from wirebook.httpapi.imports import Fit
 
 LOOPBACK = ("localhost",)
 UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -59,7 +62,7 @@ def serve(  # noqa: PLR0917 (options)
         base_url=base_url,
         model=_model(model),
         read_only=read_only,
-        write_token=_token(write_token_file),
+        write_token=read_token(write_token_file),
         insecure_writes=insecure_writes,
         cors_origins=tuple(cors_origin),
         allowed_hosts=tuple(allowed_host),
@@ -72,15 +75,22 @@ def serve(  # noqa: PLR0917 (options)
         max_page=max_page,
     )
     _check_reach(options)
-    run(options, lambda line: print(line, flush=True))
+    run(options, lambda line: print(line, flush=True), read_catalogue)
     return 0
+
+
+def read_catalogue(body: bytes) -> Fit:
+    """What is imported, read by the part of Wirebook that no other request needs. Raises: WirebookError"""
+    from wirebook.catalog.importing import read_import  # noqa: PLC0415 (half a second)
+
+    return read_import(body, "the body").fit
 
 
 def _model(text: str | None) -> Path | str | None:
     return text if text in (None, "empty") else Path(text or "")
 
 
-def _token(file: Path | None) -> str | None:
+def read_token(file: Path | None) -> str | None:
     """Raises: unreadable-file, bad-setting"""
     if file is None:
         return None

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from wirebook.core.model import SCALARS
 from wirebook.core.model_schema import TEXT, reference
+from wirebook.httpapi.imports import PATH as IMPORT
 from wirebook.problems.xregistry import ERRORS
 
 Json = dict[str, Any]
@@ -129,7 +130,6 @@ _DISCOVERY: Final[Json] = {
     "properties": {"registries": {"type": "array", "items": {"type": "string", "format": "uri"}}},
     "required": ["registries"],
 }
-IMPORT: Final = ".wirebook/import"
 _OWN: Final[Mapping[str, tuple[str, Json]]] = {
     "capabilities": ("What the registry offers.", reference("capabilities")),
     "capabilitiesoffered": ("What it could offer.", _OBJECT),

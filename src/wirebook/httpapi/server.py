@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from wirebook.httpapi.app import App
+from wirebook.httpapi.imports import ReadCatalogue
 from wirebook.httpapi.logs import set_up_logs
 from wirebook.httpapi.options import Options
 from wirebook.httpapi.outbox import Sender, Trimmer, beside
+from wirebook.httpapi.service import Service
 from wirebook.httpapi.setup import builtin_model, make_registry, make_service
 from wirebook.httpapi.web import WebServer
 from wirebook.problems import Problem, WirebookError
@@ -38,22 +41,29 @@ def model_of(options: Options) -> dict[str, Any]:
     return source
 
 
-def serve(options: Options, say: Callable[[str], None]) -> None:
-    """Serves a registry; `say` is told once when it is ready.
+def serve(options: Options, say: Callable[[str], None], read_catalogue: ReadCatalogue | None = None) -> None:
+    """Serves a registry; `say` is told once when it is ready, `read_catalogue` reads what is imported.
 
     Raises: bad-database, database-in-use, unreadable-file, syntax-error, bad-model, address-in-use
     """
+    with open_service(options, read_catalogue) as service:
+        app = App(service, options)
+        service.database.observe = app.metrics.transaction
+        _run(app, options, say)
+
+
+@contextmanager
+def open_service(options: Options, read_catalogue: ReadCatalogue | None = None) -> Iterator[Service]:
+    """The registry of a database, which is made if it is new. Raises: as `serve`"""
     database = open_database(options.database)
     try:
         try:
             make_registry(database, options.registryid, model_of(options), OFFER)
         except Refused as error:
             raise WirebookError(Problem("bad-model", error.title)) from error
-        service = make_service(database, SchemaValidator(as_declared=True), OFFER)
-        app = App(service, options)
-        database.observe = app.metrics.transaction
+        service = make_service(database, SchemaValidator(as_declared=True), OFFER, read_catalogue)
         try:
-            _run(app, options, say)
+            yield service
         finally:
             service.close()
     finally:

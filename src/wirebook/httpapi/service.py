@@ -14,6 +14,8 @@ from typing import Any, Final, TypeVar
 from wirebook.core.capabilities import offered
 from wirebook.core.flags import parse_flags
 from wirebook.core.target import DETAILS, Target, parse_target
+from wirebook.httpapi.imports import PATH as IMPORT
+from wirebook.httpapi.imports import Fit, Undone, read_body, report
 from wirebook.httpapi.messages import JSON, Answer, Incoming
 from wirebook.httpapi.openapi import openapi
 from wirebook.httpapi.reads import Reading
@@ -106,12 +108,31 @@ class Service:
         if incoming.method in ("GET", "OPTIONS"):
             with reading() as session:
                 return self._dispatch(incoming, session)
+        work = self._work(incoming)
         for _ in range(ATTEMPTS):
             try:
-                return self.write(lambda session: self._dispatch(incoming, session))
+                return self.write(work)
+            except Undone as end:
+                return end.answer
             except Conflict as error:
                 LOG.info("a write is decided anew: %s", error)
         raise refused("server_busy", incoming.path)
+
+    def _work(self, incoming: Incoming) -> Callable[[Session], Answer]:
+        """What a request does in the transaction that it writes in. What is imported is read before that begins."""
+        read = self.rules.read_catalogue
+        if read is None or (incoming.method, incoming.path.strip("/")) != ("POST", IMPORT):
+            return lambda session: self._dispatch(incoming, session)
+        fit = read_body(incoming, read)
+        return lambda session: self._import(incoming, fit, session)
+
+    def _import(self, incoming: Incoming, fit: Fit, session: Session) -> Answer:
+        settings = self.cache.load(session)
+        if not settings.is_mutable("entities"):
+            raise refused("action_not_supported", incoming.path, action=incoming.method)
+        groups, problems = fit(settings.model)
+        changes = Writing(session, settings, self.rules).catalogue(groups, incoming.path)
+        return report([each.xid for each in changes], problems, incoming)
 
     def _dispatch(self, incoming: Incoming, session: Session) -> Answer:
         settings = self.cache.load(session)
@@ -143,7 +164,7 @@ class Service:
         if name != "export":
             target = Target("settings", incoming.path)
             parse_flags(incoming.query, target, incoming.method, settings.model, settings.capabilities)
-        if incoming.method not in methods:
+        if incoming.method not in apis:
             raise refused("action_not_supported", incoming.path, action=incoming.method)
         return apis[incoming.method](self, incoming, session, settings)
 
@@ -205,6 +226,7 @@ PATHS: Final[Mapping[str, tuple[tuple[str, ...], Mapping[str, Api]]]] = {
     "modelsource": (("GET", "PUT"), {"GET": Service.get_modelsource, "PUT": Service.put_modelsource}),
     ".xregistry": (("GET",), {"GET": Service.discovery}),
     ".well-known/xregistry": (("GET",), {"GET": Service.discovery}),
+    IMPORT: (("POST",), {}),
     ".wirebook/openapi.json": (("GET",), {"GET": Service.openapi}),
 }
 

@@ -15,6 +15,7 @@ from wirebook.core.model_language import VERSION_MODES
 from wirebook.core.model_reader import read_model
 from wirebook.core.state import Registry
 from wirebook.core.validation import Validator
+from wirebook.httpapi.imports import ReadCatalogue
 from wirebook.httpapi.service import Service
 from wirebook.httpapi.writes import Rules
 from wirebook.storage.database import Database
@@ -60,5 +61,7 @@ def make_registry(database: Database, registryid: str, source: dict[str, Any], o
         session.make(registry.members, Stored(new.model.full, new.homes, source, capabilities))
 
 
-def make_service(database: Database, validator: Validator, offer: Offer) -> Service:
-    return Service(database, Rules(now, new_id, validator, offer, refuse_fetch))
+def make_service(
+    database: Database, validator: Validator, offer: Offer, read_catalogue: ReadCatalogue | None = None
+) -> Service:
+    return Service(database, Rules(now, new_id, validator, offer, refuse_fetch, read_catalogue))

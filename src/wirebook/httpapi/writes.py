@@ -17,6 +17,7 @@ from wirebook.core.documents import Body
 from wirebook.core.draft import Draft
 from wirebook.core.events import Change, changes_of, pack
 from wirebook.core.flags import Flags, parse_flags
+from wirebook.core.inline import Inline
 from wirebook.core.model_compliance import change_model
 from wirebook.core.model_reader import keep_homes, read_model
 from wirebook.core.model_source import Fetch
@@ -25,6 +26,7 @@ from wirebook.core.touched import Touched, touched
 from wirebook.core.validation import Enabled, Validator
 from wirebook.core.views import format_json
 from wirebook.httpapi.headers import PREFIX, parse_headers
+from wirebook.httpapi.imports import Groups, ReadCatalogue
 from wirebook.httpapi.listing import Listing
 from wirebook.httpapi.messages import JSON, Answer, Incoming, read_json
 from wirebook.httpapi.reads import Reading
@@ -36,13 +38,15 @@ from wirebook.storage.store import Event
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What writing needs besides the registry: the time, what can be checked, what may be fetched."""
+    """What writing needs besides the registry: the time, what can be checked, what may be fetched, and who reads
+    catalogues of other dialects, if anyone does."""
 
     now: Callable[[], str]
     new_id: Callable[[], str]
     validator: Validator
     offer: Offer
     fetch: Fetch
+    read_catalogue: ReadCatalogue | None = None
 
 
 @dataclass(slots=True)
@@ -59,26 +63,36 @@ class Writing:
     def entity(self, incoming: Incoming, target: Target, flags: Flags) -> Answer:
         """PUT, PATCH, POST or DELETE of an entity or a collection."""
         request = read_request(incoming, target, flags)
-        wanted = touched(incoming.method, target, request.sent, self.settings.model)
-        snapshot = self.session.load(wanted, self.settings.model)
-        draft = Draft(snapshot, self.rules.now(), incoming.path, flags.ignore)
+        draft, outcome = self._decide(request, flags, incoming.path)
         if target.kind == "registry" and incoming.method != "POST":
-            draft = self._change_settings(draft, request, flags)
             flags = self._flags_now(incoming, target, flags)
-        outcome = decide(draft, request, self._validator())
-        correlation = self._store_draft(draft)
+        correlation = self._store_draft(draft)[1]
         answer = Answer(204) if incoming.method == "DELETE" else self.answer(incoming, target, flags, outcome)
         if correlation:
             answer.headers[CORRELATION] = correlation
         return answer
 
-    def _store_draft(self, draft: Draft) -> str | None:
-        """Stores what happened, and puts it into the outbox. Its correlation."""
+    def catalogue(self, groups: Groups, path: str) -> list[Change]:
+        """Groups that are imported, as a POST to the Registry has them, whatever their epochs. What was changed."""
+        request = Request("POST", Target("registry", path), groups)
+        draft, _ = self._decide(request, Flags(Inline(), ignore=frozenset({"epoch"})), path)
+        return self._store_draft(draft)[0]
+
+    def _decide(self, request: Request, flags: Flags, path: str) -> tuple[Draft, Outcome]:
+        wanted = touched(request.method, request.target, request.sent, self.settings.model)
+        snapshot = self.session.load(wanted, self.settings.model)
+        draft = Draft(snapshot, self.rules.now(), path, flags.ignore)
+        if request.target.kind == "registry" and request.method != "POST":
+            draft = self._change_settings(draft, request, flags)
+        return draft, decide(draft, request, self._validator())
+
+    def _store_draft(self, draft: Draft) -> tuple[list[Change], str | None]:
+        """Stores what happened, and puts it into the outbox. What it was, and its correlation."""
         model, capabilities = self._is_new_model, self._new_capabilities
         changes = changes_of(draft, model=model, capabilities=capabilities) + self._by_model  # before it is stored
         event = Event(draft.now, self.rules.new_id(), pack(changes)) if changes else None
         self.session.store(draft, event)
-        return event.correlation if event else None
+        return changes, event.correlation if event else None
 
     def _change_settings(self, draft: Draft, request: Request, flags: Flags) -> Draft:
         """Capabilities and model that are sent with the Registry: before everything else, and in that order.
@@ -167,7 +181,7 @@ class Writing:
 
     def _touched(self, draft: Draft, shown: Any) -> Answer:
         draft.registry.touch(draft.now)
-        correlation = self._store_draft(draft)
+        correlation = self._store_draft(draft)[1]
         answer = Answer(200, format_json(shown).encode(), {"Content-Type": JSON})
         answer.headers[CORRELATION] = correlation or ""
         return answer

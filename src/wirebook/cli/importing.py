@@ -1,0 +1,104 @@
+"""`wirebook import`: catalogues of any dialect into a registry, all or nothing.
+
+Spec: docs/registry.md#importing
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from wirebook.cli.documents import render_finding
+from wirebook.cli.output import print_json, print_note
+from wirebook.core.pointers import resolve
+from wirebook.problems import CODES, Problem, WirebookError
+
+if TYPE_CHECKING:
+    from wirebook.catalog.importing import Import
+
+LOCAL = "the database"
+
+
+def import_(  # noqa: PLR0917 (options)
+    sources: Annotated[list[str], typer.Argument(metavar="FILE...", help="The catalogue: files or folders.")],
+    registry: Annotated[
+        str | None, typer.Option("--registry", "--to", help="URL of the Wirebook registry that takes it in.")
+    ] = None,
+    database: Annotated[
+        str | None, typer.Option("--database", "--db", help="sqlite:///FILE or postgresql://..., served by nobody.")
+    ] = None,
+    token_file: Annotated[Path | None, typer.Option(help="File with the bearer token that the registry asks.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would happen, change nothing.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="End with one JSON object, and print nothing else.")] = False,
+) -> int:
+    """Import catalogues of any dialect into a registry, all or nothing; repairs go to standard error.
+
+    Exit codes: 0 done, 2 the registry refused it, or it cannot be read.
+    """
+    from wirebook.catalog.importing import load_import  # noqa: PLC0415 (half a second)
+
+    if (registry is None) == (database is None):
+        raise typer.BadParameter("one of --registry and --database says where to", param_hint="--registry")
+    catalogue = load_import(sources)
+    told = _send(catalogue, registry, database, token_file, dry_run=dry_run)
+    diagnostics = [*catalogue.problems, *_placed(told["diagnostics"], catalogue)]
+    if json:
+        print_json({"diagnostics": [each.to_dict() for each in diagnostics], "changed": told["changed"]})
+        return 0
+    for problem in sorted(diagnostics, key=lambda each: (each.file or "", each.line or 0, each.column or 0)):
+        print_note(render_finding(problem))
+    entities = f"{len(told['changed']):,} entit{'y' if len(told['changed']) == 1 else 'ies'}"
+    print(f"{entities} {'would be' if dry_run else 'were'} written, {len(diagnostics):,} remarks")
+    return 0
+
+
+def _send(
+    catalogue: Import, registry: str | None, database: str | None, token_file: Path | None, *, dry_run: bool
+) -> dict[str, Any]:
+    """What the registry says. Raises: import-refused, with the place in the file"""
+    from wirebook.catalog.upgrade import render_document  # noqa: PLC0415 (half a second)
+    from wirebook.cli.serve import read_token  # noqa: PLC0415
+    from wirebook.client.sending import send_import  # noqa: PLC0415
+
+    body = render_document(dict(catalogue.document)).encode("utf-8", "surrogatepass")
+    try:
+        if registry is not None:
+            return send_import(registry, body, token=read_token(token_file), dry_run=dry_run)
+        return _import_here(str(database), body, dry_run=dry_run)
+    except WirebookError as error:
+        raise WirebookError(*(_at_its_entity(each, catalogue) for each in error.problems)) from None
+
+
+def _import_here(database: str, body: bytes, *, dry_run: bool) -> dict[str, Any]:
+    """The same in the database itself, which no server on SQLite may have open."""
+    from wirebook.cli.serve import read_catalogue  # noqa: PLC0415
+    from wirebook.client.sending import PATH, read_report  # noqa: PLC0415
+    from wirebook.httpapi.messages import Incoming  # noqa: PLC0415
+    from wirebook.httpapi.options import Options  # noqa: PLC0415
+    from wirebook.httpapi.server import open_service  # noqa: PLC0415
+
+    with open_service(Options(database=database), read_catalogue) as service:
+        incoming = Incoming("POST", PATH, "", {"dryrun": [""]} if dry_run else {}, [], body)
+        answer = service.answer(incoming)
+    assert isinstance(answer.body, bytes)
+    return read_report(answer.status, answer.body, LOCAL)
+
+
+def _at_its_entity(problem: Problem, catalogue: Import) -> Problem:
+    """A refusal with the place of what it is about, where the catalogue has that."""
+    pointer = "/".join((problem.xid or "").split("/")[:5])
+    if problem.file or not pointer or resolve(dict(catalogue.document), pointer) is None:
+        return problem
+    return replace(catalogue.place(problem.at(pointer=pointer)), pointer=None)
+
+
+def _placed(diagnostics: list[dict[str, Any]], catalogue: Import) -> list[Problem]:
+    """What the registry changed, at its place in the files, without what is known from reading them."""
+    told = [each for each in diagnostics if each.get("code") in CODES]
+    problems = (Problem(**{name: value for name, value in each.items() if name != "severity"}) for each in told)
+    placed = [catalogue.place(replace(each, file=None, line=None, column=None)) for each in problems]
+    known = {(each.code, each.pointer) for each in catalogue.problems}
+    return [each for each in placed if (each.code, each.pointer) not in known]

@@ -1,0 +1,205 @@
+"""Importing catalogues of older texts: what is repaired is told, and a catalogue is taken in whole or not at all."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.httpapi.conftest import FIXTURE, Client
+from wirebook.catalog import Catalog
+from wirebook.catalog.importing import load_import
+from wirebook.cli.serve import read_catalogue
+from wirebook.httpapi.setup import builtin_model, make_registry, make_service
+from wirebook.message.definition import Definition
+from wirebook.schema.validator import OFFER, SchemaValidator
+from wirebook.storage.database import Database
+
+IMPORT = "/.wirebook/import"
+OLD: dict[str, Any] = {
+    "specversion": "0.5-wip",
+    "id": "urn:old",
+    "name": "Old",
+    "messagegroups": {
+        "rides": {
+            "id": "rides",
+            "format": "CloudEvents/1.0",
+            "messages": {
+                "base": {"id": "base", "format": "CloudEvents/1.0", "metadata": {"type": {"value": "ride"}}},
+                "started": {
+                    "id": "started",
+                    "format": "CloudEvents/1.0",
+                    "basemessageurl": "#/messagegroups/rides/messages/base",
+                    "metadata": {"source": {"value": "/rides"}},
+                    "binding": "Kafka",
+                    "message": {"topic": {"value": "rides"}},
+                    "createdat": "2024-01-01T00:00:00",
+                },
+            },
+        }
+    },
+}
+NEWER: dict[str, Any] = {
+    "specversion": "1.0-rc2",
+    "messagegroups": {
+        "queue": {
+            "envelope": "None",
+            "protocol": "AMQP/1.0",
+            "messages": {
+                "one": {"protocoloptions": {"properties": {"subject": {"value": "x"}}}},
+                "two": {
+                    "protocol": "AMQP/1.0",
+                    "meta": {"defaultversionid": "b"},
+                    "versions": {
+                        "a": {"name": "old", "ancestor": "a"},
+                        "b": {"name": "new", "ancestor": "a", "createdat": "2024-01-01T00:00:00Z"},
+                    },
+                },
+            },
+        }
+    },
+}
+
+
+@pytest.fixture
+def client(database: Database) -> Client:
+    """A registry with the model that a fresh one has."""
+    return served(database, builtin_model())
+
+
+def served(database: Database, model: dict[str, Any]) -> Client:
+    make_registry(database, "test", model, OFFER)
+    service = make_service(database, SchemaValidator(as_declared=True), OFFER, read_catalogue)
+    return Client(service, database)
+
+
+def told(report: dict[str, Any]) -> set[str]:
+    return {each["code"] for each in report["diagnostics"]}
+
+
+def test_a_catalogue_of_0_5(client: Client) -> None:
+    reply = client.post(IMPORT, OLD)
+    assert reply.status == 200
+    assert "/messagegroups/rides/messages/started/versions/1" in reply.json["changed"]
+    assert {"old-specversion", "old-base-name", "old-attribute-name", "guessed-time-zone", "not-imported"} <= told(
+        reply.json
+    )
+    zone = next(each for each in reply.json["diagnostics"] if each["code"] == "guessed-time-zone")
+    assert zone["pointer"] == "/messagegroups/rides/messages/started/createdat"
+    assert zone["line"] == 1
+    message = client.get("/messagegroups/rides/messages/started").json
+    assert message["basemessageuri"] == "/messagegroups/rides/messages/base"
+    assert message["createdat"] == "2024-01-01T00:00:00Z"
+    assert message["protocoloptions"] == {"topic": "rides"}
+    assert "name" not in client.get("/").json
+
+
+def test_a_catalogue_of_rc2_in_yaml(client: Client) -> None:
+    text = b"specversion: 1.0-rc2\nschemagroups:\n  s:\n    schemas:\n      x:\n        versions:\n          '1':\n"
+    text += b"            format: Avro/1.9\n            schemaobject: {type: string}\n            ancestor: '1'\n"
+    reply = client.post(IMPORT, text)
+    assert reply.status == 200, reply.body
+    found = client.get("/schemagroups/s/schemas/x/versions/1$details?inline=schema").json
+    assert (found["format"], found["schema"]) == ("Avro/1.9", {"type": "string"})
+
+
+def test_what_a_model_has_otherwise_is_written(client: Client) -> None:
+    report = client.post(IMPORT, NEWER).json
+    assert {"written-default", "dropped-version"} <= told(report)
+    one = client.get("/messagegroups/queue/messages/one").json
+    assert one["protocol"] == "AMQP/1.0"
+    assert one["protocoloptions"]["properties"]["subject"] == {"required": False, "value": "x"}
+    two = client.get("/messagegroups/queue/messages/two?inline=versions").json
+    assert (two["name"], list(two["versions"]), two["ancestorid"]) == ("new", ["b"], "b")
+
+
+def test_an_import_adds_to_what_is_there(client: Client) -> None:
+    client.put("/messagegroups/rides/messages/mine", {"name": "mine"})
+    client.put("/messagegroups/rides/messages/base", {"name": "before"})
+    assert client.post(IMPORT, OLD).status == 200
+    assert client.get("/messagegroups/rides/messages/mine").json["name"] == "mine"
+    base = client.get("/messagegroups/rides/messages/base").json
+    assert "name" not in base
+    assert base["epoch"] == 2
+    assert client.post(IMPORT, OLD).status == 200, "once more"
+
+
+def test_a_dry_run_changes_nothing(client: Client) -> None:
+    before = client.get("/export").body
+    tried = client.post(f"{IMPORT}?dryrun", OLD)
+    assert tried.status == 200
+    assert client.get("/export").body == before
+    assert client.post(IMPORT, OLD).json["changed"] == tried.json["changed"]
+
+
+BAD = json.loads(json.dumps(OLD).replace('"topic": {"value": "rides"}', '"topic": {"value": "rides"}, "colour": "red"'))
+
+
+@pytest.mark.parametrize(
+    ("sent", "error"),
+    [
+        (BAD, (400, "unknown_attribute", "/messagegroups/rides/messages/started/versions/1")),
+        (b"", (400, "missing_body", IMPORT)),
+        (b"{", (400, "parsing_data", None)),
+        (b"\xff\xfe\x00", (400, "parsing_data", None)),
+        (b"[1, 2]", (400, "parsing_data", None)),
+        (b'{"a": 1}', (400, "parsing_data", None)),
+        (b"[" * 5000, (400, "parsing_data", None)),
+        (b"a: &a [*a]", (400, "parsing_data", None)),
+    ],
+)
+def test_what_is_refused_changes_nothing(client: Client, sent: Any, error: tuple[int, str, str | None]) -> None:
+    before = client.get("/export").body
+    assert client.post(IMPORT, sent).error == error
+    assert client.get("/export").body == before
+
+
+def test_read_only_registries_import_nothing(client: Client) -> None:
+    capabilities = client.get("/capabilities").json
+    capabilities["available"]["entities"]["mutable"] = False
+    assert client.put("/capabilities", capabilities).status == 200
+    assert client.post(IMPORT, OLD).error == (405, "action_not_supported", IMPORT)
+    assert "messagegroups" not in client.get("/export").json or not client.get("/messagegroups").json
+
+
+def test_other_methods(client: Client) -> None:
+    reply = client.get(IMPORT)
+    assert (reply.status, reply.headers["Allow"]) == (405, "OPTIONS, POST")
+    assert client.send("OPTIONS", IMPORT).headers["Allow"] == "OPTIONS, POST"
+
+
+def test_groups_of_other_types_are_imported_where_the_model_has_them(database: Database) -> None:
+    registry = served(database, FIXTURE)
+    sent = {"specversion": "1.0-rc4", "dirs": {"d": {"files": {"f": {"name": "x"}}}}, **OLD}
+    reply = registry.post(IMPORT, sent)
+    assert reply.status == 200, reply.body
+    left = {each["actual"] for each in reply.json["diagnostics"] if each["code"] == "not-imported"}
+    assert left == {"messagegroups", "name"}
+    assert registry.get("/dirs/d/files/f$details").json["name"] == "x"
+
+
+# -- real catalogues ------------------------------------------------------------------------------------------------
+
+
+def meaning(definition: Definition) -> list[Any]:
+    """What messages a definition fits, in no order."""
+    slots = (definition.constraints, definition.entries, definition.soft)
+    return [definition.envelope, definition.protocol, definition.mode, *(sorted(map(str, each)) for each in slots)]
+
+
+def test_real_catalogues_come_out_as_they_went_in(client: Client, shared: Path) -> None:
+    files = sorted((shared / "corpus").glob("*/*.xreg.json"))
+    assert len(files) == 57
+    for file in files:
+        reply = client.post(IMPORT, file.read_bytes())
+        assert reply.status == 200, (file.name, reply.body)
+    exported = Catalog.load(client.get("/export").json)
+    for file in files:
+        given = Catalog(load_import([file]).registry)
+        for xid, definition in given.definitions.items():
+            assert meaning(exported.definitions[xid]) == meaning(definition), (file.name, xid)
+            before, after = given.schema_of(definition), exported.schema_of(exported.definitions[xid])
+            assert type(before) is type(after), (file.name, xid)
+        assert {xid: exported.scopes[xid] for xid in given.scopes} == given.scopes, file.name
