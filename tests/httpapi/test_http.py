@@ -219,3 +219,34 @@ def test_c_ent_02_a_prefix_is_on_everything(filled: Client) -> None:
         error = web.get(path)
         assert (error.status_code, error.json()["subject"]) == (404, path)
         assert error.json()["type"].endswith("http.md#api_not_found")
+
+
+def test_c_lnk_01_refusals_at_the_door_lead_to_the_root(filled: Client) -> None:
+    web = Web(filled, base_path="/reg", write_token="secret", max_body=10)
+    token = {"authorization": "Bearer secret"}
+    refusals = [
+        (web.get("/dirs"), 404),
+        (web.get("/reg/dirs/%E9"), 400),
+        (web.send("PUT", "/reg/dirs/d", "{}"), 401),
+        (web.send("PUT", "/reg/dirs/d", "{}", origin="http://other", **token), 403),
+        (web.send("PUT", "/reg/dirs/d", '{"name": "name"}', **token), 413),
+    ]
+    for reply, status in refusals:
+        assert (reply.status_code, reply.headers["Link"]) == (status, f"<{BASE}/reg>;rel=xregistry-root")
+        assert reply.headers["Content-Type"] == "application/json; charset=utf-8"
+        assert {"type", "title", "subject"} <= reply.json().keys()
+        assert ("WWW-Authenticate" in reply.headers) == (status == 401)
+    bad = web.get("/reg", host="no host")
+    assert (bad.status_code, bad.json()["type"]) == (400, "urn:wirebook:error:bad_host")
+
+
+def test_pages_of_friends_may_read_and_write(filled: Client) -> None:
+    web = Web(filled, cors_origins=("http://friend",))
+    asked = web.send("OPTIONS", "/dirs/d", origin="http://friend", access_control_request_method="PUT")
+    assert asked.headers["Access-Control-Allow-Origin"] == "http://friend"
+    assert "PUT" in asked.headers["Access-Control-Allow-Methods"]
+    assert asked.headers["Access-Control-Allow-Headers"] == "*, Authorization"
+    written = web.send("PUT", "/dirs/d", "{}", origin="http://friend")
+    assert (written.status_code, written.headers["Access-Control-Expose-Headers"]) == (200, "*")
+    assert "Access-Control-Allow-Origin" not in web.get("/dirs/d", origin="http://other").headers
+    assert web.send("PUT", "/dirs/d", "{}", origin="http://other").status_code == 403

@@ -79,21 +79,21 @@ class App:
         self, scope: Scope, headers: Pairs, first: Mapping[str, str], receive: Receive
     ) -> tuple[Answer, str | None]:
         """The answer, and the origin that may read it. `first` are the first headers of each name."""
-        caller = Caller(scope["method"], scope["path"], first, scope["scheme"], peer_of(scope))
+        caller, base = Caller(scope["method"], scope["path"], first, scope["scheme"], peer_of(scope)), None
         try:
             base = self.door.base_of(caller)
             self.door.check(caller, base)
         except Barred as error:
-            return error_answer(error), None
+            return error_answer(error, base), None
         origin = first.get("origin")
         friend = origin if origin and self.door.is_friend(origin, base) else None
         try:
             body = await self._read(first, receive, scope["path"])
             incoming = self._incoming(scope, base, headers, body)
         except Barred as error:
-            return closing(error_answer(error)), friend
+            return closing(error_answer(error, base)), friend
         except Refused as error:
-            return error_answer(error), friend
+            return error_answer(error, base), friend
         if incoming.method in ("GET", "HEAD") and (own := await self._own(incoming.path)):
             return own, friend
         if at_once := self.service.at_once(incoming):
@@ -181,6 +181,8 @@ class App:
         answer.headers["Vary"] = "Accept-Encoding, Host, Origin"
         if origin:
             answer.headers["Access-Control-Allow-Origin"] = origin
+            answer.headers["Access-Control-Allow-Headers"] = "*, Authorization"
+            answer.headers["Access-Control-Expose-Headers"] = "*"
         elif "origin" not in first:
             answer.headers.setdefault("Access-Control-Allow-Origin", "*")
         accepted = first.get("accept-encoding", "")

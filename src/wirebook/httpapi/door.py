@@ -25,7 +25,7 @@ class Barred(Refused):
     """A request that is not let in: `status` 400, 401 or 403. These are no errors of xRegistry."""
 
     def __init__(self, status: int, name: str, title: str, path: str, detail: str | None = None) -> None:
-        super().__init__(ErrorType(name, status, title, text="about:blank"), path, {}, detail)
+        super().__init__(ErrorType(name, status, title, text=None), path, {}, detail)
 
 
 @dataclass(frozen=True, slots=True)

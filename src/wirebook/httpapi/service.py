@@ -71,9 +71,7 @@ class Service:
         except Exception:
             LOG.exception("a request failed: %s %s", incoming.method, incoming.path)
             answer = error_answer(refused("server_error", incoming.path))
-        answer.headers["Link"] = ", ".join(
-            filter(None, (answer.headers.get("Link"), f"<{incoming.base}>;rel=xregistry-root"))
-        )
+        answer.headers["Link"] = ", ".join(filter(None, (answer.headers.get("Link"), link_to_root(incoming.base))))
         return answer
 
     def write(self, work: Callable[[Session], T]) -> T:
@@ -249,7 +247,16 @@ def json_answer(value: Any) -> Answer:
     return Answer(200, json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(), {"Content-Type": JSON})
 
 
-def error_answer(error: Refused) -> Answer:
+def error_answer(error: Refused, base: str | None = None) -> Answer:
+    """`base` is the Registry's URL, where it is known and nobody else gives the link to it."""
     answer = json_answer(error.to_dict())
     answer.status = error.type.status
+    if base is not None:
+        answer.headers["Link"] = link_to_root(base)
+    if answer.status == 401:
+        answer.headers["WWW-Authenticate"] = "Bearer"
     return answer
+
+
+def link_to_root(base: str) -> str:
+    return f"<{base}>;rel=xregistry-root"

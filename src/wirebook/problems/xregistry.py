@@ -19,16 +19,16 @@ PLACEHOLDER: Final = re.compile(r"<([a-z][a-z0-9_]*)>")
 
 @dataclass(frozen=True, slots=True)
 class ErrorType:
-    """A kind of error. `title` has ``<...>`` for the subject and for each argument."""
+    """A kind of error. `title` has ``<...>`` for the subject and for each argument; `text` defines it, if any does."""
 
     name: str
     status: int
     title: str
-    text: str = "spec.md"
+    text: str | None = "spec.md"
 
     @property
     def uri(self) -> str:
-        return f"{TEXTS}/{self.text}#{self.name}"
+        return f"{TEXTS}/{self.text}#{self.name}" if self.text else f"urn:wirebook:error:{self.name}"
 
     @property
     def args(self) -> frozenset[str]:
