@@ -15,6 +15,7 @@ import pytest
 from sqlalchemy import select, text, update
 
 from tests.httpapi.conftest import BASE, FIXTURE, Client, Reply
+from wirebook.httpapi.options import Limits
 from wirebook.httpapi.service import Service
 from wirebook.httpapi.setup import make_registry, make_service
 from wirebook.problems.xregistry import ERRORS
@@ -94,7 +95,7 @@ CASES = [
     Case("E!bad_sort", ("GET", "/dirs?sort=name=up"), "/dirs", {"value": "name=up"}),
     Case("E!cannot_doc_xref", ("GET", f"{ALIAS}/versions?doc"), ALIAS),
     Case("E!cannot_doc_xref", ("GET", f"{ALIAS}/versions/v1?doc"), ALIAS),
-    Case("E!capability_error", ("PATCH", "/capabilities", {"pagination": 1}), "/capabilities"),
+    Case("E!capability_error", ("PATCH", "/capabilities", [{"pagination": True}]), "/capabilities"),
     Case(
         "E!capability_missing_value",
         ("PATCH", "/", {"capabilities": {"specversions": []}}),
@@ -367,6 +368,25 @@ def test_a_fault_of_the_server(filled: Client, name: str) -> None:
 @pytest.mark.parametrize("name", ["E!server_busy", "AMB-15"])
 def test_writes_that_always_come_second(filled: Client, name: str) -> None:
     check(failing(filled, Conflict("always")).put("/dirs/d", {}), "server_busy", "/dirs/d", {})
+
+
+@pytest.mark.parametrize("name", ["E!too_large", "C-INL-07"])
+def test_answers_that_are_too_large(filled: Client, name: str) -> None:
+    limits = Limits(response=len(filled.get("/?inline=dirs").body))
+    registry = Client(Service(filled.database, replace(filled.service.rules, limits=limits)), filled.database)
+    assert registry.get("/?inline=dirs").status == 200
+    assert registry.get("/export").body == filled.get("/export").body
+    before = filled.get("/export").body
+    for path in ("/", "/dirs", "/dirs/d"):
+        check(registry.get(f"{path}?inline=*"), "too_large", path, {})
+        check(registry.patch(f"{path}?inline=*", {"d": {}} if path == "/dirs" else {}), "too_large", path, {})
+        check(registry.post(f"{path}?inline=*", POSTS[path]), "too_large", path, {})
+    assert filled.get("/export").body == before
+    assert registry.get("/dirs/d/datas?inline=versions&limit=1").status == 200
+
+
+ALL = {"x": {}, "y": {}, "z": {}}
+POSTS = {"/": {"dirs": {"d": {}}}, "/dirs": {"d": {}}, "/dirs/d": {"datas": ALL, "reqs": {}, "cats": ALL, "sems": ALL}}
 
 
 # -- what the texts say of subjects ---------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from wirebook.core.filters import level_of
 from wirebook.core.rows import ResourceRow
 from wirebook.core.sieve import Kept, Sieve
 from wirebook.core.target import Target
-from wirebook.httpapi.messages import JSON, Answer
+from wirebook.httpapi.messages import Answer
 from wirebook.httpapi.pages import Window, format_place, link, parse_window
 from wirebook.storage.ordering import BY_ID, Place
 from wirebook.storage.reading import Page
@@ -49,8 +49,10 @@ class Listing:
         window, kept = self._window(), self._kept()
         scope, last = self._scope(window, kept)
         links = ", ".join(self._links(window, kept, last))
-        text = "".join(self._shown(kept, scope))
-        return Answer(200, text.encode(), {"Content-Type": JSON} | ({"Link": links} if links else {}))
+        answer = self._reading.json_of(self._target, self._shown(kept, scope))
+        if links:
+            answer.headers["Link"] = links
+        return answer
 
     def members(self, ids: Iterable[str]) -> Iterator[str]:
         """Those of its entities that have `ids`."""
@@ -78,7 +80,7 @@ class Listing:
         if not reading.settings.capabilities["pagination"]:
             return Window()
         is_sorted = reading.flags.sort is not None
-        return parse_window(reading.query, self._target.path, most=reading.max_page, is_sorted=is_sorted)
+        return parse_window(reading.query, self._target.path, most=reading.limits.page, is_sorted=is_sorted)
 
     def _scope(self, window: Window, kept: Kept | None) -> tuple[dict[str, Any], Place | None]:
         """What is shown, as members of a `Scope`; and the last entity of the page, if there are more behind it."""

@@ -12,6 +12,17 @@ MIB: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much one answer has at most: entities on a page, and bytes; None: as many as there are."""
+
+    page: int = 1000
+    response: int | None = 256 * MIB
+
+
+LIMITS: Final = Limits()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """Where a registry is served, for whom, and within which limits.
 
@@ -42,6 +53,10 @@ class Options:
     max_response: int = 256 * MIB
     request_timeout: float = 30
     stream_timeout: float = 300
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(page=self.max_page, response=self.max_response)
 
     @property
     def prefix(self) -> str:

@@ -26,6 +26,7 @@ from wirebook.core.views import View
 from wirebook.httpapi.documents import document_of
 from wirebook.httpapi.listing import Listing
 from wirebook.httpapi.messages import JSON, Answer
+from wirebook.httpapi.options import LIMITS, Limits
 from wirebook.httpapi.settings import Settings
 from wirebook.httpapi.tags import known_as, tag_of_revisions
 from wirebook.problems.xregistry import refused
@@ -44,7 +45,7 @@ class Reading:
     flags: Flags
     query: Mapping[str, Sequence[str]] = field(default_factory=dict)
     root: Target | None = None
-    max_page: int = 1000
+    limits: Limits = LIMITS
     known: str | None = None
 
     def entity(self, target: Target) -> Answer:
@@ -70,7 +71,7 @@ class Reading:
     def collection(self, target: Target, ids: Iterable[str] | None = None) -> Answer:
         """A collection, or of it the entities with `ids`."""
         listing = Listing(self, target)
-        return json_of(listing.members(ids)) if ids is not None else listing.answer()
+        return self.json_of(target, listing.members(ids)) if ids is not None else listing.answer()
 
     def view(self, target: Target, key: int = 0, kept: Kept | None = None, **scope: Any) -> View:
         """How things below a target are shown, and where their rows come from; `scope` are members of a `Scope`."""
@@ -92,6 +93,16 @@ class Reading:
     def _has_documents(self) -> bool:
         return any(type_.hasdocument for _, type_ in self.settings.model.resource_types())
 
+    def json_of(self, target: Target, pieces: Iterable[str]) -> Answer:
+        """The answer about `target` that is made of pieces. Raises: too_large"""
+        most, size, read = self.limits.response, 0, []
+        for piece in pieces:
+            read.append(piece)
+            size += len(piece)
+            if most is not None and size > most:
+                raise refused("too_large", target.path, detail=f"It has more than {most} bytes.")
+        return Answer(200, "".join(read).encode(), {"Content-Type": JSON})
+
     # -- Registry and Groups --------------------------------------------------------------------------------------
 
     def _registry(self) -> Answer:
@@ -103,7 +114,7 @@ class Reading:
             "model": self.settings.model.full,
             "modelsource": self.settings.modelsource,
         }
-        return json_of(view.registry(members, counts, special, bare=self.flags.collections))
+        return self.json_of(target, view.registry(members, counts, special, bare=self.flags.collections))
 
     def group_row(self, target: Target) -> GroupRow:
         """Raises: not_found"""
@@ -119,7 +130,7 @@ class Reading:
         type_ = target.group_type
         kept = self.kept(target, lambda: group_entity(row, type_), within=(row.key,))
         view = self.view(target, row.key, kept)
-        return json_of(view.group(row, type_, bare=self.flags.collections))
+        return self.json_of(target, view.group(row, type_, bare=self.flags.collections))
 
     def kept(
         self,
@@ -172,14 +183,14 @@ class Reading:
             (row.parent, row.key),
         )
         view = self.view(target, row.key, kept)
-        return json_of(view.resource(row, target.group_type, type_, target.group_xid))
+        return self.json_of(target, view.resource(row, target.group_type, type_, target.group_xid))
 
     def _meta(self, target: Target, row: ResourceRow) -> Answer:
         assert target.type
         type_, xid = target.type, target.resource_xid
         self.kept(target, dict, lambda: meta_entity(row, type_, xid))
         view = self.view(target, row.key)
-        return json_of([view.meta(row, type_, xid, has_versions=False)])
+        return self.json_of(target, [view.meta(row, type_, xid, has_versions=False)])
 
     def _version(self, target: Target, owner: ResourceRow) -> Answer:
         self.check_doc(target, owner)
@@ -193,11 +204,7 @@ class Reading:
         type_, level = target.type, level_of(target)
         self.kept(target, lambda: version_entity(version, type_, owner, target.xid))
         view = self.view(target, owner.key)
-        return json_of([view.version(version, type_, level, target.resource_xid, is_default=is_default)])
+        return self.json_of(target, [view.version(version, type_, level, target.resource_xid, is_default=is_default)])
 
 
 POINTS: Final = {"resource": Reading._resource, "meta": Reading._meta, "version": Reading._version}
-
-
-def json_of(pieces: Iterable[str]) -> Answer:
-    return Answer(200, "".join(pieces).encode(), {"Content-Type": JSON})

@@ -61,7 +61,9 @@ def open_service(options: Options, read_catalogue: ReadCatalogue | None = None) 
             make_registry(database, options.registryid, model_of(options), OFFER)
         except Refused as error:
             raise WirebookError(Problem("bad-model", error.title)) from error
-        service = make_service(database, SchemaValidator(as_declared=True), OFFER, read_catalogue)
+        service = make_service(
+            database, SchemaValidator(as_declared=True), OFFER, read_catalogue, limits=options.limits
+        )
         try:
             yield service
         finally:

@@ -9,6 +9,7 @@ import json
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 from wirebook.core.capabilities import offered
@@ -150,7 +151,9 @@ class Service:
             raise refused("action_not_supported", incoming.path, action=incoming.method)
         if incoming.method == "GET":
             known = incoming.header("if-none-match")
-            return Reading(session, settings, incoming.base, flags, incoming.query, known=known).entity(target)
+            return Reading(
+                session, settings, incoming.base, flags, incoming.query, limits=self.rules.limits, known=known
+            ).entity(target)
         return Writing(session, settings, self.rules).entity(incoming, target, flags)
 
     def _special(self, name: str, incoming: Incoming, session: Session, settings: Settings) -> Answer:
@@ -195,13 +198,14 @@ class Service:
         return Writing(session, settings, self.rules).put_modelsource(incoming)
 
     def export(self, incoming: Incoming, session: Session, settings: Settings) -> Answer:
-        """The Registry in document view with everything in it that is available, whatever flags are offered."""
+        """The Registry in document view, with all that is available, of any size and whatever flags are offered."""
         special = [name for name in ("capabilities", "modelsource") if name in settings.capabilities["available"]]
         query = {"doc": [""], "inline": ["*", *special], **incoming.query}
         every = {**settings.capabilities, "flags": [*settings.capabilities["flags"], "doc", "inline"]}
         target = Target("registry", incoming.path)
         flags = parse_flags(query, target, "GET", settings.model, every)
-        return Reading(session, settings, incoming.base, flags).entity(target)
+        limits = replace(self.rules.limits, response=None)
+        return Reading(session, settings, incoming.base, flags, limits=limits).entity(target)
 
     def openapi(self, incoming: Incoming, _: Session, settings: Settings) -> Answer:
         """The API as OpenAPI describes APIs, for the model and the capabilities that are there."""

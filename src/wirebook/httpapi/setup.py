@@ -16,6 +16,7 @@ from wirebook.core.model_reader import read_model
 from wirebook.core.state import Registry
 from wirebook.core.validation import Validator
 from wirebook.httpapi.imports import ReadCatalogue
+from wirebook.httpapi.options import LIMITS, Limits
 from wirebook.httpapi.service import Service
 from wirebook.httpapi.writes import Rules
 from wirebook.storage.database import Database
@@ -62,6 +63,10 @@ def make_registry(database: Database, registryid: str, source: dict[str, Any], o
 
 
 def make_service(
-    database: Database, validator: Validator, offer: Offer, read_catalogue: ReadCatalogue | None = None
+    database: Database,
+    validator: Validator,
+    offer: Offer,
+    read_catalogue: ReadCatalogue | None = None,
+    limits: Limits = LIMITS,
 ) -> Service:
-    return Service(database, Rules(now, new_id, validator, offer, refuse_fetch, read_catalogue))
+    return Service(database, Rules(now, new_id, validator, offer, refuse_fetch, read_catalogue, limits))

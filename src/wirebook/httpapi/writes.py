@@ -29,6 +29,7 @@ from wirebook.httpapi.headers import PREFIX, parse_headers
 from wirebook.httpapi.imports import Groups, ReadCatalogue
 from wirebook.httpapi.listing import Listing
 from wirebook.httpapi.messages import JSON, Answer, Incoming, read_json
+from wirebook.httpapi.options import LIMITS, Limits
 from wirebook.httpapi.reads import Reading
 from wirebook.httpapi.settings import Settings, read_settings
 from wirebook.problems.xregistry import refused
@@ -38,8 +39,8 @@ from wirebook.storage.store import Event
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What writing needs besides the registry: the time, what can be checked, what may be fetched, and who reads
-    catalogues of other dialects, if anyone does."""
+    """What answering needs besides the registry: the time, what can be checked, what may be fetched, who reads
+    catalogues of other dialects, if anyone does, and how much is answered at once."""
 
     now: Callable[[], str]
     new_id: Callable[[], str]
@@ -47,6 +48,7 @@ class Rules:
     offer: Offer
     fetch: Fetch
     read_catalogue: ReadCatalogue | None = None
+    limits: Limits = LIMITS
 
 
 @dataclass(slots=True)
@@ -190,7 +192,7 @@ class Writing:
 
     def answer(self, incoming: Incoming, target: Target, flags: Flags, outcome: Outcome) -> Answer:
         """What a GET would answer, or the entities that were processed, with where it was made."""
-        reading = Reading(self.session, self.settings, incoming.base, flags)
+        reading = Reading(self.session, self.settings, incoming.base, flags, limits=self.rules.limits)
         if outcome.ids is not None:
             return self._processed(reading, target, outcome)
         shown = target
@@ -214,14 +216,14 @@ class Writing:
             return reading.collection(target, outcome.ids)
         kind = "groups" if target.kind == "registry" else "resources"
         reading.root = target
-        pieces = []
+        pieces: list[str] = []
         for plural, ids in outcome.ids.items():
             model = self.settings.model
             group = model.groups[plural] if kind == "groups" else target.group_type
             type_ = None if kind == "groups" else target.group_type.resources[plural]  # type: ignore[union-attr]
             inner = Target(kind, target.path, group, target.group, type_)
-            pieces.append(f"{json.dumps(plural)}:{''.join(Listing(reading, inner).members(ids))}")
-        return Answer(200, f"{{{','.join(pieces)}}}".encode(), {"Content-Type": JSON})
+            pieces += ["," if pieces else "{", json.dumps(plural), ":", *Listing(reading, inner).members(ids)]
+        return reading.json_of(target, [*pieces, "}"] if pieces else ["{}"])
 
 
 CORRELATION: Final = "xRegistry-xregcorrelationid"
