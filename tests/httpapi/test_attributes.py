@@ -429,3 +429,17 @@ def test_texts_that_databases_have_no_room_for_in_their_keys(given: Client, path
         assert given.put(path, sent | ({"format": value} if path == X else {})).status == 200
         shown = given.get(path).json
         assert (shown["name"], shown["labels"]["a"]) == (value, value)
+
+
+def test_amb_18_values_that_differ_in_case(database: Database) -> None:
+    colour = {
+        "type": "string",
+        "enum": ["Red", "blue"],
+        "ifvalues": {"RED": {"siblingattributes": {"shade": {"type": "string"}}}},
+    }
+    registry = serve(database, {"groups": {"gs": {"singular": "g", "attributes": {"colour": colour}}}})
+    for sent in ("Red", "red", "RED"):
+        shown = registry.put("/gs/a", {"colour": sent, "shade": "dark"}).json
+        assert (shown["colour"], shown["shade"]) == (sent, "dark")
+    assert registry.put("/gs/a", {"colour": "BLUE", "shade": "dark"}).error[1] == "unknown_attribute"
+    assert registry.put("/gs/a", {"colour": "green"}).error == (400, "invalid_attribute", "/gs/a")

@@ -309,7 +309,7 @@ def check(reply: Reply, name: str, subject: str | None, args: dict[str, str]) ->
 
 
 @pytest.mark.parametrize("case", CASES, ids=[f"{case.name}-{case.request[0]}" for case in CASES])
-def test_c_err_01_to_04_what_each_type_answers(filled: Client, case: Case) -> None:
+def test_c_err_01_to_04_amb_04_amb_25_what_each_type_answers(filled: Client, case: Case) -> None:
     for request in case.before:
         must(filled, *request)
     before = filled.get("/export?inline=*").body

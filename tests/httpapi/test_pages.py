@@ -6,10 +6,12 @@ Spec: pagination/spec.md; core/http.md#pagination.
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 from tests.httpapi.conftest import BASE, Client, Reply
+from tests.httpapi.servers import serving
 
 ROOT = f"<{BASE}>;rel=xregistry-root"
 LINK = re.compile(r"<([^<>]*)>;rel=([\w-]+)(?:;count=(\d+))?")
@@ -136,3 +138,19 @@ def test_c_pag_07_pages_are_made_on_demand_alone(filled: Client) -> None:
         assert filled.get(path).headers["Link"] == ROOT
     empty = filled.get("/boxes?limit=1")
     assert (empty.status, empty.json, "next" in links(empty)) == (200, {}, False)
+
+
+def test_a_server_keeps_to_the_limits_that_it_was_started_with(tmp_path: Path) -> None:
+    options = ("--max-page", "2", "--max-response", "1")
+    with serving(f"sqlite:///{tmp_path / 'r.db'}", tmp_path / "log", *options) as (server,), server.client() as client:
+        groups = {f"g{i}": {"description": "d" * 4000} for i in range(300)}
+        assert client.post("/schemagroups", json=groups).status_code == 406
+        assert client.get("/schemagroups").json() == {}
+        for part in ([*groups][:150], [*groups][150:]):
+            assert client.post("/schemagroups", json={id_: groups[id_] for id_ in part}).status_code == 200
+        page = client.get("/schemagroups?limit=100")
+        assert list(page.json()) == ["g0", "g1"]
+        assert "rel=next;count=300" in page.headers["Link"]
+        large = client.get("/schemagroups")
+        assert (large.status_code, large.json()["type"].rpartition("#")[2]) == (406, "too_large")
+        assert len(client.get("/export").json()["schemagroups"]) == 300

@@ -48,9 +48,10 @@ def serve(  # noqa: PLR0917 (options)
     access_log: Annotated[bool, typer.Option("--access-log", help="Log each request.")] = False,
     log_format: Annotated[str, typer.Option(help="Lines of the log: text or json.")] = "text",
     max_page: Annotated[int, typer.Option(help="Most entities on a page.", min=1)] = 1000,
+    max_response: Annotated[int, typer.Option(help="Most MiB of an answer; exports may have more.", min=1)] = 256,
 ) -> int:
     """Serve a registry of xRegistry 1.0-rc4."""
-    from wirebook.httpapi.options import Options  # noqa: PLC0415 (what serves is not needed by other commands)
+    from wirebook.httpapi.options import MIB, Options  # noqa: PLC0415 (what serves is not needed by other commands)
     from wirebook.httpapi.server import serve as run  # noqa: PLC0415
 
     options = Options(
@@ -73,6 +74,7 @@ def serve(  # noqa: PLR0917 (options)
         access_log=access_log,
         log_format=_one_of("--log-format", log_format, FORMATS),
         max_page=max_page,
+        max_response=max_response * MIB,
     )
     _check_reach(options)
     run(options, lambda line: print(line, flush=True), read_catalogue)
