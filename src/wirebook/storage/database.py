@@ -15,7 +15,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -60,7 +60,8 @@ class Database:
                     connection.exec_driver_sql("BEGIN")
                 else:
                     connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
-                yield Session(connection)
+                with closing(Session(connection)) as session:
+                    yield session
                 connection.rollback()
         except failures(self.engine.dialect) as error:
             raise Unreadable(str(error)) from error
@@ -74,7 +75,8 @@ class Database:
             with self._observed("read"):
                 driver.execute("BEGIN")
                 try:
-                    yield Session(self._kept)
+                    with closing(Session(self._kept)) as session:
+                        yield session
                 finally:
                     driver.execute("ROLLBACK")
         except failures(self.engine.dialect) as error:
@@ -87,7 +89,8 @@ class Database:
             with self._observed("write"), self.connected() as connection:
                 if not self.is_sqlite:  # one write after the other, on all servers: each sees what the one before left
                     connection.exec_driver_sql("SELECT key FROM registry FOR UPDATE")
-                yield Session(connection)
+                with closing(Session(connection)) as session:
+                    yield session
         except conflicts(self.engine.dialect) as error:
             raise Conflict(str(error)) from error
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, FromClause, Select, func, literal, or_, select
+from sqlalchemy import ColumnElement, Connection, CursorResult, FromClause, Select, func, literal, or_, select
 
 from wirebook.core.filters import Level
 from wirebook.core.rows import GroupRow, ResourceRow, VersionRow
@@ -132,6 +132,12 @@ class SqlStreams:
 
     def __init__(self, connection: Connection, scope: Scope) -> None:
         self._connection, self._scope = connection, scope
+        self._results: list[CursorResult[Any]] = []
+
+    def close(self) -> None:
+        """Ends what was not read to its end."""
+        for result in self._results:
+            result.close()
 
     def groups(self, level: Level) -> Stream[GroupRow]:
         """Groups of a type with the counts of what is in them."""
@@ -199,4 +205,5 @@ class SqlStreams:
         return [or_(one_of(self._connection, RESOURCES.c.parent, whole), own) if whole else own]
 
     def _rows(self, query: Select[Any]) -> Iterator[Any]:
-        return iter(self._connection.execution_options(yield_per=BATCH).execute(query))
+        self._results.append(self._connection.execution_options(yield_per=BATCH).execute(query))
+        return iter(self._results[-1])

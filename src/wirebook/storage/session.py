@@ -77,6 +77,13 @@ class Session:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._loader: Loader | None = None
+        self._streams: list[SqlStreams] = []
+
+    def close(self) -> None:
+        """Ends what is still being read, as an answer that broke off leaves it."""
+        for streams in self._streams:
+            streams.close()
+        self._streams.clear()
 
     @contextmanager
     def savepoint(self) -> Iterator[None]:
@@ -86,6 +93,7 @@ class Session:
         try:
             yield
         except BaseException as error:
+            self.close()
             if not driver.in_transaction:  # a disk that is full, or fails
                 raise Undone(str(error)) from error
             driver.execute("ROLLBACK TO SAVEPOINT one")
@@ -149,7 +157,8 @@ class Session:
     # -- collections ------------------------------------------------------------------------------------------------
 
     def streams(self, scope: Scope) -> SqlStreams:
-        return SqlStreams(self._connection, scope)
+        self._streams.append(SqlStreams(self._connection, scope))
+        return self._streams[-1]
 
     def ordering(self, model: Model, target: Target, owner: int, keys: set[int] | None = None) -> Ordering:
         """A collection in order. `owner` is the row of what has it; `keys` those of it that a filter left."""
