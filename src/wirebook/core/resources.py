@@ -16,7 +16,7 @@ from wirebook.core.datatypes import Unfit, check_value, shown
 from wirebook.core.defaults import choose_default, write_meta
 from wirebook.core.documents import Body, check_contenttype, check_one, write_document
 from wirebook.core.draft import Draft
-from wirebook.core.entity import RESOURCE_LEVEL, as_map, check_epoch, check_id, update
+from wirebook.core.entity import RESOURCE_LEVEL, check_epoch, check_id, nested_map, update
 from wirebook.core.lineage import relink
 from wirebook.core.model import Attribute
 from wirebook.core.state import Place, Resource, Version
@@ -55,7 +55,7 @@ def write_resource(draft: Draft, place: Place, sent: Sent, how: How) -> Resource
         resource = draft.add_resource(place)
     elif was_reference:
         leave_reference(draft, resource)
-    versions = _versions_of(draft, sent)
+    versions = _versions_of(sent, place.xid)
     if resource.is_new or was_reference:
         targets = _first_target(draft, resource, sent, meta or {}, has_versions=bool(versions))
     else:
@@ -99,9 +99,9 @@ def _meta_of(sent: Sent, subject: str) -> Sent | None:
     return meta
 
 
-def _versions_of(draft: Draft, sent: Sent) -> Mapping[str, Sent]:
+def _versions_of(sent: Sent, owner: str) -> Mapping[str, Sent]:
     versions = sent.get("versions")
-    return {} if versions is None else as_map(versions, "versions", draft.path)
+    return {} if versions is None else nested_map(versions, "versions", owner)
 
 
 def _first_target(draft: Draft, resource: Resource, sent: Sent, meta: Sent, *, has_versions: bool) -> list[str | None]:
