@@ -253,7 +253,7 @@ XIDS: Final = {
 }  # fmt: skip
 
 
-def test_c_self_01_to_03_and_05_c_xid_01_every_entity_has_its_url(registry: Client) -> None:
+def test_c_self_01_to_03_and_05_c_xid_01_amb_07_every_entity_has_its_url(registry: Client) -> None:
     shown = entities(registry)
     assert shown.keys() == XIDS
     for xid, entity in shown.items():
@@ -377,3 +377,37 @@ def test_c_ss_04_the_name_is_reserved(registry: Client, level: str) -> None:
     assert registry.put("/modelsource", source).error[:2] == (400, "model_error")
     for path in ("/", "/dirs/d", X, f"{X}/meta"):
         assert "shortself" not in registry.put(path, {"shortself": "mine"}).json
+
+
+def test_c_ss_02_and_03_short_urls_are_shorter_and_stay(registry: Client) -> None:
+    registry.patch("/capabilities", {"shortself": True})
+    group, long = f"/dirs/{'g' * 40}", f"/dirs/{'g' * 40}/files/{'f' * 40}"
+    registry.put(long, b"text")
+    registry.put(f"{group}/files/xref$details", {"meta": {"xref": long}})
+    shown = walk(registry.get(f"{group}?inline=*").json)
+    shorts = {xid: entity["shortself"] for xid, entity in shown.items()}
+    assert len(set(shorts.values())) == len(shorts) == 7
+    assert all(len(short) < len(BASE + xid) for xid, short in shorts.items())
+    assert registry.get(shorts[long]).body == b"text"
+    assert registry.get(shorts[long]).headers["xRegistry-shortself"] == shorts[long]
+    assert registry.get(f"{shorts[long]}/versions").json.keys() == {"1"}
+    assert registry.get(f"{shorts[f'{group}/files/xref']}$details").json["xid"] == f"{group}/files/xref"
+    assert registry.put(shorts[long], b"new").headers["xRegistry-epoch"] == "2"
+    assert registry.patch(f"{shorts[long]}$details?inline=file", {"name": "n"}).json["xid"] == long
+    assert registry.post(shorts[long], b"").headers["xRegistry-xid"] == f"{long}/versions/2"
+    again = {xid: entity["shortself"] for xid, entity in walk(registry.get(f"{group}?inline=*").json).items()}
+    assert again == shorts | {xid: again[xid] for xid in again.keys() - shorts.keys()}
+    registry.patch("/capabilities", {"shortself": False})
+    assert registry.get(f"{shorts[group]}?inline=files").json["files"].keys() == {"f" * 40, "xref"}
+    assert registry.delete(shorts[long]).status == 204
+    registry.put(f"{group}/files/other", b"")  # perhaps in the row of the one before
+    assert registry.get(shorts[long]).error[:2] == (404, "not_found")
+
+
+@pytest.mark.parametrize(
+    "path", ["/.r/0000", "/.r/00000", "/.g/zzzz1", "/.r/abcd9/meta", "/.r/zzzzzzzzzzzzzzzz", "/.x/00001", "/.r"]
+)
+def test_c_ss_03_short_urls_of_nothing(registry: Client, path: str) -> None:
+    registry.put(X, {})
+    for method in ("GET", "PUT", "DELETE"):
+        assert registry.send(method, path, {}).error[0] == 404

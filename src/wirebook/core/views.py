@@ -22,6 +22,7 @@ from wirebook.core.model import GroupType, Model, ResourceType
 from wirebook.core.model_texts import SPECVERSION
 from wirebook.core.pointers import escape
 from wirebook.core.rows import GroupRow, ResourceRow, VersionRow, format_members, parse_members
+from wirebook.core.shortself import short_path
 from wirebook.core.sieve import Kept
 from wirebook.core.state import Members
 from wirebook.core.streams import Streams
@@ -85,7 +86,7 @@ class View:
         if not bare:
             ids = f'"specversion":{_quoted(SPECVERSION)},"registryid":{_quoted(members["registryid"])},'
             rest = {name: value for name, value in members.items() if name != "registryid"}
-            yield ids + self._self("/", self.url("/")) + _comma(format_members(rest))
+            yield ids + self._self("/", self.url("/"), 0) + _comma(format_members(rest))
             for name, value in special.items():
                 if name in self.inline:
                     yield f",{_quoted(name)}:{format_json(value)}"
@@ -97,7 +98,7 @@ class View:
     def group(self, row: GroupRow, type_: GroupType, *, bare: bool = False) -> Iterator[str]:
         """A Group. `bare`: its collections alone (the flag `collections`)."""
         xid = f"/{type_.plural}/{row.id}"
-        head = "" if bare else self._head(type_.id_name, row.id, xid, self.url(xid)) + _comma(row.text)
+        head = "" if bare else self._head(type_.id_name, row, xid, self.url(xid)) + _comma(row.text)
         yield "{" + head
         level: Level = (type_.plural,)
         first = not head
@@ -126,14 +127,14 @@ class View:
     def _resource_head(self, row: ResourceRow, type_: ResourceType, level: Level, xid: str) -> str:
         self_ = self.url(xid, details=type_.hasdocument)
         if self.doc or row.version is None:
-            return self._head(type_.id_name, row.id, xid, self_)
+            return self._head(type_.id_name, row, xid, self_)
         ids = f'{_quoted(type_.id_name)}:{_quoted(row.id)},"versionid":{_quoted(row.version.id)},'
-        return ids + self._self(xid, self_) + self._version_body(row.version, type_, level, is_default=True)
+        return ids + self._self(xid, self_, row.key) + self._version_body(row.version, type_, level, is_default=True)
 
     def meta(self, row: ResourceRow, type_: ResourceType, xid: str, *, has_versions: bool) -> str:
         """The meta of a Resource; of a cross-reference that of its target, under its own ids."""
         own = f"{xid}/meta"
-        head = "{" + self._head(type_.id_name, row.id, own, self.url(own))
+        head = "{" + self._head(type_.id_name, row, own, self.url(own))
         if row.xref:
             head += f',"xref":{_quoted(row.xref)}'
         if row.version is None or (self.doc and row.xref):
@@ -151,7 +152,7 @@ class View:
         xid = f"{resource_xid}/versions/{row.id}"
         id_ = resource_xid.rpartition("/")[2]
         ids = f'{{{_quoted(type_.id_name)}:{_quoted(id_)},"versionid":{_quoted(row.id)},'
-        self_ = self._self(xid, self.url(xid, details=type_.hasdocument))
+        self_ = self._self(xid, self.url(xid, details=type_.hasdocument), row.parent)
         return ids + self_ + self._version_body(row, type_, level, is_default=is_default) + "}"
 
     def _version_body(self, row: VersionRow, type_: ResourceType, level: Level, *, is_default: bool) -> str:
@@ -171,11 +172,12 @@ class View:
         name, text = inlined(row.document, row.contenttype, type_, binary=self.binary)
         return f",{_quoted(name)}:{text}"
 
-    def _head(self, id_name: str, id_: str, xid: str, self_: str) -> str:
-        return f"{_quoted(id_name)}:{_quoted(id_)},{self._self(xid, self_)}"
+    def _head(self, id_name: str, row: GroupRow | ResourceRow, xid: str, self_: str) -> str:
+        return f"{_quoted(id_name)}:{_quoted(row.id)},{self._self(xid, self_, row.key)}"
 
-    def _self(self, xid: str, self_: str) -> str:
-        short = f',"shortself":{_quoted(short_url(self.base, xid))}' if self.shortself and not self.doc else ""
+    def _self(self, xid: str, self_: str, key: int) -> str:
+        """The URLs of an entity; `key` is the row of its Group or Resource."""
+        short = f',"shortself":{_quoted(self.base + short_path(xid, key))}' if self.shortself and not self.doc else ""
         return f'"self":{_quoted(self_)}{short},"xid":{_quoted(xid)}'
 
     # -- collections ----------------------------------------------------------------------------------------------
@@ -259,11 +261,6 @@ class View:
 
 def _comma(text: str) -> str:
     return f",{text}" if text else ""
-
-
-def short_url(base: str, xid: str) -> str:
-    """The shortest URL of an entity that stays the same as long as it lives: its own."""
-    return base + ("/" if xid == "/" else xid)
 
 
 def format_json(value: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlsplit
 
 from wirebook.core.rows import ResourceRow, VersionRow, parse_members
+from wirebook.core.shortself import short_path
 from wirebook.core.target import Target
 from wirebook.httpapi.headers import encode, format_headers
 from wirebook.httpapi.messages import Answer
@@ -28,7 +29,7 @@ def document_of(
     assert target.type
     headers = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox"}
     headers["Content-Disposition"] = encode(target.resource)
-    members = _ids(reading, target)
+    members = _ids(reading, target, owner.key)
     if version:
         members = _members(members, version, target, is_default=is_default)
         headers["Content-Location"] = f"{reading.base}{target.resource_xid}/versions/{version.id}"
@@ -42,10 +43,12 @@ def document_of(
     return Answer(200, (version.document if version else None) or b"", headers)
 
 
-def _ids(reading: Reading, target: Target) -> dict[str, Any]:
+def _ids(reading: Reading, target: Target, key: int) -> dict[str, Any]:
+    """The ids and URLs of an entity. `key` is the row of its Resource."""
     assert target.type
     url = f"{reading.base}{target.xid}"
-    short = {"shortself": url} if reading.settings.capabilities["shortself"] else {}
+    has_short = reading.settings.capabilities["shortself"]
+    short = {"shortself": reading.base + short_path(target.xid, key)} if has_short else {}
     return {target.type.id_name: target.resource, "self": url, **short, "xid": target.xid}
 
 

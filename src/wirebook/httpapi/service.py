@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 
 from wirebook.core.capabilities import offered
 from wirebook.core.flags import parse_flags
+from wirebook.core.shortself import check_of, parse_short
 from wirebook.core.target import DETAILS, Target, parse_target
 from wirebook.httpapi.imports import PATH as IMPORT
 from wirebook.httpapi.imports import Fit, Undone, read_body, report
@@ -135,6 +136,7 @@ class Service:
 
     def _dispatch(self, incoming: Incoming, session: Session) -> Answer:
         settings = self.cache.load(session)
+        incoming.path = long_path(incoming.path, session)
         name = incoming.path.strip("/")
         if name in PATHS:
             return self._special(name, incoming, session, settings)
@@ -231,6 +233,17 @@ PATHS: Final[Mapping[str, tuple[tuple[str, ...], Mapping[str, Api]]]] = {
     IMPORT: (("POST",), {}),
     ".wirebook/openapi.json": (("GET",), {"GET": Service.openapi}),
 }
+
+
+def long_path(path: str, session: Session) -> str:
+    """The path that a short one stands for; another is its own. Raises: not_found"""
+    short = parse_short(path)
+    if short is None:
+        return path
+    xid = session.xid_of(is_group=short.is_group, key=short.key)
+    if xid is None or check_of(xid) != short.check:
+        raise refused("not_found", path)
+    return xid + short.rest
 
 
 def methods_of(target: Target, settings: Settings) -> tuple[str, ...]:

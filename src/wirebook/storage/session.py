@@ -154,6 +154,14 @@ class Session:
         row = _VERSION[document].row(self._connection, key=resource.key, folded=id_.lower())
         return None if row is None or row.id != id_ else version_row(row)
 
+    def xid_of(self, *, is_group: bool, key: int) -> str | None:
+        """The xid of the Group or the Resource with a key."""
+        if is_group:
+            group = self._connection.execute(select(GROUPS.c.type, GROUPS.c.id).where(GROUPS.c.key == key)).first()
+            return group and f"/{group.type}/{group.id}"
+        found: str | None = self._connection.execute(select(RESOURCES.c.xid).where(RESOURCES.c.key == key)).scalar()
+        return found
+
     # -- collections ------------------------------------------------------------------------------------------------
 
     def streams(self, scope: Scope) -> SqlStreams:
