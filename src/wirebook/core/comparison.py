@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 from typing import Any, Final
 
 from wirebook.core.datatypes import normal_timestamp
@@ -47,4 +48,9 @@ def read_operand(text: str, like: Any, type_: str | None) -> tuple[int, Any] | N
         return (0, text == "true") if text in ("true", "false") else None
     if isinstance(like, (int, float)):
         return (1, int(text) if WHOLE.fullmatch(text) else float(text)) if NUMBER.fullmatch(text) else None
+    return _text(text, type_)
+
+
+@lru_cache(maxsize=256)
+def _text(text: str, type_: str | None) -> tuple[int, Any] | None:
     return comparable(text, type_)

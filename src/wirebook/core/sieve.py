@@ -60,16 +60,18 @@ class Kept:
         """How many of a level are left below an entity that has `every` of them."""
         return every if parent in self.whole.get(level[:-1], ()) else len(self.left.get(level, {}).get(parent, ()))
 
-    def add(self, place: int, start: int, level: Level, keys: Sequence[int]) -> None:
-        """An entity that a term leaves, with all below it. `keys` are those of what it is in, from the target's down to
-        its own; the target is at the depth `start`."""
-        for depth in range(start + 1, len(level) + 1):
-            above = level[:depth]
-            parent, key = keys[depth - start - 1], keys[depth - start]
-            self.left.setdefault(above, {}).setdefault(parent, set()).add(key)
-            self.passed.setdefault((place, above), set()).add(key)
+    def add(self, place: int, level: Level, parents: Sequence[int], keys: set[int]) -> None:
+        """Entities of a level that a term leaves, with all below them. `parents` are the keys of what they are in, from
+        the target's down."""
+        self._leave(place, level, parents[-1], keys)
+        for up, (parent, key) in enumerate(zip(parents[-2::-1], parents[:0:-1], strict=True), 1):
+            self._leave(place, level[:-up], parent, {key})
         if len(level) < 3:
-            self.whole.setdefault(level, set()).add(keys[-1])
+            self.whole.setdefault(level, set()).update(keys)
+
+    def _leave(self, place: int, level: Level, parent: int, keys: set[int]) -> None:
+        self.left.setdefault(level, {}).setdefault(parent, set()).update(keys)
+        self.passed.setdefault((place, level), set()).update(keys)
 
     def residual(self, level: Level, collection: str, parent: int) -> list[str]:
         """The filter of the URL of a collection below an entity: what is left to be asked; no text asks for all."""

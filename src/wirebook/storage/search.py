@@ -27,6 +27,9 @@ BATCH: Final = 500
 SHARED: Final = RESOURCES.alias("target")
 """The target of a cross-reference."""
 
+Test = Callable[[Sequence[Any]], bool]
+"""Decides for a row."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tables:
@@ -63,8 +66,11 @@ class Search:
             if not found:
                 return
             above = (step.level, found)
-        for keys in self._matches(last, above):
-            sieve.kept.add(term.place, start, last.level, (0, *keys)[start:])
+        found_in: dict[tuple[int, ...], set[int]] = {}
+        for *parents, key in self._matches(last, above):
+            found_in.setdefault((0, *parents)[start:], set()).add(key)
+        for above_them, keys in found_in.items():
+            sieve.kept.add(term.place, last.level, above_them, keys)
 
     def _matches(self, step: Step, above: tuple[Level, set[int]] | None) -> Iterator[tuple[int, ...]]:
         """The keys, from the Group down, of the entities of a level for which its expressions hold."""
@@ -72,14 +78,15 @@ class Search:
             query, decides = self._query(step, tables, above)
             depth = len(tables.keys)
             for row in self._connection.execution_options(yield_per=BATCH).execute(query):
-                if decides is None or decides(row[depth:]):
+                if decides is None or decides(row):
                     yield tuple(row[:depth])
 
     def _query(
         self, step: Step, tables: Tables, above: tuple[Level, set[int]] | None
-    ) -> tuple[Select[Any], Callable[[Sequence[Any]], bool] | None]:
-        """The query of a step, and what decides for a row of it by the columns behind the keys; None: all match."""
-        columns, where, tests = list(tables.keys), list(tables.where), []
+    ) -> tuple[Select[Any], Test | None]:
+        """The query of a step, whose columns begin with the keys, and what decides for a row of it; None: all match."""
+        columns, where = list(tables.keys), list(tables.where)
+        tests: list[Test] = []
         for part, about in ((tables.entity, False), (tables.meta, True)):
             open_ = []
             for each in step.expressions:
@@ -88,13 +95,15 @@ class Search:
                     where.append(found.sql)
                     open_ += [] if found.exact else [each]
             if part is not None and open_:
-                look = Look(part, _names(open_), len(columns) - len(tables.keys))
+                look = Look(part, _names(open_), len(columns))
                 columns += look.columns
                 tests.append(_test(look, open_))
         query = Select[Any](*columns).select_from(tables.source).where(*where)
         if above is not None:
             query = query.where(one_of(self._connection, tables.keys[len(above[0]) - 1], above[1]))
-        return query, (lambda row: all(test(row) for test in tests)) if tests else None
+        if len(tests) < 2:
+            return query, tests[0] if tests else None
+        return query, lambda row: all(test(row) for test in tests)
 
     # -- levels ---------------------------------------------------------------------------------------------------
 
@@ -158,12 +167,16 @@ def _names(expressions: Iterable[Expression]) -> Iterator[str]:
     return (each.path[0].name for each in expressions if isinstance(each.path[0], Member))
 
 
-def _test(look: Look, expressions: Sequence[Expression]) -> Callable[[Sequence[Any]], bool]:
-    def decides(row: Sequence[Any]) -> bool:
+def _test(look: Look, expressions: Sequence[Expression]) -> Test:
+    if len(expressions) == 1:
+        holds = expressions[0].holds
+        return lambda row: holds(look.entity(row))
+
+    def test(row: Sequence[Any]) -> bool:
         entity = look.entity(row)
         return all(each.holds(entity) for each in expressions)
 
-    return decides
+    return test
 
 
 def _is_of_resource(expression: Expression, id_name: str) -> bool:
