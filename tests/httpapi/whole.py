@@ -1,0 +1,90 @@
+"""Filters, sorts and counts decided by reading all of an answer: what queries must come to as well.
+
+An answer without a filter and with everything inlined is a tree. `left` says what a filter leaves of it, by the words
+of the text: the leaves for which all expressions of a term hold, whatever entity on the way down they are about.
+
+Spec: core/spec.md#filter-flag; core/spec.md#sort-flag.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from wirebook.core.comparison import comparable
+from wirebook.core.dotpath import values_at
+from wirebook.core.filters import Expression, Filter, Level, attributes_of, collections, level_of, type_at
+from wirebook.core.flags import Sort
+from wirebook.core.model import Model
+from wirebook.core.target import Target
+
+Held = tuple[frozenset[Expression], ...]
+"""Of each term the expressions that hold for an entity, or for one above it."""
+
+
+def left(answer: dict[str, Any], filter_: Filter, target: Target, model: Model) -> dict[str, Any] | None:
+    """What a filter leaves of an answer; None where nothing is left of an entity."""
+    level, none = level_of(target), tuple(frozenset[Expression]() for _ in filter_)
+    if target.is_collection:
+        return _entities(answer, filter_, level, none, model)
+    if target.kind == "meta":
+        held = _enter(none, filter_, level, {}, answer)
+        return answer if _is_complete(held, filter_) else None
+    return _entity(answer, filter_, level, none, model)
+
+
+def _entities(answer: dict[str, Any], filter_: Filter, level: Level, held: Held, model: Model) -> dict[str, Any]:
+    entities = {id_: _entity(each, filter_, level, held, model) for id_, each in answer.items()}
+    return {id_: each for id_, each in entities.items() if each is not None}
+
+
+def _entity(entity: dict[str, Any], filter_: Filter, level: Level, held: Held, model: Model) -> dict[str, Any] | None:
+    held = _enter(held, filter_, level, entity, entity.get("meta", {}))
+    shown, has_leaves = dict(entity), False
+    for plural in collections(level, model):
+        if plural in entity:
+            shown[plural] = _entities(entity[plural], filter_, (*level, plural), held, model)
+            shown[f"{plural}count"] = len(shown[plural])
+            has_leaves = has_leaves or bool(shown[plural])
+    return shown if has_leaves or _is_complete(held, filter_) else None
+
+
+def _enter(held: Held, filter_: Filter, level: Level, entity: Mapping[str, Any], meta: Mapping[str, Any]) -> Held:
+    return tuple(
+        known | {each for each in term if each.level == level and each.holds(meta if each.meta else entity)}
+        for known, term in zip(held, filter_, strict=True)
+    )
+
+
+def _is_complete(held: Held, filter_: Filter) -> bool:
+    return any(known == frozenset(term) for known, term in zip(held, filter_, strict=True))
+
+
+def in_order(answer: dict[str, Any], sort: Sort | None, target: Target, model: Model) -> list[str]:
+    """The ids of a collection in their order: what has no value first, ids without case among equals."""
+    if sort is None:
+        return sorted(answer, key=str.lower)
+    type_ = type_at(attributes_of(level_of(target), model), sort.path)
+
+    def rank(id_: str) -> tuple[Any, ...]:
+        value = comparable(next(values_at(answer[id_], sort.path), None), type_)
+        return (() if value is None else value, id_.lower())
+
+    return sorted(answer, key=rank, reverse=sort.descending)
+
+
+def without_urls(answer: Any, level: Level, model: Model) -> Any:
+    """An answer without the URLs of its collections, which differ with what is asked for."""
+    names = {f"{plural}url" for plural in collections(level, model)}
+    shown = {name: value for name, value in answer.items() if name not in names}
+    for plural in collections(level, model):
+        if plural in shown:
+            inner = (*level, plural)
+            shown[plural] = {id_: without_urls(each, inner, model) for id_, each in shown[plural].items()}
+    return shown
+
+
+def without_collections(answer: Any, level: Level, model: Model) -> Any:
+    """An answer as it is where nothing is inlined."""
+    names = {*collections(level, model), *(f"{plural}url" for plural in collections(level, model)), "meta"}
+    return {name: value for name, value in answer.items() if name not in names}
