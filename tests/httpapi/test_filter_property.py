@@ -55,7 +55,7 @@ COMMON = {
 def _some(**more: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
     """Entities that have a few of the attributes."""
     attributes = {**COMMON, **more}
-    names = st.lists(st.sampled_from(sorted(attributes)), max_size=5, unique=True)
+    names = st.lists(st.sampled_from(sorted(attributes)), max_size=9, unique=True)
     return names.flatmap(lambda chosen: st.fixed_dictionaries({name: attributes[name] for name in chosen}))
 
 
@@ -138,7 +138,7 @@ def questions(draw: st.DrawFn) -> tuple[str, list[str]]:
     path = draw(st.sampled_from(TARGETS))
     names = [part for part in re.split("/", path.removesuffix("$details")) if part][::2]
     start = "meta" if path.endswith("/meta") else (names or [""])[-1]
-    terms = st.lists(expressions(start), min_size=1, max_size=3).map(",".join)
+    terms = st.lists(expressions(start), min_size=1, max_size=2).map(",".join)
     return path, draw(st.lists(terms, min_size=1, max_size=3))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from wirebook.core.comparison import comparable
 from wirebook.core.dotpath import values_at
-from wirebook.core.filters import Expression, Filter, Level, attributes_of, collections, level_of, type_at
+from wirebook.core.filters import Expression, Filter, Level, attributes_of, collections, level_of, type_at, types_at
 from wirebook.core.flags import Sort
 from wirebook.core.model import Model
 from wirebook.core.target import Target
@@ -87,4 +87,7 @@ def without_urls(answer: Any, level: Level, model: Model) -> Any:
 def without_collections(answer: Any, level: Level, model: Model) -> Any:
     """An answer as it is where nothing is inlined."""
     names = {*collections(level, model), *(f"{plural}url" for plural in collections(level, model)), "meta"}
+    _, type_ = types_at(level, model)
+    if type_ is not None:
+        names |= {type_.singular, f"{type_.singular}base64"}
     return {name: value for name, value in answer.items() if name not in names}
