@@ -83,8 +83,9 @@ class _Reader:
     def __init__(self, groups: dict[Any, Group], resources: dict[Any, Resource]) -> None:
         self._groups, self._resources = groups, resources
 
-    def resources_of(self, group: Group) -> Iterator[Resource]:
-        return (each for each in self._resources.values() if each.group is group and not each.deleted)
+    def resources_of(self, groups: Iterable[Group]) -> Iterator[Resource]:
+        wanted = list(groups)
+        return (each for each in self._resources.values() if each.group in wanted and not each.deleted)
 
     def sources_of(self, xids: Collection[str]) -> Iterator[Resource]:
         return (each for each in self._resources.values() if each.xref in xids and not each.deleted)
@@ -94,20 +95,19 @@ class _Reader:
 
     def shown_in(self, group: Group, plurals: Collection[str]) -> Generator[Shown]:
         by_xid = {each.xid: each for each in self._resources.values()}
-        for each in self.resources_of(group):
+        for each in self.resources_of([group]):
             shown = by_xid.get(each.xref) if each.xref else each
             if each.type.plural in plurals and shown and shown.versions:
                 yield _shown(each, shown)
 
     def locked_in(self, groups: Iterable[Group]) -> Mapping[str, str]:
-        locked = [each for group in groups for each in self.resources_of(group) if each.meta.members.get("readonly")]
+        locked = [each for each in self.resources_of(groups) if each.meta.members.get("readonly")]
         return {each.group.xid: each.xid for each in locked}
 
     def everything(self, plurals: Collection[str]) -> Iterator[Group | Resource]:
         groups = [group for group in self._groups.values() if group.type.plural in plurals]
         yield from groups
-        for group in groups:
-            yield from self.resources_of(group)
+        yield from self.resources_of(groups)
 
 
 def _shown(resource: Resource, shown: Resource) -> Shown:

@@ -109,7 +109,7 @@ class Client:
         named = [(name.lower().replace("_", "-"), value) for name, value in headers.items()]
         incoming = Incoming(method, path.removeprefix(BASE) or "/", BASE, parse_query(query), named, body)
         answer = self.service.answer(incoming)
-        content = answer.body if isinstance(answer.body, bytes) else "".join(answer.body).encode()
+        content = answer.body if isinstance(answer.body, bytes) else b"".join(answer.body)
         return Reply(answer.status, answer.headers, content)
 
     def get(self, url: str, **headers: str) -> Reply:

@@ -110,10 +110,9 @@ def _deprecation(kind: str, xid: str, entity: Entity) -> Iterator[Change]:
 
 def _gone(draft: Draft) -> Iterator[Change]:
     """What was in Groups that are deleted."""
-    for group in draft.changed_groups.values():
-        if group.deleted and not group.is_new:
-            for resource in draft.snapshot.reader.resources_of(group):
-                yield from _deleted(resource)
+    gone = [group for group in draft.changed_groups.values() if group.deleted and not group.is_new]
+    for resource in draft.snapshot.reader.resources_of(gone):
+        yield from _deleted(resource)
 
 
 # -- Resources and Versions ---------------------------------------------------------------------------------------

@@ -142,8 +142,8 @@ class Shown(NamedTuple):
 class Reader(Protocol):
     """What a request may have to look at beyond its snapshot, as it was before; each a fixed number of queries."""
 
-    def resources_of(self, group: Group) -> Iterator[Resource]:
-        """All Resources of a Group, with their Versions."""
+    def resources_of(self, groups: Iterable[Group]) -> Iterator[Resource]:
+        """All Resources of Groups, with their Versions."""
 
     def sources_of(self, xids: Collection[str]) -> Iterator[Resource]:
         """The cross-references to these Resources, without Versions."""

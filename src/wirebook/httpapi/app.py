@@ -18,6 +18,7 @@ from wirebook.httpapi.logs import log_access
 from wirebook.httpapi.messages import JSON, Answer, Incoming, decode_path, parse_query
 from wirebook.httpapi.metrics import CONTENT_TYPE, METRICS_PATH, Metrics, route_of
 from wirebook.httpapi.options import Options
+from wirebook.httpapi.sending import Sent, send_answer, until_gone
 from wirebook.httpapi.service import PATHS, Service, error_answer
 from wirebook.httpapi.tags import known_as, quoted, tag_of_answer
 from wirebook.problems.xregistry import Refused, refused
@@ -69,11 +70,11 @@ class App:
         first = dict(reversed(headers))
         answer, origin = await self._answer(scope, headers, first, receive)
         finish = partial(self._finish, answer, scope["method"], first, origin)
-        if isinstance(answer.body, bytes) and len(answer.body) > LARGE:
-            await run_in_threadpool(finish)
-        else:
+        if isinstance(answer.body, bytes) and len(answer.body) <= LARGE:
             finish()
-        await _send(send, answer, is_head=scope["method"] == "HEAD")
+        else:
+            await run_in_threadpool(finish)
+        await send_answer(receive, send, answer, is_head=scope["method"] == "HEAD")
 
     async def _answer(
         self, scope: Scope, headers: Pairs, first: Mapping[str, str], receive: Receive
@@ -142,7 +143,7 @@ class App:
             base = self.door.base_of(caller)
             after = await run_in_threadpool(start_of, self.service.database, first.get(LAST))
         except Refused as error:
-            await _send(send, error_answer(error))
+            await send_answer(receive, send, error_answer(error))
             return
         origin = first.get("origin", "*")
         kind = {"content-type": "text/event-stream", "cache-control": "no-store", "vary": "Host, Origin"}
@@ -150,7 +151,7 @@ class App:
             kind["access-control-allow-origin"] = origin
         start = [(name.encode(), value.encode("latin-1")) for name, value in kind.items()]
         await send({"type": "http.response.start", "status": 200, "headers": start})
-        ends = [asyncio.ensure_future(_until_gone(receive)), asyncio.ensure_future(self.stopping.wait())]
+        ends = [asyncio.ensure_future(until_gone(receive)), asyncio.ensure_future(self.stopping.wait())]
         try:
             while not any(end.done() for end in ends):
                 after, text = await run_in_threadpool(next_events, self.service.database, after, base)
@@ -186,16 +187,20 @@ class App:
         elif "origin" not in first:
             answer.headers.setdefault("Access-Control-Allow-Origin", "*")
         accepted = first.get("accept-encoding", "")
-        is_large = isinstance(answer.body, bytes) and len(answer.body) >= MIN_GZIP
+        is_large = not isinstance(answer.body, bytes) or len(answer.body) >= MIN_GZIP
         is_packed = answer.headers.get("Content-Type") == JSON and accepts_gzip(accepted) and is_large
         if method in READS and answer.status in (200, 304):
             is_packed = self._tag(answer, first.get("if-none-match"), packed=is_packed)
-        if is_packed and isinstance(answer.body, bytes):
-            answer.body = gzip.compress(answer.body, 1)
+        if is_packed:
             answer.headers["Content-Encoding"] = "gzip"
+            if isinstance(answer.body, bytes):
+                answer.body = gzip.compress(answer.body, 1)
 
     def _tag(self, answer: Answer, known: str | None, *, packed: bool) -> bool:
-        """Gives an answer its tag, and takes its body away if the client has it; whether it is still to be packed."""
+        """Gives an answer its tag, and takes its body away if the client has it; whether it is still to be packed. What
+        is not yet whole has none."""
+        if not isinstance(answer.body, bytes) and not answer.body.is_whole:
+            return packed
         tag = answer.tag or tag_of_answer(answer)
         had = known_as(tag, known)
         answer.headers["ETag"] = had or quoted(tag, packed=packed)
@@ -220,11 +225,6 @@ HEALTH: Final = frozenset({"/healthz", "/readyz", "/.wirebook/healthz", "/.wireb
 ROUTES: Final = frozenset({*PATHS, *(path.strip("/") for path in (*HEALTH, PATH, METRICS_PATH))})
 
 
-async def _until_gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-
-
 async def read_body(receive: Receive, most: int, seconds: float) -> bytes | None:
     """The body; None if it is larger than it may be. Raises: TimeoutError, when nothing comes for so many seconds"""
     parts: list[bytes] = []
@@ -239,20 +239,6 @@ async def read_body(receive: Receive, most: int, seconds: float) -> bytes | None
         parts.append(part)
         if not message.get("more_body"):
             return b"".join(parts)
-
-
-class Sent:
-    """Sends, and keeps the status and how many bytes there were of the body. Without an answer the status is 500."""
-
-    def __init__(self, send: Send) -> None:
-        self._send, self.status, self.size = send, 500, 0
-
-    async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-        else:
-            self.size += len(message.get("body", b""))
-        await self._send(message)
 
 
 def peer_of(scope: Scope) -> str | None:
@@ -273,12 +259,3 @@ def closing(answer: Answer) -> Answer:
 
 def not_ready() -> Answer:
     return Answer(503, b"not ready\n", {"Content-Type": PLAIN, "Retry-After": "1"})
-
-
-async def _send(send: Send, answer: Answer, *, is_head: bool = False) -> None:
-    body = answer.body if isinstance(answer.body, bytes) else "".join(answer.body).encode()
-    headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in answer.headers.items()]
-    if answer.status not in (204, 304):
-        headers.append((b"content-length", str(len(body)).encode()))
-    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    await send({"type": "http.response.body", "body": b"" if is_head else body})

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote
 
 from wirebook.core.json import is_deeper_than
+from wirebook.httpapi.spool import Body, Spool
 from wirebook.problems.xregistry import Refused, refused
 
 JSON: Final = "application/json; charset=utf-8"
@@ -18,7 +19,8 @@ MAX_DEPTH: Final = 100
 
 @dataclass(slots=True)
 class Incoming:
-    """A request. `path` is decoded and without the base path; `base` the Registry's URL; header names in lower case."""
+    """A request. `path` is decoded and without the base path; `base` the Registry's URL; header names in lower case;
+    `spool` is where a large answer goes that is sent while it is made."""
 
     method: str
     path: str
@@ -26,6 +28,7 @@ class Incoming:
     query: Mapping[str, list[str]]
     headers: list[tuple[str, str]]
     body: bytes = b""
+    spool: Spool | None = None
 
     def header(self, name: str) -> str | None:
         return next((value for each, value in self.headers if each == name), None)
@@ -33,11 +36,11 @@ class Incoming:
 
 @dataclass(slots=True)
 class Answer:
-    """An answer. `body` is all of it, or pieces of text that are sent as they come; `tag` is given where it is made of
-    something else than the answer (see `wirebook.httpapi.tags`)."""
+    """An answer. `body` may be large, and not yet whole (see `wirebook.httpapi.spool`); `tag` is given where it is made
+    of something else than the answer (see `wirebook.httpapi.tags`)."""
 
     status: int = 200
-    body: bytes | Iterator[str] = b""
+    body: Body = b""
     headers: dict[str, str] = field(default_factory=dict)
     tag: str | None = None
 

@@ -13,10 +13,13 @@ MIB: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much one answer has at most: entities on a page, and bytes; None: as many as there are."""
+    """How much one answer has at most: entities on a page, and bytes; None: as many as there are. How many seconds
+    reading it takes, and an export."""
 
     page: int = 1000
     response: int | None = 256 * MIB
+    read_seconds: float = 30
+    export_seconds: float = 300
 
 
 LIMITS: Final = Limits()
@@ -56,7 +59,12 @@ class Options:
 
     @property
     def limits(self) -> Limits:
-        return Limits(page=self.max_page, response=self.max_response)
+        return Limits(
+            page=self.max_page,
+            response=self.max_response,
+            read_seconds=self.request_timeout,
+            export_seconds=self.stream_timeout,
+        )
 
     @property
     def prefix(self) -> str:

@@ -28,6 +28,7 @@ from wirebook.httpapi.listing import Listing
 from wirebook.httpapi.messages import JSON, Answer
 from wirebook.httpapi.options import LIMITS, Limits
 from wirebook.httpapi.settings import Settings
+from wirebook.httpapi.spool import Spool, body_of
 from wirebook.httpapi.tags import known_as, tag_of_revisions
 from wirebook.problems.xregistry import refused
 from wirebook.storage.reading import Scope
@@ -37,7 +38,8 @@ from wirebook.storage.session import Session
 @dataclass(slots=True)
 class Reading:
     """Reads for one answer, in one transaction. `root` is what the answer is about, if more than what is read; `known`
-    the tags of what the client has (If-None-Match)."""
+    the tags of what the client has (If-None-Match). A large answer goes to the `spool`, if
+    there is one."""
 
     session: Session
     settings: Settings
@@ -47,6 +49,7 @@ class Reading:
     root: Target | None = None
     limits: Limits = LIMITS
     known: str | None = None
+    spool: Spool | None = None
 
     def entity(self, target: Target) -> Answer:
         """What `target` addresses. Raises: not_found, cannot_doc_xref"""
@@ -94,14 +97,9 @@ class Reading:
         return any(type_.hasdocument for _, type_ in self.settings.model.resource_types())
 
     def json_of(self, target: Target, pieces: Iterable[str]) -> Answer:
-        """The answer about `target` that is made of pieces. Raises: too_large"""
-        most, size, read = self.limits.response, 0, []
-        for piece in pieces:
-            read.append(piece)
-            size += len(piece)
-            if most is not None and size > most:
-                raise refused("too_large", target.path, detail=f"It has more than {most} bytes.")
-        return Answer(200, "".join(read).encode(), {"Content-Type": JSON})
+        """The answer about `target` that is made of pieces. Raises: too_large; TooSlow"""
+        body = body_of(pieces, target.path, self.limits.response, self.spool)
+        return Answer(200, body, {"Content-Type": JSON})
 
     # -- Registry and Groups --------------------------------------------------------------------------------------
 

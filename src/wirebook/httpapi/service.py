@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from wirebook.core.capabilities import offered
@@ -22,15 +24,20 @@ from wirebook.httpapi.messages import JSON, Answer, Incoming
 from wirebook.httpapi.openapi import openapi
 from wirebook.httpapi.reads import Reading
 from wirebook.httpapi.settings import Settings, SettingsCache
+from wirebook.httpapi.spool import Broken, Spool
 from wirebook.httpapi.writer import Writer
 from wirebook.httpapi.writes import Rules, Writing
 from wirebook.problems.xregistry import Refused, refused
 from wirebook.storage.database import Database
+from wirebook.storage.rows import TooSlow
 from wirebook.storage.session import Conflict, Session, Unreadable
 
 LOG: Final = logging.getLogger("wirebook.registry")
 ATTEMPTS: Final = 5
 """How often a write is decided anew when another one came between."""
+
+EXPORTS: Final = 2
+"""How many exports are made at the same time; the others wait."""
 
 T = TypeVar("T")
 Api = Callable[["Service", Incoming, Session, Settings], Answer]
@@ -43,6 +50,7 @@ class Service:
     def __init__(self, database: Database, rules: Rules) -> None:
         self.database, self.rules, self.cache = database, rules, SettingsCache()
         self._writer = Writer(database) if database.is_sqlite else None
+        self._exports = ThreadPoolExecutor(EXPORTS, thread_name_prefix="export")
 
     def at_once(self, incoming: Incoming) -> Answer | None:
         """The answer, where having it takes less than handing the request to a thread; else None. For one thread."""
@@ -62,11 +70,14 @@ class Service:
     def answer(self, incoming: Incoming, reading: Opening | None = None) -> Answer:
         """The answer to a request, whatever happens. `reading` gives the transaction in which it is read."""
         try:
-            answer = self._answer(incoming, reading or self.database.reading)
+            answer = self._answer(incoming, reading or partial(self.database.reading, self.rules.limits.read_seconds))
         except Refused as error:
             answer = error_answer(error)
             if answer.status == 405:
                 answer.headers["Allow"] = self._allowed(incoming)
+        except TooSlow:
+            LOG.warning("a read took too long: %s %s", incoming.method, incoming.path)
+            answer = error_answer(refused("server_busy", incoming.path))
         except Unreadable:
             LOG.exception("the database cannot be read: %s %s", incoming.method, incoming.path)
             answer = error_answer(refused("data_retrieval_error", incoming.path))
@@ -87,6 +98,7 @@ class Service:
         """Ends once the writes that wait are done."""
         if self._writer:
             self._writer.close()
+        self._exports.shutdown(cancel_futures=True)
 
     def is_ready(self) -> bool:
         """Whether the database answers."""
@@ -105,9 +117,10 @@ class Service:
     def _answer(self, incoming: Incoming, reading: Opening) -> Answer:
         if incoming.method == "HEAD":
             incoming.method = "GET"
+        if incoming.method == "GET" and incoming.path == "/export":
+            return self._export(incoming)
         if incoming.method in ("GET", "OPTIONS"):
-            with reading() as session:
-                return self._dispatch(incoming, session)
+            return self._read(incoming, reading)
         work = self._work(incoming)
         for _ in range(ATTEMPTS):
             try:
@@ -133,6 +146,19 @@ class Service:
         groups, problems = fit(settings.model)
         changes = Writing(session, settings, self.rules).catalogue(groups, incoming.path)
         return report([each.xid for each in changes], problems, incoming)
+
+    def _read(self, incoming: Incoming, reading: Opening) -> Answer:
+        with reading() as session:
+            return self._dispatch(incoming, session)
+
+    def _export(self, incoming: Incoming) -> Answer:
+        """The export; if it is large, the beginning is sent while the rest is made."""
+        spool = incoming.spool = Spool()
+        made = self._exports.submit(
+            self._read, incoming, partial(self.database.reading, self.rules.limits.export_seconds)
+        )
+        made.add_done_callback(lambda done: _end(spool, done))
+        return Answer(200, spool, {"Content-Type": JSON}) if spool.begins() else made.result()
 
     def _dispatch(self, incoming: Incoming, session: Session) -> Answer:
         settings = self.cache.load(session)
@@ -207,7 +233,8 @@ class Service:
         target = Target("registry", incoming.path)
         flags = parse_flags(query, target, "GET", settings.model, every)
         limits = replace(self.rules.limits, response=None)
-        return Reading(session, settings, incoming.base, flags, limits=limits).entity(target)
+        reading = Reading(session, settings, incoming.base, flags, limits=limits, spool=incoming.spool)
+        return reading.entity(target)
 
     def openapi(self, incoming: Incoming, _: Session, settings: Settings) -> Answer:
         """The API as OpenAPI describes APIs, for the model and the capabilities that are there."""
@@ -216,6 +243,14 @@ class Service:
 
     def discovery(self, incoming: Incoming, _: Session, __: Settings) -> Answer:
         return json_answer({"registries": [incoming.base]})
+
+
+def _end(spool: Spool, made: Future[Answer]) -> None:
+    """Says to who reads a spool that nothing more comes."""
+    error = None if made.cancelled() else made.exception()
+    if spool.size and error and not isinstance(error, Broken):
+        LOG.error("an export failed when its beginning was sent", exc_info=error)
+    spool.end(failed=made.cancelled() or error is not None)
 
 
 KINDS: Final = frozenset({"capabilities", "capabilitiesoffered", "export", "model", "modelsource"})
@@ -272,6 +307,8 @@ def error_answer(error: Refused, base: str | None = None) -> Answer:
         answer.headers["Link"] = link_to_root(base)
     if answer.status == 401:
         answer.headers["WWW-Authenticate"] = "Bearer"
+    if answer.status == 503:
+        answer.headers["Retry-After"] = "1"
     return answer
 
 

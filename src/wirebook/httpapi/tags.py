@@ -28,7 +28,7 @@ def tag_of_revisions(url: str, revisions: Iterable[int]) -> str:
 def tag_of_answer(answer: Answer) -> str:
     """The tag of an answer of which only the bytes are known, those of its headers among them."""
     head = "".join(f"{name}:{value}\n" for name, value in sorted(answer.headers.items()))
-    return _digest(head.encode(), answer.body if isinstance(answer.body, bytes) else b"")
+    return _digest(head.encode(), *([answer.body] if isinstance(answer.body, bytes) else answer.body))
 
 
 def _digest(*parts: bytes) -> str:

@@ -29,7 +29,8 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool
 
 from wirebook.problems import Problem, WirebookError
-from wirebook.storage.session import Conflict, Session, Unreadable, conflicts, failures
+from wirebook.storage.rows import failures, within
+from wirebook.storage.session import Conflict, Session, Unreadable, conflicts
 from wirebook.storage.statements import driver_of
 
 MIGRATIONS: Final = Path(__file__).parent / "migrations"
@@ -37,6 +38,7 @@ LOCK: Final = 0x77697265
 """The advisory lock of PostgreSQL under which a database is made and migrated."""
 
 READERS: Final = 8
+READ_SECONDS: Final = 30
 
 
 class Database:
@@ -52,15 +54,15 @@ class Database:
         self.is_sqlite = engine.dialect.name == "sqlite"
 
     @contextmanager
-    def reading(self) -> Iterator[Session]:
-        """One snapshot, whatever is written meanwhile. Raises: Unreadable"""
+    def reading(self, seconds: float = READ_SECONDS) -> Iterator[Session]:
+        """One snapshot, whatever is written meanwhile. Raises: Unreadable; TooSlow, if it takes longer"""
         try:
             with self._observed("read"), self.engine.connect() as connection:
                 if self.is_sqlite:
                     connection.exec_driver_sql("BEGIN")
                 else:
                     connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
-                with closing(Session(connection)) as session:
+                with within(connection, seconds), closing(Session(connection)) as session:
                     yield session
                 connection.rollback()
         except failures(self.engine.dialect) as error:

@@ -130,8 +130,9 @@ class Loader:
 
     # -- what rules may look at beyond the snapshot -----------------------------------------------------------------
 
-    def resources_of(self, group: Group) -> Iterator[Resource]:
-        return self._read_resources(RESOURCES_OF_GROUP, parent=self.keys[group.xid])
+    def resources_of(self, groups: Iterable[Group]) -> Iterator[Resource]:
+        keys = [(self.keys[each.xid],) for each in groups]
+        return self._read_resources(RESOURCES_OF_GROUPS, wanted=key_rows(("key",), keys)) if keys else iter(())
 
     def sources_of(self, xids: Collection[str]) -> Iterator[Resource]:
         rows = list(SOURCES.rows(self._connection, wanted=key_rows(("xref",), [(xid,) for xid in xids])))
@@ -224,6 +225,8 @@ GROUPS_BY_KEY: Final = Statement(
 RESOURCES_BY_ID: Final = _found(_by_id)
 RESOURCES_OF_TYPE: Final = _found(_of_type)
 RESOURCES_OF_TYPES: Final = _found(lambda dialect: (RESOURCES.join(GROUPS), _is_of_types(dialect)))
-RESOURCES_OF_GROUP: Final = _found(lambda _: (RESOURCES, RESOURCES.c.parent == bindparam("parent")))
+RESOURCES_OF_GROUPS: Final = _found(
+    lambda dialect: (RESOURCES, RESOURCES.c.parent.in_(select(wanted(dialect, "key").c.key)))
+)
 SOURCES: Final = Statement(_sources)
 DOCUMENT: Final = Statement(lambda _: select(DOCUMENTS.c.body).where(DOCUMENTS.c.key == bindparam("wanted")))

@@ -6,6 +6,7 @@ Spec: core/model.md#groupsstringconstraints; core/spec.md#readonly-attribute.
 from __future__ import annotations
 
 from collections.abc import Generator
+from contextlib import closing
 from itertools import groupby
 from typing import Any
 
@@ -14,7 +15,8 @@ from sqlalchemy import ColumnElement, Connection, select
 from wirebook.core.model import Model
 from wirebook.core.rows import parse_members
 from wirebook.core.state import Members, Shown
-from wirebook.storage.reading import BATCH, version_query
+from wirebook.storage.reading import version_query
+from wirebook.storage.rows import rows
 from wirebook.storage.tables import RESOURCES
 
 
@@ -22,8 +24,8 @@ def read_shown(connection: Connection, model: Model, where: ColumnElement[bool])
     """Resources with the Versions that they show, where they have any."""
     query = version_query().add_columns(RESOURCES.c.xid, RESOURCES.c.type, RESOURCES.c.xref)
     query = query.where(where).order_by(RESOURCES.c.key)
-    with connection.execution_options(yield_per=BATCH).execute(query) as rows:
-        for _, versions in groupby(rows, lambda row: row.owner):
+    with closing(rows(connection, query)) as found_in_order:
+        for _, versions in groupby(found_in_order, lambda row: row.owner):
             found = list(versions)
             first = found[0]
             yield Shown(first.xid, first.type, first.xref, {row.id: _members(row, model) for row in found})

@@ -22,7 +22,8 @@ from wirebook.core.target import Target
 from wirebook.storage.conditions import LARGEST
 from wirebook.storage.keys import one_of, text_key
 from wirebook.storage.parts import Look, Part, group_part, resource_part, version_part
-from wirebook.storage.reading import BATCH, resource_tables, version_tables
+from wirebook.storage.reading import resource_tables, version_tables
+from wirebook.storage.rows import rows
 from wirebook.storage.tables import GROUPS, LABELS, RESOURCES, VERSIONS
 
 BY_ID: Final = Sort(())
@@ -127,8 +128,7 @@ class Ordering:
         type_ = self._type(sort)
         look = Look(self._part, (step.name for step in sort.path[:1] if isinstance(step, Member)), 2)
         query: Select[Any] = select(self._table.c.key, self._table.c.folded, *look.columns).select_from(self._tables)
-        rows = self._connection.execution_options(yield_per=BATCH).execute(query.where(*self._conditions()))
-        for row in rows:
+        for row in rows(self._connection, query.where(*self._conditions())):
             value = next(values_at(look.entity(row), sort.path), None)
             yield Place(row[0], comparable(value, type_), row[1])
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, CursorResult, FromClause, Select, func, literal, or_, select
+from sqlalchemy import ColumnElement, Connection, FromClause, Select, func, literal, or_, select
 
 from wirebook.core.filters import Level
 from wirebook.core.rows import GroupRow, ResourceRow, VersionRow
@@ -17,14 +17,12 @@ from wirebook.core.sieve import Kept
 from wirebook.core.streams import Stream
 from wirebook.core.target import Target
 from wirebook.storage.keys import key_table, one_of
+from wirebook.storage.rows import rows
 from wirebook.storage.tables import COUNTS, DOCUMENTS, GROUPS, RESOURCES, VERSIONS
 
 TARGET: Final = RESOURCES.alias("target")
 SHOWN: Final = func.coalesce(TARGET.c.key, RESOURCES.c.key)
 """The Resource whose Versions are shown: the target of a cross-reference, or itself."""
-
-BATCH: Final = 500
-"""Rows that are fetched at once."""
 
 
 def resource_tables() -> FromClause:
@@ -132,19 +130,13 @@ class SqlStreams:
 
     def __init__(self, connection: Connection, scope: Scope) -> None:
         self._connection, self._scope = connection, scope
-        self._results: list[CursorResult[Any]] = []
-
-    def close(self) -> None:
-        """Ends what was not read to its end."""
-        for result in self._results:
-            result.close()
 
     def groups(self, level: Level) -> Stream[GroupRow]:
         """Groups of a type with the counts of what is in them."""
         counts = self._counts(level)
         query = self._in_scope(select(GROUPS.c.key, GROUPS.c.id, GROUPS.c.members), level)
-        rows = self._rows(self._ordered(query, "groups", GROUPS.c.key).order_by(GROUPS.c.folded))
-        return Stream(GroupRow(key, id_, text, counts.get(key, {})) for key, id_, text in rows)
+        found = self._rows(self._ordered(query, "groups", GROUPS.c.key).order_by(GROUPS.c.folded))
+        return Stream(GroupRow(key, id_, text, counts.get(key, {})) for key, id_, text in found)
 
     def resources(self, level: Level) -> Stream[ResourceRow]:
         query = self._below(resource_query(documents=self._scope.documents), level)
@@ -205,5 +197,4 @@ class SqlStreams:
         return [or_(one_of(self._connection, RESOURCES.c.parent, whole), own) if whole else own]
 
     def _rows(self, query: Select[Any]) -> Iterator[Any]:
-        self._results.append(self._connection.execution_options(yield_per=BATCH).execute(query))
-        return iter(self._results[-1])
+        return rows(self._connection, query)

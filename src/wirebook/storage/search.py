@@ -19,10 +19,8 @@ from wirebook.core.sieve import Sieve, Step, Term
 from wirebook.storage.conditions import ANYTHING, condition
 from wirebook.storage.keys import one_of
 from wirebook.storage.parts import Look, Part, group_part, meta_part, resource_part, version_part
+from wirebook.storage.rows import rows
 from wirebook.storage.tables import GROUPS, RESOURCES, VERSIONS
-
-BATCH: Final = 500
-"""Rows that are fetched at once."""
 
 SHARED: Final = RESOURCES.alias("target")
 """The target of a cross-reference."""
@@ -77,7 +75,7 @@ class Search:
         for tables in self._tables(step):
             query, decides = self._query(step, tables, above)
             depth = len(tables.keys)
-            for row in self._connection.execution_options(yield_per=BATCH).execute(query):
+            for row in rows(self._connection, query):
                 if decides is None or decides(row):
                     yield tuple(row[:depth])
 

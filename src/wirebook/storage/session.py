@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlalchemy import Connection, Dialect, Select, bindparam, func, insert, select
-from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
+from sqlalchemy.exc import IntegrityError, OperationalError
 
 from wirebook.core.draft import Draft
 from wirebook.core.model import Model
@@ -29,6 +29,7 @@ from wirebook.storage.reading import (
     version_query,
     version_row,
 )
+from wirebook.storage.rows import close_results
 from wirebook.storage.search import Search
 from wirebook.storage.statements import Statement, driver_of
 from wirebook.storage.store import Changes, Event, clock, store_settings
@@ -60,11 +61,6 @@ class Unreadable(Exception):
     """The database failed while something was read from it."""
 
 
-def failures(dialect: Dialect) -> tuple[type[Exception], ...]:
-    """What is raised where the database fails: by SQLAlchemy, or by the driver."""
-    return DBAPIError, dialect.loaded_dbapi.Error
-
-
 def conflicts(dialect: Dialect) -> tuple[type[Exception], ...]:
     """What is raised where another write came between: by SQLAlchemy, or by the driver (see `Statement`)."""
     driver = dialect.loaded_dbapi
@@ -77,13 +73,10 @@ class Session:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._loader: Loader | None = None
-        self._streams: list[SqlStreams] = []
 
     def close(self) -> None:
         """Ends what is still being read, as an answer that broke off leaves it."""
-        for streams in self._streams:
-            streams.close()
-        self._streams.clear()
+        close_results(self._connection)
 
     @contextmanager
     def savepoint(self) -> Iterator[None]:
@@ -165,8 +158,7 @@ class Session:
     # -- collections ------------------------------------------------------------------------------------------------
 
     def streams(self, scope: Scope) -> SqlStreams:
-        self._streams.append(SqlStreams(self._connection, scope))
-        return self._streams[-1]
+        return SqlStreams(self._connection, scope)
 
     def ordering(self, model: Model, target: Target, owner: int, keys: set[int] | None = None) -> Ordering:
         """A collection in order. `owner` is the row of what has it; `keys` those of it that a filter left."""

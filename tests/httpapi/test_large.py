@@ -1,0 +1,195 @@
+"""Large answers, slow reads, and answers that fail while they are made.
+
+Spec: docs/registry.md#limits; core/spec.md#too_large; core/spec.md#server_busy.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sqlite3
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from sqlalchemy import text
+
+from tests.httpapi.conftest import Client
+from tests.httpapi.servers import serving
+from tests.httpapi.test_app import Web
+from wirebook.httpapi.messages import Incoming
+from wirebook.httpapi.options import Limits
+from wirebook.httpapi.spool import MEMORY, PART, Broken, Spool, body_of
+from wirebook.problems.xregistry import Refused
+from wirebook.storage.database import Database
+from wirebook.storage.rows import TooSlow
+
+LINE = "x" * 1000
+DATAS = {f"d{number:04}": {"description": LINE} for number in range(1500)}
+BREAK = "UPDATE versions SET tail = '\"formatvalidated\":' WHERE parent = (SELECT key FROM resources WHERE id = "
+
+
+@pytest.fixture
+def filled(registry: Client) -> Iterator[Client]:
+    assert registry.post("/dirs/d/datas", DATAS).status == 200
+    yield registry
+    registry.service.close()
+
+
+def limited(registry: Client, **limits: Any) -> Client:
+    registry.service.rules = replace(registry.service.rules, limits=Limits(**limits))
+    return registry
+
+
+def spoil(registry: Client, id_: str) -> None:
+    """Makes a row such that it cannot be shown in document view."""
+    with registry.database.connected() as connection:
+        connection.execute(text(f"{BREAK}'{id_}')"))
+
+
+# -- bodies -------------------------------------------------------------------------------------------------------
+
+
+def test_a_small_body_is_bytes() -> None:
+    assert body_of(["a", "ä"], "/", 10) == "aä".encode()
+    assert body_of([], "/", 10) == b""
+
+
+def test_a_large_body_is_read_as_it_was_written() -> None:
+    pieces = [f"{number:07}," for number in range(400_000)]
+    spool = body_of(pieces, "/", 1 << 30)
+    assert isinstance(spool, Spool)
+    assert spool.is_whole
+    parts = list(spool)
+    assert max(map(len, parts)) <= PART
+    assert b"".join(parts) == b"".join(spool) == "".join(pieces).encode()
+
+
+@pytest.mark.parametrize("most", [5, MEMORY + 5])
+def test_a_body_has_a_limit(most: int) -> None:
+    body_of(["x"] * most, "/p", most)
+    with pytest.raises(Refused) as caught:
+        body_of(["x"] * (most + 1), "/p", most)
+    assert (caught.value.type.name, caught.value.type.status) == ("too_large", 406)
+
+
+def test_what_is_abandoned_is_not_written_on() -> None:
+    spool = Spool()
+    spool.write(b"1")
+    spool.end(failed=True)
+    with pytest.raises(Broken):
+        spool.write(b"2")
+    with pytest.raises(Broken):
+        list(spool)
+
+
+def test_readers_wait_for_what_is_written() -> None:
+    spool, seen = Spool(), list[bytes]()
+    reader = threading.Thread(target=lambda: seen.extend(spool))
+    reader.start()
+    for part in (b"one", b"two"):
+        spool.write(part)
+    spool.end()
+    reader.join(10)
+    assert b"".join(seen) == b"onetwo"
+
+
+# -- too large, too slow --------------------------------------------------------------------------------------------
+
+
+def test_an_answer_that_is_too_large_is_refused_but_its_pages_are_not(filled: Client) -> None:
+    registry = limited(filled, response=300_000)
+    assert registry.get("/dirs/d/datas").error == (406, "too_large", "/dirs/d/datas")
+    assert registry.get("/?inline=*").error == (406, "too_large", "/")
+    assert len(registry.get("/dirs/d/datas?limit=100").json) == 100
+    assert len(registry.get("/export").json["dirs"]["d"]["datas"]) == len(DATAS)
+
+
+@pytest.mark.parametrize("url", ["/dirs", "/dirs/d/datas?filter=description=*y", "/dirs/d/datas?sort=description"])
+def test_a_read_that_takes_too_long_is_refused(registry: Client, url: str) -> None:
+    registry.put("/dirs/d/datas/a", {"description": "xyz"})
+    reply = limited(registry, read_seconds=0).get(url)
+    assert reply.error == (503, "server_busy", url.partition("?")[0])
+    assert int(reply.headers["Retry-After"]) > 0
+    assert limited(registry, read_seconds=30).get(url).status == 200
+    assert limited(registry, export_seconds=0).get("/export").error == (503, "server_busy", "/export")
+
+
+def test_the_database_interrupts_what_gives_no_rows(database: Database) -> None:
+    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+    with pytest.raises(TooSlow), database.reading(0.2) as session:
+        session._connection.execute(text(endless))
+    with database.reading(5) as session:
+        assert session._connection.execute(text("SELECT 1")).scalar() == 1
+
+
+# -- failures -------------------------------------------------------------------------------------------------------
+
+
+def test_a_small_answer_that_fails_is_an_error_and_nothing_else(registry: Client) -> None:
+    registry.post("/dirs/d/datas", {"a": {}, "b": {}})
+    spoil(registry, "b")
+    for url in ("/export", "/dirs?inline=*&doc", "/dirs/d/datas/b/versions/1?doc"):
+        assert registry.get(url).error[:2] == (500, "server_error")
+    assert registry.get("/dirs/d/datas/a?doc").status == 200
+
+
+def test_a_large_answer_that_fails_is_an_error_too(filled: Client) -> None:
+    spoil(filled, "d1499")
+    assert filled.get("/dirs?inline=*&doc").error == (500, "server_error", "/dirs")
+
+
+def test_an_export_that_fails_in_the_midst_has_no_end(filled: Client) -> None:
+    spoil(filled, "d1499")
+    answer = filled.service.answer(Incoming("GET", "/export", "http://registry.test", {}, []))
+    assert isinstance(answer.body, Spool)
+    with pytest.raises(Broken):
+        list(answer.body)
+
+
+def test_exports_that_nobody_reads_any_more_end(filled: Client) -> None:
+    for _ in range(5):
+        answer = filled.service.answer(Incoming("GET", "/export", "http://registry.test", {}, []))
+        assert isinstance(answer.body, Spool)
+        answer.body.end(failed=True)
+    assert filled.get("/export").status == 200
+
+
+# -- sent -----------------------------------------------------------------------------------------------------------
+
+
+def test_large_answers_are_sent_whole_packed_or_not(filled: Client) -> None:
+    web = Web(filled)
+    for url in ("/export", "/dirs/d/datas"):
+        plain, packed = (web.get(url, accept_encoding=coding) for coding in ("identity", "gzip"))
+        assert plain.json() == packed.json()
+        assert packed.headers["content-encoding"] == "gzip"
+        assert web.send("HEAD", url).content == b""
+    whole = web.get("/dirs/d/datas", accept_encoding="identity")
+    assert int(whole.headers["content-length"]) == len(whole.content)
+    assert web.get("/dirs/d/datas", accept_encoding="identity").headers["etag"] == whole.headers["etag"]
+    assert web.get("/dirs/d/datas", if_none_match=whole.headers["etag"]).status_code == 304
+
+
+def test_a_server_breaks_off_an_export_that_fails(tmp_path: Path) -> None:
+    path = tmp_path / "registry.db"
+    with serving(f"sqlite:///{path}", tmp_path / "log") as [server], server.client() as client:
+        model = {
+            "groups": {"dirs": {"singular": "dir", "resources": {"datas": {"singular": "data", "hasdocument": False}}}}
+        }
+        assert client.put("/modelsource", content=json.dumps(model)).status_code == 200
+        assert client.post("/dirs/d/datas", content=json.dumps(DATAS)).status_code == 200
+        with client.stream("GET", "/export", headers={"accept-encoding": "gzip"}) as answer:
+            raw = b"".join(answer.iter_raw())
+        assert len(json.loads(gzip.decompress(raw))["dirs"]["d"]["datas"]) == len(DATAS)
+        with sqlite3.connect(path) as connection:
+            connection.execute(f"{BREAK}'d1499')")
+        connection.close()
+        for coding in ("identity", "gzip"):
+            with pytest.raises(httpx.RemoteProtocolError):
+                client.get("/export", headers={"accept-encoding": coding})
+        assert client.get("/dirs/d/datas/d0000").status_code == 200
