@@ -5,11 +5,13 @@ Spec: core/http.md#http-api-patterns; core/http.md#http-options-method; core/htt
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.httpapi.conftest import BASE, Client
+from tests.httpapi.servers import serving
 from tests.httpapi.test_app import Web
 
 F, X = "/dirs/d/files/f", "/dirs/d/datas/x"
@@ -250,3 +252,13 @@ def test_pages_of_friends_may_read_and_write(filled: Client) -> None:
     assert (written.status_code, written.headers["Access-Control-Expose-Headers"]) == (200, "*")
     assert "Access-Control-Allow-Origin" not in web.get("/dirs/d", origin="http://other").headers
     assert web.send("PUT", "/dirs/d", "{}", origin="http://other").status_code == 403
+
+
+def test_c_http_02_methods_that_nobody_knows(tmp_path: Path) -> None:
+    with serving(f"sqlite:///{tmp_path / 'r.db'}", tmp_path / "log") as (server,), server.client() as client:
+        for method in ("FOO", "M-SEARCH", "TRACE", "PROPFIND", "X!", "FOO"):
+            for content in (None, b"body"):
+                reply = client.request(method, "/schemagroups", content=content)
+                assert (reply.status_code, reply.json()["args"]) == (405, {"action": method})
+                assert reply.headers["Allow"] == "DELETE, GET, OPTIONS, PATCH, POST"
+                assert client.get("/schemagroups").json() == {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,17 +17,22 @@ LOG: Final = logging.getLogger("wirebook.registry")
 MAX_HEAD: Final = 64 * 1024
 """Bytes of a request's line and headers, at least; a client may send what fits in one read beyond them."""
 
+METHOD: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]{1,40}) /")
+USUAL: Final = frozenset((b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS", b"TRACE"))
+
 
 class Connection(HttpToolsProtocol):
     """A connection that is closed when a request's head takes too long or is too large, or nobody reads the answer.
 
     `head_since` is when a head was begun that is not complete, `full_since` when the answer last had to wait for its
-    reader; both None if that is not so.
+    reader; both None if that is not so. `method` is one that the parser may not know, and takes for a TRACE.
     """
 
     head_since: float | None = None
     head_size = 0
     full_since: float | None = None
+    is_between = True
+    method: str | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -34,13 +40,22 @@ class Connection(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self.head_since, self.head_size = self.loop.time(), 0
+        self.head_since, self.head_size, self.is_between = self.loop.time(), 0, False
 
     def on_headers_complete(self) -> None:
         self.head_since = None
         super().on_headers_complete()
+        if self.method is not None:
+            self.scope["method"], self.method = self.method, None
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        self.is_between = True
 
     def data_received(self, data: bytes) -> None:
+        found = METHOD.match(data) if self.is_between else None
+        if found and found[1] not in USUAL:
+            self.method, data = found[1].decode(), b"TRACE" + data[found.end(1) :]
         super().data_received(data)
         if self.head_since is not None:
             self.head_size += len(data)
