@@ -97,13 +97,14 @@ def _check_available(inline: Inline, capabilities: Mapping[str, Any]) -> None:
 
 
 def _specversion(offered: Query, target: Target, method: str, capabilities: Mapping[str, Any]) -> str:
-    """The patch number, if there is one, does not count; a suffix does."""
+    """The patch number, if there is one, does not count; a suffix does. Metadata alone is shown by older texts."""
     sent = (offered.get("specversion") or ("",))[0]
     known = capabilities["specversions"]
     for version in known:
         if not sent or _bare(sent) == _bare(version):
             chosen = version if sent else SPECVERSION
-            if chosen == SPECVERSION or method in ("GET", "HEAD"):
+            is_shown = method in ("GET", "HEAD") and ("doc" in offered or not target.is_document)
+            if chosen == SPECVERSION or is_shown:
                 return str(chosen)
     raise refused("unsupported_specversion", target.path, specversion=sent, list=",".join(known))
 

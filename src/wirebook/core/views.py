@@ -20,6 +20,7 @@ from wirebook.core.filters import Level, collections
 from wirebook.core.inline import Inline
 from wirebook.core.model import GroupType, Model, ResourceType
 from wirebook.core.model_texts import SPECVERSION
+from wirebook.core.older_texts import as_of
 from wirebook.core.pointers import escape
 from wirebook.core.rows import GroupRow, ResourceRow, VersionRow, format_members, parse_members
 from wirebook.core.shortself import short_path
@@ -47,7 +48,7 @@ _quoted: Final[Callable[[str], str]] = encode_basestring
 @dataclass(slots=True)
 class View:
     """How things are shown. `base` is the Registry's URL without a slash at its end; `root` the xid (or path of a
-    collection) that the answer is about, for pointers in document view."""
+    collection) that the answer is about, for pointers in document view. `specversion`: the text that has the names."""
 
     model: Model
     base: str
@@ -59,6 +60,7 @@ class View:
     kept: Kept | None = None
     streams: Streams | None = None
     root_level: Level = ()
+    specversion: str = SPECVERSION
     _open: dict[Level, Any] = field(default_factory=dict)
 
     # -- URLs -----------------------------------------------------------------------------------------------------
@@ -84,7 +86,7 @@ class View:
         """
         yield "{"
         if not bare:
-            ids = f'"specversion":{_quoted(SPECVERSION)},"registryid":{_quoted(members["registryid"])},'
+            ids = f'"specversion":{_quoted(self.specversion)},"registryid":{_quoted(members["registryid"])},'
             rest = {name: value for name, value in members.items() if name != "registryid"}
             yield ids + self._self("/", self.url("/"), 0) + _comma(format_members(rest))
             for name, value in special.items():
@@ -159,7 +161,8 @@ class View:
         tail = row.tail
         if self.doc and "validated" in tail:
             tail = format_members({name: v for name, v in parse_members(tail).items() if name not in NOT_IN_DOC})
-        body = f'{_comma(row.head)},"isdefault":{"true" if is_default else "false"}{_comma(tail)}'
+        head, tail = as_of(self.specversion, row.head, type_), as_of(self.specversion, tail, type_)
+        body = f'{_comma(head)},"isdefault":{"true" if is_default else "false"}{_comma(tail)}'
         return body + self._document(row, type_, level)
 
     def _document(self, row: VersionRow, type_: ResourceType, level: Level) -> str:

@@ -91,6 +91,7 @@ class Reading:
             kept,
             self.session.streams(rows),
             level_of(root),
+            flags.specversion,
         )
 
     def _has_documents(self) -> bool:

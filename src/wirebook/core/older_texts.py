@@ -1,0 +1,31 @@
+"""Answers as an older text has them: names of attributes that have another one since.
+
+Spec: docs/registry.md#older-texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from wirebook.core.model import ResourceType
+from wirebook.core.rows import format_members, parse_members
+
+VERSIONS: Final[Mapping[str, Mapping[str, str]]] = {"1.0-rc2": {"ancestorid": "ancestor"}}
+"""Attributes of every Version, by the text that had them under another name."""
+
+MESSAGES: Final[Mapping[str, Mapping[str, str]]] = {
+    "1.0-rc2": {"basemessage": "basemessageurl", "basemessageuri": "basemessageurl"}
+}
+"""Those of messages besides."""
+
+
+def as_of(specversion: str, text: str, type_: ResourceType) -> str:
+    """Members of a Version, as JSON without braces, with the names that a text gives them."""
+    names = VERSIONS.get(specversion)
+    if names is None:
+        return text
+    names = {**names, **MESSAGES[specversion]} if type_.plural == "messages" else names
+    if not any(f'"{name}":' in text for name in names):
+        return text
+    return format_members({names.get(name, name): value for name, value in parse_members(text).items()})

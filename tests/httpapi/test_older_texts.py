@@ -1,0 +1,81 @@
+"""`specversion=1.0-rc2`: metadata with the names of that text, for reading alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.httpapi.conftest import Client, serve
+from wirebook.httpapi.setup import builtin_model
+from wirebook.storage.database import Database
+
+FLAG = "specversion=1.0-rc2"
+MESSAGE = "/messagegroups/g/messages/m"
+SCHEMA = "/schemagroups/g/schemas/s"
+BASE_NAME = "/messagegroups/g/messages/b"
+
+
+@pytest.fixture
+def client(database: Database) -> Client:
+    found = serve(database, builtin_model())
+    labels = {"ancestorid": "kept", "basemessageuri": "kept"}
+    assert found.put(MESSAGE, {"basemessageuri": BASE_NAME, "labels": labels}).status == 201
+    sent = {"format": "x", "schema": {"ancestorid": 1}, "basemessageuri": "an extension", "big": 10**30}
+    assert found.put(f"{SCHEMA}$details", sent).status == 201
+    return found
+
+
+def renamed(value: Any, names: dict[str, str]) -> dict[str, Any]:
+    return {names.get(name, name): each for name, each in value.items()}
+
+
+NAMES = {"ancestorid": "ancestor", "basemessageuri": "basemessageurl"}
+
+
+def test_messages(client: Client) -> None:
+    for path in (MESSAGE, f"{MESSAGE}/versions/1"):
+        older, newer = client.get(f"{path}?{FLAG}"), client.get(path)
+        assert older.json == renamed(newer.json, NAMES)
+        assert list(older.json) == [NAMES.get(name, name) for name in newer.json]
+        assert older.json["labels"] == {"ancestorid": "kept", "basemessageuri": "kept"}
+
+
+def test_what_is_no_messages_keeps_its_extensions(client: Client) -> None:
+    older = client.get(f"{SCHEMA}$details?{FLAG}&inline=schema").json
+    assert older["ancestor"] == "1"
+    assert older["basemessageuri"] == "an extension"
+    assert older["schema"] == {"ancestorid": 1}
+    assert older["big"] == 10**30
+
+
+@pytest.mark.parametrize("path", ["/", "/messagegroups", "/messagegroups/g", "/messagegroups/g/messages", "/export"])
+def test_collections_and_what_is_inlined(client: Client, path: str) -> None:
+    older = client.get(f"{path}?{FLAG}&inline=*")
+    assert older.status == 200
+    assert b'"ancestor":"1"' in older.body
+    assert b'"basemessageurl":"/messagegroups/g/messages/b"' in older.body
+    assert older.body.count(b'"ancestorid":"1"') == 0
+    if path in ("/", "/export"):
+        assert older.json["specversion"] == "1.0-rc2"
+
+
+def test_document_view_of_a_document(client: Client) -> None:
+    assert client.get(f"{SCHEMA}/versions/1?{FLAG}&doc").json["ancestor"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("PUT", MESSAGE), ("PATCH", MESSAGE), ("POST", "/"), ("DELETE", MESSAGE), ("GET", SCHEMA), ("PUT", SCHEMA)],
+)
+def test_other_requests_are_refused(client: Client, method: str, path: str) -> None:
+    before = client.get("/export").body
+    reply = client.send(method, f"{path}?{FLAG}", None if method in ("GET", "DELETE") else {})
+    assert reply.error == (400, "unsupported_specversion", path)
+    assert reply.json["args"] == {"specversion": "1.0-rc2", "list": "1.0-rc2,1.0-rc4"}
+    assert client.get("/export").body == before
+
+
+def test_tags_differ(client: Client) -> None:
+    assert client.get(f"{MESSAGE}?{FLAG}").body != client.get(MESSAGE).body
+    assert client.get(f"{MESSAGE}?specversion=1.0-RC4").body == client.get(MESSAGE).body
