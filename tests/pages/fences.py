@@ -11,6 +11,8 @@ A fence is an example when a word behind its language says so:
     ```sh run set=NAME  the page is run where this environment variable is set, else skipped
     ```sh run kafka=9092
                         a broker listens at this port: `brokers.py` starts one
+    ```sh run postgresql=ADDRESS
+                        a database is at this address; without PostgreSQL the page is skipped
     ```sh by=.ci/run    not run here: that file has each of its lines
     ```python run       run by Python, there
     ```sql run          run by DuckDB, there
@@ -39,6 +41,7 @@ from typing import IO
 
 import pytest
 
+from tests.httpapi.postgres import is_installed, running_postgresql
 from tests.pages.brokers import free_port, kafka_broker
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -95,7 +98,7 @@ def run_examples(page: Path, folder: Path) -> None:
     if not any("empty" in fence.words for fence in examples):
         shutil.copytree(DOCS / "examples", folder, dirs_exist_ok=True)
     with contextlib.ExitStack() as stack:
-        examples = with_free_ports(examples, stack)
+        examples = with_database(with_free_ports(examples, stack), stack)
         groups: list[int] = []
         stack.callback(end_groups, groups)
         printed = ""
@@ -139,6 +142,17 @@ def with_free_ports(examples: list[Fence], stack: contextlib.ExitStack) -> list[
         Fence(each.language, each.words, pattern.sub(lambda found: str(ports[found[0]]), each.body), each.line)
         for each in examples
     ]
+
+
+def with_database(examples: list[Fence], stack: contextlib.ExitStack) -> list[Fence]:
+    """The examples with the address of a PostgreSQL that runs, if they ask for one."""
+    given = next(filter(None, (fence.word("postgresql") for fence in examples)), None)
+    if given is None:
+        return examples
+    if not is_installed():
+        pytest.skip("needs PostgreSQL (Debian: apt-get install postgresql)")
+    address = stack.enter_context(running_postgresql())
+    return [Fence(each.language, each.words, each.body.replace(given, address), each.line) for each in examples]
 
 
 # -- a fence -------------------------------------------------------------------------------------------------------

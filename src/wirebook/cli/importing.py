@@ -50,8 +50,9 @@ def import_(  # noqa: PLR0917 (options)
         return 0
     for problem in sorted(diagnostics, key=lambda each: (each.file or "", each.line or 0, each.column or 0)):
         print_note(render_finding(problem))
-    entities = f"{len(told['changed']):,} entit{'y' if len(told['changed']) == 1 else 'ies'}"
-    print(f"{entities} {'would be' if dry_run else 'were'} written, {len(diagnostics):,} remarks")
+    written, remarks = (f"{number:,}" for number in (len(told["changed"]), len(diagnostics)))
+    entities = f"{written} {'entity' if written == '1' else 'entities'}"
+    print(f"{entities} {'would be' if dry_run else 'were'} written, {remarks} remark{'' if remarks == '1' else 's'}")
     return 0
 
 
