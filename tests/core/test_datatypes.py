@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from wirebook.core.datatypes import Unfit, check_members, check_value, fits_target
-from wirebook.core.model import Attribute
+from wirebook.core.model import Attribute, Attributes
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors/registry/datatypes.json").read_text())
 
@@ -34,18 +34,21 @@ def test_values_of_scalar_types(vector: dict[str, Any]) -> None:
 
 
 STRING, ANY = Attribute("", "string"), Attribute("*", "any")
-INNER = {"a": Attribute("a", "string", required=True, default="d"), "n": Attribute("n", "integer")}
-ATTRIBUTES = {
-    "array": Attribute("array", "array", item=Attribute("", "integer")),
-    "deep": Attribute("deep", "array", item=Attribute("", "array", item=STRING)),
-    "map": Attribute("map", "map", item=STRING),
-    "object": Attribute("object", "object", attributes=INNER),
-    "any": Attribute("any", "any"),
-    "kind": Attribute("kind", "string", ifvalues={"big": {"size": Attribute("size", "uinteger", required=True)}}),
-    "enum": Attribute("enum", "string", enum=("One", "Two")),
-    "loose": Attribute("loose", "string", enum=("One",), strict=False),
-    "server": Attribute("server", "url", readonly=True),
-}
+INNER = Attributes({"a": Attribute("a", "string", required=True, default="d"), "n": Attribute("n", "integer")})
+SIZE = Attributes({"size": Attribute("size", "uinteger", required=True)})
+ATTRIBUTES = Attributes(
+    {
+        "array": Attribute("array", "array", item=Attribute("", "integer")),
+        "deep": Attribute("deep", "array", item=Attribute("", "array", item=STRING)),
+        "map": Attribute("map", "map", item=STRING),
+        "object": Attribute("object", "object", attributes=INNER),
+        "any": Attribute("any", "any"),
+        "kind": Attribute("kind", "string", ifvalues={"big": SIZE}),
+        "enum": Attribute("enum", "string", enum=("One", "Two")),
+        "loose": Attribute("loose", "string", enum=("One",), strict=False),
+        "server": Attribute("server", "url", readonly=True),
+    }
+)
 
 
 @pytest.mark.parametrize(

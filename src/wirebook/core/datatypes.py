@@ -12,11 +12,12 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, Final
 
 from wirebook.core.attributes import ATTRIBUTE_NAME, MAX_BYTES
 from wirebook.core.attributes import KEY_NAME as MAP_KEY
-from wirebook.core.model import NONE, Attribute, Attributes, Model
+from wirebook.core.model import Attribute, Attributes, Model
 from wirebook.core.names import is_identifier
 
 TIMESTAMP: Final = re.compile(r"(\d{4})(-\d\d-\d\d[Tt]\d\d:\d\d:\d\d)(?:\.(\d+))?([Zz]|[+-]\d\d:\d\d)\Z", re.ASCII)
@@ -24,6 +25,9 @@ URI_CHARACTERS: Final = re.compile(r"(?:[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=]|%[0
 SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 _VARIABLE: Final = r"(?:\w|%[0-9A-Fa-f]{2})+(?:\.(?:\w|%[0-9A-Fa-f]{2})+)*(?::[1-9]\d{0,3}|\*)?"
 EXPRESSION: Final = re.compile(rf"\{{[+#./;?&]?{_VARIABLE}(?:,{_VARIABLE})*\}}", re.ASCII)
+SHORT: Final = MAX_BYTES // 4 - 256
+"""Characters that are not too many bytes, with a name or without."""
+
 MAX_SHORT: Final = 10**300
 """Integers up to here are far from the limit of bytes."""
 
@@ -62,6 +66,14 @@ def _check_scalar(attribute: Attribute, value: Any, name: str, types: Types) -> 
     value = _SCALAR[attribute.type](value, name)
     if len(value) > MAX_BYTES // 4 if isinstance(value, str) else isinstance(value, int) and abs(value) > MAX_SHORT:
         _check_size(attribute, value, name)
+    if attribute.target or attribute.type in ("xid", "xidtype"):
+        _check_reference(attribute, value, name, types)
+    if attribute.enum and attribute.strict and not is_one_of(value, attribute.enum):
+        raise Unfit(name, f"{shown(value)} is not one of: {', '.join(map(shown, attribute.enum))}")
+    return value
+
+
+def _check_reference(attribute: Attribute, value: Any, name: str, types: Types) -> None:
     if attribute.type == "xidtype" and not is_xidtype(value, types):
         raise Unfit(name, f"'{value}' is not the path of a type in the model")
     if attribute.type == "xid" and not fits_target(value, attribute.target, types):
@@ -71,9 +83,6 @@ def _check_scalar(attribute: Attribute, value: Any, name: str, types: Types) -> 
     targets = (attribute.target, "/" + attribute.target.split("/")[1]) if is_path else ()
     if is_path and not any(fits_target(value, target, types) for target in targets):
         raise Unfit(name, f"'{value}' is not the xid of {_wanted(attribute.target)}")
-    if attribute.enum and attribute.strict and not is_one_of(value, attribute.enum):
-        raise Unfit(name, f"{shown(value)} is not one of: {', '.join(map(shown, attribute.enum))}")
-    return value
 
 
 def _check_size(attribute: Attribute, value: str | int, name: str) -> None:
@@ -136,6 +145,10 @@ def _timestamp(value: Any, name: str) -> str:
 
 def normal_timestamp(text: str) -> str | None:
     """A timestamp of RFC 3339 in UTC, up to nine digits of a second without trailing zeros; None for anything else."""
+    return _remembered_timestamp(text) if len(text) <= USUAL else _normal_timestamp(text)
+
+
+def _normal_timestamp(text: str) -> str | None:
     found = TIMESTAMP.match(text)
     if not found:
         return None
@@ -152,6 +165,10 @@ def normal_timestamp(text: str) -> str | None:
         return None
     digits = (fraction or "")[:9].rstrip("0")
     return f"{moment.year - shift:04}{moment:-%m-%dT%H:%M:%S}{'.' + digits if digits else ''}Z"
+
+
+USUAL: Final = len("2026-01-01T00:00:00.123456789+00:00")
+_remembered_timestamp: Final = lru_cache(maxsize=1024)(_normal_timestamp)  # a request's time is in all that it writes
 
 
 def _reference(value: Any, name: str, *, absolute: bool | None, url: bool) -> str:
@@ -316,44 +333,58 @@ class _Members:
     """The members of one object or entity. `active` are the attributes that they may be, as far as is known."""
 
     def __init__(self, attributes: Attributes, values: Mapping[str, Any], place: str, types: Types) -> None:
-        self.active, self.checked = dict(attributes), dict[str, Any]()
+        self.active, self.checked = attributes, dict[str, Any]()
+        self._required = attributes.required
         self._values, self._place, self._types = values, place, types
 
     def check(self, extended: bool) -> dict[str, Any]:
-        own = list(self.active.values())
+        branching = self.active.branching
         for name in self._values:
             self._add(name)
-        _fill_defaults(self.active, self.checked)
-        self._add_siblings(own)
-        missing = [self._at(name) for name, each in self.active.items() if each.required and name not in self.checked]
+        self._fill(self.active)
+        if branching:
+            self._add_siblings([*branching])
+        missing = [self._at(name) for name in self._required if name not in self.checked]
         if missing:
             raise Unfit(missing[0], ", ".join(missing), "required_attribute_missing")
         self._add_strangers(extended)
         return in_order(self.active, self.checked)
 
+    def _fill(self, attributes: Attributes) -> None:
+        """Fills in defaults."""
+        for name, default in attributes.defaults.items():
+            self.checked.setdefault(name, default)
+
     def _add(self, name: str) -> None:
         """Checks a member that is defined, if it has a value and is the client's to set."""
         attribute, value = self.active.get(name), self._values.get(name)
-        if attribute is not None and value is not None and not attribute.readonly and name != "*":
+        if attribute is None or value is None or attribute.readonly or name == "*":
+            return
+        if attribute.is_plain and type(value) is str and len(value) <= SHORT:
+            self.checked[name] = value
+        else:
             self.checked[name] = check_value(attribute, value, self._at(name), self._types)
 
     def _add_siblings(self, waiting: list[Attribute]) -> None:
         """Adds what the values of attributes bring with them, checks it, and what that brings."""
-        waiting = [attribute for attribute in waiting if attribute.ifvalues]
         while waiting:
             attribute = waiting.pop(0)
-            siblings = attribute.ifvalues.get(text_of(self.checked.get(attribute.name)).casefold(), NONE)
-            for name, sibling in siblings.items():
+            siblings = attribute.ifvalues.get(text_of(self.checked.get(attribute.name)).casefold())
+            if not siblings:
+                continue
+            for name in siblings:
                 if name in self.active:
                     raise Unfit(self._at(name), f"it is defined twice, by '{attribute.name}' and by another attribute")
-                self.active[name] = sibling
+            self.active = Attributes(self.active | siblings)
+            self._required += siblings.required
+            for name in siblings:
                 self._add(name)
-            _fill_defaults(siblings, self.checked)
-            waiting += [sibling for sibling in siblings.values() if sibling.ifvalues]
+            self._fill(siblings)
+            waiting += siblings.branching
 
     def _add_strangers(self, extended: bool) -> None:
         """Members that the model does not name: what ``*`` says of them, if it is there."""
-        names = sorted(self._values.keys() - (self.active.keys() - {"*"}))
+        names = sorted(name for name in self._values if name not in self.active or name == "*")
         wildcard = self.active.get("*")
         for name in names:
             # Reading: in an object that takes no others, a name that could be none is as unknown as any other.
@@ -370,15 +401,11 @@ class _Members:
         return f"{self._place}.{name}" if self._place else name
 
 
-def _fill_defaults(attributes: Attributes, checked: dict[str, Any]) -> None:
-    for name, attribute in attributes.items():
-        if attribute.default is not None and name not in checked:
-            checked[name] = attribute.default
-
-
 def in_order(attributes: Attributes, members: Mapping[str, Any]) -> dict[str, Any]:
     """The members in the order of their definitions, then those that no definition names, by name."""
     named = {name: members[name] for name in attributes if name in members}
+    if len(named) == len(members):
+        return named
     return named | {name: members[name] for name in sorted(members.keys() - named.keys())}
 
 

@@ -5,7 +5,7 @@ Spec: core/spec.md#epoch-attribute; core/spec.md#implicit-creation-of-parent-ent
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -44,9 +44,9 @@ class Draft:
     def types(self) -> Types:
         return types_of(self.model)
 
-    @cached_property
+    @property
     def registry_level(self) -> Level:
-        return registry_level(self.model)
+        return self._level(("registry",), lambda: registry_level(self.model))
 
     def level_of(self, type_: GroupType) -> Level:
         return self._level(("group", type_.plural), lambda: group_level(type_))
@@ -57,8 +57,8 @@ class Draft:
     def meta_level(self, type_: ResourceType) -> Level:
         return self._level(("meta", type_.home, type_.plural), lambda: meta_level(type_))
 
-    def _level(self, key: tuple[Any, ...], make: Any) -> Level:
-        levels = self.__dict__.setdefault("_levels", {})
+    def _level(self, key: tuple[Any, ...], make: Callable[[], Level]) -> Level:
+        levels = self.model.levels
         if key not in levels:
             levels[key] = make()
         level: Level = levels[key]
@@ -67,8 +67,7 @@ class Draft:
     def use_model(self, model: Model) -> None:
         """From here on entities are those of another model."""
         self.model = self.snapshot.model = model
-        for name in ("types", "registry_level", "_levels"):
-            self.__dict__.pop(name, None)
+        self.__dict__.pop("types", None)
 
     # -- finding --------------------------------------------------------------------------------------------------
 

@@ -44,7 +44,7 @@ class Level:
 
     @cached_property
     def editable(self) -> Attributes:
-        return {name: each for name, each in self.attributes.items() if name not in self.managed}
+        return Attributes({name: each for name, each in self.attributes.items() if name not in self.managed})
 
     @cached_property
     def locked(self) -> frozenset[str]:
@@ -57,7 +57,7 @@ class Level:
         if not kept:
             return check_members(self.editable, values, "", types)
         unlocked = {name: replace(self.editable[name], readonly=False) for name in kept}
-        return check_members({**self.editable, **unlocked}, {**values, **kept}, "", types)
+        return check_members(Attributes(self.editable | unlocked), {**values, **kept}, "", types)
 
     def in_order(self, members: Members) -> Members:
         """The members as they are shown: those of the model, those that it does not name, then `tail`."""

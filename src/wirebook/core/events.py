@@ -7,10 +7,11 @@ Spec: core/events.md.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
+
+import msgspec
 
 from wirebook.core.draft import Draft
 from wirebook.core.model import ResourceType
@@ -58,11 +59,14 @@ def changes_of(draft: Draft, *, model: bool = False, capabilities: Iterable[str]
 def pack(changes: Iterable[Change]) -> str:
     """The changes of a request as one text, without what depends on who reads them."""
     rows = [[each.entity, each.action, each.xid, list(each.changed)] for each in changes]
-    return json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
+    return msgspec.json.encode(rows).decode()
 
 
 def unpack(text: str) -> list[Change]:
-    return [Change(entity, action, xid, dict.fromkeys(changed)) for entity, action, xid, changed in json.loads(text)]
+    return [
+        Change(entity, action, xid, dict.fromkeys(changed))
+        for entity, action, xid, changed in msgspec.json.decode(text)
+    ]
 
 
 def _settings(*, model: bool, capabilities: Iterable[str] | None) -> Iterator[Change]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 
 from wirebook.core.dotpath import DotPath, parse_dotpath
@@ -37,6 +38,25 @@ SCALARS: Final = frozenset(
 TYPES: Final = SCALARS | {"any", "array", "map", "object"}
 
 
+class Attributes(dict[str, "Attribute"]):
+    """Attributes by their names, in order; and those of them that every check of members has to look at."""
+
+    __hash__ = object.__hash__  # type: ignore[assignment]  # a default of dataclasses must have one
+
+    @cached_property
+    def required(self) -> tuple[str, ...]:
+        return tuple(name for name, each in self.items() if each.required)
+
+    @cached_property
+    def defaults(self) -> Mapping[str, Any]:
+        return {name: each.default for name, each in self.items() if each.default is not None}
+
+    @cached_property
+    def branching(self) -> tuple[Attribute, ...]:
+        """Those whose value may bring others with it."""
+        return tuple(each for each in self.values() if each.ifvalues)
+
+
 @dataclass(frozen=True, slots=True)
 class Attribute:
     """What the values of an attribute, a member, an item or a map's entry may be.
@@ -55,16 +75,18 @@ class Attribute:
     readonly: bool = False
     required: bool = False
     default: Any = None
-    attributes: Attributes = NONE
+    attributes: Attributes = Attributes()  # noqa: RUF009 (never changed)
     item: Attribute | None = None
     ifvalues: Mapping[str, Attributes] = NONE
+    is_plain: bool = field(init=False)
+    """Whether any short text will do."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "is_plain", self.type == "string" and not self.enum and not self.target)
 
     @property
     def is_scalar(self) -> bool:
         return self.type in SCALARS
-
-
-Attributes = Mapping[str, Attribute]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +147,13 @@ class GroupType:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """The model: attributes of the Registry, and the types of Groups by their plural names. `full` is it as JSON."""
+    """The model: attributes of the Registry, and the types of Groups by their plural names. `full` is it as JSON;
+    `levels` is what `wirebook.core.draft` makes of it, kept for the next request."""
 
     attributes: Attributes
     groups: Mapping[str, GroupType]
     full: Mapping[str, Any] = field(repr=False, compare=False)
+    levels: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def resource_types(self) -> Iterator[tuple[GroupType, ResourceType]]:
         return ((group, resource) for group in self.groups.values() for resource in group.resources.values())
@@ -196,7 +220,7 @@ def _constraint(key: str, source: Mapping[str, Any]) -> Constraint:
 
 
 def _attributes(full: Mapping[str, Any]) -> Attributes:
-    return {name: _attribute(each) for name, each in full.items()}
+    return Attributes({name: _attribute(each) for name, each in full.items()})
 
 
 def _attribute(full: Mapping[str, Any]) -> Attribute:

@@ -96,7 +96,7 @@ class _Fitting:
 
 def _unlocked(attributes: Attributes) -> Attributes:
     """Attributes as they are for the server, which keeps the values that clients cannot set."""
-    return {name: _without_lock(each) for name, each in attributes.items()}
+    return Attributes({name: _without_lock(each) for name, each in attributes.items()})
 
 
 def _without_lock(attribute: Attribute) -> Attribute:

@@ -8,7 +8,6 @@ A text is the inside of a JSON object, without braces; "" is none. Ids, URLs and
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -65,12 +64,12 @@ class ResourceRow:
 
 
 def format_members(members: Mapping[str, Any]) -> str:
-    """The text of members."""
-    return json.dumps(members, ensure_ascii=False, separators=(",", ":"), allow_nan=False)[1:-1]
+    """The text of members, of which no number is infinite."""
+    return msgspec.json.encode(members)[1:-1].decode()
 
 
 def parse_members(text: str) -> Members:
-    members: Members = json.loads(f"{{{text}}}")
+    members: Members = msgspec.json.decode(f"{{{text}}}")
     return members
 
 

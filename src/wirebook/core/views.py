@@ -8,12 +8,13 @@ Spec: core/spec.md#json-serialization; core/spec.md#doc-flag; core/http.md#self-
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from json.encoder import encode_basestring
 from typing import Any, Final
 from urllib.parse import quote
+
+import msgspec
 
 from wirebook.core.documents import inlined
 from wirebook.core.filters import Level, collections
@@ -267,4 +268,4 @@ def _comma(text: str) -> str:
 
 
 def format_json(value: Mapping[str, Any]) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return msgspec.json.encode(value).decode()

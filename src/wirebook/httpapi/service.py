@@ -5,7 +5,6 @@ Spec: core/http.md#http-api-patterns; core/http.md#error-processing.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -13,6 +12,8 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, TypeVar
+
+import msgspec
 
 from wirebook.core.capabilities import offered
 from wirebook.core.flags import parse_flags
@@ -296,7 +297,7 @@ def options(methods: tuple[str, ...]) -> Answer:
 
 
 def json_answer(value: Any) -> Answer:
-    return Answer(200, json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(), {"Content-Type": JSON})
+    return Answer(200, msgspec.json.encode(value), {"Content-Type": JSON})
 
 
 def error_answer(error: Refused, base: str | None = None) -> Answer:

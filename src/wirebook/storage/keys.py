@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
 
+import msgspec
 from sqlalchemy import (
     BigInteger,
     BindParameter,
@@ -35,7 +35,7 @@ def text_key(folded: str) -> str:
 
 def one_of(connection: Connection, column: ColumnElement[int], keys: Collection[int]) -> ColumnElement[bool]:
     """Whether a column has one of `keys`."""
-    data: BindParameter[str] = bindparam(None, json.dumps(sorted(keys)))
+    data: BindParameter[str] = bindparam(None, msgspec.json.encode(sorted(keys)).decode())
     if connection.dialect.name == "sqlite":
         wanted: Any = select(func.json_each(data).table_valued("value").c.value)
     else:
@@ -54,7 +54,7 @@ def wanted(dialect: str, *names: str) -> FromClause:
 
 
 def key_rows(names: Sequence[str], rows: Iterable[Sequence[str | int]]) -> str:
-    return json.dumps([dict(zip(names, row, strict=True)) for row in rows])
+    return msgspec.json.encode([dict(zip(names, row, strict=True)) for row in rows]).decode()
 
 
 def _table(dialect: str, names: Sequence[str], data: BindParameter[str]) -> FromClause:
