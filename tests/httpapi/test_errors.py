@@ -15,11 +15,12 @@ import pytest
 from sqlalchemy import select, text, update
 
 from tests.httpapi.conftest import BASE, FIXTURE, Client, Reply
+from wirebook.core.offer import OFFER
 from wirebook.httpapi.options import Limits
 from wirebook.httpapi.service import Service
 from wirebook.httpapi.setup import make_registry, make_service
 from wirebook.problems.xregistry import ERRORS
-from wirebook.schema.validator import OFFER, SchemaValidator
+from wirebook.schema.validator import SchemaValidator
 from wirebook.storage.database import Database
 from wirebook.storage.session import Conflict
 from wirebook.storage.tables import RESOURCES

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from tests.httpapi.conftest import FIXTURE, Client
+from wirebook.core.offer import OFFER
 from wirebook.httpapi.setup import make_registry, make_service
-from wirebook.schema.validator import OFFER, SchemaValidator
+from wirebook.schema.validator import SchemaValidator
 from wirebook.storage.database import Database
 
 V = "/dirs/d/vals/v"

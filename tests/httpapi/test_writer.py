@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
+import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import event
+from sqlalchemy import Connection, event
 
 from tests.httpapi.conftest import FIXTURE, Client, Reply, serve
 from wirebook.storage.database import Database, open_database
+from wirebook.storage.session import Session
+from wirebook.storage.statements import driver_of
 
 
 @pytest.fixture
@@ -45,7 +51,11 @@ def together(registry: Client, *writes: tuple[str, Any]) -> list[Reply]:
 def commits_of(database: Database) -> list[None]:
     """Grows by one for each commit."""
     seen: list[None] = []
-    event.listen(database.engine, "commit", lambda _: seen.append(None))
+
+    def watch(driver: sqlite3.Connection, *_: Any) -> None:
+        driver.set_trace_callback(lambda statement: seen.append(None) if statement == "COMMIT" else None)
+
+    event.listen(database.engine, "checkout", watch)
     return seen
 
 
@@ -54,6 +64,40 @@ def test_writes_share_a_commit(registry: Client) -> None:
     answers = together(registry, *((f"/dirs/d{place}", {}) for place in range(8)))
     assert [answer.status for answer in answers] == [201] * 8
     assert len(seen) == 2
+
+
+def test_clients_do_not_wait_for_each_others_commits(registry: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With commits of 20 ms at least, which are most of a write, 16 clients write three times what one does."""
+    kept_for = Database._kept_for
+
+    @contextmanager
+    def slowly(self: Database, purpose: str, begin: str) -> Iterator[Connection]:
+        with kept_for(self, purpose, begin) as connection:
+            yield connection
+            time.sleep(0.02)
+
+    monkeypatch.setattr(Database, "_kept_for", slowly)
+
+    def rate(clients: int) -> float:
+        """Writes a second, each client one after the other."""
+        started = time.perf_counter()
+        with ThreadPoolExecutor(clients) as pool:
+            for client in range(clients):
+                pool.submit(lambda client=client: [registry.put(f"/dirs/{clients}-{client}-{n}", {}) for n in range(6)])
+        return 6 * clients / (time.perf_counter() - started)
+
+    one = rate(1)
+    assert rate(16) >= 3 * one
+
+
+def test_a_commit_is_on_disk(registry: Client) -> None:
+    """What the connection that writes says of it: WAL, and FULL, which is 2."""
+
+    def settings(session: Session) -> list[Any]:
+        driver = driver_of(session._connection)
+        return [driver.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")]
+
+    assert registry.service.write(settings) == ["wal", 2]
 
 
 def test_one_that_fails_leaves_the_others(registry: Client) -> None:
@@ -75,8 +119,8 @@ def test_a_disk_that_is_full_takes_no_acknowledged_write_away(registry: Client) 
         pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
     event.listen(
         registry.database.engine,
-        "begin",
-        lambda connection: connection.exec_driver_sql(f"PRAGMA max_page_count={pages + 40}"),
+        "checkout",
+        lambda driver, *_: driver.execute(f"PRAGMA max_page_count={pages + 40}"),
     )
     large = {"files": {f"f{place}": {"file": "x" * 100_000} for place in range(30)}}
     answers = together(registry, ("/dirs/a", {}), ("/dirs/b", large), ("/dirs/c", {}))

@@ -19,7 +19,7 @@ from typing import Any, Final
 from wirebook.catalog.load import Given, load_registry, read_text
 from wirebook.catalog.registry import Registry
 from wirebook.catalog.upgrade import upgrade
-from wirebook.core.model import Attribute, GroupType, Model, ResourceType
+from wirebook.core.model import Attribute, Attributes, GroupType, Model, ResourceType
 from wirebook.core.pointers import child
 from wirebook.message.dialects_log import Log
 from wirebook.message.dialects_names import BASE_NAMES
@@ -188,7 +188,7 @@ def _attribute_of_options(message: Mapping[str, Any], type_: ResourceType) -> At
     protocol, declared = message.get("protocol"), type_.attributes.get("protocol")
     if not isinstance(protocol, str) or declared is None or OPTIONS not in message:
         return None
-    return declared.ifvalues.get(protocol.casefold(), {}).get(OPTIONS)
+    return declared.ifvalues.get(protocol.casefold(), Attributes()).get(OPTIONS)
 
 
 def _without_own(resource: dict[str, Any], default: str, type_: ResourceType) -> dict[str, Any]:

@@ -16,14 +16,15 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
-
-import httpx
 
 from wirebook.httpapi.feed import Position, entries
 from wirebook.httpapi.service import Service
 from wirebook.storage.database import Turn
+
+if TYPE_CHECKING:
+    import httpx
 
 LOG: Final = logging.getLogger("wirebook.events")
 STRUCTURED: Final = {"Content-Type": "application/cloudevents+json; charset=utf-8", "User-Agent": "wirebook"}
@@ -64,6 +65,8 @@ class Sender:
 
     def run(self, ending: threading.Event) -> None:
         """Sends until `ending`. While a sink refuses, another server may have its turn."""
+        import httpx  # noqa: PLC0415 (most servers have no sink, and it takes long to load)
+
         with httpx.Client(timeout=TIMEOUT) as client:
             while not ending.is_set():
                 try:
@@ -112,6 +115,8 @@ class Sender:
 
     def _send(self, client: httpx.Client, event: Mapping[str, Any]) -> None:
         """Raises: NotTaken"""
+        import httpx  # noqa: PLC0415
+
         content = json.dumps(event, ensure_ascii=False).encode()
         try:
             with client.stream("POST", self._url, content=content, headers=STRUCTURED) as answer:

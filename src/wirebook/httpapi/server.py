@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import socket
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
+from wirebook.core.offer import OFFER
 from wirebook.httpapi.app import App
+from wirebook.httpapi.formats import Formats
 from wirebook.httpapi.imports import ReadCatalogue
 from wirebook.httpapi.logs import set_up_logs
 from wirebook.httpapi.options import Options
@@ -18,8 +21,10 @@ from wirebook.httpapi.setup import builtin_model, make_registry, make_service
 from wirebook.httpapi.web import WebServer
 from wirebook.problems import Problem, WirebookError
 from wirebook.problems.xregistry import Refused
-from wirebook.schema.validator import OFFER, SchemaValidator
 from wirebook.storage.database import open_database
+
+TURN: Final = 0.0005
+"""Seconds that a thread may run while others wait: short, so that reads need not wait long for filters and imports."""
 
 
 def model_of(options: Options) -> dict[str, Any]:
@@ -61,9 +66,7 @@ def open_service(options: Options, read_catalogue: ReadCatalogue | None = None) 
             make_registry(database, options.registryid, model_of(options), OFFER)
         except Refused as error:
             raise WirebookError(Problem("bad-model", error.title)) from error
-        service = make_service(
-            database, SchemaValidator(as_declared=True), OFFER, read_catalogue, limits=options.limits
-        )
+        service = make_service(database, Formats(), OFFER, read_catalogue, limits=options.limits)
         try:
             yield service
         finally:
@@ -74,6 +77,7 @@ def open_service(options: Options, read_catalogue: ReadCatalogue | None = None) 
 
 def _run(app: App, options: Options, say: Callable[[str], None]) -> None:
     set_up_logs(options.log_format, access=options.access_log)
+    sys.setswitchinterval(TURN)
     listener = _listen(options)
     base = url_of(options, listener)
     server = WebServer(

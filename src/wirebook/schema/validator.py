@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import jsonschema_rs as js
 
-from wirebook.core.capabilities import Offer
 from wirebook.core.jsonvalue import MAX_DEPTH, JsonError, parse_json
+from wirebook.core.offer import RULES
 from wirebook.schema.avro_declarations import check_declarations
 from wirebook.schema.avro_types import AvroError, parse_types
 from wirebook.schema.compatibility import AS_DECLARED, BACKWARD, MissingImportsError, backward, forward
@@ -32,18 +32,6 @@ from wirebook.schema.protoc import ProtocError
 from wirebook.schema.reading import Options
 from wirebook.schema.source import Source
 from wirebook.schema.xsd_source import XsdError
-
-RULES: Final = (
-    "backward",
-    "backward_transitive",
-    "forward",
-    "forward_transitive",
-    "full",
-    "full_transitive",
-)
-FORMATS: Final = ("avro*", "jsonschema*", "jsonstructure*", "protobuf*", "xmlschema*", "xsd*")
-OFFER: Final = Offer(dict.fromkeys(FORMATS, RULES))
-"""What a registry with this validator offers in its capabilities."""
 
 ROOTS = ("type", "$root", "$ref", "allOf", "anyOf", "oneOf")  # one of them makes a root type
 TYPE_WORDS = ("type", "$ref", "allOf", "anyOf", "oneOf", "not", "if")

@@ -19,11 +19,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, create_engine, event, func, select, text
+from sqlalchemy import Connection, Engine, create_engine, event, func, inspect, select, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool
@@ -34,6 +30,8 @@ from wirebook.storage.session import Conflict, Session, Unreadable, conflicts
 from wirebook.storage.statements import driver_of
 
 MIGRATIONS: Final = Path(__file__).parent / "migrations"
+VERSIONS: Final = sorted(file.name.partition("_")[0] for file in (MIGRATIONS / "versions").glob("[0-9]*.py"))
+HEAD: Final = VERSIONS[-1]
 LOCK: Final = 0x77697265
 """The advisory lock of PostgreSQL under which a database is made and migrated."""
 
@@ -49,7 +47,7 @@ class Database:
 
     def __init__(self, engine: Engine, lock: int | None = None) -> None:
         self.engine, self._lock = engine, lock
-        self._kept: Connection | None = None
+        self._kept: dict[str, Connection] = {}
         self.observe: Callable[[str, float], None] | None = None
         self.is_sqlite = engine.dialect.name == "sqlite"
 
@@ -70,31 +68,49 @@ class Database:
 
     @contextmanager
     def glance(self) -> Iterator[Session]:
-        """As `reading`, of SQLite, on a connection that is kept: for small reads of one thread, always the same."""
+        """As `reading`, of SQLite, for small reads of one thread, always the same. Raises: Unreadable"""
         try:
-            self._kept = self._kept or self.engine.connect()
-            driver = driver_of(self._kept)
-            with self._observed("read"):
-                driver.execute("BEGIN")
-                try:
-                    with closing(Session(self._kept)) as session:
-                        yield session
-                finally:
-                    driver.execute("ROLLBACK")
+            with (
+                self._observed("read"),
+                self._kept_for("reading", "BEGIN") as connection,
+                closing(Session(connection)) as session,
+            ):
+                yield session
         except failures(self.engine.dialect) as error:
             raise Unreadable(str(error)) from error
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
-        """Committed at the end, rolled back on any exception. Raises: Conflict"""
+        """Committed at the end, rolled back on any exception. SQLite: for one thread alone. Raises: Conflict"""
         try:
-            with self._observed("write"), self.connected() as connection:
-                if not self.is_sqlite:  # one write after the other, on all servers: each sees what the one before left
-                    connection.exec_driver_sql("SELECT key FROM registry FOR UPDATE")
-                with closing(Session(connection)) as session:
-                    yield session
+            with self._observed("write"), self._one_by_one() as connection, closing(Session(connection)) as session:
+                yield session
         except conflicts(self.engine.dialect) as error:
             raise Conflict(str(error)) from error
+
+    @contextmanager
+    def _one_by_one(self) -> Iterator[Connection]:
+        """One write after the other, on all servers: each sees what the one before left."""
+        if self.is_sqlite:
+            with self._kept_for("writing", "BEGIN IMMEDIATE") as connection:
+                yield connection
+        else:
+            with self.connected() as connection:
+                connection.exec_driver_sql("SELECT key FROM registry FOR UPDATE")
+                yield connection
+
+    @contextmanager
+    def _kept_for(self, purpose: str, begin: str) -> Iterator[Connection]:
+        """A transaction of SQLite on a connection that is kept for one purpose, and so for one thread."""
+        connection = self._kept.get(purpose) or self._kept.setdefault(purpose, self.engine.connect())
+        driver = driver_of(connection)
+        driver.execute(begin)
+        try:
+            yield connection
+            driver.execute("COMMIT")
+        finally:
+            if driver.in_transaction:
+                driver.execute("ROLLBACK")
 
     @contextmanager
     def _observed(self, kind: str) -> Iterator[None]:
@@ -134,8 +150,8 @@ class Database:
             yield Turn(connection) if connection.execute(lock).scalar() else None
 
     def close(self) -> None:
-        if self._kept is not None:
-            self._kept.close()
+        for each in self._kept.values():
+            each.close()
         self.engine.dispose()
         if self._lock is not None:
             os.close(self._lock)
@@ -249,14 +265,23 @@ def _open_postgresql(url: URL, readers: int) -> Database:
 
 def migrate(database: Database) -> None:
     """Brings the tables to this version, under a lock; several may start at once. Raises: bad-database"""
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
-    script = ScriptDirectory.from_config(config)
     with database.alone() as connection:
-        current = MigrationContext.configure(connection).get_current_revision()
-        if current == script.get_current_head():
+        current = _version_of(connection)
+        if current == HEAD:
             return
-        if current is not None and current not in {each.revision for each in script.walk_revisions()}:
+        if current is not None and current not in VERSIONS:
             raise _bad(database.engine.url.render_as_string(), f"it is of a newer version of Wirebook ({current})")
+        from alembic import command  # noqa: PLC0415 (takes long to load, and most starts do without)
+        from alembic.config import Config  # noqa: PLC0415
+
+        config = Config()
+        config.set_main_option("script_location", str(MIGRATIONS))
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
+
+
+def _version_of(connection: Connection) -> str | None:
+    """The migration that the tables are of; None before the first."""
+    if not inspect(connection).has_table("alembic_version"):
+        return None
+    return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from wirebook.core.offer import FORMATS, OFFER, RULES
 from wirebook.core.validation import Validator
-from wirebook.schema.validator import FORMATS, OFFER, RULES, SchemaValidator
+from wirebook.schema.validator import SchemaValidator
 
 VALIDATOR: Validator = SchemaValidator()
 SECONDS = 20  # far more than any of these takes, far less than what has no bound
