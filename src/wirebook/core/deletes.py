@@ -135,7 +135,8 @@ def delete_version(draft: Draft, resource: Resource, id_: str, epoch: int | None
 def delete_versions(draft: Draft, resource: Resource, listed: Listed, default: str = "") -> None:
     """Deletes Versions, and the Resource with the last of them. `default` is the flag setdefaultversionid.
 
-    Raises: parsing_data, bad_request, mismatched_id, mismatched_epoch, readonly, bad_flag, what `finish` raises
+    Raises: parsing_data, bad_request, unknown_id, mismatched_id, mismatched_epoch, readonly, bad_flag, what `finish`
+    raises
     """
     is_locked(draft, resource, How(root=True))
     check_no_reference(draft, resource)
@@ -150,6 +151,8 @@ def delete_versions(draft: Draft, resource: Resource, listed: Listed, default: s
     for key in gone:
         del resource.versions[key]
     if not resource.versions:
+        if default not in ("", "null"):
+            raise refused("unknown_id", resource.meta.xid, singular="version", id=default)
         draft.delete_resource(resource)
     elif gone or default:
         finish(draft, resource, None, How(default=default))

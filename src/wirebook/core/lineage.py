@@ -64,14 +64,16 @@ def _set_ancestor(draft: Draft, version: Version, ancestor: str, *, keeps_time: 
 def prune(draft: Draft, resource: Resource) -> bool:
     """Deletes the oldest Versions beyond the number that there may be; never the default, unless it is one alone.
 
-    Says whether there were any. Raises: multiple_roots
+    Where there may be one, a new Version takes the place of the one before. Says whether there were any.
+    Raises: multiple_roots
     """
     limit = resource.type.maxversions
     if not limit or len(resource.versions) <= limit:
         return False
     mode = MODES[resource.type.versionmode]
     links = links_of(resource)
-    keep = mode.newest(links.values()).versionid if limit == 1 else resource.default
+    new = [link for id_, link in links.items() if id_ not in resource.had]
+    keep = mode.newest(new or links.values()).versionid if limit == 1 else resource.default
     for id_ in prune_order(mode, links, keep, limit):
         del resource.versions[id_]
     relink(draft, resource, gone=links)

@@ -5,6 +5,7 @@ Spec: core/http.md#serializing-resource-domain-specific-documents; core/http.md#
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -17,6 +18,9 @@ from wirebook.problems.xregistry import refused
 
 PREFIX: Final = "xregistry-"
 SAFE: Final = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) not in '"%')
+NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+LONGEST: Final = 4000
+"""Digits of a number, which take more than linear time to read."""
 QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
@@ -110,9 +114,10 @@ def _value(text: str, attribute: Attribute | None) -> Any:
 
 
 def _number(text: str, *, whole: bool) -> Any:
-    try:
-        if re.fullmatch(r"-?\d{1,4000}", text):
-            return int(text)
-        return text if whole and not re.fullmatch(r"-?\d+(\.0*)?([eE]\+?\d{1,2})?", text) else float(text)
-    except ValueError:
+    """A number as JSON writes it, with zeros before it if need be; what is none, or is too large, stays a text."""
+    if len(text) > LONGEST or not NUMBER.fullmatch(text):
         return text
+    if text.lstrip("-").isdigit():
+        return int(text)
+    number = float(text)
+    return number if math.isfinite(number) and (number.is_integer() or not whole) else text
