@@ -76,6 +76,13 @@ FIXTURE: dict[str, Any] = {
 """The model that the checklist suggests."""
 
 
+def model_with(plural: str, **aspects: Any) -> dict[str, Any]:
+    """The model of the tests with other aspects of a type of Resources in `dirs`, or with one that it does not have."""
+    dirs = FIXTURE["groups"]["dirs"]
+    type_ = dirs["resources"].get(plural, {"singular": plural[:-1], "hasdocument": False})
+    return {"groups": {"dirs": {**dirs, "resources": {**dirs["resources"], plural: {**type_, **aspects}}}}}
+
+
 @dataclass
 class Reply:
     """An answer. `json` is its body."""

@@ -1,13 +1,13 @@
-"""Documents, their headers and `$details`. The rows of the checklist by their ids."""
+"""Documents. The rows of the checklist by their ids."""
 
 from __future__ import annotations
 
 import base64
-import json
 from typing import Any
 
 import pytest
 
+from tests.httpapi.answers import refuses
 from tests.httpapi.conftest import BASE, Client
 
 F = "/dirs/d/files/f"
@@ -93,134 +93,120 @@ def test_c_doc_17_the_body_is_the_document(registry: Client) -> None:
     assert registry.get(f"{F}/versions/1").body == b"\x00\xff"
 
 
-def test_c_hdr_01_attributes_are_headers(registry: Client) -> None:
-    sent = {"name": "Euro € 😀", "labels": {"a.b": "x y"}, "xint": 5, "xarr": [1], "xobj": {"a": "b"}, "xbool": True}
-    registry.put(f"{F}$details", sent)
-    headers = registry.get(F).headers
-    assert headers["xRegistry-name"] == "Euro%20%E2%82%AC%20%F0%9F%98%80"
-    assert (headers["xRegistry-labels.a.b"], headers["xRegistry-xint"]) == ("x%20y", "5")
-    assert (headers["xRegistry-xbool"], headers["xRegistry-isdefault"]) == ("true", "true")
-    assert not {"xRegistry-xarr", "xRegistry-xobj", "xRegistry-xobj.a", "xRegistry-meta"} & headers.keys()
+def test_c_doc_03_setting_one_removes_the_others(registry: Client) -> None:
+    forms: list[tuple[dict[str, Any], bytes]] = [
+        ({"file": {"a": 1}}, b'{\n  "a": 1\n}'),
+        ({"fileurl": "http://h/x"}, b""),
+        ({"filebase64": "YWJj"}, b"abc"),
+        ({"file": "text"}, b"text"),
+        ({"fileurl": "http://h/y"}, b""),
+        ({"file": None, "filebase64": "eA=="}, b"x"),
+    ]
+    for method in ("PUT", "PATCH", "POST"):
+        for sent, content in forms:
+            reply = registry.send(method, f"{F}$details", {"versionid": "1", **sent} if method == "POST" else sent)
+            assert reply.status in (200, 201), reply.body
+            url = sent.get("fileurl")
+            assert reply.json.get("fileurl") == url
+            shown = registry.get(f"{F}$details?inline=file").json
+            assert len({"file", "fileurl", "filebase64"} & shown.keys()) == 1
+            document = registry.get(F)
+            assert (document.status, document.body) == ((303, b"") if url else (200, content))
 
 
-def test_c_hdr_05_what_a_resource_adds(registry: Client) -> None:
-    registry.put(F, b"")
-    own = {"xRegistry-metaurl", "xRegistry-versionsurl", "xRegistry-versionscount"}
-    assert own <= registry.get(F).headers.keys()
-    assert not own & registry.get(f"{F}/versions/1").headers.keys()
-    assert registry.get(F).headers["Content-Disposition"] == "f"
+def test_c_doc_02_two_in_any_request(registry: Client) -> None:
+    registry.put(F, b"abc")
+    two = {"file": {}, "filebase64": "YQ=="}
+    for method, url, sent in (
+        ("PATCH", f"{F}$details", two),
+        ("POST", f"{F}$details", two),
+        ("PUT", f"{F}/versions/1$details", {"fileurl": "http://h", "filebase64": ""}),
+        ("POST", "/dirs/d/files", {"f": two}),
+        ("PATCH", f"{F}/versions", {"1": {**two, "fileurl": "http://h"}}),
+    ):
+        error = refuses(registry, method, url, sent, "one_resource")
+        assert (error["status"], error["args"]) == (400, {"list": "file,fileurl,filebase64"})
 
 
-def test_c_hdr_07_headers_that_are_not_sent_leave_things(registry: Client) -> None:
-    registry.put(F, b"a", content_type="text/plain", xregistry_name="n")
-    headers = registry.put(F, b"b").headers
-    assert (headers["xRegistry-name"], "Content-Type" in headers) == ("n", False)
+def test_c_doc_06_null_by_any_way(registry: Client) -> None:
+    for method in ("PUT", "PATCH"):
+        for name in ("file", "fileurl", "filebase64"):
+            for stored in ({"file": 1}, {"fileurl": "http://h"}, {"filebase64": "YQ=="}):
+                registry.put(f"{F}$details", stored)
+                assert "fileurl" not in registry.send(method, f"{F}$details", {name: None}).json
+                assert (registry.get(F).status, registry.get(F).body) == (200, b"")
+                assert registry.get(f"{F}$details?inline=file").json["filebase64"] == ""
 
 
-def test_c_hdr_08_null_deletes(registry: Client) -> None:
-    registry.put(F, b"a", xregistry_name="n")
-    assert "xRegistry-name" not in registry.put(F, b"a", xregistry_name="null").headers
+@pytest.mark.parametrize("wrong", ["!!", "YQ", "YQ=", "Y Q==", 5, {}, ["YQ=="], "é"])
+def test_base64_that_is_none(registry: Client, wrong: Any) -> None:
+    error = refuses(registry, "PUT", f"{F}$details", {"filebase64": wrong}, "invalid_attribute")
+    assert (error["subject"], error["args"]["name"]) == (f"{F}/versions/1", "filebase64")
 
 
-def test_c_hdr_09_maps_are_replaced(registry: Client) -> None:
-    registry.send("PUT", F, b"", **{"xregistry-labels.a": "1", "xregistry-labels.b": "2"})
-    headers = registry.send("PUT", F, b"", **{"xregistry-labels.c": "3"}).headers
-    assert {name: value for name, value in headers.items() if "labels" in name} == {"xRegistry-labels.c": "3"}
+def test_c_doc_14_how_types_are_looked_up(registry: Client) -> None:
+    typemap = {
+        "text/*": "string",
+        "text/Mine": "JSON",
+        "application/*+x": "json",
+        "application/y+*": "json",
+        "application/json": "binary",
+        "*": "string",
+    }
+    shown = {
+        "TEXT/html; charset=utf-8": "file",
+        "text/mine": "filebase64",  # two that do not agree
+        "application/a+x": "filebase64",
+        "application/json": "filebase64",
+    }
+    for types, expected in (
+        (typemap, shown),
+        ({"text/*": "string", "text/mine": "string"}, {"text/Mine;a=b": "file", "text/": "filebase64"}),
+        (
+            {"*/x": "json"},
+            {"a/x": "file", "application/vnd.b+json": "file", "text/plain": "file", "a/xx": "filebase64"},
+        ),
+        ({"*+json": "binary"}, {"application/vnd.b+json": "filebase64", "application/json": "file"}),
+        ({}, {"Application/JSON; charset=utf-8": "file", "text/PLAIN;q=1": "file", "text/json": "filebase64"}),
+    ):
+        source = {
+            "groups": {"dirs": {"singular": "dir", "resources": {"files": {"singular": "file", "typemap": types}}}}
+        }
+        assert registry.put("/modelsource", source).status == 200
+        for contenttype, name in expected.items():
+            if registry.put(F, b"[1]", content_type=contenttype).status >= 400:
+                assert contenttype == "text/"
+                continue
+            found = registry.get(f"{F}$details?inline=file").json
+            assert {"file", "filebase64"} & found.keys() == {name}, (types, contenttype)
 
 
-@pytest.mark.parametrize("path", [f"{F}$details", "/dirs/d/datas/x", "/dirs/d"])
-def test_c_hdr_10_not_with_metadata(registry: Client, path: str) -> None:
-    assert registry.put(path, {}, xregistry_name="n").error[:2] == (400, "extra_xregistry_header")
+@pytest.mark.parametrize("url", ["http://h/x?a=b#c", "urn:example:a:b", "../relative", "ftp://h/x", "x:y"])
+def test_c_doc_16_any_uri_is_stored(registry: Client, url: str) -> None:
+    reply = registry.put(f"{F}$details", {"fileurl": url, "contenttype": "application/xml"})
+    assert (reply.status, reply.json["fileurl"], reply.json["contenttype"]) == (201, url, "application/xml")
+    found = registry.get(F)
+    assert (found.status, found.body, found.headers["Content-Type"]) == (303, b"", "application/xml")
+    assert found.headers["xRegistry-fileurl"] == url
+    assert registry.put(F, b"", xregistry_fileurl=url).status == 303
+    assert registry.get(f"{F}$details?inline=file").json["fileurl"] == url
+    assert {"file", "filebase64"}.isdisjoint(registry.get(f"{F}$details?inline=*").json)
 
 
-@pytest.mark.parametrize("name", ["file", "filebase64"])
-def test_c_hdr_11_not_the_document(registry: Client, name: str) -> None:
-    assert registry.send("PUT", F, b"", **{f"xregistry-{name}": "x"}).error[:2] == (400, "extra_xregistry_header")
+def test_c_doc_16_what_is_no_uri(registry: Client) -> None:
+    for wrong in (5, "", {}, "a\nb"):
+        error = refuses(registry, "PUT", f"{F}$details", {"fileurl": wrong}, "invalid_attribute")
+        assert error["args"]["name"] == "fileurl"
 
 
-def test_c_hdr_12_a_url_or_a_body(registry: Client) -> None:
-    assert registry.put(F, b"abc", xregistry_fileurl="http://h").status == 400
-    assert registry.put(F, b"", xregistry_fileurl="http://h").headers["xRegistry-fileurl"] == "http://h"
-
-
-@pytest.mark.parametrize(
-    ("sent", "stored"), [('"a \\" b"', 'a " b'), ("%e2%82%AC", "€"), ("%61", "a"), ("a%2520", "a%20"), ("", "")]
-)
-def test_c_hdr_14_decoding(registry: Client, sent: str, stored: str) -> None:
-    registry.put(F, b"", xregistry_description=sent)
-    assert registry.get(f"{F}$details").json["description"] == stored
-
-
-def test_c_hdr_15_bytes_that_are_no_text(registry: Client) -> None:
-    assert registry.put(F, b"", xregistry_name="%C0%A0").error == (400, "header_error", F)
-
-
-def test_c_dtl_03_where_it_is_not(registry: Client) -> None:
-    for path in ("/$details", "/dirs$details", "/dirs/d$details", "/dirs/d/files$details", f"{F}/meta$details"):
-        assert registry.get(path).error[:2] == (400, "bad_details"), path
-
-
-def test_c_dtl_04_patch_needs_it(registry: Client) -> None:
-    reply = registry.patch(F, {})
-    assert reply.error == (405, "details_required", F)
-    assert reply.headers["Allow"] == "DELETE, GET, OPTIONS, POST, PUT"
-
-
-def test_c_http_05_to_07_what_was_made_is_where(registry: Client) -> None:
-    reply = registry.put(f"{F}$details", {})
-    assert (reply.status, reply.headers["Location"]) == (201, f"{BASE}{F}$details")
-    assert reply.headers["Location"] == reply.json["self"]
-    again = registry.put(f"{F}$details", {})
-    assert (again.status, "Location" in again.headers) == (200, False)
-    assert registry.put("/dirs/e", {}).headers["Location"] == f"{BASE}/dirs/e"
-    document = registry.put("/dirs/d/files/g", b"x")
-    assert document.headers["Location"] == f"{BASE}/dirs/d/files/g"
-    assert document.headers["Content-Location"] == f"{BASE}/dirs/d/files/g/versions/1"
-
-
-def test_c_http_11_post_makes_a_version(registry: Client) -> None:
-    reply = registry.post("/dirs/d/datas/x", {"name": "n"})
-    assert (reply.status, reply.json["versionid"]) == (201, "1")
-    assert reply.headers["Location"] == reply.json["self"] == f"{BASE}/dirs/d/datas/x/versions/1"
-    assert registry.post("/dirs/d/datas/x", {"versionid": "1", "name": "m"}).status == 200
-    assert registry.post("/dirs/d/datas/x", {"versionid": "v"}).status == 201
-
-
-def test_c_http_13_versions_of_nothing(registry: Client) -> None:
-    assert registry.post("/dirs/d/datas/x/versions", {}).error[:2] == (400, "missing_versions")
-    registry.put("/dirs/d/datas/x", {})
-    reply = registry.post("/dirs/d/datas/x/versions", {})
-    assert (reply.status, reply.json) == (200, {})
-
-
-def test_c_http_16_documents_elsewhere(registry: Client) -> None:
-    registry.put(f"{F}$details", {"fileurl": "http://h/x?a=b"})
-    reply = registry.get(F)
-    assert (reply.status, reply.headers["Location"], reply.body) == (303, "http://h/x?a=b", b"")
-    assert reply.headers["xRegistry-fileurl"] == "http://h/x?a=b"
-
-
-def test_c_http_10_an_empty_body(registry: Client) -> None:
-    assert registry.put("/dirs/d").error == (400, "missing_body", "/dirs/d")
-    assert registry.put(f"{F}$details").error[:2] == (400, "missing_body")
-
-
-def test_export_comes_back(registry: Client) -> None:
-    registry.put(F, b'{"x": 1}', content_type="application/json", xregistry_name="n")
-    registry.put("/dirs/d/datas/t", {"name": "t", "versions": {"a": {}, "b": {}}})
-    registry.put("/dirs/d/datas/s", {"meta": {"xref": "/dirs/d/datas/t"}})
-    exported = registry.get("/export").json
-    registry.delete("/dirs")
-    reply = registry.put("/?ignore=epoch", exported)
-    assert reply.status == 200, reply.body
-    again = registry.get("/export").json
-
-    def still(value: Any) -> Any:
-        """Without what an import changes."""
-        if isinstance(value, dict):
-            return {
-                name: still(each) for name, each in value.items() if name not in ("epoch", "modifiedat", "createdat")
-            }
-        return value
-
-    assert json.dumps(still(again)) == json.dumps(still(exported))
+def test_c_doc_17_each_version_has_its_own(registry: Client) -> None:
+    registry.put(F, b"one", content_type="a/b")
+    registry.post(F, b"two")
+    registry.put(f"{F}/versions/v", b"")
+    contents = {"": b"", "/versions/1": b"one", "/versions/2": b"two", "/versions/v": b""}
+    assert {path: registry.get(f"{F}{path}").body for path in contents} == contents
+    assert registry.get(F).headers["Content-Location"] == f"{BASE}{F}/versions/v"
+    registry.patch(f"{F}/meta", {"defaultversionid": "1"})
+    assert (registry.get(F).body, registry.get(F).headers["Content-Type"]) == (b"one", "a/b")
+    registry.put(F, b"new")
+    assert registry.get(f"{F}/versions/1").body == b"new"

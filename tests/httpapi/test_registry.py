@@ -124,12 +124,6 @@ def test_c_reg_11_and_12_post(registry: Client) -> None:
     assert {name: list(each) for name, each in reply.json.items()} == {"dirs": ["a"], "boxes": ["b"]}
 
 
-def test_c_grp_13_post_to_a_group(registry: Client) -> None:
-    assert registry.post("/dirs/d", {"name": "n"}).error == (400, "resources_only", "/dirs/d")
-    reply = registry.post("/dirs/d", {"datas": {"x": {}}})
-    assert (reply.status, list(reply.json["datas"])) == (200, ["x"])
-
-
 def test_c_com_04_and_06_deprecated(registry: Client) -> None:
     assert registry.put("/dirs/d", {"deprecated": {}}).json["deprecated"] == {}
     late = {"effective": "2030-01-01T00:00:00Z", "removal": "2029-01-01T00:00:00Z"}
@@ -216,18 +210,6 @@ def test_unknown_paths(registry: Client) -> None:
 def test_c_lnk_01_every_answer_leads_to_the_root(registry: Client) -> None:
     for path in ("/", "/dirs/none", "/nope"):
         assert f"<{BASE}>;rel=xregistry-root" in registry.get(path).headers["Link"]
-
-
-def test_c_grp_02_to_10_constraints(registry: Client) -> None:
-    own = {"datas.xstr": {"enum": ["a", "b"], "default": "a"}}
-    assert registry.put("/dirs/d", {"constraints": own}).status == 201
-    assert registry.put("/dirs/d/datas/x", {}).json["xstr"] == "a"
-    reply = registry.put("/dirs/d/datas/x", {"xstr": "c"})
-    assert reply.error == (400, "constraint_failure", "/dirs/d/datas/x")
-    assert reply.json["args"] == {"kind": "enum", "path": "xstr"}
-    narrower = {"datas.xstr": {"enum": ["b"]}}
-    assert registry.put("/dirs/d", {"constraints": narrower}).error[:2] == (400, "constraint_failure")
-    assert registry.put("/dirs/d", {"constraints": {"nope.xstr": {}}}).error[:2] == (400, "bad_request")
 
 
 def test_c_mod_36_and_37_entities_must_comply(registry: Client) -> None:

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from tests.httpapi.answers import default_of, lineage, refuses, resource_of, seen, version_of
-from tests.httpapi.conftest import BASE, FIXTURE, Client
+from tests.httpapi.conftest import BASE, Client, model_with
 
 X = "/dirs/d/datas/x"
 
 
 def at(year: int) -> str:
     return f"{year}-01-01T00:00:00Z"
-
-
-def model_with(type_: str, **aspects: Any) -> dict[str, Any]:
-    """The model of the tests with other aspects of one type of Resources."""
-    dirs = FIXTURE["groups"]["dirs"]
-    changed = {type_: {**dirs["resources"][type_], **aspects}}
-    return {"groups": {"dirs": {**dirs, "resources": {**dirs["resources"], **changed}}}}
 
 
 # -- how they are shown -------------------------------------------------------------------------------------------
@@ -127,6 +118,20 @@ def test_c_ver_18_too_many(registry: Client) -> None:
     registry.patch(f"{path}/meta", {"defaultversionid": "b"})
     registry.put(f"{path}/versions/d", b"")
     assert list(lineage(registry, path)) == ["b", "d"]
+
+
+def test_c_ver_19_a_new_version_takes_the_place(registry: Client) -> None:
+    path = "/dirs/d/ones/x"
+    registry.put(path, b"")
+    registry.put(f"{path}/versions/old$details", {"createdat": at(2001), "ancestorid": "old"})
+    assert lineage(registry, path) == {"old": "old"}
+    registry.post(f"{path}$details", {"createdat": at(2000), "ancestorid": "request"})
+    assert lineage(registry, path) == {"2": "2"}
+    registry.post(f"{path}/versions", {"b": {}, "a": {"createdat": at(1999)}})
+    assert lineage(registry, path) == {"b": "b"}
+    assert default_of(registry, path) == ("b", False)
+    registry.put(f"{path}$details", {"name": "of b, which goes", "versions": {"c": {}}})
+    assert (lineage(registry, path), registry.get(f"{path}/versions/b").status) == ({"c": "c"}, 404)
 
 
 def test_c_ver_19_one(registry: Client) -> None:

@@ -1,0 +1,98 @@
+"""Resources in what is sent to Groups, the Registry or collections. The rows of the checklist by their ids."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.httpapi.answers import meta_of, refuses, resource_of, seen, version_of
+from tests.httpapi.conftest import Client
+
+X, F = "/dirs/d/datas/x", "/dirs/d/files/x"
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "POST"])
+def test_nested_writes_make_what_is_missing(registry: Client, method: str) -> None:
+    versions = {"v1": {"name": "one"}, "v2": {"name": "two"}}
+    sent = {"dirs": {"d": {"datas": {"x": {"versions": versions, "meta": {"labels": {"a": "b"}}}}}}}
+    assert registry.send(method, "/", sent).status == 200
+    shown = seen(registry.get(f"{X}?inline=*").json)
+    both = {"v1": version_of(X, "v1", name="one", isdefault=False)}
+    both["v2"] = version_of(X, "v2", name="two", ancestorid="v1")
+    meta = meta_of(X, "v2", labels={"a": "b"})
+    assert shown == {**resource_of(X, "v2", 2, name="two", ancestorid="v1"), "meta": meta, "versions": both}
+    assert (registry.get("/dirs/d").json["epoch"], registry.get("/").json["epoch"]) == (1, 2)
+
+
+@pytest.mark.parametrize(("method", "keeps"), [("PUT", False), ("PATCH", True)])
+def test_nested_writes_follow_the_method(registry: Client, method: str, keeps: bool) -> None:
+    registry.put("/dirs/d", {"name": "g", "datas": {"x": {"name": "r", "versions": {"v1": {"name": "v"}}}}})
+    sent = {"datas": {"x": {"versions": {"v1": {"description": "new"}}}}}
+    assert registry.send(method, "/dirs/d", sent).status == 200
+    assert ("name" in registry.get("/dirs/d").json) == keeps
+    assert ("name" in registry.get(f"{X}/versions/v1").json) == keeps
+    assert registry.get(f"{X}/versions/v1").json["description"] == "new"
+
+
+@pytest.mark.parametrize(("method", "keeps"), [("POST", False), ("PATCH", True)])
+def test_collections_follow_the_method(registry: Client, method: str, keeps: bool) -> None:
+    first = {"name": "n", "labels": {"a": "b"}}
+    registry.put(X, {**first, "meta": {"labels": {"m": "1"}}})
+    for url, sent in (
+        ("/dirs", {"d": {"datas": {"x": {}}}}),
+        ("/dirs/d/datas", {"x": {}}),
+        (f"{X}/versions", {"1": {}}),
+    ):
+        registry.put(X, first)
+        reply = registry.send(method, url, sent)
+        assert (reply.status, "Location" in reply.headers) == (200, False)
+        assert ("name" in registry.get(X).json) == keeps, url
+    assert registry.get(f"{X}/meta").json["labels"] == {"m": "1"}
+
+
+def test_c_res_06_what_fails_late_leaves_nothing(registry: Client) -> None:
+    refuses(registry, "PUT", X, {"name": "n", "meta": {"zz": 1}, "versions": {"a": {}}}, "unknown_attribute")
+    registry.put(X, {})
+    refuses(registry, "PUT", X, {"versions": {"a": {}}, "meta": {"epoch": 99}}, "mismatched_epoch")
+    refuses(registry, "PUT", X, {"versions": {"a": {}, "b": {"xint": "x"}}}, "invalid_attribute")
+    both = {"datas": {"x": {"name": "n"}, "y": {"xint": "x"}}}
+    for method, url, sent in (
+        ("POST", "/dirs/d", both),
+        ("PUT", "/dirs/d", both),
+        ("PATCH", "/", {"dirs": {"d": both}}),
+    ):
+        refuses(registry, method, url, sent, "invalid_attribute")
+
+
+# -- back again -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("query", ["", "?inline=*", "?doc&inline=*"])
+def test_what_was_read_can_be_written_at_every_level(registry: Client, query: str) -> None:
+    """Nothing but epochs and times of changes differs."""
+    registry.put(X, {"name": "n", "meta": {"labels": {"a": "b"}}, "versions": {"a": {"xint": 1}, "b": {}}})
+    registry.put(F, b'{"a": 1}', content_type="application/json", xregistry_name="n")
+    registry.patch(f"{X}/meta", {"defaultversionid": "a"})
+    before = _without_changes(registry.get("/export").json)
+    for path, methods in (
+        ("/", ("PUT", "PATCH")),
+        ("/dirs", ("POST", "PATCH")),
+        ("/dirs/d", ("PUT", "PATCH")),
+        ("/dirs/d/datas", ("POST", "PATCH")),
+        (f"{X}/meta", ("PUT", "PATCH")),
+        (f"{X}/versions", ("POST", "PATCH")),
+        (f"{X}/versions/b", ("PUT", "PATCH")),
+        (f"{F}$details", ("PUT", "PATCH")),
+    ):
+        for method in methods:
+            shown = registry.get(f"{path}{query}").json
+            reply = registry.send(method, path, shown)
+            assert reply.status == 200, (method, path, reply.body)
+            assert _without_changes(registry.get("/export").json) == before, (method, path)
+
+
+def _without_changes(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_changes(each) for name, each in value.items() if name not in ("epoch", "modifiedat")}
+    return value
