@@ -13,7 +13,7 @@ import pytest
 
 from wirebook.core.model_language import VERSION_MODES
 from wirebook.core.model_reader import read_model
-from wirebook.httpapi.setup import builtin_model
+from wirebook.httpapi.model_file import builtin_model
 from wirebook.problems.xregistry import Refused
 
 TEXTS = "spec/xregistry-1.0-rc4"

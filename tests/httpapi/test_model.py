@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.httpapi.conftest import Client, serve
-from wirebook.httpapi.setup import builtin_model
+from wirebook.httpapi.model_file import builtin_model
 from wirebook.storage.database import Database
 
 TEXTS = "spec/xregistry-1.0-rc4"
@@ -483,38 +483,6 @@ def test_c_mod_38_and_39_imports_are_in_the_source_alone(empty: Client) -> None:
     assert [full["groups"][name]["resources"]["files"] for name in ("dirs", "crates")] == [expected, expected]
     assert {"filesurl", "filescount", "files"} <= full["groups"]["crates"]["attributes"].keys()
     assert empty.put("/crates/c/files/f$details", {}).status == 201
-
-
-# -- includes -----------------------------------------------------------------------------------------------------
-
-
-def test_c_mod_40_41_and_43_includes_of_the_model_itself(empty: Client) -> None:
-    source = {
-        "groups": {
-            "dirs": {
-                "singular": "dir",
-                "attributes": {
-                    "$includes": ["#/groups/boxes/attributes", "#/groups/crates/attributes"],
-                    "x": {"type": "integer"},
-                },
-            },
-            "boxes": {"singular": "box", "attributes": {"x": STRING, "y": STRING}},
-            "crates": {"singular": "crate", "attributes": {"y": {"type": "boolean"}, "z": STRING}},
-        },
-    }
-    full = model(empty, source)["groups"]["dirs"]["attributes"]
-    assert [full[name]["type"] for name in "xyz"] == ["integer", "string", "string"]
-    assert "$include" not in json.dumps(empty.get("/model").json)
-    assert json.dumps(empty.get("/modelsource").json) == json.dumps(source)
-
-
-@pytest.mark.parametrize(("key", "pointer"), [("a/b", "a~1b"), ("a~b", "a~0b"), ("a b", "a%20b"), ("a/b", "a%7E1b")])
-def test_c_mod_43_pointers_are_decoded(empty: Client, key: str, pointer: str) -> None:
-    """Labels of a model have names that need it. What a pointer leads to has to be an object."""
-    source = groups(labels={key: "1"}, attributes={"$include": f"#/groups/dirs/labels/{pointer}"})
-    assert "leads to '1'" in empty.put("/modelsource", source).json["title"]
-    source = groups(labels={key: "1"}, attributes={"$include": "#/groups/dirs/labels/other"})
-    assert "leads to nothing" in empty.put("/modelsource", source).json["title"]
 
 
 # -- the published models -----------------------------------------------------------------------------------------

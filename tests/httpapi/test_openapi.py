@@ -11,8 +11,8 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from tests.httpapi.conftest import BASE, FIXTURE, Client, serve
 from wirebook.core.target import METHODS
+from wirebook.httpapi.model_file import builtin_model
 from wirebook.httpapi.service import PATHS
-from wirebook.httpapi.setup import builtin_model
 from wirebook.storage.database import Database
 
 MODELS = {"builtin": builtin_model(), "empty": {}, "fixture": FIXTURE}

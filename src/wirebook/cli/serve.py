@@ -68,7 +68,7 @@ def serve(  # noqa: PLR0917 (options)
         cors_origins=tuple(cors_origin),
         allowed_hosts=tuple(allowed_host),
         trusted_proxies=tuple(map(_network, trusted_proxy)),
-        allowed_fetches=tuple(allow_fetch),
+        allowed_fetches=tuple(map(_allowed, allow_fetch)),
         events_sink=_sink(events_sink),
         events_keep=_seconds("--events-keep", events_keep),
         access_log=access_log,
@@ -140,6 +140,16 @@ def _one_of(option: str, text: str, allowed: tuple[str, ...]) -> str:
     if text not in allowed:
         raise WirebookError(Problem("bad-setting", f"{option} '{text}' is none of: {', '.join(allowed)}"))
     return text
+
+
+def _allowed(text: str) -> Any:
+    """Raises: bad-setting"""
+    from wirebook.httpapi.fetching import parse_allowed  # noqa: PLC0415 (as above)
+
+    try:
+        return parse_allowed(text)
+    except ValueError as error:
+        raise WirebookError(Problem("bad-setting", f"--allow-fetch {error}")) from None
 
 
 def _check_reach(options: Any) -> None:

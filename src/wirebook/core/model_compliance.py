@@ -3,7 +3,7 @@
 What follows from the new model is stored without a new epoch: defaults of new attributes, the order of attributes, what
 validation says. Only a new place among the Versions is a change of the Version itself.
 
-Spec: core/model.md#creating-or-updating-the-registry-model.
+Spec: core/model.md#creating-or-updating-the-registry-model; docs/decisions/0098.
 """
 
 from __future__ import annotations

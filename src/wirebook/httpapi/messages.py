@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, unquote
 import msgspec
 
 from wirebook.core.json import is_deeper_than
+from wirebook.httpapi.fetching import Fetched
 from wirebook.httpapi.spool import Body, Spool
 from wirebook.problems.xregistry import Refused, refused
 
@@ -22,7 +23,8 @@ MAX_DEPTH: Final = 100
 @dataclass(slots=True)
 class Incoming:
     """A request. `path` is decoded and without the base path; `base` the Registry's URL; header names in lower case;
-    `spool` is where a large answer goes that is sent while it is made."""
+    `spool` is where a large answer goes that is sent while it is made; `fetched` is what the request needs from
+    elsewhere, where it may need something."""
 
     method: str
     path: str
@@ -31,6 +33,7 @@ class Incoming:
     headers: list[tuple[str, str]]
     body: bytes = b""
     spool: Spool | None = None
+    fetched: Fetched | None = None
 
     def header(self, name: str) -> str | None:
         return next((value for each, value in self.headers if each == name), None)

@@ -7,6 +7,8 @@ from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Final
 
+from wirebook.httpapi.fetching import Allowed
+
 DEFAULT_DATABASE: Final = "sqlite:///./wirebook.db"
 MIB: Final = 1 << 20
 
@@ -46,7 +48,7 @@ class Options:
     cors_origins: tuple[str, ...] = ()
     allowed_hosts: tuple[str, ...] = ()
     trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = ()
-    allowed_fetches: tuple[str, ...] = ()
+    allowed_fetches: tuple[Allowed, ...] = ()
     events_sink: str | None = None
     events_keep: float = 24 * 3600
     access_log: bool = False

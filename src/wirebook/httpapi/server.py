@@ -2,48 +2,30 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Final
 
 from wirebook.core.offer import OFFER
 from wirebook.httpapi.app import App
+from wirebook.httpapi.fetching import Fetcher
 from wirebook.httpapi.formats import Formats
 from wirebook.httpapi.imports import ReadCatalogue
 from wirebook.httpapi.logs import set_up_logs
+from wirebook.httpapi.model_file import first_model
 from wirebook.httpapi.options import Options
 from wirebook.httpapi.outbox import Sender, Trimmer, beside
 from wirebook.httpapi.service import Service
-from wirebook.httpapi.setup import builtin_model, make_registry, make_service
+from wirebook.httpapi.setup import make_registry, make_service
 from wirebook.httpapi.web import WebServer
 from wirebook.problems import Problem, WirebookError
 from wirebook.problems.xregistry import Refused
-from wirebook.storage.database import open_database
+from wirebook.storage.database import Database, open_database
 
 TURN: Final = 0.0005
 """Seconds that a thread may run while others wait: short, so that reads need not wait long for filters and imports."""
-
-
-def model_of(options: Options) -> dict[str, Any]:
-    """The source of the model that a new registry begins with. Raises: unreadable-file, syntax-error"""
-    if options.model is None:
-        return builtin_model()
-    if options.model == "empty":
-        return {}
-    try:
-        with open(options.model, "rb") as file:
-            source: dict[str, Any] = json.load(file)
-    except OSError as error:
-        problem = Problem(
-            "unreadable-file", f"cannot read '{options.model}': {error.strerror}", file=str(options.model)
-        )
-        raise WirebookError(problem) from error
-    except ValueError as error:
-        raise WirebookError(Problem("syntax-error", f"not JSON: {error}", file=str(options.model))) from error
-    return source
 
 
 def serve(options: Options, say: Callable[[str], None], read_catalogue: ReadCatalogue | None = None) -> None:
@@ -61,18 +43,27 @@ def serve(options: Options, say: Callable[[str], None], read_catalogue: ReadCata
 def open_service(options: Options, read_catalogue: ReadCatalogue | None = None) -> Iterator[Service]:
     """The registry of a database, which is made if it is new. Raises: as `serve`"""
     database = open_database(options.database)
+    fetch = Fetcher(options.allowed_fetches)
     try:
-        try:
-            make_registry(database, options.registryid, model_of(options), OFFER)
-        except Refused as error:
-            raise WirebookError(Problem("bad-model", error.title)) from error
-        service = make_service(database, Formats(), OFFER, read_catalogue, limits=options.limits)
+        _make(database, options, fetch)
+        service = make_service(database, Formats(), OFFER, read_catalogue, fetch=fetch, limits=options.limits)
         try:
             yield service
         finally:
             service.close()
     finally:
         database.close()
+
+
+def _make(database: Database, options: Options, fetch: Fetcher) -> None:
+    """Makes the registry if there is none. Raises: unreadable-file, syntax-error, bad-model"""
+    try:
+        is_same = make_registry(database, options.registryid, first_model(options.model, fetch), OFFER, fetch)
+    except Refused as error:
+        raise WirebookError(Problem("bad-model", error.title)) from error
+    if options.model is not None and not is_same:
+        message = f"the registry has another model than '{options.model}'"
+        raise WirebookError(Problem("bad-model", message, hint="leave out --model, or change it by PUT /modelsource"))
 
 
 def _run(app: App, options: Options, say: Callable[[str], None]) -> None:

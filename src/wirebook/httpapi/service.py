@@ -19,6 +19,7 @@ from wirebook.core.capabilities import offered
 from wirebook.core.flags import parse_flags
 from wirebook.core.shortself import check_of, parse_short
 from wirebook.core.target import DETAILS, Target, parse_target
+from wirebook.httpapi.fetching import Fetched, Unfetched
 from wirebook.httpapi.imports import PATH as IMPORT
 from wirebook.httpapi.imports import Fit, Undone, read_body, report
 from wirebook.httpapi.messages import JSON, Answer, Incoming
@@ -123,6 +124,14 @@ class Service:
         if incoming.method in ("GET", "OPTIONS"):
             return self._read(incoming, reading)
         work = self._work(incoming)
+        incoming.fetched = Fetched(self.rules.fetch)
+        while True:
+            try:
+                return self._write(work, incoming)
+            except Unfetched as needed:  # now, while no transaction waits for it
+                incoming.fetched.add(needed.address)
+
+    def _write(self, work: Callable[[Session], Answer], incoming: Incoming) -> Answer:
         for _ in range(ATTEMPTS):
             try:
                 return self.write(work)
@@ -183,7 +192,7 @@ class Service:
             return Reading(
                 session, settings, incoming.base, flags, incoming.query, limits=self.rules.limits, known=known
             ).entity(target)
-        return Writing(session, settings, self.rules).entity(incoming, target, flags)
+        return self._writing(incoming, session, settings).entity(incoming, target, flags)
 
     def _special(self, name: str, incoming: Incoming, session: Session, settings: Settings) -> Answer:
         methods, apis = PATHS[name]
@@ -197,6 +206,9 @@ class Service:
         if incoming.method not in apis:
             raise refused("action_not_supported", incoming.path, action=incoming.method)
         return apis[incoming.method](self, incoming, session, settings)
+
+    def _writing(self, incoming: Incoming, session: Session, settings: Settings) -> Writing:
+        return Writing(session, settings, replace(self.rules, fetch=incoming.fetched or self.rules.fetch))
 
     def _allowed(self, incoming: Incoming) -> str:
         """Which methods there are, where one was refused."""
@@ -212,7 +224,7 @@ class Service:
         return json_answer(settings.capabilities)
 
     def put_capabilities(self, incoming: Incoming, session: Session, settings: Settings) -> Answer:
-        return Writing(session, settings, self.rules).put_capabilities(incoming)
+        return self._writing(incoming, session, settings).put_capabilities(incoming)
 
     def get_offered(self, _: Incoming, __: Session, ___: Settings) -> Answer:
         return json_answer(offered(self.rules.offer))
@@ -224,7 +236,7 @@ class Service:
         return json_answer(settings.modelsource)
 
     def put_modelsource(self, incoming: Incoming, session: Session, settings: Settings) -> Answer:
-        return Writing(session, settings, self.rules).put_modelsource(incoming)
+        return self._writing(incoming, session, settings).put_modelsource(incoming)
 
     def export(self, incoming: Incoming, session: Session, settings: Settings) -> Answer:
         """The Registry in document view, with all that is available, of any size and whatever flags are offered."""

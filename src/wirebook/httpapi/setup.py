@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from datetime import UTC, datetime
-from importlib import resources
-from typing import Any
+from typing import Any, Final
 
 from wirebook.core.capabilities import Offer, everything
 from wirebook.core.datatypes import normal_timestamp, types_of
 from wirebook.core.entity import registry_level, update
 from wirebook.core.model_language import VERSION_MODES
 from wirebook.core.model_reader import read_model
+from wirebook.core.model_source import Fetch
 from wirebook.core.state import Registry
 from wirebook.core.validation import Validator
+from wirebook.httpapi.fetching import Fetcher
 from wirebook.httpapi.imports import ReadCatalogue
 from wirebook.httpapi.options import LIMITS, Limits
 from wirebook.httpapi.service import Service
 from wirebook.httpapi.writes import Rules
 from wirebook.storage.database import Database
 from wirebook.storage.session import Session, Stored
+
+NOWHERE: Final[Fetch] = Fetcher()
+"""Fetches nothing."""
 
 
 def now() -> str:
@@ -35,31 +38,23 @@ def new_id() -> str:
     return uuid.uuid4().hex
 
 
-def builtin_model() -> dict[str, Any]:
-    """The source of the model of a fresh registry: messages, endpoints and schemas."""
-    text = resources.files("wirebook.core").joinpath("builtin_model.json").read_text()
-    source: dict[str, Any] = json.loads(text)
-    return source
-
-
-def refuse_fetch(address: str) -> Any:
-    raise ValueError(f"'{address}' may not be fetched: no host is allowed")
-
-
-def make_registry(database: Database, registryid: str, source: dict[str, Any], offer: Offer) -> None:
-    """Makes the registry of a database that has none.
+def make_registry(
+    database: Database, registryid: str, source: dict[str, Any], offer: Offer, fetch: Fetch = NOWHERE
+) -> bool:
+    """Makes the registry of a database that has none. Whether its model is that of `source`, now or already.
 
     Raises: Refused, for a model that is none or that asks for more than the Registry has
     """
     with database.alone() as connection:
         session = Session(connection)
         if session.is_made():
-            return
-        new = read_model(source, refuse_fetch, VERSION_MODES)
+            return session.settings().modelsource == source
+        new = read_model(source, fetch, VERSION_MODES)
         capabilities = everything(offer)
         registry = Registry("/", {"registryid": registryid, "epoch": 1})
         update(registry, registry_level(new.model), {}, patch=False, now=now(), types=types_of(new.model))
         session.make(registry.members, Stored(new.model.full, new.homes, source, capabilities))
+        return True
 
 
 def make_service(
@@ -67,6 +62,7 @@ def make_service(
     validator: Validator,
     offer: Offer,
     read_catalogue: ReadCatalogue | None = None,
+    fetch: Fetch = NOWHERE,
     limits: Limits = LIMITS,
 ) -> Service:
-    return Service(database, Rules(now, new_id, validator, offer, refuse_fetch, read_catalogue, limits))
+    return Service(database, Rules(now, new_id, validator, offer, fetch, read_catalogue, limits))

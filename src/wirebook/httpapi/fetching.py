@@ -1,0 +1,139 @@
+"""Documents of other hosts that models include: from hosts that were allowed, up to a size, within a time.
+
+Rule: only http and https, nothing of the environment (proxies, passwords), and a redirect leads nowhere that a
+reference in a model could not.
+
+Spec: core/model.md#includes-in-the-xregistry-model-data; docs/decisions/0099.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+from urllib.parse import urljoin
+
+import httpx
+
+from wirebook.core.jsonvalue import JsonError, parse_json
+
+MAX_BYTES: Final = 16 << 20
+SECONDS: Final = 10.0
+"""How much of a document is read, and how long that may take, redirects included."""
+
+MAX_REDIRECTS: Final = 5
+MAX_DOCUMENTS: Final = 20
+"""How many documents one model may need from elsewhere."""
+
+MAX_DEPTH: Final = 100
+_ALLOWED: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(\d{1,5}))?\Z")
+_PORTS: Final = {"http": 80, "https": 443}
+
+
+class Allowed(NamedTuple):
+    """A host that may be asked, on one port or (None) on any."""
+
+    host: str
+    port: int | None
+
+
+def parse_allowed(text: str) -> Allowed:
+    """HOST or HOST:PORT, IPv6 addresses in brackets. Raises: ValueError"""
+    found = _ALLOWED.match(text)
+    port = int(found[2]) if found and found[2] else None
+    if not found or (port is not None and not 0 < port < 65536):
+        raise ValueError(f"'{text}' is neither HOST nor HOST:PORT")
+    return Allowed(found[1].strip("[]").lower(), port)
+
+
+class Unfetched(Exception):
+    """A document is needed that was not fetched. It is, outside of any transaction, and the request decided anew."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(address)
+        self.address = address
+
+
+@dataclass(frozen=True)
+class Fetcher:
+    """Gets JSON from the hosts that are `allowed`."""
+
+    allowed: tuple[Allowed, ...] = ()
+    seconds: float = SECONDS
+    max_bytes: int = MAX_BYTES
+
+    def __call__(self, address: str) -> Any:
+        """The document at an address. Raises: ValueError, which says why not"""
+        try:
+            return parse_json(self._read(address), max_depth=MAX_DEPTH)
+        except JsonError as error:
+            raise ValueError(f"it is not JSON: {error}") from None
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise ValueError(f"it cannot be fetched: {error or type(error).__name__}") from None
+
+    def _read(self, address: str) -> bytes:
+        deadline = time.monotonic() + self.seconds
+        headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
+        with httpx.Client(trust_env=False, timeout=self.seconds / 2, headers=headers) as client:
+            for _ in range(MAX_REDIRECTS + 1):
+                with client.stream("GET", self._permitted(address)) as answer:
+                    if answer.is_redirect:
+                        address = urljoin(address, answer.headers.get("location", ""))
+                    elif answer.status_code == httpx.codes.OK:
+                        return self._body(answer.iter_bytes(), deadline)
+                    else:
+                        raise ValueError(f"it answers {answer.status_code}")
+        raise ValueError(f"it leads to more than {MAX_REDIRECTS} others")
+
+    def _permitted(self, address: str) -> httpx.URL:
+        """Raises: ValueError, httpx.InvalidURL"""
+        url = httpx.URL(address)
+        if url.scheme not in _PORTS or not url.host or url.userinfo:
+            raise ValueError(f"'{address}' may not be fetched: it is no address of http or https")
+        port = url.port or _PORTS[url.scheme]
+        if not any(each.host == url.host.lower() and each.port in (None, port) for each in self.allowed):
+            hosts = ", ".join(_shown(each) for each in self.allowed)
+            raise ValueError(f"'{url.host}:{port}' may not be asked; {f'allowed: {hosts}' if hosts else 'no host is'}")
+        return url
+
+    def _body(self, pieces: Iterable[bytes], deadline: float) -> bytes:
+        body = bytearray()
+        for piece in pieces:
+            body += piece
+            if len(body) > self.max_bytes:
+                raise ValueError(f"it is larger than {self.max_bytes} bytes")
+            if time.monotonic() > deadline:
+                raise ValueError(f"it takes longer than {self.seconds:g} s")
+        return bytes(body)
+
+
+def _shown(allowed: Allowed) -> str:
+    host = f"[{allowed.host}]" if ":" in allowed.host else allowed.host
+    return host if allowed.port is None else f"{host}:{allowed.port}"
+
+
+class Fetched:
+    """What one request needs from elsewhere, by address: documents, or why there is none."""
+
+    def __init__(self, fetch: Callable[[str], Any]) -> None:
+        self._fetch = fetch
+        self._found: dict[str, Any] = {}
+
+    def __call__(self, address: str) -> Any:
+        """A document that was fetched before. Raises: Unfetched, ValueError"""
+        if address not in self._found:
+            raise Unfetched(address)
+        if isinstance(found := self._found[address], ValueError):
+            raise found
+        return found
+
+    def add(self, address: str) -> None:
+        """Fetches a document."""
+        try:
+            if len(self._found) == MAX_DOCUMENTS:
+                raise ValueError(f"it is one of more than {MAX_DOCUMENTS} documents")
+            self._found[address] = self._fetch(address)
+        except ValueError as error:
+            self._found[address] = error

@@ -1,0 +1,75 @@
+"""The model that a registry is made with: the built-in one, none, or that of a file.
+
+A file may include others in its folder and below. They are put in place here, so that the source of the model can be
+sent back to the registry, which does not know the folder.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from importlib import resources
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+from wirebook.core.model_source import expand_includes
+from wirebook.problems import Problem, WirebookError
+
+Fetch = Callable[[str], Any]
+
+
+def builtin_model() -> dict[str, Any]:
+    """The source of the model of a fresh registry: messages, endpoints and schemas."""
+    text = resources.files("wirebook.core").joinpath("builtin_model.json").read_text()
+    source: dict[str, Any] = json.loads(text)
+    return source
+
+
+def first_model(model: Path | str | None, fetch: Fetch) -> dict[str, Any]:
+    """The source of the model that a new registry begins with: of a file, ``empty``, or (None) the built-in one.
+
+    Raises: unreadable-file, syntax-error, bad-model (WirebookError), Refused
+    """
+    if model is None:
+        return builtin_model()
+    return {} if model == "empty" else _of_file(Path(model), fetch)
+
+
+def _of_file(path: Path, fetch: Fetch) -> dict[str, Any]:
+    source = _read(path)
+    if not isinstance(source, dict):
+        raise WirebookError(Problem("bad-model", "a model is an object", file=str(path)))
+    files = _Files(path.resolve().parent, fetch)
+    expanded = expand_includes(source, files, path.resolve().as_uri())
+    return expanded if files.were_read else source
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_bytes())
+    except OSError as error:
+        raise WirebookError(
+            Problem("unreadable-file", f"cannot read '{path}': {error.strerror}", file=str(path))
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise WirebookError(Problem("syntax-error", f"not JSON: {error}", file=str(path))) from None
+
+
+class _Files:
+    """Documents at addresses: files in a folder and below, and what `fetch` gets."""
+
+    def __init__(self, folder: Path, fetch: Fetch) -> None:
+        self._folder, self._fetch, self.were_read = folder, fetch, False
+
+    def __call__(self, address: str) -> Any:
+        """Raises: OSError, ValueError"""
+        parts = urlsplit(address)
+        if parts.scheme != "file":
+            return self._fetch(address)
+        path = Path(url2pathname(parts.path)).resolve()
+        if not path.is_relative_to(self._folder):
+            raise ValueError(f"'{path}' is outside of the model's folder")
+        self.were_read = True
+        return json.loads(path.read_bytes())
