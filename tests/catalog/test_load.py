@@ -52,6 +52,14 @@ def test_a_file_without_a_suffix_is_told_by_its_first_character(tmp_path: Path) 
     assert load_registry(write(tmp_path / "a", GROUP)).document == load_registry(write(tmp_path / "b", YAML)).document
 
 
+def test_c_ce_03_files_of_cloudevents_registries(tmp_path: Path) -> None:
+    write(tmp_path / "a.cereg", GROUP)
+    write(tmp_path / "b.cereg.yaml", YAML.replace("g:", "h:"))
+    write(tmp_path / "c.CEREG.yml", YAML.replace("g:", "i:"))
+    assert list(load_registry(tmp_path).document["messagegroups"]) == ["g", "h", "i"]
+    assert refused(write(tmp_path / "d.cereg", YAML)) == ["syntax-error"]
+
+
 def test_a_folder_is_read_in_the_order_of_its_paths(tmp_path: Path) -> None:
     write(tmp_path / "b" / "x.yml", YAML.replace("g:", "h:"))
     write(tmp_path / "a.json", GROUP)

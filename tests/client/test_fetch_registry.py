@@ -206,8 +206,9 @@ def test_a_plain_document_in_json_and_in_yaml(server: Server) -> None:
         {"Content-Type": "application/yaml"},
         b"messagegroups: {g: {messages: {m: {datacontenttype: text/plain}}}}",
     )
+    server.answers["/c"] = (200, {"Content-Type": "application/cloudevents-registry+yaml"}, server.answers["/b"][2])
     root = server.url.removesuffix("/reg")
-    assert load_registry(f"{root}/a.json").document == load_registry(f"{root}/b").document == document
+    assert all(load_registry(f"{root}/{name}").document == document for name in ("a.json", "b", "c"))
 
 
 def test_another_origin_is_never_asked(server: Server) -> None:

@@ -31,7 +31,7 @@ from wirebook.message.dialects_log import Log
 from wirebook.message.resolution import resolve_messages
 from wirebook.problems import Problem, Severity, WirebookError
 
-SUFFIXES: Final = {".json": "json", ".yaml": "yaml", ".yml": "yaml"}
+SUFFIXES: Final = {".json": "json", ".cereg": "json", ".yaml": "yaml", ".yml": "yaml"}
 Given = str | Path | Mapping[str, Any] | Source
 
 

@@ -21,7 +21,14 @@ from wirebook.core.xid import parse_xid
 from wirebook.core.yaml import read_yaml
 from wirebook.problems import Problem, WirebookError
 
-YAML_TYPES: Final = ("application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml", "text/vnd.yaml")
+YAML_TYPES: Final = (
+    "application/yaml",
+    "application/x-yaml",
+    "text/yaml",
+    "text/x-yaml",
+    "text/vnd.yaml",
+    "application/cloudevents-registry+yaml",
+)
 DETAILS: Final = "$details"
 DOCUMENT: Final = ("schema", "schemabase64", "schemaurl")
 # Of a schema, what is its default Version's and not its own.

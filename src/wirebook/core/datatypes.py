@@ -78,11 +78,20 @@ def _check_reference(attribute: Attribute, value: Any, name: str, types: Types) 
         raise Unfit(name, f"'{value}' is not the path of a type in the model")
     if attribute.type == "xid" and not fits_target(value, attribute.target, types):
         raise Unfit(name, f"'{value}' is not the xid of {_wanted(attribute.target)}")
-    is_path = attribute.target and attribute.type.startswith(("uri", "url")) and value.startswith("/")
-    # Reading: the published endpoint model names messages as the target of references to their groups.
-    targets = (attribute.target, "/" + attribute.target.split("/")[1]) if is_path else ()
-    if is_path and not any(fits_target(value, target, types) for target in targets):
-        raise Unfit(name, f"'{value}' is not the xid of {_wanted(attribute.target)}")
+    if attribute.target and attribute.type in ("uri", "url") and value.startswith("/"):
+        _check_path(attribute.target, value, name, types)
+
+
+def _check_path(target: str, value: str, name: str, types: Types) -> None:
+    """A reference within the registry.
+
+    Reading: in the published endpoint model the references of `messagegroups` have the target of messages; what is
+    called like a Group type may refer to its Groups.
+    """
+    group = target.split("/")[1]
+    is_named = name.rpartition(".")[2].partition("[")[0] == group
+    if not fits_target(value, target, types) and not (is_named and fits_target(value, f"/{group}", types)):
+        raise Unfit(name, f"'{value}' is not the xid of {_wanted(target)}")
 
 
 def _check_size(attribute: Attribute, value: str | int, name: str) -> None:

@@ -150,8 +150,9 @@ class _Check:
             self._changed = {version.id for version in versions}
         else:
             self._changed = {version.id for version in versions if _is_unsettled(version)}
-        for version in versions if self._changed else ():
-            self._judge(version, rule)
+        if self._changed or any(map(_has_moved, versions)):
+            for version in versions:
+                self._judge(version, rule)
 
     def _judge(self, version: Version, rule: str | None) -> None:
         format_ = version.members.get("format")
@@ -191,7 +192,7 @@ class _Check:
         is_new = version.id in self._changed
         child = version
         for old in older:
-            is_new = is_new or (child.before or {}).get("ancestorid") != old.id
+            is_new = is_new or _has_moved(child)
             if (is_new or old.id in self._changed) and old.members.get("formatvalidated"):
                 yield old
             child = old
@@ -211,5 +212,13 @@ class _Check:
 
 
 def _is_unsettled(version: Version) -> bool:
-    """Whether what was said of a Version may not hold any more."""
-    return version.is_new or version.is_touched or version.members.get("compatibilityvalidated") is not True
+    """Whether what was said of a Version, as it is compared with others, may not hold any more."""
+    is_same = isinstance(version.document, Kept) and version.members.get("format") == (version.before or {}).get(
+        "format"
+    )
+    return not is_same or version.members.get("compatibilityvalidated") is not True
+
+
+def _has_moved(version: Version) -> bool:
+    """Whether a Version has another ancestor than before."""
+    return bool(version.members["ancestorid"] != (version.before or {}).get("ancestorid"))

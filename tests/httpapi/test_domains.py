@@ -1,0 +1,523 @@
+"""The models that a fresh registry holds: messages, endpoints and schemas, as their texts have them."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.httpapi.conftest import Client, Reply
+from wirebook.httpapi.model_file import builtin_model, first_model
+from wirebook.httpapi.setup import NOWHERE, make_registry, make_service
+from wirebook.schema.validator import OFFER, SchemaValidator
+from wirebook.storage.database import Database
+
+TEXTS = "spec/xregistry-1.0-rc4"
+MESSAGE = "/messagegroups/g/messages/m"
+ENDPOINT = "/endpoints/e"
+SCHEMA = "/schemagroups/g/schemas/s"
+DRAFT7 = "JsonSchema/draft-07"
+OBJECT = {"type": "object", "properties": {"a": {"type": "string"}}}
+Source = dict[str, Any]
+
+
+def serve(database: Database, model: Source) -> Client:
+    make_registry(database, "test", model, OFFER)
+    return Client(make_service(database, SchemaValidator(as_declared=True), OFFER), database)
+
+
+@pytest.fixture
+def fresh(database: Database) -> Client:
+    return serve(database, builtin_model())
+
+
+def put(client: Client, path: str, sent: Source) -> Source:
+    reply = client.put(path, sent)
+    assert reply.status in (200, 201), reply.body
+    shown: Source = reply.json
+    return shown
+
+
+def refused(client: Client, path: str, sent: Source) -> tuple[str, str]:
+    """The error of an attribute, and its name; nothing is changed."""
+    before = client.get("/?inline").body
+    body = client.put(path, sent).json
+    assert body["subject"] in (path, f"{path.removesuffix('$details')}/versions/1"), body
+    assert client.get("/?inline").body == before
+    args = body["args"]
+    return body["type"].rpartition("#")[2], args.get("name") or args.get("list") or args.get("path")
+
+
+# -- messages ---------------------------------------------------------------------------------------------------------
+
+
+def test_messages_have_no_documents_and_one_version(fresh: Client) -> None:
+    type_ = fresh.get("/model").json["groups"]["messagegroups"]["resources"]["messages"]
+    assert (type_["singular"], type_["hasdocument"], type_["maxversions"]) == ("message", False, 1)
+    shown = put(fresh, MESSAGE, {"envelope": "CloudEvents/1.0", "envelopemetadata": {}})
+    assert (shown["messageid"], shown["versionid"], shown["self"].endswith(MESSAGE)) == ("m", "1", True)
+    assert put(fresh, f"{MESSAGE}/versions/2", {"name": "n"})["isdefault"] is True
+    shown = fresh.get(MESSAGE).json
+    assert (shown["versionid"], shown["versionscount"], shown["name"]) == ("2", 1, "n")
+    assert fresh.patch(f"{MESSAGE}/meta", {"defaultversionsticky": True}).error[1] == "setdefaultversionsticky_false"
+
+
+@pytest.mark.parametrize("envelope", ["CloudEvents/1.0", "cloudevents/1.0", "CLOUDEVENTS/1.0"])
+def test_the_envelope_brings_its_metadata(fresh: Client, envelope: str) -> None:
+    metadata = {"type": {"value": "a.b"}, "source": {}, "time": {}, "subject": {"type": "string"}, "ext": {}}
+    options = {"mode": "structured", "format": "application/cloudevents+json", "more": [1]}
+    sent = {"envelope": envelope, "envelopemetadata": metadata, "envelopeoptions": options}
+    shown = put(fresh, MESSAGE, sent)
+    assert (shown["envelope"], shown["envelopeoptions"]) == (envelope, options)
+    assert shown["envelopemetadata"] == {
+        "type": {"type": "string", "value": "a.b", "required": True},
+        "source": {"type": "uritemplate", "required": True},
+        "time": {"type": "timestamp", "required": False},
+        "subject": {"type": "string", "required": False},
+        "ext": {"type": "string", "required": False},
+    }
+    assert fresh.put("/messagegroups/g/messages/n", shown["envelopemetadata"]).error[1] == "unknown_attribute"
+    again = {**fresh.get(MESSAGE).json, "name": "again"}
+    assert put(fresh, MESSAGE, again)["envelopemetadata"] == shown["envelopemetadata"]
+
+
+@pytest.mark.parametrize(
+    ("sent", "name"),
+    [
+        ({"envelopemetadata": {}}, "envelopemetadata"),
+        ({"envelopeoptions": {}}, "envelopeoptions"),
+        ({"envelope": "SOAP/1.2", "envelopemetadata": {}}, "envelopemetadata"),
+        ({"envelope": "CloudEvents", "envelopemetadata": {}}, "envelopemetadata"),
+        ({"protocoloptions": {}}, "protocoloptions"),
+        ({"protocol": "SMTP", "protocoloptions": {}}, "protocoloptions"),
+        ({"protocol": "KAFKA", "protocoloptions": {"qos": 1}}, "protocoloptions.qos"),
+        ({"protocol": "MQTT/3.1.1", "protocoloptions": {"content_type": "a"}}, "protocoloptions.content_type"),
+        ({"protocol": "AMQP/1.0", "protocoloptions": {"header": {"x": 1}}}, "protocoloptions.header.x"),
+        ({"basemessage": MESSAGE}, "basemessage"),
+        ({"x": 1}, "x"),
+        ({"file": "a"}, "file"),
+        ({"message": {}}, "message"),
+    ],
+)
+def test_what_messages_do_not_have(fresh: Client, sent: Source, name: str) -> None:
+    assert refused(fresh, MESSAGE, sent) == ("unknown_attribute", name)
+
+
+def metadata(**attributes: Any) -> Source:
+    return {"envelope": "CloudEvents/1.0", "envelopemetadata": attributes}
+
+
+def options(protocol: str, **members: Any) -> Source:
+    return {"protocol": protocol, "protocoloptions": {name.replace("__", "-"): each for name, each in members.items()}}
+
+
+@pytest.mark.parametrize(
+    ("sent", "name"),
+    [
+        (metadata(id={"type": "integer"}), "envelopemetadata.id.type"),
+        (metadata(id={"required": False}), "envelopemetadata.id.required"),
+        (metadata(specversion={"value": "0.3"}), "envelopemetadata.specversion.value"),
+        (metadata(time={"type": "string"}), "envelopemetadata.time.type"),
+        (metadata(dataschema={"value": "{"}), "envelopemetadata.dataschema.value"),
+        (metadata(ext="a"), "envelopemetadata.ext"),
+        (metadata(Ext={}), "envelopemetadata.Ext"),
+        ({"envelope": "CloudEvents/1.0", "envelopeoptions": {"mode": "batch"}}, "envelopeoptions.mode"),
+        (options("AMQP/1.0", properties={"message-id": {"type": "int"}}), "protocoloptions.properties.message-id.type"),
+        (options("AMQP/1.0", header={"priority": "high"}), "protocoloptions.header.priority"),
+        (options("AMQP/1.0", application__properties={"A": {}}), "protocoloptions.application-properties.A"),
+        (options("MQTT/5.0", qos="1"), "protocoloptions.qos"),
+        (options("MQTT/5.0", payload_format_indicator=2), "protocoloptions.payload_format_indicator"),
+        (options("MQTT/5.0", topic_name="a/{"), "protocoloptions.topic_name"),
+        (options("KAFKA", headers=[]), "protocoloptions.headers"),
+        (options("HTTP", headers={}), "protocoloptions.headers"),
+        (options("NATS", subject=5), "protocoloptions.subject"),
+        ({"dataschemaxid": "/nothing/x"}, "dataschemaxid"),
+        ({"dataschemaxid": "schemas/x"}, "dataschemaxid"),
+        ({"dataschemauri": "a b"}, "dataschemauri"),
+        ({"datacontenttype": 5}, "datacontenttype"),
+        ({"basemessageuri": "/messagegroups/g"}, "basemessageuri"),
+        ({"basemessageuri": "/endpoints/e/messages/m"}, "basemessageuri"),
+        ({"basemessageuri": "/schemagroups/g/schemas/s"}, "basemessageuri"),
+        ({"basemessageuri": f"{MESSAGE}/meta"}, "basemessageuri"),
+        ({"basemessageuri": "/a"}, "basemessageuri"),
+    ],
+)
+def test_values_that_messages_cannot_have(fresh: Client, sent: Source, name: str) -> None:
+    assert refused(fresh, MESSAGE, sent) == ("invalid_attribute", name)
+
+
+@pytest.mark.parametrize(
+    ("sent", "name"),
+    [
+        (options("MQTT/5.0", user_properties=[{}]), "protocoloptions.user_properties[0].name"),
+        (options("KAFKA", headers={"a": {}}), "protocoloptions.headers.a.name"),
+        (options("HTTP", headers=[{"name": "a"}, {"value": "b"}]), "protocoloptions.headers[1].name"),
+    ],
+)
+def test_what_messages_must_have(fresh: Client, sent: Source, name: str) -> None:
+    assert refused(fresh, MESSAGE, sent) == ("required_attribute_missing", name)
+
+
+@pytest.mark.parametrize(
+    ("sent", "expected"),
+    [
+        (
+            options("AMQP/1.0", header={}),
+            {"header": {"durable": False, "priority": 4, "first-acquirer": False, "delivery-count": 0}},
+        ),
+        (options("AMQP/1.0", properties={"subject": {}}), {"properties": {"subject": {"required": True}}}),
+        (options("AMQP/1.0", footer={"a-b": {}}), {"footer": {"a-b": {"type": "string", "required": False}}}),
+        (options("mqtt/3.1.1", qos=1, topic_name="a/{b}"), {"qos": 1, "topic_name": "a/{b}"}),
+        (options("MQTT/5.0", user_properties=[{"name": "n"}]), {"user_properties": [{"name": "n"}]}),
+        (options("Kafka", headers={"a": {"name": "n"}}), {"headers": {"a": {"name": "n", "required": False}}}),
+        (
+            options("http", query=[{"name": "n"}], path="/{a}"),
+            {"query": [{"name": "n", "required": False}], "path": "/{a}"},
+        ),
+        (options("NATS", headers=[{}], reply="{r}"), {"headers": [{"required": False}], "reply": "{r}"}),
+    ],
+)
+def test_the_protocol_brings_its_options(fresh: Client, sent: Source, expected: Source) -> None:
+    shown = put(fresh, MESSAGE, sent)
+    assert (shown["protocol"], shown["protocoloptions"]) == (sent["protocol"], expected)
+
+
+def test_options_of_another_protocol_are_in_the_way(fresh: Client) -> None:
+    before = put(fresh, MESSAGE, options("KAFKA", topic="t"))
+    assert fresh.patch(MESSAGE, {"protocol": "NATS"}).error[1] == "unknown_attribute"
+    assert fresh.patch(MESSAGE, {"protocol": None}).error[1] == "unknown_attribute"
+    assert fresh.get(MESSAGE).json == before
+    changed = fresh.patch(MESSAGE, options("NATS", subject="s")).json
+    assert changed["protocoloptions"] == {"subject": "s"}
+    cleared = fresh.patch(MESSAGE, {"protocol": None, "protocoloptions": None}).json
+    assert not {"protocol", "protocoloptions"} & cleared.keys()
+
+
+@pytest.mark.parametrize(
+    "base", [MESSAGE, f"{MESSAGE}/versions/v1", "http://h/messages/m", "#/messagegroups/g/messages/m", "urn:m", "m"]
+)
+def test_bases_of_messages(fresh: Client, base: str) -> None:
+    """They need not be there, and are not looked at where they are elsewhere."""
+    assert put(fresh, MESSAGE, {"basemessageuri": base})["basemessageuri"] == base
+
+
+def test_schemas_of_messages(fresh: Client) -> None:
+    sent = {
+        "dataschemaformat": DRAFT7,
+        "dataschema": {"A b": [1, {"c": True}]},
+        "dataschemauri": "#/schemagroups/g/schemas/s",
+        "dataschemaxid": SCHEMA,
+        "datacontenttype": "application/json",
+    }
+    assert put(fresh, MESSAGE, sent).items() >= sent.items()
+    for xid in (f"{SCHEMA}/versions/1", "/schemagroups/g", MESSAGE):
+        assert put(fresh, MESSAGE, {"dataschemaxid": xid})["dataschemaxid"] == xid
+
+
+def test_groups_of_messages_take_other_attributes(fresh: Client) -> None:
+    sent = {"envelope": "CloudEvents/1.0", "protocol": "KAFKA", "x": {"Y": [1]}}
+    assert put(fresh, "/messagegroups/g", sent).items() >= sent.items()
+    assert refused(fresh, "/messagegroups/g", {"envelope": 5}) == ("invalid_attribute", "envelope")
+
+
+# -- endpoints --------------------------------------------------------------------------------------------------------
+
+
+def test_endpoints_hold_messages(fresh: Client) -> None:
+    put(fresh, MESSAGE, {"name": "n"})
+    shown = put(fresh, f"{ENDPOINT}/messages/m", {"meta": {"xref": MESSAGE}})
+    assert (shown["name"], shown["xid"]) == ("n", f"{ENDPOINT}/messages/m")
+    assert put(fresh, f"{ENDPOINT}/messages/own", metadata(id={}))["envelopemetadata"]["id"]["required"] is True
+    assert fresh.get(ENDPOINT).json["messagescount"] == 2
+
+
+@pytest.mark.parametrize(
+    ("sent", "name"),
+    [
+        ({"usage": "producer"}, "usage"),
+        ({"usage": ["producer", "reader"]}, "usage[1]"),
+        ({"usage": [None]}, "usage[0]"),
+        ({"channel": 5}, "channel"),
+        ({"messagegroups": ["/endpoints/e"]}, "messagegroups[0]"),
+        ({"messagegroups": ["/schemagroups/g"]}, "messagegroups[0]"),
+        ({"messagegroups": "/messagegroups/g"}, "messagegroups"),
+        ({"deprecated": {"removal": "soon"}}, "deprecated.removal"),
+        (options("MQTT/5.0", qos=3), "protocoloptions.qos"),
+        (options("MQTT/5.0", willmessage="/messagegroups/g"), "protocoloptions.willmessage"),
+        (options("MQTT/3.1.1", cleansession="yes"), "protocoloptions.cleansession"),
+        (options("AMQP/1.0", distribution__mode="steal"), "protocoloptions.distribution-mode"),
+        (options("AMQP/1.0", link__properties={"a": 1}), "protocoloptions.link-properties.a"),
+        (options("HTTP", endpoints=[{"uri": 5}]), "protocoloptions.endpoints[0].uri"),
+        (options("HTTP", endpoints={"uri": "http://h"}), "protocoloptions.endpoints"),
+        (options("KAFKA", acks="all"), "protocoloptions.acks"),
+        (options("KAFKA", autooffsetreset="first"), "protocoloptions.autooffsetreset"),
+        (options("KAFKA", endpoints=[{"bootstrap.servers": "a:1"}]), "protocoloptions.endpoints[0].bootstrap.servers"),
+        (options("NATS", authorization={}), "protocoloptions.authorization"),
+        ({"envelope": "CloudEvents/1.0", "envelopeoptions": {"mode": "batch"}}, "envelopeoptions.mode"),
+    ],
+)
+def test_values_that_endpoints_cannot_have(fresh: Client, sent: Source, name: str) -> None:
+    assert refused(fresh, ENDPOINT, sent) == ("invalid_attribute", name)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "expected"),
+    [
+        ("AMQP/1.0", {"deployed": True, "durable": False, "distribution-mode": "move"}),
+        ("MQTT/5.0", {"deployed": True, "qos": 0, "retain": False}),
+        ("mqtt/3.1.1", {"deployed": True, "qos": 0, "retain": False, "cleansession": True}),
+        ("HTTP", {"deployed": True, "method": "POST", "apikeyin": "header", "plainscheme": "basic"}),
+        ("NATS", {"deployed": True}),
+    ],
+)
+def test_options_of_endpoints_and_their_defaults(fresh: Client, protocol: str, expected: Source) -> None:
+    assert put(fresh, ENDPOINT, options(protocol))["protocoloptions"] == expected
+    more = {"deployed": False, "endpoints": [{"uri": "x://h:1", "more": 1}], "Extra": 1}
+    assert refused(fresh, "/endpoints/n", options(protocol, **more)) == ("invalid_attribute", "protocoloptions.Extra")
+    shown = put(fresh, ENDPOINT, options(protocol, **{name: more[name] for name in ("deployed", "endpoints")}))
+    assert shown["protocoloptions"] == {**expected, "deployed": False, "endpoints": more["endpoints"]}
+    assert "protocoloptions" not in put(fresh, ENDPOINT, {"protocol": protocol})
+
+
+def test_brokers_of_kafka(fresh: Client) -> None:
+    shown = put(fresh, ENDPOINT, options("KAFKA", endpoints=[{"bootstrap.servers": ["a:1"]}], acks=-1))
+    found = shown["protocoloptions"]
+    expected = {"bootstrap.servers": ["a:1"], "security.protocol": "PLAINTEXT", "sasl.mechanism": "PLAIN"}
+    assert (found["endpoints"], found["acks"], found["deployed"]) == ([expected], -1, True)
+
+
+def test_endpoints_take_other_attributes(fresh: Client) -> None:
+    sent = {
+        "usage": ["subscriber", "consumer"],
+        "channel": "c",
+        "messagegroups": ["/messagegroups/g", "http://h/g", "#/messagegroups/g"],
+        "deprecated": {"effective": "2030-01-01T00:00:00Z", "docs": "http://h/d", "more": 1},
+        "other": {"A": 1},
+        "protocol": "SMTP",
+        "protocoloptions": {"anything": 1},
+    }
+    assert put(fresh, ENDPOINT, sent).items() >= sent.items()
+
+
+# -- schemas ----------------------------------------------------------------------------------------------------------
+
+
+def test_c_sch_01_and_05_the_types_of_schemas(fresh: Client) -> None:
+    group = fresh.get("/model").json["groups"]["schemagroups"]
+    type_ = group["resources"]["schemas"]
+    names = ("singular", "hasdocument", "maxversions", "validateformat", "validatecompatibility", "strictvalidation")
+    assert (group["singular"], [type_[name] for name in names]) == (
+        "schemagroup",
+        ["schema", True, 0, True, True, False],
+    )
+    assert put(fresh, "/schemagroups/g", {"x": {"Y": 1}})["x"] == {"Y": 1}
+    shown = put(fresh, f"{SCHEMA}$details", {"format": "Other/1", "x": [1], "schema": "text"})
+    assert (shown["x"], shown["formatvalidated"], bool(shown["formatvalidatedreason"])) == ([1], False, True)
+    assert shown["self"].endswith(f"{SCHEMA}$details")
+
+
+def test_c_sch_02_every_version_has_the_format_of_all(fresh: Client) -> None:
+    assert refused(fresh, f"{SCHEMA}$details", {"schema": OBJECT}) == ("required_attribute_missing", "format")
+    assert fresh.put(SCHEMA, b"{}").error == (400, "required_attribute_missing", f"{SCHEMA}/versions/1")
+    put(fresh, f"{SCHEMA}/versions/1$details", {"format": DRAFT7, "schema": OBJECT})
+    put(fresh, f"{SCHEMA}/versions/2$details", {"format": DRAFT7.upper(), "schema": OBJECT})
+    other = {"format": "JsonSchema/draft/2020-12", "schema": OBJECT}
+    assert fresh.put(f"{SCHEMA}/versions/3$details", other).error == (400, "mismatched_version_attribute", SCHEMA)
+    assert fresh.get(f"{SCHEMA}/versions").json.keys() == {"1", "2"}
+    group = fresh.patch("/schemagroups/g", {"format": DRAFT7})
+    assert group.status == 200
+    assert fresh.patch("/schemagroups/g", {"format": "Avro/1.9"}).error == (400, "constraint_failure", SCHEMA)
+    avro = fresh.put("/schemagroups/g/schemas/a$details", {"format": "Avro/1.9", "schema": {"type": "int"}})
+    assert avro.error == (400, "constraint_failure", "/schemagroups/g/schemas/a")
+    assert avro.json["args"] == {"kind": "equals", "path": "format"}
+    assert fresh.get("/schemagroups/g/schemas").json.keys() == {"s"}
+
+
+def test_c_sch_03_a_group_without_a_format_has_schemas_of_any(fresh: Client) -> None:
+    put(fresh, f"{SCHEMA}$details", {"format": DRAFT7, "schema": OBJECT})
+    put(fresh, "/schemagroups/g/schemas/a$details", {"format": "Avro/1.9", "schema": {"type": "int"}})
+    found = fresh.get("/schemagroups/g/schemas").json
+    assert {each["format"] for each in found.values()} == {DRAFT7, "Avro/1.9"}
+
+
+def test_c_sch_04_a_group_gives_its_format(fresh: Client) -> None:
+    put(fresh, "/schemagroups/g", {"constraints": {"schemas.format": {"default": DRAFT7}}})
+    assert put(fresh, f"{SCHEMA}$details", {"schema": OBJECT})["format"] == DRAFT7
+    reply = fresh.put("/schemagroups/g/schemas/d", json.dumps(OBJECT).encode(), content_type="application/json")
+    assert (reply.status, reply.headers["xRegistry-format"]) == (201, DRAFT7)
+    assert reply.headers["xRegistry-formatvalidated"] == "true"
+    own = put(fresh, "/schemagroups/g/schemas/a$details", {"format": "Avro/1.9", "schema": {"type": "int"}})
+    assert own["format"] == "Avro/1.9"
+
+
+STRUCTURE = {"$schema": "https://json-structure.org/meta/core/v0/#", "$id": "http://h/a", "name": "A", "type": "string"}
+XSD = '<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema"><xs:element name="a"/></xs:schema>'
+
+
+@pytest.mark.parametrize(
+    ("format_", "document"),
+    [(DRAFT7, OBJECT), ("Avro/1.9", {"type": "int"}), ("JsonStructure/draft-04", STRUCTURE)],
+)
+def test_c_sch_07_json_is_shown_as_json(fresh: Client, format_: str, document: Source) -> None:
+    shown = put(fresh, f"{SCHEMA}$details?inline=schema", {"format": format_, "schema": document})
+    assert (shown["schema"], shown["contenttype"], shown["formatvalidated"]) == (document, "application/json", True)
+    put(fresh, f"{SCHEMA}$details", {"format": format_, "schema": document, "contenttype": "application/x+json"})
+    assert fresh.get(f"{SCHEMA}$details?inline=schema").json["schema"] == document
+
+
+@pytest.mark.parametrize(
+    ("format_", "document"), [("XSD/1.1", XSD), ("Protobuf/3", 'syntax = "proto3"; message M { string a = 1; }')]
+)
+def test_c_sch_07_texts_are_shown_as_strings(fresh: Client, format_: str, document: str) -> None:
+    def shown(**sent: str) -> Source:
+        put(fresh, f"{SCHEMA}$details", {"format": format_, "schema": document, **sent})
+        return {
+            name: value
+            for name, value in fresh.get(f"{SCHEMA}$details?inline=schema").json.items()
+            if name in ("schema", "schemabase64")
+        }
+
+    assert shown(contenttype="text/plain") == {"schema": document}
+    encoded = base64.b64encode(document.encode()).decode()
+    assert shown(contenttype="application/xml") == {"schemabase64": encoded}
+
+
+def test_c_sch_08_documents_with_their_media_types(fresh: Client) -> None:
+    for id_, type_ in (("1", "application/schema+json"), ("2", "application/json")):
+        document = json.dumps({**OBJECT, "title": id_}).encode()
+        assert (
+            fresh.put(f"{SCHEMA}/versions/{id_}", document, xregistry_format=DRAFT7, content_type=type_).status == 201
+        )
+    found = [fresh.get(path) for path in (SCHEMA, f"{SCHEMA}/versions/1", f"{SCHEMA}/versions/2")]
+    assert [each.json["title"] for each in found] == ["2", "1", "2"]
+    types = [each.headers["Content-Type"] for each in found]
+    assert types == ["application/json", "application/schema+json", "application/json"]
+
+
+def test_c_sch_09_ids_of_versions_are_numbers(fresh: Client) -> None:
+    ids = [fresh.post(SCHEMA, json.dumps(OBJECT).encode(), xregistry_format=DRAFT7).headers for _ in range(10)]
+    assert [each["xRegistry-versionid"] for each in ids] == [str(number) for number in range(1, 11)]
+    assert fresh.get(f"{SCHEMA}$details").json["versionid"] == "10"
+
+
+@pytest.mark.parametrize("rule", ["backward", "BACKWARD_TRANSITIVE", "full"])
+def test_c_sch_10_incompatible_versions_are_refused(fresh: Client, rule: str) -> None:
+    put(fresh, f"{SCHEMA}/versions/1$details", {"format": DRAFT7, "schema": OBJECT})
+    assert fresh.patch(f"{SCHEMA}/meta", {"compatibility": rule}).json["compatibility"] == rule
+    before = fresh.get("/schemagroups?inline").body
+    narrower = {"format": DRAFT7, "schema": {**OBJECT, "required": ["a"]}}
+    reply: Reply = fresh.put(f"{SCHEMA}/versions/2$details", narrower)
+    assert reply.error == (400, "compatibility_violation", SCHEMA)
+    assert reply.json["args"] == {"compat": rule}
+    assert fresh.get("/schemagroups?inline").body == before
+    shown = put(fresh, f"{SCHEMA}/versions/2$details", {"format": DRAFT7, "schema": {**OBJECT, "title": "t"}})
+    assert shown["compatibilityvalidated"] is True
+
+
+# -- all of them ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["message", "schema"])
+def test_c_sch_11_published_models_load_as_they_are(database: Database, shared: Path, name: str) -> None:
+    source = json.loads((shared / TEXTS / name / "model.json").read_text())
+    client = serve(database, {})
+    assert client.put("/modelsource", source).json == source
+    plural = f"{name}groups"
+    assert client.get("/model").json["groups"].keys() == {plural}
+    assert client.put(f"/{plural}/g", {}).status == 201
+
+
+def test_c_ce_01_the_composite_model(database: Database, shared: Path, tmp_path: Path) -> None:
+    """Of files beside each other, as it is published; its fragments are `#groups`."""
+    for name in ("endpoint", "message", "schema", "cloudevents"):
+        text = (shared / TEXTS / name / "model.json").read_text()
+        (tmp_path / f"{name}.json").write_text(text.replace("../", "").replace("/model.json", ".json"))
+    client = serve(database, first_model(tmp_path / "cloudevents.json", NOWHERE))
+    model = client.get("/model").json
+    assert list(model["groups"]) == ["endpoints", "messagegroups", "schemagroups"]
+    assert model["groups"]["endpoints"]["resources"] == model["groups"]["messagegroups"]["resources"]
+    assert "$include" not in json.dumps(client.get("/modelsource").json)
+    put(client, MESSAGE, {})
+    assert put(client, f"{ENDPOINT}/messages/m", {"meta": {"xref": MESSAGE}})["messageid"] == "m"
+    assert put(client, ENDPOINT, {"messagegroups": ["/messagegroups/g"]})["messagescount"] == 1
+
+
+FILE: Source = {
+    "$schema": "https://cloudevents.io/schemas/registry",
+    "specversion": "1.0-rc4",
+    "registryid": "test",
+    "endpointsurl": "http://elsewhere/endpoints",
+    "endpointscount": 1,
+    "endpoints": {
+        "e": {
+            "usage": ["producer"],
+            "protocol": "KAFKA",
+            "protocoloptions": {"topic": "t"},
+            "messagegroups": ["#/messagegroups/g", "http://h/messagegroups/g"],
+        }
+    },
+    "messagegroups": {
+        "g": {
+            "envelope": "CloudEvents/1.0",
+            "messages": {
+                "m": {
+                    "envelope": "CloudEvents/1.0",
+                    "envelopemetadata": {"type": {"value": "a.b"}},
+                    "dataschemaformat": DRAFT7,
+                    "dataschemauri": "#/schemagroups/g/schemas/s",
+                },
+                "n": {
+                    "dataschemauri": "other.cereg#/schemagroups/g/schemas/s",
+                    "basemessageuri": "#/messagegroups/g/messages/m",
+                },
+            },
+        }
+    },
+    "schemagroups": {"g": {"schemas": {"s": {"format": DRAFT7, "schema": OBJECT}}}},
+}
+
+
+def test_c_ce_02_and_04_a_file_is_put_whole(fresh: Client) -> None:
+    shown = put(fresh, "/?inline", FILE)
+    assert (shown["endpointscount"], shown["endpointsurl"]) == (1, "http://registry.test/endpoints")
+    assert shown["endpoints"]["e"]["messagegroups"] == FILE["endpoints"]["e"]["messagegroups"]
+    messages = shown["messagegroups"]["g"]["messages"]
+    for id_, sent in FILE["messagegroups"]["g"]["messages"].items():
+        for name in ("dataschemauri", "basemessageuri"):
+            assert messages[id_].get(name) == sent.get(name)
+    assert shown["schemagroups"]["g"]["schemas"]["s"]["schema"] == OBJECT
+    assert fresh.put("/", {**FILE, "registryid": "other"}).error == (400, "mismatched_id", "/")
+    assert fresh.put("/?ignore=id", {**FILE, "registryid": "other"}).status == 200
+
+
+@pytest.mark.parametrize("collection", ["endpoints", "messagegroups", "schemagroups"])
+def test_c_ce_02_any_collection_may_be_missing(fresh: Client, collection: str) -> None:
+    part = {name: value for name, value in FILE.items() if not name.startswith(collection)}
+    shown = put(fresh, "/?inline", part)
+    assert {name: len(shown[name]) for name in ("endpoints", "messagegroups", "schemagroups")} == {
+        name: int(name != collection) for name in ("endpoints", "messagegroups", "schemagroups")
+    }
+
+
+def test_c_ce_04_a_round_trip_keeps_references(fresh: Client) -> None:
+    put(fresh, "/", FILE)
+    exported = fresh.get("/export").json
+    for path in ("/endpoints", "/messagegroups", "/schemagroups"):
+        assert fresh.delete(path).status == 204
+    assert fresh.put("/?ignore=epoch,capabilities,modelsource", exported).status == 200
+    again = fresh.get("/export").json
+    for each in (exported, again):
+        for name in ("epoch", "modifiedat"):
+            del each[name]
+    assert again == exported
+
+
+@pytest.mark.parametrize("old", ["format", "metadata", "config"])
+def test_c_ce_05_samples_of_older_texts_do_not_fit(fresh: Client, old: str) -> None:
+    """`format` is an attribute of every Version; what it was in older texts is an unknown value there."""
+    reply = fresh.put(MESSAGE, {old: {"a": 1}})
+    assert reply.error[:2] == (400, "invalid_attribute" if old == "format" else "unknown_attribute")
+    assert fresh.put(MESSAGE, {"createdat": "2024-04-31T00:00:00Z"}).error[1] == "invalid_attribute"
