@@ -225,7 +225,7 @@ def test_c_mod_42_what_cannot_be_included(client: Client, web: Web) -> None:
         "/list": "leads to an array",
         "/text": "it is not JSON",
         "/large": "it is larger than",
-        "/deep": "it is not JSON",
+        "/deep": "it is nested deeper",
         "/error": "it answers 500",
         "/none": "it answers 404",
         "/list#/x": "leads to nothing",

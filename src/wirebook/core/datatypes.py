@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Final
@@ -394,6 +394,9 @@ class _Members:
     def _add_strangers(self, extended: bool) -> None:
         """Members that the model does not name: what ``*`` says of them, if it is there."""
         names = sorted(name for name in self._values if name not in self.active or name == "*")
+        if any(self._values[name] is None for name in names):  # what another value brought may be taken away with it
+            brought = frozenset(_brought(self.active))
+            names = [name for name in names if self._values[name] is not None or name not in brought]
         wildcard = self.active.get("*")
         for name in names:
             # Reading: in an object that takes no others, a name that could be none is as unknown as any other.
@@ -408,6 +411,14 @@ class _Members:
 
     def _at(self, name: str) -> str:
         return f"{self._place}.{name}" if self._place else name
+
+
+def _brought(attributes: Attributes) -> Iterator[str]:
+    """The names of everything that values could bring with them."""
+    for attribute in attributes.branching:
+        for siblings in attribute.ifvalues.values():
+            yield from siblings
+            yield from _brought(siblings)
 
 
 def in_order(attributes: Attributes, members: Mapping[str, Any]) -> dict[str, Any]:

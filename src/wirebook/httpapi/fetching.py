@@ -8,16 +8,18 @@ Spec: core/model.md#includes-in-the-xregistry-model-data; docs/decisions/0099.
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
-from urllib.parse import urljoin
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.parse import urljoin, urlsplit
 
-import httpx
+from wirebook.core.json import is_deeper_than
 
-from wirebook.core.jsonvalue import JsonError, parse_json
+if TYPE_CHECKING:
+    import httpx
 
 MAX_BYTES: Final = 16 << 20
 SECONDS: Final = 10.0
@@ -29,6 +31,8 @@ MAX_DOCUMENTS: Final = 20
 
 MAX_DEPTH: Final = 100
 _ALLOWED: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(\d{1,5}))?\Z")
+HEADERS: Final = {"Accept": "application/json", "Accept-Encoding": "identity"}
+OK: Final = 200
 _PORTS: Final = {"http": 80, "https": 443}
 
 
@@ -66,37 +70,37 @@ class Fetcher:
 
     def __call__(self, address: str) -> Any:
         """The document at an address. Raises: ValueError, which says why not"""
+        import httpx  # noqa: PLC0415 (most servers fetch nothing, and it takes long to load)
+
         try:
-            return parse_json(self._read(address), max_depth=MAX_DEPTH)
-        except JsonError as error:
-            raise ValueError(f"it is not JSON: {error}") from None
+            body = self._read(httpx.Client(trust_env=False, timeout=self.seconds / 2, headers=HEADERS), address)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise ValueError(f"it cannot be fetched: {error or type(error).__name__}") from None
+        return _parse(body)
 
-    def _read(self, address: str) -> bytes:
+    def _read(self, client: httpx.Client, address: str) -> bytes:
         deadline = time.monotonic() + self.seconds
-        headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
-        with httpx.Client(trust_env=False, timeout=self.seconds / 2, headers=headers) as client:
+        with client:
             for _ in range(MAX_REDIRECTS + 1):
-                with client.stream("GET", self._permitted(address)) as answer:
+                self._permit(address)
+                with client.stream("GET", address) as answer:
                     if answer.is_redirect:
                         address = urljoin(address, answer.headers.get("location", ""))
-                    elif answer.status_code == httpx.codes.OK:
+                    elif answer.status_code == OK:
                         return self._body(answer.iter_bytes(), deadline)
                     else:
                         raise ValueError(f"it answers {answer.status_code}")
         raise ValueError(f"it leads to more than {MAX_REDIRECTS} others")
 
-    def _permitted(self, address: str) -> httpx.URL:
-        """Raises: ValueError, httpx.InvalidURL"""
-        url = httpx.URL(address)
-        if url.scheme not in _PORTS or not url.host or url.userinfo:
+    def _permit(self, address: str) -> None:
+        """Raises: ValueError"""
+        parts = urlsplit(address)
+        if parts.scheme not in _PORTS or not parts.hostname or "@" in parts.netloc:
             raise ValueError(f"'{address}' may not be fetched: it is no address of http or https")
-        port = url.port or _PORTS[url.scheme]
-        if not any(each.host == url.host.lower() and each.port in (None, port) for each in self.allowed):
-            hosts = ", ".join(_shown(each) for each in self.allowed)
-            raise ValueError(f"'{url.host}:{port}' may not be asked; {f'allowed: {hosts}' if hosts else 'no host is'}")
-        return url
+        host, port = parts.hostname, parts.port or _PORTS[parts.scheme]
+        if not any(each.host == host and each.port in (None, port) for each in self.allowed):
+            hosts = ", ".join(map(_shown, self.allowed))
+            raise ValueError(f"'{host}:{port}' may not be asked; {f'allowed: {hosts}' if hosts else 'no host is'}")
 
     def _body(self, pieces: Iterable[bytes], deadline: float) -> bytes:
         body = bytearray()
@@ -107,6 +111,17 @@ class Fetcher:
             if time.monotonic() > deadline:
                 raise ValueError(f"it takes longer than {self.seconds:g} s")
         return bytes(body)
+
+
+def _parse(body: bytes) -> Any:
+    """Raises: ValueError"""
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"it is not JSON: {error}") from None
+    if is_deeper_than(document, MAX_DEPTH):
+        raise ValueError(f"it is nested deeper than {MAX_DEPTH} levels")
+    return document
 
 
 def _shown(allowed: Allowed) -> str:
