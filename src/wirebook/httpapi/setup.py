@@ -62,6 +62,7 @@ def make_service(
     validator: Validator,
     offer: Offer,
     read_catalogue: ReadCatalogue | None = None,
+    *,
     fetch: Fetch = NOWHERE,
     limits: Limits = LIMITS,
 ) -> Service:
