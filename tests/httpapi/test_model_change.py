@@ -210,6 +210,28 @@ def test_c_mod_17_values_stay_where_an_attribute_becomes_read_only(client: Clien
     assert "x" not in client.put("/dirs/e", {"x": "a"}).json
 
 
+def test_c_mod_35_attributes_of_the_text_that_are_narrowed(client: Client) -> None:
+    """Ids among a few, names that must be there, a rule that all have."""
+    ids = {"type": "string", "immutable": True, "required": True, "enum": ["d", "e"]}
+    versions(client, "v1")
+    for model in (
+        source({"attributes": {"dirid": {**ids, "enum": ["e"]}}}),
+        source(attributes={"versionid": {**ids, "enum": ["v2"]}}),
+        source(attributes={"fileid": ids}),
+        source({"attributes": {"name": {**STRING, "required": True}}}),
+        source(metaattributes={"labels": {"type": "map", "item": STRING, "required": True}}),
+    ):
+        assert refused(client, model) == ("model_compliance_error", "/model")
+    rule = {"type": "string", "enum": ["Full", "backward"], "required": True, "default": "backward"}
+    put(client, source({"attributes": {"dirid": ids}}, metaattributes={"compatibility": rule}))
+    assert client.get(META).json["compatibility"] == "backward"
+    before = state(client)
+    assert client.put("/dirs/f", {}).error == (400, "invalid_attribute", "/dirs/f")
+    assert client.patch(META, {"compatibility": "forward"}).error[1] == "invalid_attribute"
+    assert state(client) == before
+    assert client.put("/dirs/e/files/f", {}).status == 201
+
+
 def test_names_that_the_model_takes(client: Client) -> None:
     """An extension that nothing named, and a type that is called so."""
     any_ = {"*": {"type": "any"}}

@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import Any, Final
 
 from wirebook.core.constraints import fill_defaults
-from wirebook.core.datatypes import Types, Unfit, check_members, in_order, normal_timestamp, shown
-from wirebook.core.model import Attributes, Constraint, GroupType, Model, ResourceType
+from wirebook.core.datatypes import Types, Unfit, check_members, check_value, in_order, normal_timestamp, shown
+from wirebook.core.model import Attribute, Attributes, Constraint, GroupType, Model, ResourceType
 from wirebook.core.names import is_identifier
 from wirebook.core.state import Entity, Members
 from wirebook.core.versions import instant_key
@@ -51,8 +51,20 @@ class Level:
         """Editable attributes that clients see and cannot set."""
         return frozenset(name for name, each in self.editable.items() if each.readonly)
 
+    @cached_property
+    def narrowed(self) -> tuple[Attribute, ...]:
+        """Managed attributes that the model allows some values alone: ids."""
+        return tuple(each for name, each in self.attributes.items() if name in self.managed and each.enum)
+
+    def check_narrowed(self, members: Members, types: Types) -> None:
+        """Raises: Unfit"""
+        for attribute in self.narrowed:
+            if attribute.name in members:
+                check_value(attribute, members[attribute.name], attribute.name, types)
+
     def check(self, values: Members, stored: Members, types: Types) -> Members:
         """The editable attributes as they are stored: those that are locked stay as they are. Raises: Unfit"""
+        self.check_narrowed(stored, types)
         kept = {name: stored[name] for name in self.locked if name in stored}
         if not kept:
             return check_members(self.editable, values, "", types)

@@ -87,6 +87,7 @@ class _Fitting:
             raise _comply(f"{entity.xid}: {taken[0]}: it is the name of something else now.")
         own = {name: value for name, value in entity.members.items() if name not in self._now.managed}
         try:
+            self._now.check_narrowed(entity.members, self._types)
             checked = check_members(self._attributes, own, "", self._types)
         except Unfit as error:
             raise _comply(f"{entity.xid}: {error.name}: {error.why}.") from None
