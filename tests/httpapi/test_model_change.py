@@ -13,6 +13,7 @@ from wirebook.core.offer import OFFER
 from wirebook.httpapi.setup import make_registry, make_service
 from wirebook.schema.validator import SchemaValidator
 from wirebook.storage.database import Database
+from wirebook.storage.load import Loader
 
 STRING: dict[str, Any] = {"type": "string"}
 F = "/dirs/d/files/f"
@@ -291,14 +292,54 @@ def test_c_mod_36_references_to_types_that_go(client: Client) -> None:
     put(client, without)
 
 
-def test_entities_of_types_that_do_not_change_are_not_read(client: Client) -> None:
+BARE = source(attributes={"x": STRING})
+
+
+@pytest.mark.parametrize(
+    ("model", "is_read"),
+    [
+        (BARE, False),
+        (source({"description": "d"}, attributes={"x": {**STRING, "description": "d"}}), False),
+        (source({"attributes": {"y": STRING}}, {"y": STRING}, attributes={"x": STRING, "y": INTEGER}), False),
+        (source(attributes={"x": STRING, "*": {"type": "any"}}, metaattributes={"y": STRING}), False),
+        (source(attributes={"x": STRING}, setversionid=False, typemap={"a/b": "json"}), False),
+        (source(attributes={"x": STRING}, metaattributes={"y": {**STRING, "required": True, "default": "a"}}), True),
+        (source({"attributes": {"dirid": {**REQUIRED, "enum": ["d"]}}}, attributes={"x": STRING}), True),
+        (source(attributes={"x": {"type": "any"}}), True),
+        (source(attributes={"x": STRING}, maxversions=5), True),
+        (source({"constraints": {"files.x": {"enum": ["a"]}}}, attributes={"x": STRING}), True),
+    ],
+)  # fmt: skip
+def test_entities_are_read_where_a_model_may_be_about_them(
+    client: Client, monkeypatch: pytest.MonkeyPatch, model: Source, is_read: bool
+) -> None:
+    put(client, BARE)
+    client.put(F, {"x": "a"})
+    before = client.get("/dirs?inline").json
+    asked: list[Any] = []
+    everything = Loader.everything
+    monkeypatch.setattr(Loader, "everything", lambda *args: asked.append(args[1]) or everything(*args))
+    put(client, model)
+    assert asked == ([["dirs"]] if is_read else [])
+    after = client.get("/dirs?inline").json
+    for each in (before, after):
+        each["d"]["files"]["f"]["meta"].pop("y", None)
+    assert after == before
+
+
+def test_a_type_beside_others(client: Client) -> None:
     versions(client, "v1")
     before = client.get("/dirs?inline").body
     more = source()
-    more["groups"]["boxes"] = {"singular": "box", "description": "more"}
+    more["groups"]["boxes"] = {"singular": "box", "ximportresources": ["/dirs/files"]}
+    more["groups"]["dirs"]["resources"]["others"] = {"singular": "other"}
     put(client, more)
-    assert client.get("/dirs?inline").body == before
-    assert client.put("/boxes/b", {}).status == 201
+    after = client.get("/dirs?inline").json
+    assert after["d"]["otherscount"] == 0
+    for name in ("others", "otherscount", "othersurl"):
+        del after["d"][name]
+    assert after == json.loads(before)
+    assert client.put("/boxes/b/files/f", {"meta": {"xref": F}}).status == 201
 
 
 # -- documents --------------------------------------------------------------------------------------------------------

@@ -65,7 +65,29 @@ def _concerned(old: Model, new: Model) -> list[str]:
     kept = {(group.plural, type_.plural): type_.home for group, type_ in new.resource_types()}
     if any(kept.get(place) != home for place, home in homes.items()) or old.groups.keys() - new.groups.keys():
         return list(old.groups)
-    return [plural for plural, group in old.groups.items() if group != new.groups[plural]]
+    return [plural for plural, group in old.groups.items() if not _is_wider(group, new.groups[plural])]
+
+
+def _is_wider(old: GroupType, new: GroupType) -> bool:
+    """Whether all entities of one type are entities of another, as they are."""
+    if old.constraints != new.constraints or not _only_adds(group_level(old), group_level(new)):
+        return False
+    return all(_is_wider_resource(type_, new.resources[name]) for name, type_ in old.resources.items())
+
+
+def _is_wider_resource(old: ResourceType, new: ResourceType) -> bool:
+    about_new = {"setversionid": old.setversionid, "typemap": old.typemap}  # nothing that is there follows from these
+    rest = replace(new, attributes=old.attributes, metaattributes=old.metaattributes, **about_new)  # type: ignore[arg-type]
+    levels = ((version_level(old), version_level(new)), (meta_level(old), meta_level(new)))
+    return rest == old and all(_only_adds(before, now) for before, now in levels)
+
+
+def _only_adds(before: Level, now: Level) -> bool:
+    """Whether a kind of entity only got more attributes, which it need not have and which none can have yet."""
+    added = now.attributes.keys() - before.attributes.keys()
+    is_new = all(not now.attributes[name].required or name in now.managed for name in added)
+    is_same = all(now.attributes.get(name) == each for name, each in before.attributes.items())
+    return is_same and is_new and not (added and "*" in before.attributes)
 
 
 def _comply(why: str) -> Exception:
