@@ -208,22 +208,21 @@ def check_new_id(id_: str, path: str, *, version: bool = False) -> None:
 
 
 def as_map(value: Any, name: str, path: str) -> Mapping[str, Mapping[str, Any]]:
-    """A map of entities that a request is about. Raises: bad_request"""
-    if why := _no_map(value, name):
-        raise refused("bad_request", path, error_detail=why)
-    return value  # type: ignore[no-any-return]
-
-
-def nested_map(value: Any, name: str, owner: str) -> Mapping[str, Mapping[str, Any]]:
-    """A map of entities that is an attribute of the entity `owner`. Raises: invalid_attribute"""
-    if why := _no_map(value, name):
-        raise refused("invalid_attribute", owner, name=name, error_detail=why)
-    return value  # type: ignore[no-any-return]
-
-
-def _no_map(value: Any, name: str) -> str | None:
-    """Why a value is no map of entities."""
+    """A map of entities. Raises: bad_request"""
     if not isinstance(value, Mapping):
-        return f"'{name}' must be a map of entities, not {shown(value)}"
-    faulty = next((key for key, entity in value.items() if not isinstance(entity, Mapping)), None)
-    return None if faulty is None else f"'{name}.{faulty}' must be an entity, not {shown(value[faulty])}"
+        raise refused("bad_request", path, error_detail=_no_map(value, name))
+    for key, entity in value.items():
+        if not isinstance(entity, Mapping):
+            raise refused("bad_request", path, error_detail=f"'{name}.{key}' must be an entity, not {shown(entity)}")
+    return value
+
+
+def nested_map(value: Any, name: str, owner: str, path: str) -> Mapping[str, Mapping[str, Any]]:
+    """A map of entities that is an attribute of the entity `owner`. Raises: invalid_attribute, bad_request"""
+    if not isinstance(value, Mapping):
+        raise refused("invalid_attribute", owner, name=name, error_detail=_no_map(value, name))
+    return as_map(value, name, path)
+
+
+def _no_map(value: Any, name: str) -> str:
+    return f"'{name}' must be a map of entities, not {shown(value)}"

@@ -42,7 +42,7 @@ def write_groups(draft: Draft, type_: GroupType, sent: Mapping[str, Sent], *, pa
 def write_nested_resources(draft: Draft, group: Group, sent: Sent, *, patch: bool) -> None:
     for plural in group.type.resources:
         if sent.get(plural) is not None:
-            write_resources(draft, group, plural, nested_map(sent[plural], plural, group.xid), patch=patch)
+            write_resources(draft, group, plural, nested_map(sent[plural], plural, group.xid, draft.path), patch=patch)
 
 
 def write_resources(
@@ -104,4 +104,4 @@ def write_registry(draft: Draft, sent: Sent, *, patch: bool) -> None:
     update(registry, draft.registry_level, sent, patch=patch, now=draft.now, types=draft.types)
     for plural, type_ in draft.model.groups.items():
         if sent.get(plural) is not None:
-            write_groups(draft, type_, nested_map(sent[plural], plural, "/"), patch=patch)
+            write_groups(draft, type_, nested_map(sent[plural], plural, "/", draft.path), patch=patch)

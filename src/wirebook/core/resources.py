@@ -55,7 +55,7 @@ def write_resource(draft: Draft, place: Place, sent: Sent, how: How) -> Resource
         resource = draft.add_resource(place)
     elif was_reference:
         leave_reference(draft, resource)
-    versions = _versions_of(sent, place.xid)
+    versions = _versions_of(draft, sent, place.xid)
     if resource.is_new or was_reference:
         targets = _first_target(draft, resource, sent, meta or {}, has_versions=bool(versions))
     else:
@@ -99,9 +99,9 @@ def _meta_of(sent: Sent, subject: str) -> Sent | None:
     return meta
 
 
-def _versions_of(sent: Sent, owner: str) -> Mapping[str, Sent]:
+def _versions_of(draft: Draft, sent: Sent, owner: str) -> Mapping[str, Sent]:
     versions = sent.get("versions")
-    return {} if versions is None else nested_map(versions, "versions", owner)
+    return {} if versions is None else nested_map(versions, "versions", owner, draft.path)
 
 
 def _first_target(draft: Draft, resource: Resource, sent: Sent, meta: Sent, *, has_versions: bool) -> list[str | None]:
