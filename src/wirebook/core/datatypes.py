@@ -403,8 +403,8 @@ class _Members:
             if not is_member_name(name, extended) and (wildcard is not None or not self._place):
                 raise Unfit(self._at(name), f"{shown(name)} is no name of an attribute")
         if names and wildcard is None:
-            more = f"not known: {', '.join(names)}" if len(names) > 1 else "it is not known"
-            raise Unfit(self._at(names[0]), more, "unknown_attribute")
+            allowed = ", ".join(name for name, each in self.active.items() if not each.readonly) or "none"
+            raise Unfit(self._at(names[0]), f"Unknown: {', '.join(names)}; allowed: {allowed}", "unknown_attribute")
         for name in names:
             if wildcard is not None and self._values[name] is not None:
                 self.checked[name] = check_value(wildcard, self._values[name], self._at(name), self._types)
