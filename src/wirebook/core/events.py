@@ -165,7 +165,7 @@ def _changed(resource: Resource, versions: list[Change]) -> dict[str, None]:
     default = f"{resource.xid}/versions/{new}"
     names += [name for each in versions if each.xid == default and each.action == "updated" for name in each.changed]
     if any(each.action != "updated" for each in versions):
-        names += ["versions", "versionscount"]
+        names += ["meta.epoch", "meta.modifiedat", "versions", "versionscount"]
     return dict.fromkeys(names)
 
 
