@@ -85,7 +85,7 @@ def next_step(group: Group, number: int, rng: random.Random) -> Step:
     if rng.random() < 0.5:
         content = json.dumps({"number": number}).encode()
         return Step("POST", f"{path}/files/log", content, replace(known, log=(*known.log, number)))
-    return Step("PUT", f"{path}/docs/doc", document(number), replace(known, document=number))
+    return Step("PUT", "/".join((path, "docs", "doc")), document(number), replace(known, document=number))
 
 
 def tree(number: int) -> dict[str, Any]:
