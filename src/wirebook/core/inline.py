@@ -7,7 +7,7 @@ Spec: core/spec.md#inline-flag.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -34,6 +34,10 @@ class Inline:
     def __getitem__(self, name: str) -> Inline:
         below = self.names.get(name)
         return EVERYTHING if self.everything and name not in SPECIAL else below or NOTHING
+
+    def mentions(self, names: Collection[str]) -> bool:
+        """Whether something of one of those names is inlined, wherever it is."""
+        return self.everything or any(name in names or below.mentions(names) for name, below in self.names.items())
 
     def add(self, names: Sequence[str], *, everything: bool) -> None:
         tree = self

@@ -115,16 +115,21 @@ class View:
         """A Resource: its default Version under its own name, then what is its own."""
         xid = f"{group_xid}/{type_.plural}/{row.id}"
         level: Level = (group.plural, type_.plural)
-        yield "{" + self._resource_head(row, type_, level, xid)
-        has_meta = "meta" in self.inline_at(level)
-        yield f',"metaurl":{_quoted(self.url(f"{xid}/meta", inside=has_meta))}'
-        if has_meta:
-            yield f',"meta":{self.meta(row, type_, xid, has_versions="versions" in self.inline_at(level))}'
-        if row.version is not None and not (self.doc and row.xref):
-            count = self._count((*level, "versions"), row.key, row.count)
-            yield from self._collection(level, xid, "versions", count, row.key, first=False, row=row)
-        else:
+        inline = self.inline_at(level)
+        text = "{" + self._resource_head(row, type_, level, xid)
+        text += f',"metaurl":{_quoted(self.url(f"{xid}/meta", inside="meta" in inline))}'
+        if "meta" in inline:
+            text += f',"meta":{self.meta(row, type_, xid, has_versions="versions" in inline)}'
+        if row.version is None or (self.doc and row.xref):
             self._pass(level, row.key)
+            yield text + "}"
+            return
+        count = self._count((*level, "versions"), row.key, row.count)
+        if "versions" not in inline:
+            yield f"{text},{self._counted(level, xid, 'versions', count, row.key)}}}"
+            return
+        yield text
+        yield from self._collection(level, xid, "versions", count, row.key, first=False, row=row)
         yield "}"
 
     def _resource_head(self, row: ResourceRow, type_: ResourceType, level: Level, xid: str) -> str:
@@ -204,16 +209,19 @@ class View:
         first: bool,
         row: Any = None,
     ) -> Iterator[str]:
-        has = plural in self.inline_at(level)
-        path = f"{'' if xid == '/' else xid}/{plural}"
-        url = self.url(path, inside=has) + ("" if self.doc and has else self._query(level, plural, count, key))
         comma = "" if first else ","
-        yield f"{comma}{_quoted(f'{plural}url')}:{_quoted(url)}"
-        if has:
-            yield f",{_quoted(plural)}:{{"
-            yield from self.collection_members((*level, plural), xid, key, row)
-            yield "}"
-        yield f",{_quoted(f'{plural}count')}:{count}"
+        if plural not in self.inline_at(level):
+            yield comma + self._counted(level, xid, plural, count, key)
+            return
+        url = self.url(_path(xid, plural)) + ("" if self.doc else self._query(level, plural, count, key))
+        yield f"{comma}{_quoted(f'{plural}url')}:{_quoted(url)},{_quoted(plural)}:{{"
+        yield from self.collection_members((*level, plural), xid, key, row)
+        yield f"}},{_quoted(f'{plural}count')}:{count}"
+
+    def _counted(self, level: Level, xid: str, plural: str, count: int, key: int) -> str:
+        """A collection that is not inlined."""
+        url = self.url(_path(xid, plural), inside=False) + self._query(level, plural, count, key)
+        return f'"{plural}url":{_quoted(url)},"{plural}count":{count}'
 
     def _query(self, level: Level, plural: str, count: int, key: int) -> str:
         """The residual filter of a collection's URL."""
@@ -261,6 +269,10 @@ class View:
         else:
             is_default = owner is not None and owner.default == row.id
             yield self.version(row, group.resources[level[1]], level, owner_xid, is_default=is_default)
+
+
+def _path(xid: str, plural: str) -> str:
+    return f"{'' if xid == '/' else xid}/{plural}"
 
 
 def _comma(text: str) -> str:

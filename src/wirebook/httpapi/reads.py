@@ -95,7 +95,9 @@ class Reading:
         )
 
     def _has_documents(self) -> bool:
-        return any(type_.hasdocument for _, type_ in self.settings.model.resource_types())
+        """Whether documents are inlined."""
+        names = {type_.singular for _, type_ in self.settings.model.resource_types() if type_.hasdocument}
+        return bool(names) and self.flags.inline.mentions(names)
 
     def json_of(self, target: Target, pieces: Iterable[str]) -> Answer:
         """The answer about `target` that is made of pieces. Raises: too_large; TooSlow"""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from heapq import nlargest, nsmallest
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, FromClause, Select, and_, or_, select
+from sqlalchemy import ColumnElement, Connection, FromClause, Select, and_, bindparam, or_, select
 
 from wirebook.core.comparison import comparable
 from wirebook.core.dotpath import Member, values_at
@@ -24,6 +24,7 @@ from wirebook.storage.keys import one_of, text_key
 from wirebook.storage.parts import Look, Part, group_part, resource_part, version_part
 from wirebook.storage.reading import resource_tables, version_tables
 from wirebook.storage.rows import rows
+from wirebook.storage.statements import Statement
 from wirebook.storage.tables import GROUPS, LABELS, RESOURCES, VERSIONS
 
 BY_ID: Final = Sort(())
@@ -58,6 +59,7 @@ class Ordering:
         self, connection: Connection, model: Model, target: Target, owner: int, keys: set[int] | None = None
     ) -> None:
         self._connection, self._model, self._target, self._keys = connection, model, target, keys
+        self._owner = owner
         self._table, self._tables, self._part, self._where = _collection(target, owner)
 
     def places(self, sort: Sort = BY_ID, after: Place | None = None, limit: int | None = None) -> list[Place]:
@@ -91,6 +93,9 @@ class Ordering:
     # -- by the database --------------------------------------------------------------------------------------------
 
     def _by_id(self, after: Place | None, limit: int | None) -> list[Place]:
+        if self._keys is None and limit is not None:
+            asked = {"after": after.id if after else "", "most": limit, **_named(self._target, self._owner)}
+            return [Place(key, None, id_) for key, id_ in PAGES[self._target.kind].run(self._connection, **asked)]
         id_ = self._table.c.folded
         tables: FromClause = self._tables if self._table is VERSIONS else self._table
         query = select(self._table.c.key, id_).select_from(tables).where(*self._conditions()).order_by(id_).limit(limit)
@@ -151,6 +156,36 @@ def _is_after(value: ColumnElement[Any], id_: ColumnElement[str], after: Place, 
 def _parameter(value: Any) -> str | int:
     """The value of a place as databases take it, whoever made the place."""
     return text_key(value) if isinstance(value, str) else int(max(-LARGEST, min(value, LARGEST - 1)))
+
+
+def _named(target: Target, owner: int) -> dict[str, Any]:
+    """What says which collection it is: the parameters of `PAGES`."""
+    if target.kind == "groups":
+        return {"type": target.group_type and target.group_type.plural}
+    return {"owner": owner} | ({"type": target.type and target.type.plural} if target.kind == "resources" else {})
+
+
+def _page(table: Any, tables: FromClause, *where: ColumnElement[bool]) -> Statement:
+    id_ = table.c.folded
+    return Statement(
+        lambda _: (
+            select(table.c.key, id_)
+            .select_from(tables)
+            .where(*where, id_ > bindparam("after"))
+            .order_by(id_)
+            .limit(bindparam("most"))
+        )
+    )
+
+
+PAGES: Final = {
+    "groups": _page(GROUPS, GROUPS, GROUPS.c.type == bindparam("type")),
+    "resources": _page(
+        RESOURCES, RESOURCES, RESOURCES.c.parent == bindparam("owner"), RESOURCES.c.type == bindparam("type")
+    ),
+    "versions": _page(VERSIONS, version_tables(), RESOURCES.c.key == bindparam("owner")),
+}
+"""The next of a collection, by their ids."""
 
 
 def _collection(target: Target, owner: int) -> tuple[Any, FromClause, Part, list[ColumnElement[bool]]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, FromClause, literal
@@ -59,6 +60,7 @@ class Look:
         return entity
 
 
+@lru_cache(maxsize=256)
 def group_part(plural: str, id_name: str) -> Part:
     return Part(
         {id_name: GROUPS.c.id, "xid": literal(f"/{plural}/") + GROUPS.c.id},
@@ -75,6 +77,7 @@ def group_part(plural: str, id_name: str) -> Part:
     )
 
 
+@lru_cache(maxsize=256)
 def version_part(id_name: str) -> Part:
     xid = RESOURCES.c.xid + literal("/versions/") + VERSIONS.c.id
     return Part(
@@ -94,6 +97,7 @@ def version_part(id_name: str) -> Part:
     )
 
 
+@lru_cache(maxsize=256)
 def resource_part(id_name: str) -> Part:
     """A Resource as its default Version."""
     part = version_part(id_name)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, FromClause, Select, func, literal, or_, select
@@ -25,6 +26,7 @@ SHOWN: Final = func.coalesce(TARGET.c.key, RESOURCES.c.key)
 """The Resource whose Versions are shown: the target of a cross-reference, or itself."""
 
 
+@cache
 def resource_tables() -> FromClause:
     """Resources with what they refer to, if anything, and their default Versions, if they have any."""
     is_target = (TARGET.c.xid == RESOURCES.c.xref) & TARGET.c.xref.is_(None)
@@ -32,12 +34,14 @@ def resource_tables() -> FromClause:
     return RESOURCES.outerjoin(TARGET, is_target).outerjoin(VERSIONS, is_default)
 
 
+@cache
 def version_tables() -> FromClause:
     """Versions below the Resources that show them."""
     is_target = (TARGET.c.xid == RESOURCES.c.xref) & TARGET.c.xref.is_(None)
     return RESOURCES.outerjoin(TARGET, is_target).join(VERSIONS, VERSIONS.c.parent == SHOWN)
 
 
+@cache
 def resource_query(*, documents: bool = False) -> Select[Any]:
     """Resources with their default Versions. The columns are those that `resource_row` reads."""
     tables, body = _with_documents(resource_tables(), documents)
@@ -65,6 +69,7 @@ def resource_row(row: Any, revisions: tuple[int, ...] = ()) -> ResourceRow:
     return ResourceRow(key, parent, id_, meta, default, bool(sticky), count, shown, xref, revisions)
 
 
+@cache
 def version_query(*, documents: bool = False) -> Select[Any]:
     """Versions below the Resources that show them."""
     tables, body = _with_documents(version_tables(), documents)
