@@ -209,6 +209,7 @@ def _open_sqlite(url: URL, readers: int) -> Database:
         url.set(database=str(path)),
         poolclass=QueuePool,
         pool_size=readers + 2,
+        pool_use_lifo=True,  # few readers have all the caches
         connect_args={"check_same_thread": False, "isolation_level": None, "cached_statements": 256},
     )
     event.listen(engine, "connect", _set_up_sqlite)
@@ -240,7 +241,6 @@ def _set_up_sqlite(connection: sqlite3.Connection, _: Any) -> None:
         "foreign_keys=ON",
         "busy_timeout=10000",
         "cache_size=-8000",
-        "mmap_size=268435456",
         "temp_store=MEMORY",
     ):
         connection.execute(f"PRAGMA {setting}")
