@@ -141,10 +141,10 @@ class Search:
         """Which Resources are below the target."""
         if len(self._within) == 2:
             return [RESOURCES.c.key == self._within[1]]
-        own = RESOURCES.c.type == level[1]
+        own, group = RESOURCES.c.type == level[1], RESOURCES.c.parent + 0  # not by its index: what is asked has others
         if self._within:
-            return [own, RESOURCES.c.parent + 0 == self._within[0]]
-        return [own, RESOURCES.c.parent.in_(select(GROUPS.c.key).where(GROUPS.c.type == level[0]))]
+            return [own, group == self._within[0]]
+        return [own, group.in_(select(GROUPS.c.key).where(GROUPS.c.type == level[0]))]
 
 
 def _refers() -> ColumnElement[bool]:
@@ -157,7 +157,7 @@ def _is_default(shown: FromClause) -> ColumnElement[bool]:
 
 def _is_reference(yes: bool) -> ColumnElement[bool]:
     """Few are: an index finds them, and would be the slower way to the others."""
-    return RESOURCES.c.xref.is_not(None) if yes else func.coalesce(RESOURCES.c.xref, "") == ""
+    return RESOURCES.c.xref > "" if yes else func.coalesce(RESOURCES.c.xref, "") == ""
 
 
 def _names(expressions: Iterable[Expression]) -> Iterator[str]:
