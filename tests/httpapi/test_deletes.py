@@ -126,11 +126,17 @@ def test_c_del_06_and_amb_05_of_resources_they_are_in_the_meta(registry: Client)
 
 
 def test_amb_05_the_flag_deletes_no_collection(registry: Client) -> None:
-    """A map that is empty deletes nothing, whatever the flag says."""
+    """The sample that has it there means one Version. With a map it says nothing, and an empty map deletes nothing."""
     fill(registry)
+    for path in (f"{X}/versions", D, "/dirs"):
+        error = refuses(registry, "DELETE", f"{path}?epoch=1", None, "bad_flag")
+        assert (error["status"], error["subject"], error["args"]) == (400, path, {"flag": "epoch"})
     before = registry.get("/export").body
     assert registry.delete(f"{X}/versions?epoch=1", {}).status == 204
     assert registry.get("/export").body == before
+    assert registry.delete(f"{X}/versions?epoch=99", {"1": {}}).status == 204
+    assert registry.get(f"{X}/versions").json.keys() == {"2", "3"}
+    assert registry.delete(f"{X}/versions?epoch=").status == 204
 
 
 def test_c_del_07_ids_must_match(registry: Client) -> None:

@@ -270,7 +270,8 @@ def test_c_epf_01_the_epoch_of_what_is_deleted(filled: Client) -> None:
     assert filled.delete(f"{X}?epoch={epoch + 1}").status == 204
     assert filled.delete("/dirs/d?epoch=").status == 204
     filled.put("/dirs/e", {})
-    assert filled.delete("/dirs?epoch=99").status == 204
+    assert unchanged(filled, "DELETE", "/dirs?epoch=99", None) == (400, "bad_flag", "/dirs")
+    assert filled.delete("/dirs?epoch=99", {"e": {}}).status == 204
 
 
 def test_c_ign_01_epochs_on_every_level(filled: Client) -> None:

@@ -181,7 +181,7 @@ def _default(offered: Query, target: Target, method: str) -> str:
 
 def _epoch(offered: Query, target: Target, method: str) -> int | None:
     text = (offered.get("epoch") or ("",))[0]
-    if not text or method != "DELETE" or target.is_collection:
+    if not text or method != "DELETE":
         return None
     if not text.isascii() or not text.isdigit():
         why = f"'{text[:40]}' is no epoch"

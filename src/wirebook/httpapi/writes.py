@@ -232,13 +232,11 @@ CORRELATION: Final = "xRegistry-xregcorrelationid"
 def read_request(incoming: Incoming, target: Target, flags: Flags) -> Request:
     """The request, from body or headers.
 
-    Raises: missing_body, parsing_data, extra_xregistry_header, header_error, extra_xref_attribute
+    Raises: missing_body, parsing_data, bad_flag, extra_xregistry_header, header_error, extra_xref_attribute
     """
     method = incoming.method
     if method == "DELETE":
-        has_map = target.is_collection and incoming.body
-        listed = listed_map(read_json(incoming)) if has_map else ALL
-        return Request(method, target, listed, None, flags.default, flags.epoch)
+        return Request(method, target, _listed(incoming, target, flags), None, flags.default, flags.epoch)
     if not target.is_document:
         extra = next((name for name, _ in incoming.headers if name.startswith(PREFIX)), None)
         if extra:
@@ -254,3 +252,14 @@ def read_request(incoming: Incoming, target: Target, flags: Flags) -> Request:
         why = "the document is elsewhere, so the body must be empty"
         raise refused("extra_xregistry_header", incoming.path, name=f"xRegistry-{url}", error_detail=why)
     return Request(method, target, sent, Body(incoming.body), flags.default)
+
+
+def _listed(incoming: Incoming, target: Target, flags: Flags) -> Mapping[str, Any] | None:
+    """What a DELETE lists. Raises: parsing_data, bad_flag"""
+    if target.is_collection and incoming.body:
+        return listed_map(read_json(incoming))
+    if target.is_collection and flags.epoch is not None:
+        # Reading: who gives an epoch means one entity, and must not lose all that are beside it (checklist AMB-05).
+        detail = "It is for one entity, and without a map this would delete all of them."
+        raise refused("bad_flag", target.path, flag="epoch", detail=detail)
+    return ALL
