@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from tests.httpapi.conftest import Client, Reply
+from wirebook.core.offer import OFFER
 from wirebook.httpapi.model_file import builtin_model, first_model
 from wirebook.httpapi.setup import NOWHERE, make_registry, make_service
-from wirebook.schema.validator import OFFER, SchemaValidator
+from wirebook.schema.validator import SchemaValidator
 from wirebook.storage.database import Database
 
 TEXTS = "spec/xregistry-1.0-rc4"
