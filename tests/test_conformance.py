@@ -18,7 +18,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-NOT_YET = ROOT / "tests" / "conformance_not_yet.txt"
 PAGE = ROOT / "docs" / "conformance.md"
 
 ROW = re.compile(r"^\| (C-[A-Z]+-\d\d|AMB-\d\d) \|", re.MULTILINE)
@@ -83,32 +82,21 @@ def explained() -> set[str]:
     return {row for row, _ in LINE.findall(PAGE.read_text())}
 
 
-@pytest.fixture(scope="module")
-def waiting() -> set[str]:
-    """Rows that nobody has come to yet. The file shrinks: nothing is to be added to it."""
-    return set(NOT_YET.read_text().split()) if NOT_YET.exists() else set()
-
-
 def test_the_checklist_is_read_whole(rows: set[str]) -> None:
     count = {kind: sum(row.startswith(kind) for row in rows) for kind in ("C-", "AMB-", "E!")}
     assert count == {"C-": 473, "AMB-": 25, "E!": 66}
 
 
-def test_every_row_has_a_test_or_a_reason(
-    rows: set[str], tested: set[str], explained: set[str], waiting: set[str]
-) -> None:
-    assert not sorted(rows - tested - explained - waiting)
+def test_every_row_has_a_test_or_a_reason(rows: set[str], tested: set[str], explained: set[str]) -> None:
+    assert not sorted(rows - tested - explained)
 
 
-def test_a_row_is_in_one_place(tested: set[str], explained: set[str], waiting: set[str]) -> None:
+def test_a_row_is_in_one_place(tested: set[str], explained: set[str]) -> None:
     assert not sorted(explained & tested), "docs/conformance.md says that these have no test"
-    assert not sorted(waiting & explained), f"{NOT_YET.name} has these, which docs/conformance.md has, too"
 
 
-def test_what_is_named_is_in_the_checklist(
-    rows: set[str], tested: set[str], explained: set[str], waiting: set[str]
-) -> None:
-    assert not sorted((tested | explained | waiting) - rows)
+def test_what_is_named_is_in_the_checklist(rows: set[str], tested: set[str], explained: set[str]) -> None:
+    assert not sorted((tested | explained) - rows)
 
 
 def test_names_of_tests_are_read() -> None:
