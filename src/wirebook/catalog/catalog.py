@@ -9,8 +9,8 @@ Spec: message/spec.md, endpoint/spec.md; docs/outcomes.md.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from functools import cached_property
+from collections.abc import Callable, Mapping
+from functools import cached_property, partial
 from os import PathLike
 from typing import Any
 
@@ -43,8 +43,11 @@ class Catalog:
     changes after loading, so one catalogue may be shared by threads.
     """
 
-    def __init__(self, registry: Registry, options: MatchOptions = DEFAULT_OPTIONS) -> None:
+    def __init__(
+        self, registry: Registry, options: MatchOptions = DEFAULT_OPTIONS, reload: Callable[[], Registry] | None = None
+    ) -> None:
         self.registry = registry
+        self._reload = reload
         self.options = options
         self.schemas = SchemaIndex(registry.document)
         self._compiled: dict[str, CompiledSchema | Unsupported | None] = {}
@@ -58,8 +61,20 @@ class Catalog:
 
         Raises: WirebookError when nothing could be read (``unreadable-file``, ``syntax-error`` ...).
         """
-        paths = (os.fspath(each) if isinstance(each, PathLike) else each for each in sources)
-        return cls(load_registry(*paths), options)
+        paths = [os.fspath(each) if isinstance(each, PathLike) else each for each in sources]
+        reload = partial(load_registry, *paths, cache={})
+        return cls(reload(), options, reload)
+
+    def refreshed(self) -> Catalog:
+        """The catalogue as its sources are now: this one, if they still say the same.
+
+        A server is asked whether its answers are those that are known (ETag), and sends only what is not. What does so
+        now and then follows a registry. Raises: as `load`, and this catalogue stays as it is
+        """
+        registry = self._reload() if self._reload else self.registry
+        if registry.fingerprint == self.fingerprint:
+            return self
+        return Catalog(registry, self.options, self._reload)
 
     @property
     def diagnostics(self) -> tuple[Problem, ...]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -22,6 +22,7 @@ from wirebook.catalog.dialects import normalise_document
 from wirebook.catalog.registry import Origin, Registry
 from wirebook.catalog.shape import as_registry
 from wirebook.catalog.stack import Stack
+from wirebook.client.fetch import Cache
 from wirebook.client.registry import fetch_registry
 from wirebook.core.json import read_json, too_large
 from wirebook.core.source import DEFAULT_LIMITS, Limits, Source
@@ -35,17 +36,18 @@ SUFFIXES: Final = {".json": "json", ".cereg": "json", ".yaml": "yaml", ".yml": "
 Given = str | Path | Mapping[str, Any] | Source
 
 
-def load_registry(*sources: Given, limits: Limits = DEFAULT_LIMITS) -> Registry:
+def load_registry(*sources: Given, limits: Limits = DEFAULT_LIMITS, cache: Cache | None = None) -> Registry:
     """Everything that `sources` hold, as one registry.
 
     A source is a path of a file or folder, the URL of an xRegistry server or of one of its groups, or a document that
-    is already a value. Nothing else is fetched, whatever the documents refer to.
+    is already a value. Nothing else is fetched, whatever the documents refer to. `cache` holds what servers answered,
+    for the next time.
 
     Raises: when nothing could be read: unreadable-file, syntax-error and the like, not-a-registry, no-documents.
     """
     problems: list[Problem] = []
-    number = count(1)
-    origins = [origin for given in sources for origin in _origins(given, limits, problems, number)]
+    reading = _Reading(limits, problems, {} if cache is None else cache)
+    origins = [origin for given in sources for origin in reading.origins(given)]
     if not origins:
         unread = [problem for problem in problems if problem.severity is Severity.ERROR]
         raise WirebookError(*(unread or [_no_documents(sources)]))
@@ -75,19 +77,49 @@ def build_registry(origins: list[Origin], problems: list[Problem]) -> Registry:
     return registry
 
 
-def _origins(given: Given, limits: Limits, problems: list[Problem], number: Iterator[int]) -> Iterator[Origin]:
-    """The registry documents of one source. In a folder anything may lie; a file that is named is a catalogue."""
-    folder = isinstance(given, (str, Path)) and not _is_address(given) and is_folder(Path(given))
-    for source in _read(given, limits, problems, number):
-        problems += source.problems
-        log = Log()
-        document = as_registry(source.value, log)
-        if document is not None:
-            yield Origin(replace(source, value=document), log, roots_of(source.value))
-            continue
-        code = "skipped-file" if folder else "not-a-registry"
-        message = "there are no message groups, endpoints or schema groups in it"
-        problems.append(Problem(code=code, message=message, file=source.name, line=1, column=1))
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """Reads sources; what cannot be read becomes a problem. `number` tells values apart."""
+
+    limits: Limits
+    problems: list[Problem]
+    cache: Cache
+    number: Iterator[int] = field(default_factory=partial(count, 1))
+
+    def origins(self, given: Given) -> Iterator[Origin]:
+        """The registry documents of a source. In a folder anything may lie; a file that is named is a catalogue."""
+        folder = isinstance(given, (str, Path)) and not _is_address(given) and is_folder(Path(given))
+        for source in self._read(given):
+            self.problems.extend(source.problems)
+            log = Log()
+            document = as_registry(source.value, log)
+            if document is not None:
+                yield Origin(replace(source, value=document), log, roots_of(source.value))
+                continue
+            code = "skipped-file" if folder else "not-a-registry"
+            message = "there are no message groups, endpoints or schema groups in it"
+            self.problems.append(Problem(code=code, message=message, file=source.name, line=1, column=1))
+
+    def _read(self, given: Given) -> Iterator[Source]:
+        """The documents of one source."""
+        if isinstance(given, Source):
+            yield given
+        elif isinstance(given, Mapping):
+            yield Source(f"<value {next(self.number)}>", dict(given))
+        elif isinstance(given, str) and _is_address(given):
+            yield from self._attempt(partial(fetch_registry, given, self.limits, cache=self.cache))
+        else:
+            yield from self._read_path(Path(given))
+
+    def _read_path(self, path: Path) -> Iterator[Source]:
+        for file in documents_in(path) if is_folder(path) else [path]:
+            yield from self._attempt(partial(read_file, file, self.limits))
+
+    def _attempt(self, read: Callable[[], Source]) -> Iterator[Source]:
+        try:
+            yield read()
+        except WirebookError as error:
+            self.problems.extend(error.problems)
 
 
 def _is_address(given: str | Path) -> bool:
@@ -111,26 +143,6 @@ def _no_documents(sources: tuple[Given, ...]) -> Problem:
 # -- reading --------------------------------------------------------------------------------------------------------
 
 
-def _read(given: Given, limits: Limits, problems: list[Problem], number: Iterator[int]) -> Iterator[Source]:
-    """The documents of one source; what cannot be read becomes a problem. `number` tells values apart."""
-    if isinstance(given, Source):
-        yield given
-    elif isinstance(given, Mapping):
-        yield Source(f"<value {next(number)}>", dict(given))
-    elif isinstance(given, str) and _is_address(given):
-        yield from _attempt(partial(fetch_registry, given, limits), problems)
-    else:
-        yield from _read_path(Path(given), limits, problems)
-
-
-def _read_path(path: Path, limits: Limits, problems: list[Problem]) -> Iterator[Source]:
-    if not is_folder(path):
-        yield from _attempt(partial(read_file, path, limits), problems)
-        return
-    for file in documents_in(path):
-        yield from _attempt(partial(read_file, file, limits), problems)
-
-
 def is_folder(path: Path) -> bool:
     """As `Path.is_dir`, and false where a path is too long to be asked for: reading it says so."""
     return os.path.isdir(path)
@@ -143,13 +155,6 @@ def documents_in(folder: Path) -> list[Path]:
     except OSError as error:  # a folder that went away meanwhile
         raise WirebookError(_unreadable(str(folder), error.strerror or str(error))) from None
     return sorted(path for path in found if not any(part.startswith(".") for part in path.relative_to(folder).parts))
-
-
-def _attempt(read: Callable[[], Source], problems: list[Problem]) -> Iterator[Source]:
-    try:
-        yield read()
-    except WirebookError as error:
-        problems += error.problems
 
 
 def read_file(path: Path, limits: Limits = DEFAULT_LIMITS) -> Source:

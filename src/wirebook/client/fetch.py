@@ -1,12 +1,14 @@
 """Fetching: an address becomes a text, within limits and without leaving the origin.
 
-Only the origin that the user named is ever asked: a link or a redirect to elsewhere is refused.
+Only the origin that the user named is ever asked: a link or a redirect to elsewhere is refused. What was fetched before
+is asked for under its tag, and does not come again if it is the same.
 
 Spec: docs/catalogues.md#loading; pagination/spec.md#http-binding.
 """
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -39,12 +41,18 @@ DEFAULT_FETCH_LIMITS: Final = FetchLimits()
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A body and what its headers say: where it came from in the end, its media type, the address of the next page."""
+    """A body and what its headers say: where it came from in the end, its media type, the address of the next page, and
+    the tag under which the server knows it."""
 
     url: str
     body: bytes
     media_type: str
     next: str | None
+    tag: str | None = None
+
+
+Cache = dict[str, Answer]
+"""Answers by the address they came from, to be asked for again."""
 
 
 def origin_of(url: str | httpx.URL) -> tuple[str, str, int | None]:
@@ -62,6 +70,7 @@ class Fetcher:
 
     url: str
     limits: FetchLimits = DEFAULT_FETCH_LIMITS
+    cache: Cache = field(default_factory=dict)
     requests: int = 0
     size: int = 0
     deadline: float = 0.0
@@ -95,15 +104,23 @@ class Fetcher:
         self._check_origin(url)
         self.requests += 1
         self._check(self.requests, self.limits.requests, "requests")
-        with self.client.stream("GET", url) as response:
+        known = self.cache.get(url)
+        with self.client.stream("GET", url, headers=_if_changed(known)) as response:
+            if known and response.status_code == httpx.codes.NOT_MODIFIED:
+                return known
             if response.is_redirect:
                 return str(httpx.URL(url).join(response.headers.get("location", "")))
             if not response.is_success:
-                raise WirebookError(_failed(url, f"the server answers {response.status_code}", response.status_code))
+                told = f"the server answers {response.status_code}{_title(self._read(response))}"
+                raise WirebookError(_failed(url, told, response.status_code))
             body = self._read(response)
         following = response.links.get("next", {}).get("url")
         media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-        return Answer(url, body, media_type, str(httpx.URL(url).join(following)) if following else None)
+        following = str(httpx.URL(url).join(following)) if following else None
+        answer = Answer(url, body, media_type, following, response.headers.get("etag"))
+        if answer.tag:
+            self.cache[url] = answer
+        return answer
 
     def _read(self, response: httpx.Response) -> bytes:
         chunks: list[bytes] = []
@@ -133,6 +150,19 @@ class Fetcher:
     def _stop(self, allowed: float, unit: str) -> None:
         message = f"'{self.url}' takes more than {allowed:g} {unit}"
         raise WirebookError(Problem(code="fetch-limit", message=message, file=self.url, expected=f"{allowed:g} {unit}"))
+
+
+def _title(body: bytes) -> str:
+    """What an error says of itself, if it is one of xRegistry."""
+    try:
+        title = json.loads(body)["title"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return ""
+    return f": {title[:200]}" if isinstance(title, str) else ""
+
+
+def _if_changed(known: Answer | None) -> dict[str, str]:
+    return {"If-None-Match": known.tag} if known and known.tag else {}
 
 
 def _failed(url: str, reason: str, status: int | None = None) -> Problem:

@@ -1,7 +1,7 @@
 """Reading a registry from its server: the root or a group, with every collection below it, page by page.
 
-What a server leaves out of an answer it names with ``<COLLECTION>url``; each is asked for, on the same origin, and put
-where it belongs, so that the result reads like an export.
+A server that can is asked for everything at once. What it leaves out of an answer it names with ``<COLLECTION>url``;
+each is asked for, on the same origin, and put where it belongs, so that the result reads like an export.
 
 Spec: core/spec.md#collections-in-api-view; core/http.md; pagination/spec.md.
 """
@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import httpx
 
-from wirebook.client.fetch import DEFAULT_FETCH_LIMITS, Answer, Fetcher, FetchLimits
+from wirebook.client.fetch import DEFAULT_FETCH_LIMITS, Answer, Cache, Fetcher, FetchLimits
 from wirebook.core.json import read_json
 from wirebook.core.names import GROUP_TYPES, collection_of
 from wirebook.core.source import DEFAULT_LIMITS, Limits, Source
@@ -36,15 +36,19 @@ RESOURCE_ONLY: Final = ("meta", "metaurl", "versions", "versionsurl", "versionsc
 
 
 def fetch_registry(
-    url: str, limits: Limits = DEFAULT_LIMITS, fetch_limits: FetchLimits = DEFAULT_FETCH_LIMITS
+    url: str,
+    limits: Limits = DEFAULT_LIMITS,
+    fetch_limits: FetchLimits = DEFAULT_FETCH_LIMITS,
+    cache: Cache | None = None,
 ) -> Source:
     """The document at `url`, with everything its server keeps at other addresses of the same origin.
 
-    All or nothing: a catalogue with a hole in it would turn good messages into unexpected ones.
+    All or nothing: a catalogue with a hole in it would turn good messages into unexpected ones. `cache` has what came
+    before, and gets what comes.
 
     Raises: fetch-failed, fetch-limit, and what reading an answer finds.
     """
-    with Fetcher(url, fetch_limits) as fetcher:
+    with Fetcher(url, fetch_limits, {} if cache is None else cache) as fetcher:
         return _Reader(fetcher, limits).read(url)
 
 
@@ -57,7 +61,7 @@ class _Reader:
         self.problems: list[Problem] = []
 
     def read(self, url: str) -> Source:
-        source, following = self._page(url)
+        source, following = self._all_at_once(url, *self._page(url))
         value = source.value
         if isinstance(value, dict):
             value = self._pages(dict(value), following)
@@ -69,6 +73,17 @@ class _Reader:
                 value = whole[collection]
             source = Source(url, value, tuple(self.problems), source.find_places)
         return source
+
+    def _all_at_once(self, url: str, source: Source, following: str | None) -> tuple[Source, str | None]:
+        """The same with everything below it, of servers that have the flag `inline`."""
+        if not _leaves_out(source.value) or httpx.URL(url).query:
+            return source, following
+        try:
+            return self._page(str(httpx.URL(url).copy_merge_params({"inline": "*"})))
+        except WirebookError as error:
+            if not isinstance(error.problems[0].actual, int):
+                raise
+        return source, following
 
     # -- answers ------------------------------------------------------------------------------------------------
 
@@ -177,6 +192,17 @@ class _Reader:
                 schema["schema"] = answer.body.decode("utf-8")
         except (WirebookError, UnicodeDecodeError):
             schema["schemabase64"] = base64.b64encode(answer.body).decode("ascii")
+
+
+def _leaves_out(value: Any) -> bool:
+    """Whether an answer is of a server, and names collections that are not in it."""
+    members = value.values() if isinstance(value, dict) and "xid" not in value else [value]
+    entities = [each for each in members if isinstance(each, dict) and "xid" in each]
+    return any(
+        name.endswith("url") and f"{name.removesuffix('url')}count" in entity and name.removesuffix("url") not in entity
+        for entity in entities
+        for name in entity
+    )
 
 
 def _collections_of(value: dict[str, Any]) -> tuple[str, ...]:

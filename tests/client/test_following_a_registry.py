@@ -1,0 +1,124 @@
+"""Catalogues from a registry that runs: in few requests, again only when it changed, clear where it cannot be read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.httpapi.servers import Server, serving
+from wirebook import Catalog
+from wirebook.catalog.load import load_registry
+from wirebook.cli.app import run
+from wirebook.client.fetch import Cache, Fetcher
+
+GROUPS = 30
+TYPES = {"1": "string", "2": "long"}
+RECORD = {"protocol": "KAFKA", "topic": "t1", "headers": [], "value": "{}"}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("registry")
+    with serving(f"sqlite:///{folder / 'r.db'}", folder / "log") as servers:
+        groups = {f"g{i}": {"messages": {"m": message(f"t{i}")}} for i in range(GROUPS)}
+        versions = {key: {"format": "Avro/1.9", "schema": {"type": name}} for key, name in TYPES.items()}
+        meta = {"defaultversionid": "1", "defaultversionsticky": True}
+        schemas = {"s": {"schemas": {"x": {"versions": versions, "meta": meta}}}}
+        with servers[0].client() as client:
+            assert client.post("/", json={"messagegroups": groups, "schemagroups": schemas}).status_code == 200
+        yield servers[0]
+
+
+def message(topic: str) -> dict[str, object]:
+    return {"protocol": "KAFKA", "protocoloptions": {"topic": topic}}
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The addresses that are asked for."""
+    found: list[str] = []
+    ask = Fetcher._ask
+
+    def noted(self: Fetcher, url: str) -> object:
+        found.append(url)
+        return ask(self, url)
+
+    monkeypatch.setattr(Fetcher, "_ask", noted)
+    return found
+
+
+def test_a_whole_registry_is_two_requests(server: Server, asked: list[str]) -> None:
+    registry = load_registry(server.base)
+    assert len(registry.messages) == GROUPS
+    schema = registry.document["schemagroups"]["s"]["schemas"]["x"]
+    assert {key: each["schema"]["type"] for key, each in schema["versions"].items()} == TYPES
+    assert asked == [server.base, f"{server.base}?inline=%2A"]
+
+
+@pytest.mark.parametrize("path", ["messagegroups", "messagegroups/g1"])
+def test_parts_of_a_registry(server: Server, path: str, asked: list[str]) -> None:
+    registry = load_registry(f"{server.base}/{path}")
+    assert "/messagegroups/g1/messages/m" in registry.messages
+    assert len(asked) == 2
+
+
+def test_it_reads_the_same_as_its_export(server: Server) -> None:
+    with server.client() as client:
+        exported = Catalog.load(client.get("/export").json())
+    fetched = Catalog.load(server.base)
+    assert fetched.definitions.keys() == exported.definitions.keys()
+    assert fetched.match(RECORD).definition == exported.match(RECORD).definition == "/messagegroups/g1/messages/m"
+    assert not [each for each in fetched.diagnostics if each.code != "old-reference-form"]
+
+
+def test_it_comes_again_only_when_it_changed(server: Server) -> None:
+    catalog = Catalog.load(server.base)
+    assert catalog.refreshed() is catalog
+    with server.client() as client:
+        assert client.put("/messagegroups/new/messages/m", json=message("new")).status_code == 201
+        changed = catalog.refreshed()
+        assert changed.match({**RECORD, "topic": "new"}).definition == "/messagegroups/new/messages/m"
+        assert catalog.match({**RECORD, "topic": "new"}).definition is None
+        assert client.delete("/messagegroups/new").status_code == 204
+    assert "/messagegroups/new/messages/m" not in changed.refreshed().definitions
+
+
+def test_what_is_known_is_not_sent(server: Server) -> None:
+    cache: Cache = {}
+    for requests in (1, 2):
+        with Fetcher(f"{server.base}/messagegroups", cache=cache) as fetcher:
+            first = fetcher.get(f"{server.base}/messagegroups")
+            assert (fetcher.size == 0) == (requests == 2)
+            assert json.loads(first.body).keys() >= {"g1"}
+
+
+def test_catalogues_of_files_are_read_anew(tmp_path: Path) -> None:
+    file = tmp_path / "c.json"
+    file.write_text('{"messagegroups": {"g": {"messages": {"m": {"name": "a"}}}}}')
+    catalog = Catalog.load(file)
+    assert catalog.refreshed() is catalog
+    file.write_text('{"messagegroups": {"g": {"messages": {"n": {"name": "a"}}}}}')
+    assert list(catalog.refreshed().definitions) == ["/messagegroups/g/messages/n"]
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [("/nowhere", "400: There is no Group type"), ("/messagegroups/none", "404: There is no /messagegroups/none")],
+)
+def test_what_cannot_be_read_is_named(server: Server, path: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["lint", f"{server.base}{path}"]) == 2
+    err = capsys.readouterr().err
+    assert f"{server.base}{path}" in err
+    assert told in err
+
+
+def test_commands_read_it(server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capture = tmp_path / "c.jsonl"
+    capture.write_text(json.dumps(RECORD) + "\n")
+    assert run(["lint", server.base]) == 0
+    for command in (["match", str(capture)], ["explain", str(capture)], ["build", "/messagegroups/g1/messages/m"]):
+        assert run([*command, "--catalog", server.base]) == 0
+    assert "/messagegroups/g1/messages/m" in capsys.readouterr().out
