@@ -20,6 +20,35 @@ OWN = (
     "/capabilities", "/capabilitiesoffered", "/model", "/modelsource", "/export", "/.xregistry", "/.well-known/xregistry",
     "/.wirebook/openapi.json", "/.wirebook/import", "/.wirebook/metrics", "/.wirebook/x", "/healthz", "/readyz", "/x", "//",
 )  # fmt: skip
+OLD: dict[str, Any] = {
+    "specversion": "0.5-wip",
+    "messagegroups": {
+        "a": {
+            "id": "a",
+            "format": "CloudEvents/1.0",
+            "messages": {
+                "b": {
+                    "id": "b",
+                    "format": "CloudEvents",
+                    "metadata": {"type": {"value": "b"}},
+                    "binding": "Kafka",
+                    "message": {"topic": {"value": "x"}},
+                },
+                "c": {
+                    "basemessageurl": "#/messagegroups/a/messages/b",
+                    "createdat": "2024-01-01T00:00:00",
+                    "versions": {"1": {"name": "x"}, "2": {}},
+                },
+            },
+        }
+    },
+    "schemagroups": {
+        "a": {"schemas": {"b": {"format": "Avro", "versions": {"1": {"schemaobject": {"type": "string"}}}}}}
+    },
+    "endpoints": {"a": {"usage": "producer", "config": {"protocol": "Kafka", "endpoints": [{"uri": "http://h"}]}}},
+}
+"""A catalogue to be imported."""
+
 GOOD_FLAGS = (
     "inline=*", "inline", "inline=meta", "inline=versions", "filter=name=a", "filter=epoch>0", "filter=labels.a=x*,epoch!=7", "doc",
     "binary", "ignore=*", "ignore=epoch", "ignore=id,readonly", "specversion=1.0-rc4", "setdefaultversionid=1", "limit=2",
@@ -95,6 +124,11 @@ def _good(route: Route, model: Model, dice: Dice) -> Request:
 
 def _own(dice: Dice) -> Request:
     """To a path that is no entity's. What changes the model is rarely good: little would be left to ask."""
+    if dice.random() < 0.1:
+        trial = dice.choice(("", "?dryrun", "?dryrun=false", "?inline=*"))
+        return Request(
+            "POST", f"/.wirebook/import{trial}", (), junk.json_of(junk.spoiled(OLD, dice, dice.choice((0, 1, 3))))
+        )
     path, method = dice.choice(OWN), dice.choice(ODD_METHODS)
     sent = dice.choice(
         (b"", b"{}", b"null", b"[]", b'{"flags": ["*"]}', b'{"groups": {"dirs": {"singular": 5}}}', junk.noise(dice))
