@@ -30,7 +30,9 @@ GUIDES = [README, *(page for page in PAGES if "reference" not in page.parts)]
 RULE = re.compile(r"\b([RD])([1-9][0-9]?)\b")
 RANGE = re.compile(r"\b([RD])([1-9][0-9]?)-\1([1-9][0-9]?)\b")
 DEFINED = re.compile(r'<a id="([rd]\d+)"></a>\*\*([RD]\d+)\*\*')
-CITED_PATH = re.compile(r"\bdocs/(?P<path>[A-Za-z0-9_/.-]*[A-Za-z0-9_-](?:\.md)?)(?:#(?P<anchor>[A-Za-z0-9_-]+))?")
+CITED_PATH = re.compile(
+    r"(?<![/\w])docs/(?P<path>[A-Za-z0-9_/.-]*[A-Za-z0-9_-](?:\.md)?)(?:#(?P<anchor>[A-Za-z0-9_-]+))?"
+)
 LINK = re.compile(r"\]\((?!https?:)(?P<path>[^)#\s]*)(?:#(?P<anchor>[^)\s]+))?\)")
 # Names of pages that are no part of this repository.
 ELSEWHERE = re.compile(
