@@ -169,10 +169,11 @@ def test_c_res_11_the_id_is_the_stronger_clue(registry: Client) -> None:
 
 @pytest.mark.parametrize("method", WRITES)
 def test_versions_that_are_null_or_no_map(registry: Client, method: str) -> None:
-    for sent in ({"versions": []}, {"versions": {"a": None}}, {"versions": {"a": 5}}, {"versions": "x"}):
-        refuses(registry, method, X, sent, "bad_request")
-        registry.put(C, {})
-        refuses(registry, method, C, sent, "bad_request")
+    registry.put(C, {})
+    for versions in ([], "x", 5, {"a": None}, {"a": 5}, {"a": {}, "b": []}):
+        code = "bad_request" if isinstance(versions, dict) else "invalid_attribute"
+        for path in (X, C):
+            refuses(registry, method, path, {"versions": versions}, code)
     assert registry.send(method, X, {"versions": None, "meta": None}).status == 201
 
 
