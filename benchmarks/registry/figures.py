@@ -6,6 +6,7 @@ import os
 import platform
 import sqlite3
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -82,6 +83,25 @@ def bare_commits(folder: Path, seconds: float = 2.0) -> float:
     while time.perf_counter() - started < seconds:
         connection.execute("INSERT INTO rows VALUES (?)", ("x" * 800,))
         count += 1
+    rate = count / (time.perf_counter() - started)
+    connection.close()
+    return rate
+
+
+ROW = (
+    "SELECT meta, head, tail FROM resources JOIN versions ON versions.parent = resources.key AND isdefault "
+    "WHERE xid = ?"
+)
+
+
+def bare_reads(file: Path, xids: Sequence[str], seconds: float = 1.0) -> float:
+    """How many Resources a second SQLite alone reads of the registry's file, in a loop of Python."""
+    connection = sqlite3.connect(f"file:{file}?mode=ro", uri=True, isolation_level=None)
+    count, started = 0, time.perf_counter()
+    while time.perf_counter() - started < seconds:
+        for xid in xids:
+            assert connection.execute(ROW, (xid,)).fetchone()
+        count += len(xids)
     rate = count / (time.perf_counter() - started)
     connection.close()
     return rate

@@ -1,8 +1,8 @@
 """The benchmarks of the registry: `./run bench-registry [--short] [--db URL]`.
 
 The server has one core, wrk the other. Every figure stands beside its goal; rates of writes beside the bare commits of
-the machine, rates of reads beside a bare uvicorn that answers the same bytes. A goal that is missed is said, and fails
-nothing; an answer that is wrong does.
+the machine, rates of reads beside a bare uvicorn that answers the same bytes, and beside SQLite alone. A goal that is
+missed is said, and fails nothing; an answer that is wrong does.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from threading import Thread
 import httpx
 import wrk
 from catalogue import Catalogue, message
-from figures import Figures
+from figures import Figures, bare_reads
 from servers import Server, bare, registry
 
 CLIENTS = 16
@@ -74,6 +74,8 @@ class Suite:
             tags = [answer.raise_for_status().headers["etag"] for answer in answers]
             again = client.get(paths[0], headers={"If-None-Match": tags[0]})
             assert again.status_code == 304, f"a tag that is current was answered with {again.status_code}"
+        if self.file:
+            self.figures.add("SQLite alone, same rows, /s", bare_reads(self.file, paths))
         with bare(answers[0].content, self.folder) as other:
             self._load("uvicorn alone, same bytes, /s", other, [(path, None) for path in paths])
         with self._watched(server, "reads"):

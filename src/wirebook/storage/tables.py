@@ -28,6 +28,12 @@ def _number(name: str, default: int = 0) -> Column[int]:
     return Column(name, BigInteger, nullable=False, server_default=str(default))
 
 
+def _some(name: str, column: str) -> Index:
+    """An index of the rows that have a value there, where most have none: the others cost nothing."""
+    there = text(f"{column} IS NOT NULL")
+    return Index(name, column, sqlite_where=there, postgresql_where=there)
+
+
 REGISTRY: Final = Table(
     "registry",
     METADATA,
@@ -82,7 +88,7 @@ RESOURCES: Final = Table(
     _number("revision"),
     Index("resources_id", "parent", "type", "folded", unique=True),
     Index("resources_xid", "xid", unique=True),
-    Index("resources_xref", "xref"),
+    _some("resources_xref", "xref"),
 )
 VERSIONS: Final = Table(
     "versions",
@@ -107,7 +113,7 @@ VERSIONS: Final = Table(
         "versions_default", "parent", unique=True, sqlite_where=text("isdefault"), postgresql_where=text("isdefault")
     ),
     Index("versions_name", "name"),
-    Index("versions_format", "format"),
+    _some("versions_format", "format"),
     Index("versions_createdat", "createdat"),
     Index("versions_modifiedat", "modifiedat"),
 )
@@ -123,6 +129,7 @@ COUNTS: Final = Table(
     Column("parent", KEY, ForeignKey("groups.key", ondelete="CASCADE"), primary_key=True),
     Column("type", Text().with_variant(Text(collation="C"), "postgresql"), primary_key=True),
     _number("count"),
+    sqlite_with_rowid=False,
 )
 """How many Resources of each type a Group has."""
 
@@ -134,6 +141,7 @@ LABELS: Final = Table(
     Column("name", Text().with_variant(Text(collation="C"), "postgresql"), primary_key=True),
     _text("value"),
     Index("labels_value", "kind", "name", "value"),
+    sqlite_with_rowid=False,
 )
 """Labels of Groups, Versions and metas, folded, for filters."""
 
