@@ -16,8 +16,6 @@ from sqlalchemy import Connection, event
 
 from tests.httpapi.conftest import FIXTURE, Client, Reply, serve
 from wirebook.storage.database import Database, open_database
-from wirebook.storage.session import Session
-from wirebook.storage.statements import driver_of
 
 
 @pytest.fixture
@@ -88,16 +86,6 @@ def test_clients_do_not_wait_for_each_others_commits(registry: Client, monkeypat
 
     one = rate(1)
     assert rate(16) >= 3 * one
-
-
-def test_a_commit_is_on_disk(registry: Client) -> None:
-    """What the connection that writes says of it: WAL, and FULL, which is 2."""
-
-    def settings(session: Session) -> list[Any]:
-        driver = driver_of(session._connection)
-        return [driver.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")]
-
-    assert registry.service.write(settings) == ["wal", 2]
 
 
 def test_one_that_fails_leaves_the_others(registry: Client) -> None:
