@@ -126,7 +126,8 @@ class Search:
         elif needs_version:
             source = RESOURCES.join(VERSIONS, _is_default(RESOURCES))
         keys = (RESOURCES.c.parent, RESOURCES.c.key)
-        where = (*self._place(step.level), _is_reference(shown is SHARED))
+        place = self._place(step.level, by_group=shown is RESOURCES and not needs_version)
+        where = (*place, _is_reference(shown is SHARED))
         return Tables(source, where, keys, entity, meta, narrows=shown is RESOURCES)
 
     def _versions(self, step: Step, shown: FromClause) -> Tables:
@@ -137,11 +138,12 @@ class Search:
         where = (*self._place(step.level), *([_is_reference(True)] if shown is SHARED else []))
         return Tables(source, where, keys, version_part(id_name), narrows=shown is RESOURCES)
 
-    def _place(self, level: Level) -> list[ColumnElement[bool]]:
-        """Which Resources are below the target."""
+    def _place(self, level: Level, *, by_group: bool = False) -> list[ColumnElement[bool]]:
+        """Which Resources are below the target. `by_group`: by the index of Groups; what is asked of Versions has
+        better ones."""
         if len(self._within) == 2:
             return [RESOURCES.c.key == self._within[1]]
-        own, group = RESOURCES.c.type == level[1], RESOURCES.c.parent + 0  # not by its index: what is asked has others
+        own, group = RESOURCES.c.type == level[1], RESOURCES.c.parent if by_group else RESOURCES.c.parent + 0
         if self._within:
             return [own, group == self._within[0]]
         return [own, group.in_(select(GROUPS.c.key).where(GROUPS.c.type == level[0]))]
