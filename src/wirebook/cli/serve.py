@@ -48,7 +48,10 @@ def serve(  # noqa: PLR0917 (options)
     access_log: Annotated[bool, typer.Option("--access-log", help="Log each request.")] = False,
     log_format: Annotated[str, typer.Option(help="Lines of the log: text or json.")] = "text",
     max_page: Annotated[int, typer.Option(help="Most entities on a page.", min=1)] = 1000,
+    max_body: Annotated[int, typer.Option(help="Most MiB of the body of a request.", min=1)] = 64,
     max_response: Annotated[int, typer.Option(help="Most MiB of an answer; exports may have more.", min=1)] = 256,
+    request_timeout: Annotated[str, typer.Option(help="How long a request may take.")] = "30s",
+    stream_timeout: Annotated[str, typer.Option(help="How long a body, an answer or an export may take.")] = "300s",
 ) -> int:
     """Serve a registry of xRegistry 1.0-rc4."""
     from wirebook.httpapi.options import MIB, Options  # noqa: PLC0415 (what serves is not needed by other commands)
@@ -74,7 +77,10 @@ def serve(  # noqa: PLR0917 (options)
         access_log=access_log,
         log_format=_one_of("--log-format", log_format, FORMATS),
         max_page=max_page,
+        max_body=max_body * MIB,
         max_response=max_response * MIB,
+        request_timeout=_seconds("--request-timeout", request_timeout),
+        stream_timeout=_seconds("--stream-timeout", stream_timeout),
     )
     _check_reach(options)
     run(options, lambda line: print(line, flush=True), read_catalogue)

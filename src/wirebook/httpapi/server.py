@@ -42,7 +42,7 @@ def serve(options: Options, say: Callable[[str], None], read_catalogue: ReadCata
 @contextmanager
 def open_service(options: Options, read_catalogue: ReadCatalogue | None = None) -> Iterator[Service]:
     """The registry of a database, which is made if it is new. Raises: as `serve`"""
-    database = open_database(options.database)
+    database = open_database(options.database, wait=options.request_timeout)
     fetch = Fetcher(options.allowed_fetches)
     try:
         _make(database, options, fetch)

@@ -41,6 +41,9 @@ ATTEMPTS: Final = 5
 EXPORTS: Final = 2
 """How many exports are made at the same time; the others wait."""
 
+RETRY_AFTER: Final = "1"
+"""Seconds after which a client may try again what was too much for now."""
+
 T = TypeVar("T")
 Api = Callable[["Service", Incoming, Session, Settings], Answer]
 Opening = Callable[[], AbstractContextManager[Session]]
@@ -316,6 +319,8 @@ def error_answer(error: Refused, base: str | None = None) -> Answer:
     """`base` is the Registry's URL, where it is known and nobody else gives the link to it."""
     answer = json_answer(error.to_dict())
     answer.status = error.type.status
+    if answer.status == 503:
+        answer.headers["Retry-After"] = RETRY_AFTER
     if base is not None:
         answer.headers["Link"] = link_to_root(base)
     if answer.status == 401:

@@ -17,6 +17,9 @@ LOG: Final = logging.getLogger("wirebook.registry")
 MAX_HEAD: Final = 64 * 1024
 """Bytes of a request's line and headers, at least; a client may send what fits in one read beyond them."""
 
+HEAD_TOO_LARGE: Final = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+)
 METHOD: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]{1,40}) /")
 USUAL: Final = frozenset((b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS", b"TRACE"))
 
@@ -60,7 +63,8 @@ class Connection(HttpToolsProtocol):
         if self.head_since is not None:
             self.head_size += len(data)
             if self.head_size > MAX_HEAD and not self.transport.is_closing():
-                self.send_400_response("The head of the request is too large.")
+                self.transport.write(HEAD_TOO_LARGE)
+                self.transport.close()
 
     def pause_writing(self) -> None:
         super().pause_writing()

@@ -22,10 +22,11 @@ from typing import Any, Final
 from sqlalchemy import Connection, Engine, create_engine, event, func, inspect, select, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import QueuePool
 
 from wirebook.problems import Problem, WirebookError
-from wirebook.storage.rows import failures, within
+from wirebook.storage.rows import TooSlow, failures, has_waited, within
 from wirebook.storage.session import Conflict, Session, Unreadable, conflicts
 from wirebook.storage.statements import driver_of
 
@@ -63,6 +64,8 @@ class Database:
                 with within(connection, seconds), closing(Session(connection)) as session:
                     yield session
                 connection.rollback()
+        except PoolTimeoutError as error:  # all connections are in use for that long
+            raise TooSlow from error
         except failures(self.engine.dialect) as error:
             raise Unreadable(str(error)) from error
 
@@ -81,12 +84,17 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
-        """Committed at the end, rolled back on any exception. SQLite: for one thread alone. Raises: Conflict"""
+        """Committed at the end, rolled back on any exception. SQLite: for one thread alone.
+
+        Raises: Conflict; TooSlow, where others write for too long
+        """
         try:
             with self._observed("write"), self._one_by_one() as connection, closing(Session(connection)) as session:
                 yield session
+        except PoolTimeoutError as error:
+            raise TooSlow from error
         except conflicts(self.engine.dialect) as error:
-            raise Conflict(str(error)) from error
+            raise (TooSlow if has_waited(error) else Conflict)(str(error)) from error
 
     @contextmanager
     def _one_by_one(self) -> Iterator[Connection]:
@@ -134,6 +142,7 @@ class Database:
         """As `connected`, and only one at a time on all servers: for migrations, and for making a registry."""
         with self.connected() as connection:
             if not self.is_sqlite:
+                connection.exec_driver_sql("SET LOCAL lock_timeout = 0")
                 connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
             yield connection
 
@@ -169,21 +178,22 @@ class Turn:
             self._connection.execute(select(1))
 
 
-def open_database(url: str, *, readers: int = READERS) -> Database:
-    """The database at `url`, with the tables of this version.
+def open_database(url: str, *, readers: int = READERS, wait: float = READ_SECONDS) -> Database:
+    """The database at `url`, with the tables of this version. `readers` are connections that are kept, `wait` is how
+    many seconds are waited for one, and for a lock.
 
     Raises: bad-database (no such kind, not reachable, newer than the program), database-in-use
     """
     try:
         parsed = make_url(url)
-    except ArgumentError as error:
-        raise _bad(url, f"it is no address of a database: {error}") from None
+    except ArgumentError:
+        raise _bad(url.partition(":")[0], "it is no address of a database") from None  # it may hold a password
     if parsed.get_backend_name() == "sqlite":
-        database = _open_sqlite(parsed, readers)
+        database = _open_sqlite(parsed, readers, wait)
     elif parsed.get_backend_name() == "postgresql":
-        database = _open_postgresql(parsed, readers)
+        database = _open_postgresql(parsed, readers, wait)
     else:
-        raise _bad(url, "it must begin with sqlite:/// or postgresql://")
+        raise _bad(parsed.render_as_string(), "it must begin with sqlite:/// or postgresql://")
     try:
         migrate(database)
     except SQLAlchemyError as error:
@@ -202,7 +212,7 @@ def _bad(url: str, why: str) -> WirebookError:
 # -- SQLite -------------------------------------------------------------------------------------------------------
 
 
-def _open_sqlite(url: URL, readers: int) -> Database:
+def _open_sqlite(url: URL, readers: int, wait: float) -> Database:
     path = Path(url.database or "wirebook.db")
     lock = _lock_file(path)
     engine = create_engine(
@@ -210,6 +220,7 @@ def _open_sqlite(url: URL, readers: int) -> Database:
         poolclass=QueuePool,
         pool_size=readers + 2,
         pool_use_lifo=True,  # few readers have all the caches
+        pool_timeout=wait,
         connect_args={"check_same_thread": False, "isolation_level": None, "cached_statements": 256},
     )
     event.listen(engine, "connect", _set_up_sqlite)
@@ -249,13 +260,24 @@ def _set_up_sqlite(connection: sqlite3.Connection, _: Any) -> None:
 # -- PostgreSQL ---------------------------------------------------------------------------------------------------
 
 
-def _open_postgresql(url: URL, readers: int) -> Database:
+SETTINGS: Final = {
+    "synchronous_commit": "on",
+    "timezone": "UTC",
+    "tcp_keepalives_idle": "10",  # a server whose machine is gone gives up its locks
+    "tcp_keepalives_interval": "5",
+    "tcp_keepalives_count": "3",
+}
+
+
+def _open_postgresql(url: URL, readers: int, wait: float) -> Database:
+    settings = SETTINGS | {"lock_timeout": f"{wait * 1000:.0f}"}
     engine = create_engine(
         url.set(drivername="postgresql+psycopg"),
         pool_size=readers,
         max_overflow=readers,
         pool_pre_ping=True,
-        connect_args={"options": "-c synchronous_commit=on -c timezone=UTC"},
+        pool_timeout=wait,
+        connect_args={"options": " ".join(f"-c {name}={value}" for name, value in settings.items())},
     )
     return Database(engine)
 

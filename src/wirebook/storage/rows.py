@@ -22,6 +22,7 @@ BATCH: Final = 500
 STEPS: Final = 20_000
 """Instructions of SQLite's machine between looks at the clock: some tenths of a millisecond."""
 
+LOCK_NOT_AVAILABLE: Final = "55P03"
 END, OPEN = "end", "open"
 
 
@@ -32,6 +33,11 @@ class TooSlow(Exception):
 def failures(dialect: Dialect) -> tuple[type[Exception], ...]:
     """What is raised where the database fails: by SQLAlchemy, or by the driver."""
     return DBAPIError, dialect.loaded_dbapi.Error
+
+
+def has_waited(error: Exception) -> bool:
+    """Whether PostgreSQL waited for a lock for as long as it may."""
+    return getattr(getattr(error, "orig", error), "sqlstate", None) == LOCK_NOT_AVAILABLE
 
 
 @contextmanager
