@@ -50,6 +50,7 @@ COMMANDS: dict[str, Command] = {
     "fmt": Command("wirebook.cli.fmt", "fmt", "Put catalogue documents in canonical order."),
     "import": Command("wirebook.cli.importing", "import_", "Import catalogues of any dialect into a registry."),
     "serve": Command("wirebook.cli.serve", "serve", "Serve a registry: catalogues that many share."),
+    "registry": Command("wirebook.cli.registry", "registry", "Lock a Resource of a registry against clients."),
     "upgrade": Command("wirebook.cli.documents", "upgrade", "Write a catalogue document as xRegistry 1.0-rc4."),
 }
 

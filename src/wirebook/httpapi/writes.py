@@ -18,6 +18,7 @@ from wirebook.core.draft import Draft
 from wirebook.core.events import Change, changes_of, pack
 from wirebook.core.flags import Flags, parse_flags
 from wirebook.core.inline import Inline
+from wirebook.core.locks import set_lock
 from wirebook.core.model_compliance import change_model
 from wirebook.core.model_reader import keep_homes, read_model
 from wirebook.core.model_source import Fetch
@@ -79,6 +80,14 @@ class Writing:
         request = Request("POST", Target("registry", path), groups)
         draft, _ = self._decide(request, Flags(Inline(), ignore=frozenset({"epoch"})), path)
         return self._store_draft(draft)[0]
+
+    def lock(self, target: Target, *, is_on: bool) -> bool:
+        """Makes a Resource read-only for clients, or not; says whether it was not so before."""
+        snapshot = self.session.load(touched("PATCH", target, {}, self.settings.model), self.settings.model)
+        draft = Draft(snapshot, self.rules.now(), target.path)
+        was_changed = set_lock(draft, target, is_on=is_on)
+        self._store_draft(draft)
+        return was_changed
 
     def _decide(self, request: Request, flags: Flags, path: str) -> tuple[Draft, Outcome]:
         wanted = touched(request.method, request.target, request.sent, self.settings.model)

@@ -284,6 +284,7 @@ _TABLE: tuple[tuple[str, Severity, str], ...] = (
     ("not-conserved", ERROR, "messages read and rows written differ"),
     # -- running a registry ----------------------------------------------------------------------------------------
     ("bad-database", ERROR, "a database cannot be used"),
+    ("not-a-resource", ERROR, "the registry has no Resource of that name that could be locked"),
     ("database-in-use", ERROR, "another server has the database"),
     ("bad-model", ERROR, "a registry cannot have this model"),
     ("bad-setting", ERROR, "an option of a command cannot be what it is"),

@@ -1,0 +1,44 @@
+"""What only who runs a registry may do, in its database.
+
+Spec: core/spec.md#readonly-attribute; docs/registry.md#read-only-resources.
+"""
+
+from __future__ import annotations
+
+from wirebook.core.target import Target, parse_target
+from wirebook.httpapi.options import Options
+from wirebook.httpapi.server import open_service
+from wirebook.httpapi.service import Service
+from wirebook.httpapi.writes import Writing
+from wirebook.problems import Problem, WirebookError
+from wirebook.problems.xregistry import Refused
+from wirebook.storage.session import Session
+
+
+def set_readonly(database: str, xid: str, *, is_on: bool) -> bool:
+    """Locks a Resource against clients, or unlocks it; says whether it was not so before.
+
+    Raises: not-a-resource; what `open_service` raises
+    """
+    with open_service(Options(database=database)) as service:
+        return lock(service, xid, is_on=is_on)
+
+
+def lock(service: Service, xid: str, *, is_on: bool) -> bool:
+    """As `set_readonly`. Raises: not-a-resource"""
+
+    def work(session: Session) -> bool:
+        settings = service.cache.load(session)
+        target = parse_target(xid, settings.model)
+        if target.kind != "resource" or target.details:
+            raise WirebookError(Problem("not-a-resource", f"'{xid}' is no xid of a Resource"))
+        return Writing(session, settings, service.rules).lock(_meta_of(target), is_on=is_on)
+
+    try:
+        return service.write(work)
+    except Refused as error:
+        raise WirebookError(Problem("not-a-resource", error.title, xid=xid)) from error
+
+
+def _meta_of(target: Target) -> Target:
+    return Target("meta", f"{target.path}/meta", target.group_type, target.group, target.type, target.resource)

@@ -1,0 +1,56 @@
+"""`wirebook registry readonly`: a Resource is locked against clients in the database.
+
+Spec: core/spec.md#readonly-attribute
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.httpapi.servers import serving
+from wirebook.cli.app import run
+
+XID = "/messagegroups/g/messages/m"
+
+
+def test_a_resource_is_locked_and_unlocked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    db, log = f"sqlite:///{tmp_path / 'r.db'}", tmp_path / "log"
+    with serving(db, log) as (server,), server.client() as client:
+        assert client.put(XID, json={"name": "one"}).status_code == 201
+        meta = client.get(f"{XID}/meta").json()
+    assert run(["registry", "readonly", XID, "on", "--db", db]) == 0
+    assert run(["registry", "readonly", XID, "on", "--db", db]) == 0
+    assert capsys.readouterr().out == f"{XID} is now read-only\n{XID} was already read-only\n"
+    with serving(db, log) as (server,), server.client() as client:
+        locked = client.get(f"{XID}/meta").json()
+        assert (locked["readonly"], locked["epoch"]) == (True, meta["epoch"] + 1)
+        for method, path in (("PATCH", ""), ("PUT", ""), ("DELETE", ""), ("PATCH", "/meta"), ("POST", "/versions")):
+            answer = client.request(method, XID + path, json={})
+            assert (answer.status_code, answer.json()["type"].rpartition("#")[2]) == (400, "readonly"), method
+        assert client.get(XID).json()["name"] == "one"
+        client.patch(f"{XID}/meta", json={"readonly": False})
+        assert client.get(f"{XID}/meta").json() == {**locked, **_urls(client.get(f"{XID}/meta").json())}
+    assert run(["registry", "readonly", XID, "off", "--db", db]) == 0
+    with serving(db, log) as (server,), server.client() as client:
+        assert client.get(f"{XID}/meta").json()["epoch"] == meta["epoch"] + 2
+        assert client.patch(XID, json={"name": "two"}).json()["name"] == "two"
+
+
+def _urls(meta: dict[str, str]) -> dict[str, str]:
+    """What differs from server to server."""
+    return {name: meta[name] for name in ("self", "defaultversionurl")}
+
+
+@pytest.mark.parametrize("xid", ["/", "/messagegroups/g", XID, f"{XID}/meta", f"{XID}/versions/1", "/no/g/no/m", "x"])
+def test_what_is_no_resource(xid: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["registry", "readonly", xid, "on", "--db", f"sqlite:///{tmp_path / 'r.db'}"]) == 2
+    assert "not-a-resource" in capsys.readouterr().err
+
+
+def test_a_file_that_is_served(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    db = f"sqlite:///{tmp_path / 'r.db'}"
+    with serving(db, tmp_path / "log"):
+        assert run(["registry", "readonly", XID, "on", "--db", db]) == 2
+    assert "database-in-use" in capsys.readouterr().err
