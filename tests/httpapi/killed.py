@@ -29,7 +29,7 @@ MODEL: Final[dict[str, Any]] = {
                     "maxversions": 0,
                     "attributes": {"number": {"type": "integer"}},
                 },
-                "docs": {"singular": "doc"},
+                "papers": {"singular": "paper"},
             },
         }
     }
@@ -85,7 +85,7 @@ def next_step(group: Group, number: int, rng: random.Random) -> Step:
     if rng.random() < 0.5:
         content = json.dumps({"number": number}).encode()
         return Step("POST", f"{path}/files/log", content, replace(known, log=(*known.log, number)))
-    return Step("PUT", "/".join((path, "docs", "doc")), document(number), replace(known, document=number))
+    return Step("PUT", f"{path}/papers/paper", document(number), replace(known, document=number))
 
 
 def tree(number: int) -> dict[str, Any]:
@@ -156,7 +156,7 @@ class Writer(threading.Thread):
 
 def look(client: httpx.Client, path: str) -> State | str:
     """What a Group is; or, as text, why it is none that any request could have left."""
-    answer = client.get(f"{path}?inline=files.versions,docs.doc")
+    answer = client.get(f"{path}?inline=files.versions,papers.paper")
     if answer.status_code == 404:
         return State()
     group = answer.json()
@@ -169,12 +169,12 @@ def look(client: httpx.Client, path: str) -> State | str:
     counts = [(len(file["versions"]), file["versionscount"]) for file in files.values()]
     if len(numbers) != 1 or sorted(files) != sorted(BULK) or set(counts) != {(2, 2)}:
         return f"half a tree: the numbers {numbers} in {len(files)} files, with Versions {set(counts)}"
-    if group["filescount"] != len(group["files"]) or group["docscount"] != len(group["docs"]):
-        return f"counts that are wrong: {group['filescount']} and {group['docscount']}"
+    if group["filescount"] != len(group["files"]) or group["paperscount"] != len(group["papers"]):
+        return f"counts that are wrong: {group['filescount']} and {group['paperscount']}"
     ordered = sorted(log.values(), key=lambda version: int(version["versionid"]))
     if [each["versionid"] for each in ordered] != [str(place) for place in range(1, len(ordered) + 1)]:
         return f"Versions with gaps: {sorted(log)}"
-    documents = [base64.b64decode(each["docbase64"]) for each in group["docs"].values()]
+    documents = [base64.b64decode(each["paperbase64"]) for each in group["papers"].values()]
     found = int(documents[0].split()[0]) if documents else None
     if found is not None and documents != [document(found)]:
         return f"half a document: {len(documents[0])} bytes"

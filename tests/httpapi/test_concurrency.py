@@ -19,6 +19,7 @@ import pytest
 
 from tests.httpapi.postgres import new_database
 from tests.httpapi.servers import Follower, Server, serving
+from tests.httpapi.sinks import sink
 
 WRITERS = 8
 MODEL: dict[str, Any] = {
@@ -186,6 +187,30 @@ def _wait(holds: Callable[[], bool], seconds: float = 30) -> None:
     while not holds() and time.monotonic() < until:
         time.sleep(0.05)
     assert holds()
+
+
+def test_each_event_is_sent_by_one_of_the_servers(postgresql: str, tmp_path: Path) -> None:
+    """In the order of commits; and when the one that sends is killed, the other goes on and leaves none out."""
+    db, path = new_database(postgresql, "sending"), "/messagegroups/g{}"
+    with sink() as target, serving(db, tmp_path / "log", "--events-sink", target.url, count=2) as running:
+        answers = together(running, lambda client, n: [client.put(path.format(n), json={}) for _ in range(5)])
+        stream = _all_events(running[0], len(answers))
+        _wait(lambda: len(target.ids) >= len(stream))
+        assert target.ids == stream
+        running[0].kill()
+        with running[1].client() as client:
+            answers += [client.put(path.format(place), json={}) for place in range(20)]
+        stream = _all_events(running[1], len(answers))
+        _wait(lambda: set(target.ids) >= set(stream))
+    assert list(dict.fromkeys(target.ids)) == stream
+
+
+def _all_events(server: Server, requests: int) -> list[str]:
+    """The ids of the events of so many requests, from the first."""
+    follower = Follower(server.base, "0")
+    _wait(lambda: len({event["xregcorrelationid"] for event in follower.events}) == requests)
+    time.sleep(0.2)
+    return [event["id"] for event in follower.events]
 
 
 def test_four_servers_that_start_at_once_make_one_registry(postgresql: str, tmp_path: Path) -> None:

@@ -1,0 +1,157 @@
+"""A server as a process: how it begins and ends, what it says, and clients that are slow, large or gone.
+
+Spec: docs/registry.md#watching-a-server; docs/registry.md#limits.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.httpapi.servers import Follower, Server, launch, serving, when_ready
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("server")
+    (folder / "token").write_text("hush\n")
+    options = ("--request-timeout", "2s", "--stream-timeout", "3s", "--max-body", "1", "--access-log")
+    options += ("--log-format", "json", "--write-token-file", str(folder / "token"))
+    with serving(f"sqlite:///{folder}/registry.db", folder / "log", *options) as running:
+        yield running[0]
+
+
+def connect(server: Server) -> socket.socket:
+    address = urlsplit(server.base)
+    assert address.hostname
+    assert address.port
+    return socket.create_connection((address.hostname, address.port), timeout=30)
+
+
+def read_all(connection: socket.socket) -> bytes:
+    """What a server sends until it closes the connection."""
+    parts = []
+    while part := _receive(connection):
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _receive(connection: socket.socket) -> bytes:
+    try:
+        return connection.recv(65536)
+    except ConnectionResetError:
+        return b""
+
+
+def test_a_head_that_never_ends(server: Server) -> None:
+    with connect(server) as slow:
+        slow.sendall(b"GET / HTTP/1.1\r\nHost: h\r\n")
+        started = time.monotonic()
+        assert read_all(slow) == b""
+        assert 1 < time.monotonic() - started < 20
+
+
+def test_a_connection_that_says_nothing(server: Server) -> None:
+    with connect(server) as silent:
+        assert read_all(silent) == b""
+
+
+def test_a_head_that_is_too_large(server: Server) -> None:
+    with connect(server) as large:
+        large.sendall(b"GET / HTTP/1.1\r\nHost: h\r\n")
+        for number in range(40):
+            try:
+                large.sendall(b"X-%d: " % number + b"x" * 8000 + b"\r\n")
+            except OSError:
+                break
+            time.sleep(0.01)
+        assert read_all(large).startswith(b"HTTP/1.1 431 ")
+
+
+def test_a_body_that_does_not_come(server: Server) -> None:
+    with connect(server) as slow:
+        head = (
+            b"PUT /messagegroups/slow HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer hush\r\nContent-Length: 10\r\n\r\n{"
+        )
+        slow.sendall(head)
+        assert read_all(slow).startswith(b"HTTP/1.1 408 ")
+
+
+def test_a_body_that_is_too_large(server: Server) -> None:
+    with server.client() as client:
+        answer = client.put("/messagegroups/large", content=b" " * (1 << 20) + b"{}", headers=_token("hush"))
+        assert (answer.status_code, answer.headers["connection"]) == (413, "close")
+        assert client.get("/messagegroups/large").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "rubbish", [b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", b"GET\r\n\r\n", b"\r\n" * 5 + b"?"]
+)
+def test_what_is_no_http(server: Server, rubbish: bytes) -> None:
+    with connect(server) as strange:
+        strange.sendall(rubbish)
+        assert b"HTTP/1.1 200" not in read_all(strange)
+    with server.client() as client:
+        assert client.get("/healthz").text == "ok\n"
+
+
+def _token(text: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {text}"}
+
+
+def test_writes_need_the_token_and_reads_do_not(server: Server) -> None:
+    with server.client() as client:
+        for headers in ({}, _token("hus"), _token("hush "[:-1] + "x"), {"Authorization": "Basic hush"}):
+            for method in ("PUT", "PATCH", "POST", "DELETE"):
+                assert client.request(method, "/messagegroups/g", headers=headers, json={}).status_code == 401
+        assert client.put("/messagegroups/g", headers=_token("hush"), json={}).status_code == 201
+        assert client.get("/messagegroups/g").status_code == 200
+
+
+def test_logs_are_json_and_have_no_secrets(server: Server) -> None:
+    with server.client() as client:
+        client.put("/messagegroups/logged?key=hush", headers=_token("hush"), json={"name": "hush"})
+    lines = [json.loads(line) for line in server.log.read_text().splitlines()]
+    assert any(line.get("path") == "/messagegroups/logged" for line in lines)
+    assert "hush" not in server.log.read_text()
+
+
+def test_it_ends_when_it_is_told_to(tmp_path: Path) -> None:
+    """The stream ends, what was written is there, and the code is 0."""
+    db = f"sqlite:///{tmp_path / 'registry.db'}"
+    with serving(db, tmp_path / "log") as (server,):
+        follower = Follower(server.base)
+        assert follower.is_open.wait(30)
+        with server.client() as client:
+            client.put("/messagegroups/g", json={})
+            assert client.get("/readyz").text == "ok\n"
+            assert server.stop() == 0
+        follower.join(10)
+        assert not follower.is_alive()
+    with serving(db, tmp_path / "log") as (server,), server.client() as client:
+        assert client.get("/messagegroups/g").status_code == 200
+
+
+def test_a_file_has_one_server(tmp_path: Path) -> None:
+    db, log = f"sqlite:///{tmp_path / 'registry.db'}", tmp_path / "second"
+    with serving(db, tmp_path / "log") as (first,):
+        second = launch(db, log)
+        assert second.wait(60) == 2
+        assert "database-in-use" in log.read_text()
+        _close(second)
+        first.kill()
+    third = when_ready(launch(db, log), log)  # also after a kill
+    third.kill()
+    _close(third.process)
+
+
+def _close(process: subprocess.Popen[str]) -> None:
+    assert process.stdout
+    process.stdout.close()
