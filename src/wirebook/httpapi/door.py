@@ -47,8 +47,6 @@ class Door:
 
     def base_of(self, caller: Caller) -> str:
         """The Registry's URL for a caller, without a slash at its end. Raises: Barred"""
-        if self.options.base_url:
-            return self.options.base_url.rstrip("/")
         scheme, host, prefix = caller.scheme, caller.headers.get("host", ""), self.options.prefix
         if self._is_proxy(caller.peer):
             scheme, host, prefix = _forwarded(caller.headers, scheme, host, prefix)
@@ -56,7 +54,7 @@ class Door:
             raise Barred(400, "bad_host", "The header Host names no host.", caller.path)
         if self.options.allowed_hosts and host not in self.options.allowed_hosts:
             raise Barred(400, "bad_host", "The host is not one that this server answers for.", caller.path)
-        return f"{scheme}://{host}{prefix}"
+        return self.options.base_url.rstrip("/") if self.options.base_url else f"{scheme}://{host}{prefix}"
 
     def check(self, caller: Caller, base: str) -> None:
         """Whether a caller may do what it asks for. Raises: Barred"""
