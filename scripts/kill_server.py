@@ -11,6 +11,7 @@ database. On PostgreSQL there are two servers, and the one that is left must go 
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import sqlite3
 import subprocess
@@ -73,7 +74,7 @@ class Bed:
         self.servers.append(when_ready(self._launch(), self.log))
 
     def _launch(self) -> subprocess.Popen[str]:
-        return launch(self.db, self.log, "--model", "empty")
+        return launch(self.db, self.log, "--model", str(self.folder / "model.json"))
 
     def kill_at_the_start(self) -> None:
         """A server is killed while it makes or opens its database."""
@@ -88,10 +89,9 @@ class Bed:
         for _ in range(count):
             self.start()
         with self.servers[0].client() as client:
-            for method, path, sent in (("PUT", "/modelsource", MODEL), ("PUT", SHARED, {"number": 0})):
-                answer = client.request(method, path, json=sent)
-                if not answer.is_success:
-                    raise Lost(f"{method} {path}: {answer.status_code} {answer.text}")
+            answer = client.put(SHARED, json={"number": 0})
+            if not answer.is_success:
+                raise Lost(f"{SHARED}: {answer.status_code} {answer.text}")
         self.groups = [[Group(f"/dirs/c{one}-{two}") for two in range(GROUPS)] for one in range(CLIENTS)]
 
     def end(self) -> None:
@@ -198,6 +198,7 @@ def a_bed(address: str | None, rng: random.Random) -> Iterator[Bed]:
     """A new database, whose first servers were killed while they made it."""
     with tempfile.TemporaryDirectory(prefix="kill-server-") as folder:
         db = new_database(address, "killed") if address else f"sqlite:///{folder}/registry.db"
+        Path(folder, "model.json").write_text(json.dumps(MODEL))
         bed = Bed(Path(folder), db, rng)
         try:
             bed.kill_at_the_start()
