@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -147,16 +148,25 @@ def postgresql() -> Iterator[str]:
         yield address
 
 
+@pytest.fixture(scope="session")
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of an empty SQLite database."""
+    file = tmp_path_factory.mktemp("migrated") / "registry.db"
+    open_database(f"sqlite:///{file}").close()
+    return file
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
     """An empty database."""
     if request.param == "sqlite":
-        opened = open_database(f"sqlite:///{tmp_path / 'registry.db'}")
+        file = shutil.copy(request.getfixturevalue("migrated"), tmp_path)
+        opened = open_database(f"sqlite:///{file}")
     else:
         opened = open_database(request.getfixturevalue("postgresql"))
         with opened.connected() as connection:
-            for table in METADATA.sorted_tables:
-                connection.execute(text(f"TRUNCATE {table.name} RESTART IDENTITY CASCADE"))
+            names = ", ".join(table.name for table in METADATA.sorted_tables)
+            connection.execute(text(f"TRUNCATE {names} RESTART IDENTITY CASCADE"))
     yield opened
     opened.close()
 

@@ -11,14 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from wirebook.core.capabilities import Offer
+from wirebook.core.model_texts import COMPATIBILITIES
 
-RULES: Final = (
-    "backward",
-    "backward_transitive",
-    "forward",
-    "forward_transitive",
-    "full",
-    "full_transitive",
-)
 FORMATS: Final = ("avro*", "jsonschema*", "jsonstructure*", "protobuf*", "xmlschema*", "xsd*")
-OFFER: Final = Offer(dict.fromkeys(FORMATS, RULES))
+OFFER: Final = Offer(dict.fromkeys(FORMATS, COMPATIBILITIES))

@@ -16,7 +16,7 @@ from typing import Any, Final
 import jsonschema_rs as js
 
 from wirebook.core.jsonvalue import MAX_DEPTH, JsonError, parse_json
-from wirebook.core.offer import RULES
+from wirebook.core.model_texts import COMPATIBILITIES
 from wirebook.schema.avro_declarations import check_declarations
 from wirebook.schema.avro_types import AvroError, parse_types
 from wirebook.schema.compatibility import AS_DECLARED, BACKWARD, MissingImportsError, backward, forward
@@ -55,7 +55,7 @@ class SchemaValidator:
         return family if family in BACKWARD else None
 
     def rules(self, format_: str) -> frozenset[str]:
-        return frozenset(RULES) if self.family(format_) else frozenset()
+        return frozenset(COMPATIBILITIES) if self.family(format_) else frozenset()
 
     def faults(self, format_: str, document: bytes) -> str | None:
         """Why a document is not a schema of its format; None if it is one."""
