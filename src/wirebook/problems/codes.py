@@ -78,12 +78,6 @@ _TABLE: tuple[tuple[str, Severity, str], ...] = (
     ("added-specversion", INFO, "the document got its 'specversion'"),
     ("mapped-type", WARNING, "a type that 1.0-rc4 does not have was replaced"),
     ("guessed-ancestor", INFO, "a Version got its 'ancestorid'"),
-    # -- documents: importing them into a registry -----------------------------------------------------------------
-    ("guessed-time-zone", WARNING, "a time without a zone is taken to be in UTC"),
-    ("written-default", INFO, "a default of the text was written, as a model has another"),
-    ("dropped-version", WARNING, "a Version was left out, as the registry keeps one"),
-    ("not-imported", WARNING, "a part of a document that is no Group was left out"),
-    ("import-refused", ERROR, "a registry refused what was to be imported"),
     # -- documents: references -------------------------------------------------------------------------------------
     ("dangling-base", WARNING, "the base message is not there"),
     ("external-base", WARNING, "the base message is in another registry"),
@@ -282,6 +276,12 @@ _TABLE: tuple[tuple[str, Severity, str], ...] = (
     ("format-differs", ERROR, "the tables of the target have another format"),
     ("unknown-code", ERROR, "no problem has the code"),
     ("not-conserved", ERROR, "messages read and rows written differ"),
+    # -- importing documents into a registry -----------------------------------------------------------------------
+    ("guessed-time-zone", WARNING, "a time without a zone is taken to be in UTC"),
+    ("written-default", INFO, "a default of the text was written, as a model has another"),
+    ("dropped-version", WARNING, "a Version was left out, as the registry keeps one"),
+    ("not-imported", WARNING, "a part of a document that is no Group was left out"),
+    ("import-refused", ERROR, "a registry refused what was to be imported"),
     # -- running a registry ----------------------------------------------------------------------------------------
     ("bad-database", ERROR, "a database cannot be used"),
     ("not-a-resource", ERROR, "the registry has no Resource of that name that could be locked"),

@@ -6,9 +6,11 @@ row back: the encoded summary. No message passes through the JVM.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -70,12 +72,21 @@ def spark_failures() -> Iterator[None]:
 
     Raises: spark-failed
     """
+    root = logging.getLogger()
+    root.addFilter(_is_not_py4j)
     try:
         yield
     except WirebookError:
         raise
     except Exception as error:
         raise WirebookError(_spark_failed(error)) from error
+    finally:
+        root.removeFilter(_is_not_py4j)
+
+
+def _is_not_py4j(record: logging.LogRecord) -> bool:
+    """py4j logs a lost connection with its traceback, sometimes, and by the root logger; what is raised says it."""
+    return "py4j" not in Path(record.pathname).parts
 
 
 def _spark_failed(error: Exception) -> Problem:
