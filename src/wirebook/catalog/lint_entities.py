@@ -24,6 +24,7 @@ from wirebook.message.lint_properties import Finding
 from wirebook.message.mediatype import parse_media_type
 
 SPECVERSION: Final = re.compile(r"(?i)(?:0\.[0-9]+(?:-.+)?|1\.0(?:-rc[1-4])?)\Z")
+COMPATIBILITIES: Final = ("none", *core.COMPATIBILITIES)
 SUFFIXES: Final = ("url", "count")
 Found = Iterator[tuple[str, Finding]]
 
@@ -255,9 +256,9 @@ def _check_names(
 
 def _check_compatibility(meta: dict[str, Any], pointer: str) -> Iterator[Finding]:
     given = meta.get("compatibility")
-    if isinstance(given, str) and given and given.casefold() not in core.COMPATIBILITIES:
+    if isinstance(given, str) and given and given.casefold() not in COMPATIBILITIES:
         message = f"'{shown(given)}' is no rule of compatibility that the text names"
-        yield Finding("unknown-compatibility", f"{pointer}/compatibility", message, list(core.COMPATIBILITIES), given)
+        yield Finding("unknown-compatibility", f"{pointer}/compatibility", message, list(COMPATIBILITIES), given)
 
 
 def _check_ancestors(versions: dict[str, Any], pointer: str) -> Iterator[Finding]:

@@ -19,7 +19,7 @@ KEY_NAME: Final = re.compile(r"[a-z0-9][a-z0-9:_.-]{0,62}\Z")
 MAX_BYTES: Final = 4096  # of a scalar attribute: its name and its value
 RESERVED_VERSIONS: Final = ("null", "request")
 COMPATIBILITIES: Final = (
-    "none", "backward", "backward_transitive", "forward", "forward_transitive", "full", "full_transitive",
+    "backward", "backward_transitive", "forward", "forward_transitive", "full", "full_transitive",
 )  # fmt: skip
 
 Types = dict[str, str]

@@ -25,7 +25,7 @@ from wirebook.core.deletes import (
 )
 from wirebook.core.documents import Body
 from wirebook.core.draft import Draft
-from wirebook.core.entity import as_map, check_epoch
+from wirebook.core.entity import as_id, as_map, check_epoch
 from wirebook.core.groups import (
     implied_group,
     post_to_group,
@@ -165,9 +165,8 @@ def _new_version(resource: Resource) -> str:
 def _post_resource(draft: Draft, request: Request) -> Outcome:
     sent = {name: value for name, value in _object(request).items() if name not in _HELPERS}
     id_ = sent.get("versionid")
-    if id_ is not None and not isinstance(id_, str):
-        why = f"{shown(id_)} is no identifier"
-        raise refused("invalid_attribute", request.target.xid, name="versionid", error_detail=why)
+    if id_ not in (None, ""):
+        as_id(id_, "versionid", request.target.xid)
     version = write_one_version(draft, _place(draft, request.target), id_ or None, sent, _how(request))
     return Outcome(version.is_new, version=version.id, new_version=version.id if version.is_new else "")
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from wirebook.core.datatypes import Unfit, check_value, shown
+from wirebook.core.datatypes import Unfit, check_value
 from wirebook.core.draft import Draft
-from wirebook.core.entity import check_epoch, check_id, refusal, update
+from wirebook.core.entity import as_id, check_epoch, check_id, refusal, update
 from wirebook.core.lineage import links_of, prune
 from wirebook.core.state import Resource
 from wirebook.core.versions import MODES
@@ -61,9 +61,8 @@ def _sent_choice(draft: Draft, resource: Resource, sent: Mapping[str, Any], patc
     """Sticky or not and the Version, as a meta that was sent says it."""
     given = {name: value for name, value in sent.items() if name in (STICKY, DEFAULT) and name not in draft.ignore}
     chosen = given.get(DEFAULT)
-    if chosen is not None and not isinstance(chosen, str):
-        why = f"{shown(chosen)} is no identifier"
-        raise refused("invalid_attribute", resource.meta.xid, name=DEFAULT, error_detail=why)
+    if chosen not in (None, ""):
+        as_id(chosen, DEFAULT, resource.meta.xid)
     sticky = _sticky(draft, resource, given, patch)
     if not sticky or chosen:
         return sticky, chosen or ""

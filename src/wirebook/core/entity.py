@@ -191,11 +191,15 @@ def check_id(sent: Mapping[str, Any], singular: str, expected: str, subject: str
     given = sent.get(f"{singular}id")
     if given is None:
         return
-    if not isinstance(given, str) or not given:
-        why = f"{shown(given)} is no identifier"
-        raise refused("invalid_attribute", subject, name=f"{singular}id", error_detail=why)
-    if given != expected and not ignored:
+    if as_id(given, f"{singular}id", subject) != expected and not ignored:
         raise refused("mismatched_id", subject, singular=singular, invalid_id=given, expected_id=expected)
+
+
+def as_id(value: Any, name: str, subject: str) -> str:
+    """The id that an attribute has. Raises: invalid_attribute"""
+    if not isinstance(value, str) or not value:
+        raise refused("invalid_attribute", subject, name=name, error_detail=f"{shown(value)} is no identifier")
+    return value
 
 
 def check_new_id(id_: str, path: str, *, version: bool = False) -> None:

@@ -8,9 +8,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_WORD: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]++"
+WORD: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]++"
+"""A token of HTTP: a name, or a value without quotes."""
+
 _QUOTED: Final = r'"(?:[\t !#-\[\]-~]|\\[\t -~])*+"'
-MEDIA_TYPE: Final = re.compile(rf"{_WORD}/{_WORD}(?:[ \t]*+;[ \t]*+(?:{_WORD}=(?:{_WORD}|{_QUOTED}))?+)*+\Z")
+MEDIA_TYPE: Final = re.compile(rf"{WORD}/{WORD}(?:[ \t]*+;[ \t]*+(?:{WORD}=(?:{WORD}|{_QUOTED}))?+)*+\Z")
 
 
 def is_media_type(text: str) -> bool:

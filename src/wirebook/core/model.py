@@ -219,6 +219,11 @@ def _constraint(key: str, source: Mapping[str, Any]) -> Constraint:
     )
 
 
+def is_extended(full: Mapping[str, Any]) -> bool:
+    """Whether the members of an object may have names like the keys of maps, in the full model or as it was written."""
+    return (full.get("namecharset") or "strict").lower() == "extended"
+
+
 def _attributes(full: Mapping[str, Any]) -> Attributes:
     return Attributes({name: _attribute(each) for name, each in full.items()})
 
@@ -229,7 +234,7 @@ def _attribute(full: Mapping[str, Any]) -> Attribute:
         name=full.get("name", ""),
         type=full["type"],
         target=full.get("target", ""),
-        extended=full.get("namecharset", "strict").lower() == "extended",
+        extended=is_extended(full),
         enum=tuple(full.get("enum", ())),
         strict=full.get("strict", True),
         matchversions=full.get("matchversions", False),

@@ -12,7 +12,7 @@ from typing import Any, Final
 from wirebook.core.attributes import ATTRIBUTE_NAME
 from wirebook.core.attributes import KEY_NAME as MAP_KEY
 from wirebook.core.datatypes import Types, Unfit, check_value, is_one_of, shown, text_of
-from wirebook.core.model import NONE, SCALARS, TYPES, Attribute, Attributes, Model
+from wirebook.core.model import NONE, SCALARS, TYPES, Attribute, Attributes, Model, is_extended
 from wirebook.core.model_aspects import ATTRIBUTE, IFVALUE, ITEM, check_aspects
 from wirebook.core.model_source import model_error
 from wirebook.problems.xregistry import refused
@@ -83,10 +83,6 @@ def _check_type(node: Mapping[str, Any], place: str) -> None:
         check_aspects(node["item"], ITEM, f"{place}.item")
         _check_type(node["item"], f"{place}.item")
         check_attributes(node["item"].get("attributes"), f"{place}.item.attributes", extended=is_extended(node["item"]))
-
-
-def is_extended(node: Mapping[str, Any]) -> bool:
-    return (node.get("namecharset") or "strict").lower() == "extended"
 
 
 def _check_values(name: str, node: Mapping[str, Any], place: str) -> None:

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from wirebook.core.attributes import ATTRIBUTE_NAME, MAX_BYTES
 from wirebook.core.attributes import KEY_NAME as MAP_KEY
+from wirebook.core.model import is_extended
 from wirebook.core.names import IDENTIFIER
 
 Schema = dict[str, Any]
@@ -137,8 +138,7 @@ def _value(full: Full) -> Schema:
         keys = {"pattern": ecma(MAP_KEY)}
         return {"type": "object", "propertyNames": keys, "additionalProperties": _or_null(_value(full["item"]))}
     if type_ == "object":
-        extended = full.get("namecharset", "strict").lower() == "extended"
-        return _object(full.get("attributes", {}), MAP_KEY if extended else ATTRIBUTE_NAME)
+        return _object(full.get("attributes", {}), MAP_KEY if is_extended(full) else ATTRIBUTE_NAME)
     return _narrowed(dict(_TYPES[type_]), full)
 
 

@@ -9,15 +9,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from wirebook.core.attributes import COMPATIBILITIES
+
 SPECVERSION: Final = "1.0-rc4"
-COMPATIBILITIES: Final = (
-    "backward",
-    "backward_transitive",
-    "forward",
-    "forward_transitive",
-    "full",
-    "full_transitive",
-)
 Full = dict[str, Any]
 Pairs = tuple[tuple[str, Full], ...]
 _ANY: Final[Full] = {"*": {"name": "*", "type": "any"}}

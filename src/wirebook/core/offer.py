@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from wirebook.core.attributes import COMPATIBILITIES
 from wirebook.core.capabilities import Offer
-from wirebook.core.model_texts import COMPATIBILITIES
 
 FORMATS: Final = ("avro*", "jsonschema*", "jsonstructure*", "protobuf*", "xmlschema*", "xsd*")
 OFFER: Final = Offer(dict.fromkeys(FORMATS, COMPATIBILITIES))

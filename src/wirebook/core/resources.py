@@ -16,7 +16,7 @@ from wirebook.core.datatypes import Unfit, check_value, shown
 from wirebook.core.defaults import choose_default, write_meta
 from wirebook.core.documents import Body, check_contenttype, check_one, write_document
 from wirebook.core.draft import Draft
-from wirebook.core.entity import RESOURCE_LEVEL, check_epoch, check_id, nested_map, update
+from wirebook.core.entity import RESOURCE_LEVEL, as_id, check_epoch, check_id, nested_map, update
 from wirebook.core.lineage import relink
 from wirebook.core.model import Attribute
 from wirebook.core.state import Place, Resource, Version
@@ -111,17 +111,11 @@ def _first_target(draft: Draft, resource: Resource, sent: Sent, meta: Sent, *, h
     """
     named = sent.get("versionid")
     if named is not None:
-        return [_as_id(named, "versionid", resource.xid)]
+        return [as_id(named, "versionid", resource.xid)]
     clue = None if "defaultversionid" in draft.ignore else meta.get("defaultversionid")
     if clue:
-        return [_as_id(clue, "defaultversionid", resource.meta.xid)]
+        return [as_id(clue, "defaultversionid", resource.meta.xid)]
     return [] if has_versions else [None]
-
-
-def _as_id(value: Any, name: str, subject: str) -> str:
-    if not isinstance(value, str) or not value:
-        raise refused("invalid_attribute", subject, name=name, error_detail=f"{shown(value)} is no identifier")
-    return value
 
 
 # -- one Version --------------------------------------------------------------------------------------------------

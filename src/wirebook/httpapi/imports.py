@@ -28,7 +28,7 @@ ReadCatalogue = Callable[[bytes], Fit]
 """Reads a document of any dialect. Raises: WirebookError"""
 
 
-class Undone(Exception):
+class DryRun(Exception):
     """Ends a transaction that was only to be tried. `answer` is what it would have answered."""
 
     def __init__(self, answer: Answer) -> None:
@@ -52,10 +52,10 @@ def _told(problem: Problem) -> str:
 
 
 def report(changed: list[str], problems: tuple[Problem, ...], incoming: Incoming) -> Answer:
-    """What was changed in the document, and the xids of what was written. Raises: Undone, if that was only tried"""
+    """What was changed in the document, and the xids of what was written. Raises: DryRun, if that was only tried"""
     told = {"diagnostics": [each.to_dict() for each in problems], "changed": changed}
     body = json.dumps(told, ensure_ascii=False, separators=(",", ":"), default=str)
     answer = Answer(200, body.encode("utf-8", "replace"), {"Content-Type": JSON})
     if DRY_RUN in incoming.query:
-        raise Undone(answer)
+        raise DryRun(answer)
     return answer

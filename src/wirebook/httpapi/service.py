@@ -21,7 +21,7 @@ from wirebook.core.shortself import check_of, parse_short
 from wirebook.core.target import DETAILS, Target, parse_target
 from wirebook.httpapi.fetching import Fetched, Unfetched
 from wirebook.httpapi.imports import PATH as IMPORT
-from wirebook.httpapi.imports import Fit, Undone, read_body, report
+from wirebook.httpapi.imports import DryRun, Fit, read_body, report
 from wirebook.httpapi.messages import JSON, Answer, Incoming
 from wirebook.httpapi.openapi import openapi
 from wirebook.httpapi.reads import Reading
@@ -138,7 +138,7 @@ class Service:
         for _ in range(ATTEMPTS):
             try:
                 return self.write(work)
-            except Undone as end:
+            except DryRun as end:
                 return end.answer
             except Conflict as error:
                 LOG.info("a write is decided anew: %s", error)

@@ -9,11 +9,10 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from wirebook.core.mediatypes import is_json
+from wirebook.core.mediatypes import WORD, is_json
 
-NAME = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
-ESSENCE = re.compile(rf"[ \t]*({NAME})/({NAME})[ \t]*")
-PARAMETER = re.compile(rf";[ \t]*(?:({NAME})=(?:({NAME})|\"((?:[^\"\\]|\\.)*)\"))?[ \t]*", re.DOTALL)
+ESSENCE = re.compile(rf"[ \t]*({WORD})/({WORD})[ \t]*")
+PARAMETER = re.compile(rf";[ \t]*(?:({WORD})=(?:({WORD})|\"((?:[^\"\\]|\\.)*)\"))?[ \t]*", re.DOTALL)
 ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 MAX_LENGTH = 1000
 

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import jsonschema_rs as js
 
+from wirebook.core.attributes import COMPATIBILITIES
 from wirebook.core.jsonvalue import MAX_DEPTH, JsonError, parse_json
-from wirebook.core.model_texts import COMPATIBILITIES
 from wirebook.schema.avro_declarations import check_declarations
 from wirebook.schema.avro_types import AvroError, parse_types
 from wirebook.schema.compatibility import AS_DECLARED, BACKWARD, MissingImportsError, backward, forward

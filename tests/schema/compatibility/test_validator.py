@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from wirebook.core.offer import FORMATS, OFFER, RULES
+from wirebook.core.attributes import COMPATIBILITIES
+from wirebook.core.offer import FORMATS, OFFER
 from wirebook.core.validation import Validator
 from wirebook.schema.validator import SchemaValidator
 
@@ -55,7 +56,7 @@ def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_names_of_formats_compare_without_case_and_have_aliases(name: str, family: str | None) -> None:
     assert VALIDATOR.family(name) == family
-    assert VALIDATOR.rules(name) == (frozenset(RULES) if family else frozenset())
+    assert VALIDATOR.rules(name) == (frozenset(COMPATIBILITIES) if family else frozenset())
 
 
 def test_the_offer_has_all_six_rules_for_each_format() -> None:
