@@ -35,6 +35,10 @@ class Inline:
         below = self.names.get(name)
         return EVERYTHING if self.everything and name not in SPECIAL else below or NOTHING
 
+    @property
+    def is_empty(self) -> bool:
+        return not (self.everything or self.names)
+
     def mentions(self, names: Collection[str]) -> bool:
         """Whether something of one of those names is inlined, wherever it is."""
         return self.everything or any(name in names or below.mentions(names) for name, below in self.names.items())

@@ -97,7 +97,7 @@ class App:
             return error_answer(error, base), friend
         if incoming.method in ("GET", "HEAD") and (own := await self._own(incoming.path)):
             return own, friend
-        if at_once := self.service.at_once(incoming):
+        if at_once := self.service.at_once(incoming, asyncio.get_running_loop().call_soon):
             return at_once, friend
         return await run_in_threadpool(self.service.answer, incoming), friend
 

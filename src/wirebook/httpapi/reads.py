@@ -96,6 +96,8 @@ class Reading:
 
     def _has_documents(self) -> bool:
         """Whether documents are inlined."""
+        if self.flags.inline.is_empty:
+            return False
         names = {type_.singular for _, type_ in self.settings.model.resource_types() if type_.hasdocument}
         return bool(names) and self.flags.inline.mentions(names)
 

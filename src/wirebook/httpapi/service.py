@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -33,6 +32,7 @@ from wirebook.problems.xregistry import Refused, refused
 from wirebook.storage.database import Database
 from wirebook.storage.rows import TooSlow
 from wirebook.storage.session import Conflict, Session, Unreadable
+from wirebook.storage.shared import Later, Opening, SharedReading
 
 LOG: Final = logging.getLogger("wirebook.registry")
 ATTEMPTS: Final = 5
@@ -46,7 +46,6 @@ RETRY_AFTER: Final = "1"
 
 T = TypeVar("T")
 Api = Callable[["Service", Incoming, Session, Settings], Answer]
-Opening = Callable[[], AbstractContextManager[Session]]
 
 
 class Service:
@@ -55,11 +54,15 @@ class Service:
     def __init__(self, database: Database, rules: Rules) -> None:
         self.database, self.rules, self.cache = database, rules, SettingsCache()
         self._writer = Writer(database) if database.is_sqlite else None
+        self._shared = SharedReading(database.glance)
         self._exports = ThreadPoolExecutor(EXPORTS, thread_name_prefix="export")
 
-    def at_once(self, incoming: Incoming) -> Answer | None:
-        """The answer, where having it takes less than handing the request to a thread; else None. For one thread."""
-        return self.answer(incoming, self.database.glance) if self._is_point(incoming) else None
+    def at_once(self, incoming: Incoming, later: Later) -> Answer | None:
+        """The answer, where having it takes less than handing the request to a thread; else None. For one thread, which
+        calls what it is given by `later` when it has answered what had come before."""
+        if not self._is_point(incoming):
+            return None
+        return self.answer(incoming, partial(self._shared.until, later))
 
     def _is_point(self, incoming: Incoming) -> bool:
         """Whether a request reads one Resource, meta or Version without flags and without document, on SQLite."""
@@ -325,8 +328,6 @@ def error_answer(error: Refused, base: str | None = None) -> Answer:
         answer.headers["Link"] = link_to_root(base)
     if answer.status == 401:
         answer.headers["WWW-Authenticate"] = "Bearer"
-    if answer.status == 503:
-        answer.headers["Retry-After"] = "1"
     return answer
 
 

@@ -6,14 +6,14 @@ transaction open. An export is sent while it is made; if that fails, the answer 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import chain
 from tempfile import TemporaryFile
 from threading import Condition
 from typing import IO, Final
 
-from wirebook.problems.xregistry import refused
+from wirebook.problems.xregistry import Refused, refused
 
 PART: Final = 1 << 16
 """Bytes, or so, that are written and sent at once."""
@@ -93,38 +93,37 @@ def body_of(pieces: Iterable[str], path: str, most: int | None = None, spool: Sp
 
     Raises: too_large
     """
-    parts, first, size = _limited(_parts(pieces), path, most or sys.maxsize), list[bytes](), 0
-    for part in parts:
-        first.append(part)
+    rest, parts, size = iter(pieces), list[bytes](), 0
+    while part := _part(rest):
+        parts.append(part)
         size += len(part)
+        if most is not None and size > most:
+            raise _too_large(path, most)
         if size > MEMORY:
-            return _spooled(chain(first, parts), spool or Spool())
-    return b"".join(first)
+            return _spooled(parts, rest, path, most, spool or Spool())
+    return b"".join(parts)
 
 
-def _spooled(parts: Iterable[bytes], spool: Spool) -> Spool:
-    for part in parts:
+def _spooled(parts: Iterable[bytes], rest: Iterator[str], path: str, most: int | None, spool: Spool) -> Spool:
+    for part in chain(parts, iter(partial(_part, rest), b"")):
         spool.write(part)
+        if most is not None and spool.size > most:
+            raise _too_large(path, most)
     spool.end()
     return spool
 
 
-def _limited(parts: Iterable[bytes], path: str, most: int) -> Iterator[bytes]:
-    left = most
-    for part in parts:
-        left -= len(part)
-        if left < 0:
-            raise refused("too_large", path, detail=f"It has more than {most} bytes.")
-        yield part
-
-
-def _parts(pieces: Iterable[str]) -> Iterator[bytes]:
+def _part(pieces: Iterator[str]) -> bytes:
+    """The next pieces; empty when there are none."""
     held: list[str] = []
     size = 0
     for piece in pieces:
         held.append(piece)
         size += len(piece)
         if size >= PART:
-            yield "".join(held).encode()
-            held, size = [], 0
-    yield "".join(held).encode()
+            break
+    return "".join(held).encode()
+
+
+def _too_large(path: str, most: int) -> Refused:
+    return refused("too_large", path, detail=f"It has more than {most} bytes.")

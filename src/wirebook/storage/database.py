@@ -1,6 +1,6 @@
 """A database: opened, migrated, locked where one server alone may have it.
 
-    with open_database("sqlite:///./wirebook.db") as database: ...
+    with closing(open_database("sqlite:///./wirebook.db")) as database: ...
 
 Durable means that a write is on disk when it is answered: SQLite in WAL mode with ``synchronous=FULL``, PostgreSQL with
 ``synchronous_commit=on``.

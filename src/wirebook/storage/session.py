@@ -73,6 +73,7 @@ class Session:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._loader: Loader | None = None
+        self._revision: int | None = None
 
     def close(self) -> None:
         """Ends what is still being read, as an answer that broke off leaves it."""
@@ -87,6 +88,7 @@ class Session:
             yield
         except BaseException as error:
             self.close()
+            self._revision = None
             if not driver.in_transaction:  # a disk that is full, or fails
                 raise Undone(str(error)) from error
             driver.execute("ROLLBACK TO SAVEPOINT one")
@@ -109,7 +111,9 @@ class Session:
 
     def revision(self) -> int:
         """The revision of model and capabilities."""
-        return int(_REVISION.row(self._connection).settings)
+        if self._revision is None:
+            self._revision = int(_REVISION.row(self._connection).settings)
+        return self._revision
 
     def settings(self) -> Stored:
         row = _REGISTRY.row(self._connection)
@@ -120,6 +124,7 @@ class Session:
 
     def store_settings(self, stored: Stored) -> None:
         store_settings(self._connection, _packed(stored))
+        self._revision = None
 
     def registry_members(self) -> Members:
         return parse_members(_REGISTRY.row(self._connection).members)

@@ -1,0 +1,105 @@
+"""Small reads that come together share a transaction: what they see, and when it ends."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from sqlalchemy import event
+
+from tests.httpapi.conftest import BASE, FIXTURE, Client, serve
+from wirebook.httpapi.messages import Incoming
+from wirebook.storage.database import open_database
+
+PATH = "/dirs/d/datas/x"
+
+
+@pytest.fixture
+def registry(tmp_path: Path) -> Iterator[Client]:
+    with closing(open_database(f"sqlite:///{tmp_path}/registry.db")) as database:
+        client = serve(database, FIXTURE)
+        assert client.put(PATH, {"name": "first"}).status == 201
+        yield client
+
+
+@pytest.fixture
+def begun(registry: Client) -> list[str]:
+    """The transactions of reads that were begun."""
+    seen: list[str] = []
+
+    def watch(driver: sqlite3.Connection, *_: object) -> None:
+        driver.set_trace_callback(lambda statement: seen.append(statement) if statement == "BEGIN" else None)
+
+    event.listen(registry.database.engine, "checkout", watch)
+    return seen
+
+
+class Loop:
+    """What the event loop has been given, to be done when it is told to."""
+
+    def __init__(self, registry: Client) -> None:
+        self._registry, self._given = registry, list[Callable[[], None]]()
+
+    def read(self, path: str = PATH) -> tuple[int, bytes]:
+        answer = self._registry.service.at_once(Incoming("GET", path, BASE, {}, []), self._given.append)
+        assert answer
+        assert isinstance(answer.body, bytes)
+        return answer.status, answer.body
+
+    def turn(self) -> None:
+        while self._given:
+            self._given.pop(0)()
+
+
+@pytest.fixture
+def loop(registry: Client) -> Loop:
+    return Loop(registry)
+
+
+def test_reads_of_a_turn_share_a_transaction(loop: Loop, begun: list[str]) -> None:
+    assert {loop.read()[0] for _ in range(3)} == {200}
+    assert len(begun) == 1
+    loop.turn()
+    loop.read()
+    assert len(begun) == 2
+
+
+def test_what_was_written_before_a_turn_is_seen(loop: Loop, registry: Client) -> None:
+    assert b'"first"' in loop.read()[1]
+    assert registry.put(PATH, {"name": "second"}).status == 200
+    assert b'"first"' in loop.read()[1], "one snapshot until the turn is over"
+    loop.turn()
+    assert b'"second"' in loop.read()[1]
+
+
+def test_a_model_that_was_changed_is_seen(loop: Loop, registry: Client) -> None:
+    assert loop.read()[0] == 200
+    changed = registry.get("/modelsource").json
+    changed["groups"]["dirs"]["resources"]["datas"]["attributes"]["motto"] = {"type": "string"}
+    assert registry.put("/modelsource", changed).status == 200
+    assert registry.put(PATH, {"motto": "new"}).status == 200
+    loop.turn()
+    assert b'"motto":"new"' in loop.read()[1]
+
+
+def test_what_is_not_there_leaves_nothing_open(loop: Loop, begun: list[str]) -> None:
+    assert loop.read("/dirs/d/datas/none")[0] == 404
+    assert loop.read()[0] == 200
+    assert len(begun) == 2
+    loop.turn()
+    assert loop.read()[0] == 200
+
+
+def test_a_database_that_fails_is_tried_again(loop: Loop, registry: Client) -> None:
+    loop.read()
+    loop.turn()
+    with registry.database.connected() as connection:
+        connection.exec_driver_sql("ALTER TABLE resources RENAME TO gone")
+    assert loop.read()[0] == 500
+    loop.turn()
+    with registry.database.connected() as connection:
+        connection.exec_driver_sql("ALTER TABLE gone RENAME TO resources")
+    assert loop.read()[0] == 200
