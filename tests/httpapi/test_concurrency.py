@@ -128,6 +128,7 @@ def test_everything_at_once(servers: list[Server]) -> None:
     assert {answer.status_code for answer in answers} <= allowed, Counter(a.status_code for a in answers)
     done = {answer.headers["xregistry-xregcorrelationid"] for answer in answers if answer.status_code < 300}
     _wait(lambda: all({each["xregcorrelationid"] for each in f.events} >= done for f in followers))
+    _wait(lambda: len({len(follower.events) for follower in followers}) == 1)  # the last request's come one by one
     for follower in followers:
         ids = [each["id"] for each in follower.events]
         assert len(ids) == len(set(ids))

@@ -15,6 +15,9 @@ import pytest
 from sqlalchemy import Connection, event
 
 from tests.httpapi.conftest import FIXTURE, Client, Reply, serve
+from wirebook.httpapi.messages import Answer, Incoming
+from wirebook.httpapi.writes import Writing
+from wirebook.problems.xregistry import refused
 from wirebook.storage.database import Database, open_database
 
 
@@ -98,6 +101,22 @@ def test_one_that_fails_leaves_the_others(registry: Client) -> None:
     )
     assert [answer.status for answer in answers] == [201, 400, 400, 201]
     assert list(registry.get("/dirs").json) == ["a", "d"]
+    assert registry.get("/").json["epoch"] == 3
+
+
+def test_one_that_fails_once_it_was_stored_leaves_the_others(registry: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = Writing.answer
+
+    def fails_for_one(self: Writing, incoming: Incoming, *rest: Any) -> Answer:
+        if incoming.path == "/dirs/b":
+            assert self.session.group("dirs", "b")
+            raise refused("too_large", incoming.path)
+        return answer(self, incoming, *rest)
+
+    monkeypatch.setattr(Writing, "answer", fails_for_one)
+    answers = together(registry, ("/dirs/a", {}), ("/dirs/b", {}), ("/dirs/c", {}))
+    assert [answer.status for answer in answers] == [201, 406, 201]
+    assert list(registry.get("/dirs").json) == ["a", "c"]
     assert registry.get("/").json["epoch"] == 3
 
 

@@ -32,7 +32,7 @@ def lock(service: Service, xid: str, *, is_on: bool) -> bool:
         target = parse_target(xid, settings.model)
         if target.kind != "resource" or target.details:
             raise WirebookError(Problem("not-a-resource", f"'{xid}' is no xid of a Resource"))
-        return Writing(session, settings, service.rules).lock(_meta_of(target), is_on=is_on)
+        return Writing(session, settings, service.rules, service.rules.fetch).lock(_meta_of(target), is_on=is_on)
 
     try:
         return service.write(work)

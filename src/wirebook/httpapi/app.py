@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import time
 from collections.abc import Mapping
+from concurrent.futures import Future
 from functools import partial
 from typing import Final
 
@@ -99,6 +100,8 @@ class App:
             return own, friend
         if at_once := self.service.at_once(incoming, asyncio.get_running_loop().call_soon):
             return at_once, friend
+        if (begun := self.service.begin(incoming)) and await has_succeeded(begun):
+            return self.service.answer(incoming), friend
         return await run_in_threadpool(self.service.answer, incoming), friend
 
     async def _own(self, path: str) -> Answer | None:
@@ -207,6 +210,15 @@ class App:
         if had:
             answer.status, answer.body = 304, b""
         return packed and not had
+
+
+async def has_succeeded(begun: Future[Answer]) -> bool:
+    """Whether it has, once it has ended."""
+    try:
+        await asyncio.wrap_future(begun)
+    except Exception:
+        return False
+    return True
 
 
 def accepts_gzip(accepted: str) -> bool:

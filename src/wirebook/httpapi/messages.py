@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote
@@ -24,7 +25,7 @@ MAX_DEPTH: Final = 100
 class Incoming:
     """A request. `path` is decoded and without the base path; `base` the Registry's URL; header names in lower case;
     `spool` is where a large answer goes that is sent while it is made; `fetched` is what the request needs from
-    elsewhere, where it may need something."""
+    elsewhere, where it may need something; `begun` what becomes of it, where it was handed to the writer."""
 
     method: str
     path: str
@@ -34,6 +35,7 @@ class Incoming:
     body: bytes = b""
     spool: Spool | None = None
     fetched: Fetched | None = None
+    begun: Future[Answer] | None = None
 
     def header(self, name: str) -> str | None:
         return next((value for each, value in self.headers if each == name), None)

@@ -38,6 +38,9 @@ LOG: Final = logging.getLogger("wirebook.registry")
 ATTEMPTS: Final = 5
 """How often a write is decided anew when another one came between."""
 
+SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+"""Methods that write nothing."""
+
 EXPORTS: Final = 2
 """How many exports are made at the same time; the others wait."""
 
@@ -75,6 +78,14 @@ class Service:
         type_ = group.resources.get(parts[3]) if group else None
         return type_ is not None and (not type_.hasdocument or incoming.path.endswith(DETAILS))
 
+    def begin(self, incoming: Incoming) -> Future[Answer] | None:
+        """Hands a request that writes to the writer, where there is one; `answer` takes it up from there."""
+        if not self._writer or incoming.method in SAFE or is_import(incoming):
+            return None
+        incoming.fetched = Fetched(self.rules.fetch)
+        incoming.begun = self._writer.submit(self._work(incoming))
+        return incoming.begun
+
     def answer(self, incoming: Incoming, reading: Opening | None = None) -> Answer:
         """The answer to a request, whatever happens. `reading` gives the transaction in which it is read."""
         try:
@@ -98,7 +109,7 @@ class Service:
     def write(self, work: Callable[[Session], T]) -> T:
         """What `work` returns, or raises, done in a transaction. Raises: Conflict"""
         if self._writer:
-            return self._writer.run(work)
+            return self._writer.submit(work).result()
         with self.database.writing() as session:
             return work(session)
 
@@ -130,7 +141,7 @@ class Service:
         if incoming.method in ("GET", "OPTIONS"):
             return self._read(incoming, reading)
         work = self._work(incoming)
-        incoming.fetched = Fetched(self.rules.fetch)
+        incoming.fetched = incoming.fetched or Fetched(self.rules.fetch)
         while True:
             try:
                 return self._write(work, incoming)
@@ -139,8 +150,9 @@ class Service:
 
     def _write(self, work: Callable[[Session], Answer], incoming: Incoming) -> Answer:
         for _ in range(ATTEMPTS):
+            begun, incoming.begun = incoming.begun, None
             try:
-                return self.write(work)
+                return begun.result() if begun else self.write(work)
             except DryRun as end:
                 return end.answer
             except Conflict as error:
@@ -150,7 +162,7 @@ class Service:
     def _work(self, incoming: Incoming) -> Callable[[Session], Answer]:
         """What a request does in the transaction that it writes in. What is imported is read before that begins."""
         read = self.rules.read_catalogue
-        if read is None or (incoming.method, incoming.path.strip("/")) != ("POST", IMPORT):
+        if read is None or not is_import(incoming):
             return lambda session: self._dispatch(incoming, session)
         fit = read_body(incoming, read)
         return lambda session: self._import(incoming, fit, session)
@@ -160,7 +172,7 @@ class Service:
         if not settings.is_mutable("entities"):
             raise refused("action_not_supported", incoming.path, action=incoming.method)
         groups, problems = fit(settings.model)
-        changes = Writing(session, settings, self.rules).catalogue(groups, incoming.path)
+        changes = self._writing(incoming, session, settings).catalogue(groups, incoming.path)
         return report([each.xid for each in changes], problems, incoming)
 
     def _read(self, incoming: Incoming, reading: Opening) -> Answer:
@@ -214,7 +226,7 @@ class Service:
         return apis[incoming.method](self, incoming, session, settings)
 
     def _writing(self, incoming: Incoming, session: Session, settings: Settings) -> Writing:
-        return Writing(session, settings, replace(self.rules, fetch=incoming.fetched or self.rules.fetch))
+        return Writing(session, settings, self.rules, incoming.fetched or self.rules.fetch)
 
     def _allowed(self, incoming: Incoming) -> str:
         """Which methods there are, where one was refused."""
@@ -287,6 +299,10 @@ PATHS: Final[Mapping[str, tuple[tuple[str, ...], Mapping[str, Api]]]] = {
     IMPORT: (("POST",), {}),
     ".wirebook/openapi.json": (("GET",), {"GET": Service.openapi}),
 }
+
+
+def is_import(incoming: Incoming) -> bool:
+    return (incoming.method, incoming.path.strip("/")) == ("POST", IMPORT)
 
 
 def long_path(path: str, session: Session) -> str:

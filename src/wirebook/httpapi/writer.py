@@ -1,6 +1,7 @@
-"""The writer of a SQLite file: one thread, in which writes that wait share a commit, each in a savepoint of its own.
+"""The writer of a SQLite file: one thread, in which writes that wait share a commit.
 
-A write is answered once the commit that it is in has ended, and so is on disk.
+A write is answered once the commit that it is in has ended, and so is on disk. One that is refused has changed nothing;
+where one fails later than that, each has a transaction to itself.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import suppress
 from typing import Any, Final, Generic, TypeVar
 
 from wirebook.storage.database import Database
@@ -26,7 +26,7 @@ class _Job(Generic[T]):
 
 
 class Writer:
-    """Runs writes one after the other. `run` may be called from any thread, and blocks until the write is durable."""
+    """Runs writes one after the other, from any thread."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -34,11 +34,11 @@ class Writer:
         self._thread = threading.Thread(target=self._loop, name="writer", daemon=True)
         self._thread.start()
 
-    def run(self, work: Callable[[Session], T]) -> T:
-        """What `work` returns, or raises, in which case it has changed nothing."""
+    def submit(self, work: Callable[[Session], T]) -> Future[T]:
+        """What `work` returns, once that is durable, or raises, in which case it has changed nothing."""
         job = _Job(work)
         self._waiting.put(job)
-        return job.future.result()
+        return job.future
 
     def close(self) -> None:
         """Ends the thread, after the writes that wait."""
@@ -49,7 +49,7 @@ class Writer:
         while (first := self._waiting.get()) is not None:
             jobs: list[_Job[Any]] = [first]
             is_last = self._gather(jobs)
-            self._commit(jobs)
+            self._run([job for job in jobs if job.future.set_running_or_notify_cancel()])
             if is_last:
                 return
 
@@ -65,37 +65,42 @@ class Writer:
             jobs.append(job)
         return False
 
-    def _commit(self, jobs: list[_Job[Any]]) -> None:
-        """Runs writes in one transaction and hands out their results when it is on disk."""
-        results: list[tuple[_Job[Any], Any, BaseException | None]] = []
+    def _run(self, jobs: list[_Job[Any]]) -> None:
+        if len(jobs) == 1 or not self._share(jobs):
+            for job in jobs:
+                self._alone(job)
+
+    def _alone(self, job: _Job[Any]) -> None:
         try:
             with self._database.writing() as session:
-                for job in jobs:
-                    results.append((job, *_attempt(job, session)))
-        except BaseException as error:  # the transaction itself: nothing of any of them is there
-            self._give_up(jobs, error)
-            return
-        for job, result, problem in results:
+                result = job.work(session)
+        except BaseException as error:
+            job.future.set_exception(error)
+        else:
+            job.future.set_result(result)
+
+    def _share(self, jobs: list[_Job[Any]]) -> bool:
+        """Runs writes in one transaction and hands out their results when it is on disk. False if they cannot share
+        one: nothing of any of them is there."""
+        try:
+            with self._database.writing() as session:
+                results = [_attempt(job, session) for job in jobs]
+        except Undone:
+            return False
+        except BaseException as error:  # the transaction itself
+            results = [(None, error)] * len(jobs)
+        for job, (result, problem) in zip(jobs, results, strict=True):
             if problem is None:
                 job.future.set_result(result)
             else:
                 job.future.set_exception(problem)
-
-    def _give_up(self, jobs: list[_Job[Any]], error: BaseException) -> None:
-        """Where one of several made the transaction fail, each has another to itself."""
-        if isinstance(error, Undone) and len(jobs) > 1:
-            for job in jobs:
-                self._commit([job])
-            return
-        for job in jobs:
-            with suppress(Exception):
-                job.future.set_exception(error)
+        return True
 
 
 def _attempt(job: _Job[Any], session: Session) -> tuple[Any, BaseException | None]:
-    """The result of a write, or why there is none; what it did is undone then. Raises: Undone"""
+    """The result of a write, or why there is none. Raises: Undone, if the others have to be undone with it"""
     try:
-        with session.savepoint():
+        with session.unless_changed():
             return job.work(session), None
     except Undone:
         raise

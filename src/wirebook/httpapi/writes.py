@@ -54,11 +54,12 @@ class Rules:
 
 @dataclass(slots=True)
 class Writing:
-    """One request that writes, in its transaction."""
+    """One request that writes, in its transaction. `fetch` gets what its model includes."""
 
     session: Session
     settings: Settings
     rules: Rules
+    fetch: Fetch
     _is_new_model: bool = False
     _new_capabilities: tuple[str, ...] | None = None
     _by_model: list[Change] = field(default_factory=list)
@@ -158,7 +159,7 @@ class Writing:
         """Another model, with which everything that is there must comply; `written` is what the request writes besides.
         A null is a model without types."""
         source = {} if source is None else source
-        read = read_model(source, self.rules.fetch, tuple(self.settings.capabilities["versionmodes"]))
+        read = read_model(source, self.fetch, tuple(self.settings.capabilities["versionmodes"]))
         new = keep_homes(draft.model, read)
         change_model(draft, new.model, self._validator(), written)
         self._is_new_model = True

@@ -53,8 +53,8 @@ class Conflict(Exception):
     """Another write came between, or the database is too busy; the same may well go the next time."""
 
 
-class Undone(Conflict):
-    """The database gave up the whole transaction, with what was done in it before."""
+class Undone(Exception):
+    """A write failed when it had changed something already: all of its transaction has to be undone."""
 
 
 class Unreadable(Exception):
@@ -80,23 +80,18 @@ class Session:
         close_results(self._connection)
 
     @contextmanager
-    def savepoint(self) -> Iterator[None]:
-        """What is done inside is undone if it fails. Raises: Conflict, Undone"""
+    def unless_changed(self) -> Iterator[None]:
+        """On SQLite: what fails inside, as it does, has changed nothing. Raises: Undone, where it had"""
         driver = driver_of(self._connection)
-        driver.execute("SAVEPOINT one")
+        before = driver.total_changes
         try:
             yield
-        except BaseException as error:
+        except Exception as error:
             self.close()
-            self._revision = None
-            if not driver.in_transaction:  # a disk that is full, or fails
-                raise Undone(str(error)) from error
-            driver.execute("ROLLBACK TO SAVEPOINT one")
-            driver.execute("RELEASE SAVEPOINT one")
-            if isinstance(error, conflicts(self._connection.dialect)):
-                raise Conflict(str(error)) from error
+            is_same = driver.in_transaction and driver.total_changes == before  # a disk that is full ends transactions
+            if not is_same or isinstance(error, conflicts(self._connection.dialect)):
+                raise Undone from error
             raise
-        driver.execute("RELEASE SAVEPOINT one")
 
     # -- the Registry ---------------------------------------------------------------------------------------------
 
