@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import sys
 from collections.abc import Callable, Iterator
@@ -26,6 +27,9 @@ from wirebook.storage.database import Database, open_database
 
 TURN: Final = 0.0005
 """Seconds that a thread may run while others wait: short, so that reads need not wait long for filters and imports."""
+
+GARBAGE: Final = (10_000, 200, 10)
+"""After how many new objects garbage is looked for, and how rarely among older ones: meanwhile all threads wait."""
 
 
 def serve(options: Options, say: Callable[[str], None], read_catalogue: ReadCatalogue | None = None) -> None:
@@ -68,7 +72,7 @@ def _make(database: Database, options: Options, fetch: Fetcher) -> None:
 
 def _run(app: App, options: Options, say: Callable[[str], None]) -> None:
     set_up_logs(options.log_format, access=options.access_log)
-    sys.setswitchinterval(TURN)
+    _share_the_interpreter()
     listener = _listen(options)
     base = url_of(options, listener)
     server = WebServer(
@@ -86,6 +90,13 @@ def _run(app: App, options: Options, say: Callable[[str], None]) -> None:
         works.append(sender.run)
     with beside(*works):
         server.run(sockets=[listener])
+
+
+def _share_the_interpreter() -> None:
+    """So that none of the threads waits long for another. What there is by now is kept until the end."""
+    sys.setswitchinterval(TURN)
+    gc.freeze()
+    gc.set_threshold(*GARBAGE)
 
 
 def url_of(options: Options, listener: socket.socket) -> str:
