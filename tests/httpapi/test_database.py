@@ -5,12 +5,16 @@ Spec: docs/registry.md#databases.
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
+import psycopg
+import pytest
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 
 from tests.httpapi.conftest import Client
 from wirebook.storage.database import HEAD, MIGRATIONS, VERSIONS
-from wirebook.storage.session import Session
+from wirebook.storage.session import Session, Unreadable
 from wirebook.storage.statements import driver_of
 
 DURABLE = {
@@ -36,3 +40,50 @@ def test_migrations_are_known_by_their_files() -> None:
     script = ScriptDirectory.from_config(config)
     assert {each.revision for each in script.walk_revisions()} == set(VERSIONS)
     assert script.get_current_head() == HEAD
+
+
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+def test_connections_that_were_cut(registry: Client) -> None:
+    """As by a restart of PostgreSQL: all of them at once, while nothing was asked of them. The next request notices."""
+    for send in (lambda: registry.get("/"), lambda: registry.put("/dirs/d", {}), lambda: registry.get("/dirs")):
+        with ExitStack() as stack:  # several are kept
+            for _ in range(3):
+                stack.enter_context(registry.database.reading())
+        _cut(registry)
+        assert send().status in (200, 201)
+
+
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+def test_a_connection_that_is_cut_in_a_transaction(registry: Client) -> None:
+    """What was asked then fails; what is asked next does not."""
+    with pytest.raises(Unreadable):
+        _read_while_cut(registry)
+    assert registry.get("/").status == 200
+
+
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+def test_transactions_of_postgresql(registry: Client) -> None:
+    """A read has one snapshot and writes nothing; a write sees what others committed before."""
+    levels = []
+    for begin in (registry.database.reading, registry.database.writing):
+        with begin() as session:
+            driver = driver_of(session._connection)
+            asked = ("transaction_isolation", "transaction_read_only", "statement_timeout", "lock_timeout")
+            levels.append([driver.execute(f"SHOW {each}").fetchone()[0] for each in asked])
+    assert levels == [["repeatable read", "on", "30s", "30s"], ["read committed", "off", "0", "30s"]]
+
+
+CUT = """SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+    WHERE pid <> pg_backend_pid() AND datname = current_database()"""
+
+
+def _read_while_cut(registry: Client) -> None:
+    with registry.database.reading() as session:
+        _cut(registry)
+        session.registry_members()
+
+
+def _cut(registry: Client) -> None:
+    address = registry.database.engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(CUT)

@@ -26,6 +26,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import QueuePool
 
 from wirebook.problems import Problem, WirebookError
+from wirebook.storage.postgresql import begin_reading, begin_writing, make_engine
 from wirebook.storage.rows import TooSlow, failures, has_waited, within
 from wirebook.storage.session import Conflict, Session, Unreadable, conflicts
 from wirebook.storage.statements import driver_of
@@ -56,18 +57,23 @@ class Database:
     def reading(self, seconds: float = READ_SECONDS) -> Iterator[Session]:
         """One snapshot, whatever is written meanwhile. Raises: Unreadable; TooSlow, if it takes longer"""
         try:
-            with self._observed("read"), self.engine.connect() as connection:
-                if self.is_sqlite:
-                    connection.exec_driver_sql("BEGIN")
-                else:
-                    connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
-                with within(connection, seconds), closing(Session(connection)) as session:
-                    yield session
-                connection.rollback()
+            with (
+                self._observed("read"),
+                self._checked_out() as connection,
+                within(connection, seconds),
+                closing(self._snapshot(connection, seconds)) as session,
+            ):
+                yield session
         except PoolTimeoutError as error:  # all connections are in use for that long
             raise TooSlow from error
         except failures(self.engine.dialect) as error:
             raise Unreadable(str(error)) from error
+
+    def _snapshot(self, connection: Connection, seconds: float) -> Session:
+        if self.is_sqlite:
+            connection.exec_driver_sql("BEGIN")
+            return Session(connection)
+        return Session(connection, begin_reading(driver_of(connection), seconds))
 
     @contextmanager
     def glance(self) -> Iterator[Session]:
@@ -89,7 +95,7 @@ class Database:
         Raises: Conflict; TooSlow, where others write for too long
         """
         try:
-            with self._observed("write"), self._one_by_one() as connection, closing(Session(connection)) as session:
+            with self._observed("write"), self._one_by_one() as begun, closing(begun) as session:
                 yield session
         except PoolTimeoutError as error:
             raise TooSlow from error
@@ -97,15 +103,16 @@ class Database:
             raise (TooSlow if has_waited(error) else Conflict)(str(error)) from error
 
     @contextmanager
-    def _one_by_one(self) -> Iterator[Connection]:
+    def _one_by_one(self) -> Iterator[Session]:
         """One write after the other, on all servers: each sees what the one before left."""
         if self.is_sqlite:
             with self._kept_for("writing", "BEGIN IMMEDIATE") as connection:
-                yield connection
+                yield Session(connection)
         else:
-            with self.connected() as connection:
-                connection.exec_driver_sql("SELECT key FROM registry FOR UPDATE")
-                yield connection
+            with self._checked_out() as connection:
+                driver = driver_of(connection)
+                yield Session(connection, begin_writing(driver))
+                driver.commit()
 
     @contextmanager
     def _kept_for(self, purpose: str, begin: str) -> Iterator[Connection]:
@@ -130,11 +137,21 @@ class Database:
                 self.observe(kind, time.perf_counter() - started)
 
     @contextmanager
+    def _checked_out(self) -> Iterator[Connection]:
+        """A connection that is rolled back in the end, if it is in a transaction then."""
+        with self.engine.connect() as connection:
+            try:
+                yield connection
+            except BaseException:
+                if not self.is_sqlite and driver_of(connection).broken:
+                    connection.invalidate()
+                raise
+
+    @contextmanager
     def connected(self) -> Iterator[Connection]:
         """A connection in a transaction that may write."""
         with self.engine.connect() as connection, connection.begin():
-            if self.is_sqlite:
-                connection.exec_driver_sql("BEGIN IMMEDIATE")
+            connection.exec_driver_sql("BEGIN IMMEDIATE" if self.is_sqlite else "BEGIN")
             yield connection
 
     @contextmanager
@@ -153,7 +170,6 @@ class Database:
             yield Turn(None)
             return
         with self.engine.connect() as connection:
-            connection.execution_options(isolation_level="AUTOCOMMIT")
             connection.detach()  # closed in the end, not kept for others: the lock goes with it
             lock = select(func.pg_try_advisory_lock(LOCK, func.hashtext(name)))
             yield Turn(connection) if connection.execute(lock).scalar() else None
@@ -191,7 +207,7 @@ def open_database(url: str, *, readers: int = READERS, wait: float = READ_SECOND
     if parsed.get_backend_name() == "sqlite":
         database = _open_sqlite(parsed, readers, wait)
     elif parsed.get_backend_name() == "postgresql":
-        database = _open_postgresql(parsed, readers, wait)
+        database = Database(make_engine(parsed, readers, wait))
     else:
         raise _bad(parsed.render_as_string(), "it must begin with sqlite:/// or postgresql://")
     try:
@@ -255,31 +271,6 @@ def _set_up_sqlite(connection: sqlite3.Connection, _: Any) -> None:
         "temp_store=MEMORY",
     ):
         connection.execute(f"PRAGMA {setting}")
-
-
-# -- PostgreSQL ---------------------------------------------------------------------------------------------------
-
-
-SETTINGS: Final = {
-    "synchronous_commit": "on",
-    "timezone": "UTC",
-    "tcp_keepalives_idle": "10",  # a server whose machine is gone gives up its locks
-    "tcp_keepalives_interval": "5",
-    "tcp_keepalives_count": "3",
-}
-
-
-def _open_postgresql(url: URL, readers: int, wait: float) -> Database:
-    settings = SETTINGS | {"lock_timeout": f"{wait * 1000:.0f}"}
-    engine = create_engine(
-        url.set(drivername="postgresql+psycopg"),
-        pool_size=readers,
-        max_overflow=readers,
-        pool_pre_ping=True,
-        pool_timeout=wait,
-        connect_args={"options": " ".join(f"-c {name}={value}" for name, value in settings.items())},
-    )
-    return Database(engine)
 
 
 # -- migrations ---------------------------------------------------------------------------------------------------

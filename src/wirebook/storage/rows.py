@@ -44,7 +44,8 @@ def has_waited(error: Exception) -> bool:
 def within(connection: Connection, seconds: float) -> Iterator[None]:
     """All that is read takes at most so many seconds. Raises: TooSlow"""
     end = connection.info[END] = monotonic() + seconds
-    _interrupt(connection, end, seconds)
+    if connection.dialect.name == "sqlite":
+        driver_of(connection).set_progress_handler(lambda: monotonic() > end, STEPS)
     try:
         yield
     except failures(connection.dialect) as error:
@@ -55,13 +56,6 @@ def within(connection: Connection, seconds: float) -> Iterator[None]:
         del connection.info[END]
         if connection.dialect.name == "sqlite":
             driver_of(connection).set_progress_handler(None, 0)
-
-
-def _interrupt(connection: Connection, end: float, seconds: float) -> None:
-    if connection.dialect.name == "sqlite":
-        driver_of(connection).set_progress_handler(lambda: monotonic() > end, STEPS)
-    else:
-        connection.exec_driver_sql(f"SET LOCAL statement_timeout = {max(1, int(seconds * 1000))}")
 
 
 def rows(connection: Connection, query: Select[Any]) -> Generator[Any]:

@@ -68,12 +68,12 @@ def conflicts(dialect: Dialect) -> tuple[type[Exception], ...]:
 
 
 class Session:
-    """A transaction."""
+    """A transaction. `revision` is that of the settings, where it came with its beginning."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, revision: int | None = None) -> None:
         self._connection = connection
         self._loader: Loader | None = None
-        self._revision: int | None = None
+        self._revision = revision
 
     def close(self) -> None:
         """Ends what is still being read, as an answer that broke off leaves it."""
