@@ -81,7 +81,7 @@ def count(registry: Client, patch: pytest.MonkeyPatch, method: str, url: str, se
     with counted(registry.database, patch) as seen:
         reply = registry.send(method, url, sent)
     assert reply.status < 300, (url, reply.body)
-    return [statement for statement in seen if not statement.startswith("SET LOCAL")]
+    return seen
 
 
 def test_reads_take_as_many_queries_for_many_as_for_few(registry: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,6 +110,7 @@ WRITES = [
 
 
 def test_writes_take_as_many_queries_for_many_as_for_few(registry: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    registry.get("/")  # the settings are known now
     found = []
     for size in (3, 9):
         found.append([count(registry, monkeypatch, method, url, sent(size)) for method, url, sent in WRITES])
