@@ -56,21 +56,21 @@ class Service:
 
     def __init__(self, database: Database, rules: Rules) -> None:
         self.database, self.rules, self.cache = database, rules, SettingsCache()
-        self._writer = Writer(database) if database.is_sqlite else None
+        self._writer = Writer(database)
         self._shared = SharedReading(database.glance)
         self._exports = ThreadPoolExecutor(EXPORTS, thread_name_prefix="export")
 
     def at_once(self, incoming: Incoming, later: Later) -> Answer | None:
         """The answer, where having it takes less than handing the request to a thread; else None. For one thread, which
         calls what it is given by `later` when it has answered what had come before."""
-        if not self._is_point(incoming):
+        if not self.database.is_sqlite or not self._is_point(incoming):
             return None
         return self.answer(incoming, partial(self._shared.until, later))
 
     def _is_point(self, incoming: Incoming) -> bool:
-        """Whether a request reads one Resource, meta or Version without flags and without document, on SQLite."""
+        """Whether a request reads one Resource, meta or Version without flags and without document."""
         parts = incoming.path.split("/")
-        if incoming.method not in ("GET", "HEAD") or incoming.query or not 5 <= len(parts) <= 7 or not self._writer:
+        if incoming.method not in ("GET", "HEAD") or incoming.query or not 5 <= len(parts) <= 7:
             return False
         if self.cache.last is None or (len(parts) == 6 and parts[5] != "meta"):
             return False
@@ -79,8 +79,8 @@ class Service:
         return type_ is not None and (not type_.hasdocument or incoming.path.endswith(DETAILS))
 
     def begin(self, incoming: Incoming) -> Future[Answer] | None:
-        """Hands a request that writes to the writer, where there is one; `answer` takes it up from there."""
-        if not self._writer or incoming.method in SAFE or is_import(incoming):
+        """Hands a request that writes to the writer; `answer` takes it up from there."""
+        if incoming.method in SAFE or is_import(incoming):
             return None
         incoming.fetched = Fetched(self.rules.fetch)
         incoming.begun = self._writer.submit(self._work(incoming))
@@ -108,15 +108,11 @@ class Service:
 
     def write(self, work: Callable[[Session], T]) -> T:
         """What `work` returns, or raises, done in a transaction. Raises: Conflict"""
-        if self._writer:
-            return self._writer.submit(work).result()
-        with self.database.writing() as session:
-            return work(session)
+        return self._writer.submit(work).result()
 
     def close(self) -> None:
         """Ends once the writes that wait are done."""
-        if self._writer:
-            self._writer.close()
+        self._writer.close()
         self._exports.shutdown(cancel_futures=True)
 
     def is_ready(self) -> bool:

@@ -1,4 +1,4 @@
-"""The writer of a SQLite file: one thread, in which writes that wait share a commit.
+"""The writer of a server: one thread, in which writes that wait share a commit.
 
 A write is answered once the commit that it is in has ended, and so is on disk. One that is refused has changed nothing;
 where one fails later than that, each has a transaction to itself.

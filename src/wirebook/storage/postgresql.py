@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import select
 import time
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import psycopg
 from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import InvalidatePoolError
 from sqlalchemy.pool import QueuePool
+
+if TYPE_CHECKING:
+    import psycopg
 
 SETTINGS: Final = {
     "synchronous_commit": "on",
@@ -66,6 +68,8 @@ def _check(connection: psycopg.Connection[Any], record: Any, _: Any) -> None:
     """A connection that was cut is not given out: the end of it can be read, and nothing else is said unasked."""
     if time.monotonic() - record.info.get("used", time.monotonic()) < IDLE and not _is_readable(connection):
         return
+    import psycopg  # noqa: PLC0415 (with SQLite it is not needed, and takes long to load)
+
     try:
         connection.execute("")
     except psycopg.Error as error:

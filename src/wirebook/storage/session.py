@@ -31,7 +31,7 @@ from wirebook.storage.reading import (
 )
 from wirebook.storage.rows import close_results
 from wirebook.storage.search import Search
-from wirebook.storage.statements import Statement, driver_of
+from wirebook.storage.statements import Statement, is_open
 from wirebook.storage.store import Changes, Event, clock, store_settings
 from wirebook.storage.tables import COUNTS, GROUPS, REGISTRY, RESOURCES, VERSIONS
 
@@ -74,6 +74,7 @@ class Session:
         self._connection = connection
         self._loader: Loader | None = None
         self._revision = revision
+        self._changes = 0
 
     def close(self) -> None:
         """Ends what is still being read, as an answer that broke off leaves it."""
@@ -81,15 +82,14 @@ class Session:
 
     @contextmanager
     def unless_changed(self) -> Iterator[None]:
-        """On SQLite: what fails inside, as it does, has changed nothing. Raises: Undone, where it had"""
-        driver = driver_of(self._connection)
-        before = driver.total_changes
+        """What fails inside, as it does, has changed nothing. Raises: Undone, where it had"""
+        before, failed = self._changes, conflicts(self._connection.dialect)
         try:
             yield
         except Exception as error:
             self.close()
-            is_same = driver.in_transaction and driver.total_changes == before  # a disk that is full ends transactions
-            if not is_same or isinstance(error, conflicts(self._connection.dialect)):
+            # A disk that is full ends a transaction of SQLite, and an error of a statement one of PostgreSQL.
+            if self._changes != before or not is_open(self._connection) or isinstance(error, failed):
                 raise Undone from error
             raise
 
@@ -118,6 +118,7 @@ class Session:
         return Stored(stored["full"], homes, source, capabilities, row.settings)
 
     def store_settings(self, stored: Stored) -> None:
+        self._changes += 1
         store_settings(self._connection, _packed(stored))
         self._revision = None
 
@@ -170,7 +171,8 @@ class Session:
 
     @property
     def outbox(self) -> Outbox:
-        """The events of what was done."""
+        """The events of what was done. Whoever asks for it in a write may change it."""
+        self._changes += 1
         return Outbox(self._connection)
 
     # -- writing ----------------------------------------------------------------------------------------------------
@@ -182,6 +184,7 @@ class Session:
 
     def store(self, draft: Draft, event: Event | None = None) -> None:
         """What became of what was loaded last, and what is to be told of it."""
+        self._changes += 1
         Changes(self._connection, self._loader.keys if self._loader else {}).store(draft, event)
 
 

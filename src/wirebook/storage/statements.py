@@ -85,3 +85,11 @@ def _row_type(names: Iterable[str]) -> Any:
 def driver_of(connection: Connection) -> Any:
     """The connection of the driver, in the same transaction."""
     return connection.connection.dbapi_connection
+
+
+def is_open(connection: Connection) -> bool:
+    """Whether there is a transaction in which statements can be run."""
+    driver = driver_of(connection)
+    if connection.dialect.name == "sqlite":
+        return bool(driver.in_transaction)
+    return bool(driver.info.transaction_status.name == "INTRANS")
