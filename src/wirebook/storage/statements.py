@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -85,6 +86,11 @@ def _row_type(names: Iterable[str]) -> Any:
 def driver_of(connection: Connection) -> Any:
     """The connection of the driver, in the same transaction."""
     return connection.connection.dbapi_connection
+
+
+def in_one_go(connection: Connection) -> AbstractContextManager[Any]:
+    """Statements inside that give nothing back are not waited for one by one; what one of them raises, the end does."""
+    return nullcontext() if connection.dialect.name == "sqlite" else driver_of(connection).pipeline()
 
 
 def is_open(connection: Connection) -> bool:

@@ -21,7 +21,7 @@ from wirebook.core.state import Entity, Group, Kept, Resource, Version
 from wirebook.core.versions import instant_key
 from wirebook.storage.keys import key_rows, text_key, wanted
 from wirebook.storage.load import Keys
-from wirebook.storage.statements import Statement
+from wirebook.storage.statements import Statement, in_one_go
 from wirebook.storage.tables import DOCUMENTS, EVENTS, GROUPS, LABELS, REGISTRY, RESOURCES, VERSIONS
 
 GROUP, VERSION, META = 1, 2, 3
@@ -49,6 +49,10 @@ class Changes:
         self._next_key = 0
 
     def store(self, draft: Draft, event: Event | None = None) -> None:
+        with in_one_go(self._connection):
+            self._store(draft, event)
+
+    def _store(self, draft: Draft, event: Event | None) -> None:
         if not (event or draft.registry.is_touched or draft.changed or draft.changed_groups):
             return
         groups = [each for each in draft.changed_groups.values() if not each.deleted]
