@@ -68,8 +68,10 @@ def _check_scalar(attribute: Attribute, value: Any, name: str, types: Types) -> 
         _check_size(attribute, value, name)
     if attribute.target or attribute.type in ("xid", "xidtype"):
         _check_reference(attribute, value, name, types)
-    if attribute.enum and attribute.strict and not is_one_of(value, attribute.enum):
-        raise Unfit(name, f"{shown(value)} is not one of: {', '.join(map(shown, attribute.enum))}")
+    if attribute.enum and attribute.strict:
+        is_listed = value.casefold() in attribute.texts if isinstance(value, str) else is_one_of(value, attribute.enum)
+        if not is_listed:
+            raise Unfit(name, f"{shown(value)} is not one of: {', '.join(map(shown, attribute.enum))}")
     return value
 
 
@@ -294,14 +296,16 @@ def _map(attribute: Attribute, value: Any, name: str, types: Types) -> dict[str,
     if not isinstance(value, Mapping):
         raise Unfit(name, f"{shown(value)} is not a map")
     assert attribute.item is not None
-    checked = {}
+    checked, item = {}, attribute.item
     for key in sorted(value):
         if not MAP_KEY.match(key):
             raise Unfit(
                 f"{name}.{key}", f"{shown(key)} is no key of a map: 1 to 63 of a-z 0-9 : - _ . , not first - _ : ."
             )
-        if value[key] is not None:
-            checked[key] = check_value(attribute.item, value[key], f"{name}.{key}", types)
+        if item.is_plain and type(value[key]) is str and len(value[key]) <= SHORT:
+            checked[key] = value[key]
+        elif value[key] is not None:
+            checked[key] = check_value(item, value[key], f"{name}.{key}", types)
     return checked
 
 
@@ -339,75 +343,84 @@ def check_members(
 
 
 class _Members:
-    """The members of one object or entity. `active` are the attributes that they may be, as far as is known."""
+    """The members of one object or entity. `layers` are what they may be, as far as is known: the attributes that are
+    defined, and after them those that values brought."""
+
+    __slots__ = ("_place", "_types", "_values", "checked", "layers")
 
     def __init__(self, attributes: Attributes, values: Mapping[str, Any], place: str, types: Types) -> None:
-        self.active, self.checked = attributes, dict[str, Any]()
-        self._required = attributes.required
+        self.layers, self.checked = [attributes], dict[str, Any]()
         self._values, self._place, self._types = values, place, types
 
     def check(self, extended: bool) -> dict[str, Any]:
-        branching = self.active.branching
-        for name in self._values:
-            self._add(name)
-        self._fill(self.active)
-        if branching:
-            self._add_siblings([*branching])
-        missing = [self._at(name) for name in self._required if name not in self.checked]
+        attributes, values = self.layers[0], self._values
+        unknown = [name for name in values if not self._add(attributes, name, values[name])]
+        self._fill(attributes)
+        if attributes.branching:
+            self._add_siblings([*attributes.branching])
+        missing = [self._at(name) for each in self.layers for name in each.required if name not in self.checked]
         if missing:
             raise Unfit(missing[0], ", ".join(missing), "required_attribute_missing")
-        self._add_strangers(extended)
-        return in_order(self.active, self.checked)
+        if unknown:
+            self._add_strangers(unknown, extended)
+        return self._in_order()
 
     def _fill(self, attributes: Attributes) -> None:
         """Fills in defaults."""
         for name, default in attributes.defaults.items():
             self.checked.setdefault(name, default)
 
-    def _add(self, name: str) -> None:
-        """Checks a member that is defined, if it has a value and is the client's to set."""
-        attribute, value = self.active.get(name), self._values.get(name)
-        if attribute is None or value is None or attribute.readonly or name == "*":
-            return
+    def _add(self, attributes: Attributes, name: str, value: Any) -> bool:
+        """Checks a member, if it has a value and is the client's to set. Whether it is defined."""
+        attribute = attributes.get(name)
+        if attribute is None or name == "*":
+            return False
         if attribute.is_plain and type(value) is str and len(value) <= SHORT:
             self.checked[name] = value
-        else:
+        elif value is not None and not attribute.readonly:
             self.checked[name] = check_value(attribute, value, self._at(name), self._types)
+        return True
 
     def _add_siblings(self, waiting: list[Attribute]) -> None:
         """Adds what the values of attributes bring with them, checks it, and what that brings."""
-        while waiting:
-            attribute = waiting.pop(0)
+        for attribute in waiting:
             siblings = attribute.ifvalues.get(text_of(self.checked.get(attribute.name)).casefold())
             if not siblings:
                 continue
             for name in siblings:
-                if name in self.active:
+                if any(name in layer for layer in self.layers):
                     raise Unfit(self._at(name), f"it is defined twice, by '{attribute.name}' and by another attribute")
-            self.active = Attributes(self.active | siblings)
-            self._required += siblings.required
+            self.layers.append(siblings)
             for name in siblings:
-                self._add(name)
+                self._add(siblings, name, self._values.get(name))
             self._fill(siblings)
             waiting += siblings.branching
 
-    def _add_strangers(self, extended: bool) -> None:
-        """Members that the model does not name: what ``*`` says of them, if it is there."""
-        names = sorted(name for name in self._values if name not in self.active or name == "*")
+    def _add_strangers(self, unknown: list[str], extended: bool) -> None:
+        """Members that the attributes that are defined do not name: if no value brought them, what ``*`` says of them,
+        if it is there."""
+        names = sorted(name for name in unknown if name == "*" or not any(name in layer for layer in self.layers))
         if any(self._values[name] is None for name in names):  # what another value brought may be taken away with it
-            brought = frozenset(_brought(self.active))
+            brought = {name for layer in self.layers for name in _brought(layer)}
             names = [name for name in names if self._values[name] is not None or name not in brought]
-        wildcard = self.active.get("*")
+        wildcard = next((layer["*"] for layer in self.layers if "*" in layer), None)
         for name in names:
             # Reading: in an object that takes no others, a name that could be none is as unknown as any other.
             if not is_member_name(name, extended) and (wildcard is not None or not self._place):
                 raise Unfit(self._at(name), f"{shown(name)} is no name of an attribute")
         if names and wildcard is None:
-            allowed = ", ".join(name for name, each in self.active.items() if not each.readonly) or "none"
-            raise Unfit(self._at(names[0]), f"Unknown: {', '.join(names)}; allowed: {allowed}", "unknown_attribute")
+            known = (name for layer in self.layers for name, each in layer.items() if not each.readonly)
+            why = f"Unknown: {', '.join(names)}; allowed: {', '.join(known) or 'none'}"
+            raise Unfit(self._at(names[0]), why, "unknown_attribute")
         for name in names:
             if wildcard is not None and self._values[name] is not None:
                 self.checked[name] = check_value(wildcard, self._values[name], self._at(name), self._types)
+
+    def _in_order(self) -> dict[str, Any]:
+        """The members in the order of their definitions, then those that no definition names, by name."""
+        checked = self.checked
+        named = {name: checked[name] for layer in self.layers for name in layer if name in checked}
+        return named if len(named) == len(checked) else named | checked
 
     def _at(self, name: str) -> str:
         return f"{self._place}.{name}" if self._place else name

@@ -11,7 +11,7 @@ from typing import Any
 from wirebook.core.datatypes import Unfit, check_value
 from wirebook.core.draft import Draft
 from wirebook.core.entity import as_id, check_epoch, check_id, refusal, update
-from wirebook.core.lineage import links_of, prune
+from wirebook.core.lineage import links_of, only_version, prune
 from wirebook.core.state import Resource
 from wirebook.core.versions import MODES
 from wirebook.core.xref import shown_epoch
@@ -109,4 +109,7 @@ def choose_default(draft: Draft, resource: Resource) -> None:
 
 
 def newest(resource: Resource) -> str:
+    only = only_version(resource)
+    if only:
+        return only.id
     return MODES[resource.type.versionmode].newest(links_of(resource).values()).versionid

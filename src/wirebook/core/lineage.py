@@ -22,12 +22,21 @@ def _link(version: Version) -> Link:
     return Link(version.id, members["createdat"], members["modifiedat"], members.get("ancestorid") or None)
 
 
+def only_version(resource: Resource) -> Version | None:
+    """The Version of a Resource that has one alone: in every mode the newest, and its own ancestor."""
+    return next(iter(resource.versions.values())) if len(resource.versions) == 1 else None
+
+
 def relink(draft: Draft, resource: Resource, gone: Collection[str] = ()) -> None:
     """Gives every Version its ancestor, by the mode of its type. `gone` are Versions that were there before.
 
     Raises: unknown_id, ancestor_circular_reference, multiple_roots
     """
     mode = resource.type.versionmode
+    only = only_version(resource)
+    if only and not only.members.get("ancestorid"):
+        _set_ancestor(draft, only, only.id, keeps_time=mode == "modifiedat")
+        return
     links = links_of(resource)
     if mode == "manual":
         _check_ancestors(resource, links, {*resource.had, *gone})

@@ -79,10 +79,14 @@ class Attribute:
     item: Attribute | None = None
     ifvalues: Mapping[str, Attributes] = NONE
     is_plain: bool = field(init=False)
-    """Whether any short text will do."""
+    """Whether a client may set it, and any short text will do."""
+    texts: frozenset[str] = field(init=False)
+    """The texts of `enum`, case-folded."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "is_plain", self.type == "string" and not self.enum and not self.target)
+        is_plain = self.type == "string" and not self.enum and not self.target and not self.readonly
+        object.__setattr__(self, "is_plain", is_plain)
+        object.__setattr__(self, "texts", frozenset(each.casefold() for each in self.enum if isinstance(each, str)))
 
     @property
     def is_scalar(self) -> bool:
