@@ -11,9 +11,10 @@ import psycopg
 import pytest
 from alembic.config import Config
 from alembic.script import ScriptDirectory
+from sqlalchemy import inspect
 
-from tests.httpapi.conftest import Client
-from wirebook.storage.database import HEAD, MIGRATIONS, VERSIONS
+from tests.httpapi.conftest import FIXTURE, Client, serve
+from wirebook.storage.database import HEAD, MIGRATIONS, VERSIONS, migrate
 from wirebook.storage.session import Session, Unreadable
 from wirebook.storage.statements import driver_of
 
@@ -87,3 +88,21 @@ def _cut(registry: Client) -> None:
     address = registry.database.engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute(CUT)
+
+
+def test_settings_move_to_a_table_of_their_own(registry: Client) -> None:
+    paths = ("/", "/model", "/modelsource", "/capabilities")
+    before = [registry.get(path).body for path in paths]
+    with registry.database.connected() as connection:
+        for column in ("modelsource", "model", "capabilities"):
+            connection.exec_driver_sql(f"ALTER TABLE registry ADD COLUMN {column} TEXT NOT NULL DEFAULT ''")
+            connection.exec_driver_sql(f"UPDATE registry SET {column} = (SELECT {column} FROM settings)")
+        connection.exec_driver_sql("DROP TABLE settings")
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0001'")
+    migrate(registry.database)
+    again = serve(registry.database, FIXTURE)
+    assert [again.get(path).body for path in paths] == before
+    assert again.patch("/capabilities", {"shortself": True}).status == 200
+    with registry.database.connected() as connection:
+        assert "model" not in {column["name"] for column in inspect(connection).get_columns("registry")}
+        assert connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar_one() == "0002"

@@ -166,16 +166,18 @@ def _normal_timestamp(text: str) -> str | None:
     year, rest, fraction, zone = found.groups()
     # Python's first year is 1; the calendar repeats itself after 400 years, so any year is read as one of 2000-2399.
     shift = 2000 + int(year) % 400 - int(year)
+    is_utc = zone in "Zz"
     try:
-        moment = datetime.fromisoformat(f"{int(year) + shift}{rest}{'+00:00' if zone in 'Zz' else zone}").astimezone(
-            UTC
-        )
+        moment = datetime.fromisoformat(f"{int(year) + shift}{rest}{'+00:00' if is_utc else zone}")
     except ValueError:
         return None
-    if not 0 <= moment.year - shift <= 9999:
-        return None
+    if not is_utc:
+        moment = moment.astimezone(UTC)
+        year, rest = f"{moment.year - shift:04}", f"{moment:-%m-%dT%H:%M:%S}"
+        if not 0 <= moment.year - shift <= 9999:
+            return None
     digits = (fraction or "")[:9].rstrip("0")
-    return f"{moment.year - shift:04}{moment:-%m-%dT%H:%M:%S}{'.' + digits if digits else ''}Z"
+    return f"{year}{rest.upper()}{'.' + digits if digits else ''}Z"
 
 
 USUAL: Final = len("2026-01-01T00:00:00.123456789+00:00")

@@ -37,6 +37,10 @@ HEAD: Final = VERSIONS[-1]
 LOCK: Final = 0x77697265
 """The advisory lock of PostgreSQL under which a database is made and migrated."""
 
+CHECKPOINT: Final = 4000
+"""Pages that SQLite's log has before they go into the file: each goes once, however often it was written; and one part
+of the log's index has as many."""
+
 READERS: Final = 8
 READ_SECONDS: Final = 30
 
@@ -265,6 +269,7 @@ def _set_up_sqlite(connection: sqlite3.Connection, _: Any) -> None:
     for setting in (
         "journal_mode=WAL",
         "synchronous=FULL",
+        f"wal_autocheckpoint={CHECKPOINT}",
         "foreign_keys=ON",
         "busy_timeout=10000",
         "cache_size=-8000",

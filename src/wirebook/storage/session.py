@@ -13,11 +13,11 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 
 from wirebook.core.draft import Draft
 from wirebook.core.model import Model
-from wirebook.core.rows import GroupRow, ResourceRow, VersionRow, format_members, parse_members
+from wirebook.core.rows import GroupRow, ResourceRow, VersionRow, format_members
 from wirebook.core.state import Members, Snapshot
 from wirebook.core.target import Target
 from wirebook.core.touched import Touched
-from wirebook.storage.load import Loader
+from wirebook.storage.load import Loader, load_registry
 from wirebook.storage.ordering import Ordering
 from wirebook.storage.outbox import Outbox
 from wirebook.storage.reading import (
@@ -33,7 +33,7 @@ from wirebook.storage.rows import close_results
 from wirebook.storage.search import Search
 from wirebook.storage.statements import Statement, is_open
 from wirebook.storage.store import Changes, Event, clock, store_settings
-from wirebook.storage.tables import COUNTS, GROUPS, REGISTRY, RESOURCES, VERSIONS
+from wirebook.storage.tables import COUNTS, GROUPS, REGISTRY, RESOURCES, SETTINGS, VERSIONS
 
 Homes = Mapping[tuple[str, str], tuple[str, str]]
 
@@ -101,8 +101,9 @@ class Session:
     def make(self, members: Members, stored: Stored) -> None:
         """Makes the Registry, which there is one of."""
         row: dict[str, Any] = {"registryid": members["registryid"], "members": format_members(members)}
-        row |= {"revision": clock(), "settings": clock(), **_packed(stored)}
+        row |= {"key": 1, "revision": clock(), "settings": clock()}
         self._connection.execute(insert(REGISTRY), row)
+        self._connection.execute(insert(SETTINGS), {"key": 1, **_packed(stored)})
 
     def revision(self) -> int:
         """The revision of model and capabilities."""
@@ -111,7 +112,7 @@ class Session:
         return self._revision
 
     def settings(self) -> Stored:
-        row = _REGISTRY.row(self._connection)
+        row = _SETTINGS.row(self._connection)
         stored = json.loads(row.model)
         homes = {_pair(key): _pair(home) for key, home in stored["homes"].items()}
         source, capabilities = json.loads(row.modelsource), json.loads(row.capabilities)
@@ -123,7 +124,7 @@ class Session:
         self._revision = None
 
     def registry_members(self) -> Members:
-        return parse_members(_REGISTRY.row(self._connection).members)
+        return load_registry(self._connection).members
 
     def group_counts(self) -> dict[str, int]:
         """How many Groups there are of each type."""
@@ -207,7 +208,7 @@ def _group(_: str) -> Select[Any]:
     return select(GROUPS.c.key, GROUPS.c.id, GROUPS.c.members).where(here)
 
 
-_REGISTRY: Final = Statement(lambda _: select(REGISTRY))
+_SETTINGS: Final = Statement(lambda _: select(SETTINGS, REGISTRY.c.settings).join(REGISTRY))
 _REVISION: Final = Statement(lambda _: select(REGISTRY.c.settings))
 _GROUP: Final = Statement(_group)
 _COUNTS: Final = Statement(

@@ -22,7 +22,7 @@ from wirebook.core.versions import instant_key
 from wirebook.storage.keys import key_rows, text_key, wanted
 from wirebook.storage.load import Keys
 from wirebook.storage.statements import Statement, in_one_go
-from wirebook.storage.tables import DOCUMENTS, EVENTS, GROUPS, LABELS, REGISTRY, RESOURCES, VERSIONS
+from wirebook.storage.tables import DOCUMENTS, EVENTS, GROUPS, LABELS, REGISTRY, RESOURCES, SETTINGS, VERSIONS
 
 GROUP, VERSION, META = 1, 2, 3
 """Whose labels they are, in the table of labels."""
@@ -226,7 +226,8 @@ def _group_row(group: Group) -> dict[str, Any]:
 
 def store_settings(connection: Connection, columns: dict[str, str]) -> None:
     """The model and the capabilities, when a request changed them."""
-    STORE_SETTINGS.run(connection, now=clock(), **columns)
+    STORE_SETTINGS.run(connection, **columns)
+    COUNT_SETTINGS.run(connection, now=clock())
 
 
 def clock() -> int:
@@ -256,9 +257,13 @@ def _advance(dialect: str) -> Any:
     return update(REGISTRY).values(numbers).returning(REGISTRY.c.revision, REGISTRY.c.lastkey, REGISTRY.c.events)
 
 
-def _store_settings(dialect: str) -> Any:
-    columns = {name: bindparam(name, type_=REGISTRY.c[name].type) for name in ("model", "modelsource", "capabilities")}
-    return update(REGISTRY).values(columns | {"settings": _later(dialect, REGISTRY.c.settings)})
+def _store_settings(_: str) -> Any:
+    names = "model", "modelsource", "capabilities"
+    return update(SETTINGS).values({name: bindparam(name, type_=SETTINGS.c[name].type) for name in names})
+
+
+def _count_settings(dialect: str) -> Any:
+    return update(REGISTRY).values({"settings": _later(dialect, REGISTRY.c.settings)})
 
 
 def _insert(table: Table) -> Statement:
@@ -282,6 +287,7 @@ def _delete_labels(dialect: str) -> Any:
 
 ADVANCE: Final = Statement(_advance)
 STORE_SETTINGS: Final = Statement(_store_settings)
+COUNT_SETTINGS: Final = Statement(_count_settings)
 ADD_EVENT: Final = Statement(lambda _: insert(EVENTS))
 INSERT: Final = {table.name: _insert(table) for table in (GROUPS, RESOURCES, VERSIONS, DOCUMENTS, LABELS)}
 UPDATE: Final = {table.name: _update(table) for table in (GROUPS, RESOURCES, VERSIONS)}

@@ -40,17 +40,24 @@ REGISTRY: Final = Table(
     Column("key", KEY, primary_key=True),
     _text("registryid"),
     _text("members"),
-    _text("modelsource"),
-    _text("model"),
-    _text("capabilities"),
     _number("revision"),
     _number("settings"),
     _number("events"),
     _number("lastkey"),
 )
-"""One row. `model` is the full model and the homes of imported types. Numbers are of the last write (`revision`; every
-row has that of the write which it is from), of the last that changed model or capabilities (`settings`), of the last
-event, and of the last row of a Group, Resource or Version (`lastkey`)."""
+"""One row, which every write changes. Numbers are of the last write (`revision`; every row has that of the write which
+it is from), of the last that changed model or capabilities (`settings`), of the last event, and of the last row of a
+Group, Resource or Version (`lastkey`)."""
+
+SETTINGS: Final = Table(
+    "settings",
+    METADATA,
+    Column("key", KEY, ForeignKey("registry.key"), primary_key=True),
+    _text("modelsource"),
+    _text("model"),
+    _text("capabilities"),
+)
+"""One row, too, of many pages. `model` is the full model and the homes of imported types."""
 
 GROUPS: Final = Table(
     "groups",

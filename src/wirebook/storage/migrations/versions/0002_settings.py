@@ -1,0 +1,21 @@
+"""Model and capabilities get a table of their own: SQLite writes a row as a whole."""
+
+from alembic import op
+from sqlalchemy import inspect
+
+from wirebook.storage.tables import SETTINGS
+
+revision, down_revision = "0002", "0001"
+
+
+def upgrade() -> None:
+    connection = op.get_bind()
+    if inspect(connection).has_table(SETTINGS.name):  # the first migration makes tables as they are now
+        return
+    SETTINGS.create(connection)
+    op.execute(
+        "INSERT INTO settings (key, modelsource, model, capabilities)"
+        " SELECT key, modelsource, model, capabilities FROM registry"
+    )
+    for column in ("modelsource", "model", "capabilities"):
+        op.execute(f"ALTER TABLE registry DROP COLUMN {column}")
