@@ -6,8 +6,11 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -16,10 +19,12 @@ from sqlalchemy import text
 from tests.core.memory import NoFormats
 from tests.httpapi.postgres import is_installed, running_postgresql
 from wirebook.core.capabilities import Offer
+from wirebook.core.state import Members
 from wirebook.httpapi.messages import Incoming, parse_query
 from wirebook.httpapi.service import Service
 from wirebook.httpapi.setup import make_registry, make_service
 from wirebook.storage.database import Database, open_database
+from wirebook.storage.session import Session, Stored
 from wirebook.storage.tables import METADATA
 
 BASE = "http://registry.test"
@@ -174,8 +179,18 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Databas
 OFFER = Offer({"jsonschema*": ("backward", "forward", "full")})
 
 
+@cache
+def made(model: str) -> tuple[Members, Stored]:
+    """What a new registry with a model is stored with: reading the model takes longer than most tests."""
+    with TemporaryDirectory() as folder, closing(open_database(f"sqlite:///{folder}/registry.db")) as database:
+        make_registry(database, "test", json.loads(model), OFFER)
+        with database.reading() as session:
+            return session.registry_members(), session.settings()
+
+
 def serve(database: Database, model: dict[str, Any]) -> Client:
-    make_registry(database, "test", model, OFFER)
+    with database.alone() as connection:
+        Session(connection).make(*made(json.dumps(model)))
     return Client(make_service(database, NoFormats(), OFFER), database)
 
 
