@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import count
 from pathlib import Path
 
@@ -29,7 +29,7 @@ from apifuzz.rounds import Finding, Rounds, Tally  # noqa: E402
 
 from tests.httpapi.conftest import FIXTURE  # noqa: E402
 from tests.httpapi.postgres import running_postgresql  # noqa: E402
-from tests.httpapi.servers import Server, serving  # noqa: E402
+from tests.httpapi.servers import serving  # noqa: E402
 from wirebook.httpapi.model_file import builtin_model  # noqa: E402
 
 REQUESTS, SHORT = 100_000, 5_000
@@ -42,25 +42,33 @@ MODELS = (FIXTURE, builtin_model())
 def main() -> int:
     options = arguments()
     started = time.monotonic()
-    with a_server(options) as server:
-        tally, by_schema = Tally(), Tally()
-        rounds = Rounds(server.base, MODELS, tally)
-        if options.round is not None:
-            rounds.round(options.seed, options.round)
-        else:
-            wanted = round(options.requests * BY_SCHEMA)
-            for model in range(len(MODELS)):
-                rounds.begin(model)
-                byschema.run(server.base, options.seed, wanted // len(MODELS), by_schema, say)
-            rounds.run(options.seed, count(), options.requests - wanted, say)
-        code = server.stop()
-    findings = [*tally.findings, *by_schema.findings]
-    if code != 0:
-        findings.append(Finding(f"the server ends with {code}", "SIGTERM", "", f"--seed {options.seed}"))
+    tally, by_schema = Tally(), Tally()
+    if options.round is not None:
+        with a_server(options, tally) as base:
+            Rounds(base, MODELS, tally).round(options.seed, options.round)
+    else:
+        wanted = round(options.requests * BY_SCHEMA)
+        from_schema(options, wanted, by_schema)
+        our_own(options, options.requests - wanted, tally)
     for name, each in (("our own", tally), ("by schemathesis", by_schema)):
         print_tally(name, each)
     print(f"{tally.requests + by_schema.requests} requests in {time.monotonic() - started:.0f} s, seed {options.seed}")
-    return print_findings(findings)
+    return print_findings([*tally.findings, *by_schema.findings])
+
+
+def from_schema(options: argparse.Namespace, wanted: int, tally: Tally) -> None:
+    with a_server(options, tally) as base:
+        for model in range(len(MODELS)):
+            Rounds(base, MODELS, tally).begin(model)
+            byschema.run(base, options.seed, wanted // len(MODELS), tally, say)
+
+
+def our_own(options: argparse.Namespace, wanted: int, tally: Tally) -> None:
+    """Rounds, on another registry where one was made immutable."""
+    numbers = count()
+    while tally.requests < wanted:
+        with a_server(options, tally) as base:
+            Rounds(base, MODELS, tally).run(options.seed, numbers, wanted, say)
 
 
 def arguments() -> argparse.Namespace:
@@ -77,16 +85,17 @@ def arguments() -> argparse.Namespace:
 
 
 @contextmanager
-def a_server(options: argparse.Namespace) -> Iterator[Server]:
-    """A registry on a database that is thrown away."""
-    with tempfile.TemporaryDirectory(prefix="wirebook-api-fuzz-") as name:
-        log = Path(name) / "log"
+def a_server(options: argparse.Namespace, tally: Tally) -> Iterator[str]:
+    """The URL of a registry on a database that is thrown away. It must end well."""
+    with tempfile.TemporaryDirectory(prefix="wirebook-api-fuzz-") as name, ExitStack() as stack:
+        log, address = Path(name) / "log", f"sqlite:///{name}/registry.db"
         if options.postgresql:
-            with running_postgresql() as address, serving(address, log) as servers:
-                yield servers[0]
-        else:
-            with serving(f"sqlite:///{name}/registry.db", log) as servers:
-                yield servers[0]
+            address = stack.enter_context(running_postgresql())
+        server = stack.enter_context(serving(address, log))[0]
+        yield server.base
+        code = server.stop()
+        if code != 0:
+            tally.findings.append(Finding(f"the server ends with {code}", "SIGTERM", "", f"--seed {options.seed}"))
         say_failures(log)
 
 

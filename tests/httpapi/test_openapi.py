@@ -166,6 +166,31 @@ def test_what_values_bring_is_described_and_accepted_alike(database: Database, s
     assert (client.put("/dirs/d", sent).status == 201) is fits
 
 
+def test_answers_for_older_texts_are_as_described(database: Database) -> None:
+    registry = serve(database, builtin_model())
+    path = "/messagegroups/g/messages/m"
+    registry.put(path, {"versionid": "1"})
+    assert (
+        registry.put(
+            f"{path}/versions/2", {"ancestorid": "1", "basemessageuri": "/messagegroups/g/messages/base"}
+        ).status
+        == 201
+    )
+    document = described(registry)
+    schemas = {
+        path: "#/components/schemas/messagegroups.messages",
+        f"{path}/versions/2": "#/components/schemas/messagegroups.messages.versions",
+    }
+    for each, schema in schemas.items():
+        answer = registry.get(f"{each}?specversion=1.0-rc2").json
+        assert {"ancestor", "basemessageurl"} <= answer.keys()
+        validator(document, {"$ref": schema}).validate(answer)
+        assert all(
+            document["components"]["schemas"][schema.rpartition("/")[2]]["properties"][name]["readOnly"]
+            for name in ("ancestor", "basemessageurl")
+        )
+
+
 def test_types_that_are_called_alike_have_paths_of_their_own(database: Database) -> None:
     model = {"groups": {"as": {"singular": "a", "resources": {"bs": {"singular": "a"}}}}}
     document = described(serve(database, model))

@@ -20,12 +20,15 @@ MESSAGES: Final[Mapping[str, Mapping[str, str]]] = {
 """Those of messages besides."""
 
 
+def older_names(specversion: str, type_: ResourceType) -> Mapping[str, str]:
+    """The names that a text gives to attributes of Versions, by those that they have now."""
+    names = VERSIONS.get(specversion, {})
+    return {**names, **MESSAGES[specversion]} if names and type_.plural == "messages" else names
+
+
 def as_of(specversion: str, text: str, type_: ResourceType) -> str:
     """Members of a Version, as JSON without braces, with the names that a text gives them."""
-    names = VERSIONS.get(specversion)
-    if names is None:
-        return text
-    names = {**names, **MESSAGES[specversion]} if type_.plural == "messages" else names
+    names = older_names(specversion, type_)
     if not any(f'"{name}":' in text for name in names):
         return text
     return format_members({names.get(name, name): value for name, value in parse_members(text).items()})

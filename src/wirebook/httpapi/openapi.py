@@ -14,6 +14,7 @@ from wirebook.core.model import GroupType, Model, ResourceType
 from wirebook.core.model_schema import EPOCHS, asked_for, ecma, entity_schemas, map_of, object_schema, reference
 from wirebook.core.model_texts import SPECVERSION
 from wirebook.core.names import IDENTIFIER
+from wirebook.core.older_texts import older_names
 from wirebook.core.target import DETAILS, METHODS
 from wirebook.httpapi.openapi_parts import (
     PROBLEM,
@@ -125,11 +126,25 @@ def openapi(
         "servers": [{"url": base}],
         "paths": paths,
         "components": {
-            "schemas": entity_schemas(model.full) | capability | {"problem": PROBLEM},
+            "schemas": _entities(model, capabilities["specversions"]) | capability | {"problem": PROBLEM},
             "responses": responses(),
             "parameters": flag_parameters(capabilities),
         },
     }
+
+
+def _entities(model: Model, specversions: Sequence[str]) -> dict[str, Json]:
+    """The schemas of entities, with the names that attributes have in answers for older texts."""
+    schemas = entity_schemas(model.full)
+    for group, type_ in model.resource_types():
+        for name in (f"{group.plural}.{type_.plural}", f"{group.plural}.{type_.plural}.versions"):
+            known = schemas[name]["properties"]
+            for specversion in specversions:
+                for now, then in older_names(specversion, type_).items():
+                    if now in known:
+                        note = {"description": f"What {specversion} has for {now}.", "readOnly": True}
+                        known.setdefault(then, known[now] | note)
+    return schemas
 
 
 @dataclass(frozen=True, slots=True)

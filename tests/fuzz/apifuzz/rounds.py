@@ -62,7 +62,7 @@ class Rounds:
     tally: Tally = field(default_factory=Tally)
 
     def run(self, seed: int, numbers: Iterator[int], wanted: int, say: Callable[[str], None]) -> None:
-        """Rounds until `wanted` requests were sent, or the server is gone."""
+        """Rounds until `wanted` requests were sent, the server is gone, or its registry cannot be used again."""
         for number in numbers:
             if self.tally.requests >= wanted or not self.round(seed, number):
                 return
@@ -76,7 +76,7 @@ class Rounds:
         connection.close()
 
     def round(self, seed: int, number: int) -> bool:
-        """One round; whether the server still answers."""
+        """One round; whether there can be another."""
         where = f"--seed {seed} --round {number}"
         connection = Connection(self.base, SLOW * 3)
         dice = dice_of(f"{seed}/{number}")
@@ -88,8 +88,9 @@ class Rounds:
         if model is not None:
             self._check_export(connection, model, where)
         alive = connection.send(Request("GET", "/healthz")).status == 200
+        locked = connection.send(Request("PATCH", "/capabilities", (), b"{}")).status == 405
         connection.close()
-        return alive
+        return alive and not locked
 
     def _check_export(self, connection: Connection, model: Model, where: str) -> None:
         """What is there is whole: an export can be sent to a registry without entities, which then exports the same."""
