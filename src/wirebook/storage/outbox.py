@@ -34,11 +34,11 @@ class Outbox:
         return (last if first is None else int(first) - 1), last
 
     def trim(self, before: str, limit: int) -> int:
-        """Forgets what is older than a time, so many rows at most; says how many. No gaps come, whatever clocks say."""
-        last = self._connection.execute(select(func.max(EVENTS.c.key)).where(EVENTS.c.time < instant_key(before)))
-        first = self._connection.execute(select(func.min(EVENTS.c.key))).scalar()
-        upto = min(last.scalar() or 0, (first or 0) + limit - 1)
-        return self._connection.execute(delete(EVENTS).where(EVENTS.c.key <= upto)).rowcount
+        """Forgets what is older than a time, of the first rows, so many at most; says how many. No gaps come, whatever
+        clocks say."""
+        first = select(EVENTS.c.key, EVENTS.c.time).order_by(EVENTS.c.key).limit(limit).subquery()
+        last = self._connection.execute(select(func.max(first.c.key)).where(first.c.time < instant_key(before)))
+        return self._connection.execute(delete(EVENTS).where(EVENTS.c.key <= (last.scalar() or 0))).rowcount
 
     def place(self, sink: str) -> Place:
         """The last event that a sink has."""

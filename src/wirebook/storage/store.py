@@ -10,6 +10,8 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import groupby
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Table, bindparam, delete, func, insert, literal_column, select, text, update
@@ -108,8 +110,9 @@ class Changes:
         """Changes rows that are there, by xid, and puts in the others: a Version gives up being the default first."""
         new = [(xid, row) for xid, row in rows if xid not in self._keys]
         old = [row | {"row": self._keys[xid], "revision": self._revision} for xid, row in rows if xid in self._keys]
-        old.sort(key=lambda row: row.get("isdefault", False))
-        UPDATE[table.name].run_many(self._connection, old)
+        old.sort(key=lambda row: (row.get("isdefault", False), len(row)))
+        for columns, rows_ in groupby(old, tuple):
+            _update(table, columns).run_many(self._connection, [*rows_])
         for xid, row in new:
             self._next_key += 1
             row["key"] = self._keys[xid] = self._next_key
@@ -211,8 +214,9 @@ def _key(value: Any) -> str | None:
 
 
 def _group_row(group: Group) -> dict[str, Any]:
-    members = group.members
-    return {
+    """The columns of a Group; without the name, and so its index, where that stays as it was."""
+    members, before = group.members, group.before
+    row = {
         "type": group.type.plural,
         "id": group.id,
         "folded": group.id.lower(),
@@ -220,8 +224,10 @@ def _group_row(group: Group) -> dict[str, Any]:
         "epoch": members["epoch"],
         "createdat": instant_key(members["createdat"]),
         "modifiedat": instant_key(members["modifiedat"]),
-        "name": _key(members.get("name")),
     }
+    if before is None or before.get("name") != members.get("name"):
+        row["name"] = _key(members.get("name"))
+    return row
 
 
 def store_settings(connection: Connection, columns: dict[str, str]) -> None:
@@ -237,8 +243,8 @@ def clock() -> int:
 
 # -- statements -----------------------------------------------------------------------------------------------------
 
-FIXED: Final = frozenset({"key", "parent", "type", "id", "folded", "xid"})
-"""Columns that a row keeps as long as it is there."""
+FIXED: Final = frozenset({"key", "parent", "type", "id", "folded", "xid", "row"})
+"""Columns that a row keeps as long as it is there, and the parameter that says which it is."""
 
 
 def _later(dialect: str, column: Any) -> Any:
@@ -270,9 +276,10 @@ def _insert(table: Table) -> Statement:
     return Statement(lambda _: insert(table))
 
 
-def _update(table: Table) -> Statement:
-    columns = {each.name: bindparam(each.name, type_=each.type) for each in table.columns if each.name not in FIXED}
-    return Statement(lambda _: update(table).where(table.c.key == bindparam("row")).values(columns))
+@cache
+def _update(table: Table, columns: tuple[str, ...]) -> Statement:
+    values = {name: bindparam(name, type_=table.c[name].type) for name in columns if name not in FIXED}
+    return Statement(lambda _: update(table).where(table.c.key == bindparam("row")).values(values))
 
 
 def _delete(table: Table) -> Statement:
@@ -290,7 +297,6 @@ STORE_SETTINGS: Final = Statement(_store_settings)
 COUNT_SETTINGS: Final = Statement(_count_settings)
 ADD_EVENT: Final = Statement(lambda _: insert(EVENTS))
 INSERT: Final = {table.name: _insert(table) for table in (GROUPS, RESOURCES, VERSIONS, DOCUMENTS, LABELS)}
-UPDATE: Final = {table.name: _update(table) for table in (GROUPS, RESOURCES, VERSIONS)}
 DELETE: Final = {table.name: _delete(table) for table in (GROUPS, RESOURCES, VERSIONS, DOCUMENTS)}
 DELETE_LABELS: Final = Statement(_delete_labels)
 ADD_COUNT: Final = Statement(

@@ -159,7 +159,6 @@ EVENTS: Final = Table(
     _text("time"),
     _text("correlation"),
     _text("body"),
-    Index("events_time", "time"),
 )
 """The outbox: one row for each request that changed something, numbered in the order of their commits."""
 SINKS: Final = Table(
