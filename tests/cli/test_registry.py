@@ -11,6 +11,8 @@ import pytest
 
 from tests.httpapi.servers import serving
 from wirebook.cli.app import run
+from wirebook.httpapi.options import Options
+from wirebook.httpapi.server import open_service
 
 XID = "/messagegroups/g/messages/m"
 
@@ -45,8 +47,16 @@ def _urls(meta: dict[str, str]) -> dict[str, str]:
 
 @pytest.mark.parametrize("xid", ["/", "/messagegroups/g", XID, f"{XID}/meta", f"{XID}/versions/1", "/no/g/no/m", "x"])
 def test_what_is_no_resource(xid: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with open_service(Options(database=f"sqlite:///{tmp_path / 'r.db'}")):
+        pass
     assert run(["registry", "readonly", xid, "on", "--db", f"sqlite:///{tmp_path / 'r.db'}"]) == 2
     assert "not-a-resource" in capsys.readouterr().err
+
+
+def test_a_file_that_is_not_there_is_not_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["registry", "readonly", XID, "on", "--db", f"sqlite:///{tmp_path / 'typo.db'}"]) == 2
+    assert "there is no such file" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_that_is_served(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,9 @@ import asyncio
 import json
 import logging
 import re
+import threading
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
@@ -92,6 +94,26 @@ def test_requests_are_counted_by_their_route(web: Web, path: str, route: str) ->
     assert found >= 1
     assert web.metric("wirebook_http_request_seconds_count", method="GET", route=route) >= 1
     assert "secret" not in web.get("/.wirebook/metrics").text
+
+
+def test_a_write_that_waits_for_too_long_is_not_done(registry: Client) -> None:
+    web = Web(registry, request_timeout=0.5)
+    held, go = threading.Event(), threading.Event()
+
+    def hold(_: Any) -> None:
+        held.set()
+        assert go.wait(20)
+
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(registry.service.write, hold)
+        assert held.wait(20)
+        refused = web.send("PUT", "/dirs/late", "{}")
+        go.set()
+        first.result()
+    assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+    assert refused.json()["type"].endswith("#server_busy")
+    assert web.send("PUT", "/dirs/next", "{}").status_code == 201
+    assert web.get("/dirs/late").status_code == 404
 
 
 def test_methods_nobody_knows_are_one_label(web: Web) -> None:

@@ -20,7 +20,7 @@ def set_readonly(database: str, xid: str, *, is_on: bool) -> bool:
 
     Raises: not-a-resource; what `open_service` raises
     """
-    with open_service(Options(database=database)) as service:
+    with open_service(Options(database=database), must_exist=True) as service:
         return lock(service, xid, is_on=is_on)
 
 

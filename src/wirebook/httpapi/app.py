@@ -100,7 +100,8 @@ class App:
             return own, friend
         if at_once := self.service.at_once(incoming, asyncio.get_running_loop().call_soon):
             return at_once, friend
-        if (begun := self.service.begin(incoming)) and await has_succeeded(begun):
+        begun = self.service.begin(incoming)
+        if begun and await has_succeeded(begun, self.options.request_timeout):
             return self.service.answer(incoming), friend
         return await run_in_threadpool(self.service.answer, incoming), friend
 
@@ -212,10 +213,11 @@ class App:
         return packed and not had
 
 
-async def has_succeeded(begun: Future[Answer]) -> bool:
-    """Whether it has, once it has ended."""
+async def has_succeeded(begun: Future[Answer], seconds: float) -> bool:
+    """Whether it has, once it has ended. What still waits after so many seconds is given up."""
     try:
-        await asyncio.wrap_future(begun)
+        async with asyncio.timeout(seconds):
+            await asyncio.wrap_future(begun)
     except Exception:
         return False
     return True

@@ -44,9 +44,11 @@ def serve(options: Options, say: Callable[[str], None], read_catalogue: ReadCata
 
 
 @contextmanager
-def open_service(options: Options, read_catalogue: ReadCatalogue | None = None) -> Iterator[Service]:
-    """The registry of a database, which is made if it is new. Raises: as `serve`"""
-    database = open_database(options.database, wait=options.request_timeout)
+def open_service(
+    options: Options, read_catalogue: ReadCatalogue | None = None, *, must_exist: bool = False
+) -> Iterator[Service]:
+    """The registry of a database, which is made if it is new, or `must_exist`. Raises: as `serve`"""
+    database = open_database(options.database, wait=options.request_timeout, must_exist=must_exist)
     fetch = Fetcher(options.allowed_fetches)
     try:
         _make(database, options, fetch)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -151,6 +151,8 @@ class Service:
                 return begun.result() if begun else self.write(work)
             except DryRun as end:
                 return end.answer
+            except CancelledError:  # others wrote for too long
+                break
             except Conflict as error:
                 LOG.info("a write is decided anew: %s", error)
         raise refused("server_busy", incoming.path)

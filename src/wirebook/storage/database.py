@@ -198,17 +198,21 @@ class Turn:
             self._connection.execute(select(1))
 
 
-def open_database(url: str, *, readers: int = READERS, wait: float = READ_SECONDS) -> Database:
+def open_database(
+    url: str, *, readers: int = READERS, wait: float = READ_SECONDS, must_exist: bool = False
+) -> Database:
     """The database at `url`, with the tables of this version. `readers` are connections that are kept, `wait` is how
-    many seconds are waited for one, and for a lock.
+    many seconds are waited for one, and for a lock; a file of SQLite is made, unless it `must_exist`.
 
-    Raises: bad-database (no such kind, not reachable, newer than the program), database-in-use
+    Raises: bad-database (no such kind, not there, not reachable, newer than the program), database-in-use
     """
     try:
         parsed = make_url(url)
     except ArgumentError:
         raise _bad(url.partition(":")[0], "it is no address of a database") from None  # it may hold a password
     if parsed.get_backend_name() == "sqlite":
+        if must_exist and not Path(parsed.database or "").is_file():
+            raise _bad(parsed.render_as_string(), "there is no such file")
         database = _open_sqlite(parsed, readers, wait)
     elif parsed.get_backend_name() == "postgresql":
         database = Database(make_engine(parsed, readers, wait))
