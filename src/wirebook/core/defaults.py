@@ -27,16 +27,33 @@ def write_meta(draft: Draft, resource: Resource, sent: Mapping[str, Any] | None,
     Raises: mismatched_id, mismatched_epoch, unknown_id, setdefaultversionsticky_false, what `update` raises
     """
     meta = resource.meta
-    sent_ = {} if sent is None else sent
-    if sent is not None or meta.is_new:
-        check_id(sent_, resource.type.singular, resource.id, meta.xid)
-        check_epoch(meta, sent_, ignored="epoch" in draft.ignore, current=shown_epoch(draft, resource))
-        level = draft.meta_level(resource.type)
-        update(meta, level, sent_, patch=patch, now=draft.now, types=draft.types)
-        meta.members.setdefault("readonly", False)
+    if sent is not None:
+        check_id(sent, resource.type.singular, resource.id, meta.xid)
+        check_epoch(meta, sent, ignored="epoch" in draft.ignore, current=shown_epoch(draft, resource))
+        _update(draft, resource, sent, patch=patch)
+    elif meta.is_new:
+        _make(draft, resource)
     elif flag or resource.versions.keys() != resource.had.keys():
         meta.touch(draft.now)
     _choose(draft, resource, sent, patch, flag)
+
+
+def _update(draft: Draft, resource: Resource, sent: Mapping[str, Any], *, patch: bool) -> None:
+    level = draft.meta_level(resource.type)
+    update(resource.meta, level, sent, patch=patch, now=draft.now, types=draft.types)
+    resource.meta.members.setdefault("readonly", False)
+
+
+def _make(draft: Draft, resource: Resource) -> None:
+    """Gives a new meta what it has where nothing is sent, which is worked out once in a request."""
+    meta, type_ = resource.meta, resource.type
+    key = *type_.home, type_.plural
+    if key in draft.bare_metas:
+        meta.members = {**draft.bare_metas[key], type_.id_name: resource.id}
+        meta.touch(draft.now)
+    else:
+        _update(draft, resource, {}, patch=False)
+        draft.bare_metas[key] = {**meta.members}
 
 
 def _choose(draft: Draft, resource: Resource, sent: Mapping[str, Any] | None, patch: bool, flag: str) -> None:

@@ -211,15 +211,16 @@ class Writing:
         answer = reading.entity(shown)
         if outcome.created and answer.status in (200, 303):
             answer.status = 201
-            answer.headers["Location"] = self._url(incoming, shown)
+            answer.headers["Location"] = self._url(incoming, shown, shown.xid)
         if outcome.new_version and "Content-Location" not in answer.headers:
-            version = replace(target, kind="version", version=outcome.new_version)
-            answer.headers["Content-Location"] = self._url(incoming, version)
+            version = f"{target.resource_xid}/versions/{outcome.new_version}"
+            answer.headers["Content-Location"] = self._url(incoming, target, version)
         return answer
 
-    def _url(self, incoming: Incoming, target: Target) -> str:
+    def _url(self, incoming: Incoming, target: Target, xid: str) -> str:
+        """The URL of the Resource that is the target, or of a Version of it: of the metadata if that was asked for."""
         has = target.type is not None and target.type.hasdocument and target.kind in ("resource", "version")
-        return f"{incoming.base}{target.xid}{DETAILS if has and target.details else ''}"
+        return f"{incoming.base}{xid}{DETAILS if has and target.details else ''}"
 
     def _processed(self, reading: Reading, target: Target, outcome: Outcome) -> Answer:
         if not isinstance(outcome.ids, Mapping):
