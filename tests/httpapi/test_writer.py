@@ -1,31 +1,26 @@
-"""The writer of a SQLite file: writes that share a commit are each whole, and answered when they are on disk."""
+"""The writer of a server: writes that share a commit are each whole, and answered when they are on disk."""
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import Connection, event
 
-from tests.httpapi.conftest import FIXTURE, Client, Reply, serve
+from tests.httpapi.conftest import Client, Reply
 from wirebook.httpapi.messages import Answer, Incoming
 from wirebook.httpapi.writes import Writing
 from wirebook.problems.xregistry import refused
-from wirebook.storage.database import Database, open_database
+from wirebook.storage.database import Database
+from wirebook.storage.statements import driver_of
 
-
-@pytest.fixture
-def registry(tmp_path: Path) -> Any:
-    with_file = open_database(f"sqlite:///{tmp_path / 'registry.db'}")
-    yield serve(with_file, FIXTURE)
-    with_file.close()
+SQLITE = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+POSTGRESQL = pytest.mark.parametrize("database", ["postgresql"], indirect=True)
 
 
 def together(registry: Client, *writes: tuple[str, Any]) -> list[Reply]:
@@ -42,31 +37,28 @@ def together(registry: Client, *writes: tuple[str, Any]) -> list[Reply]:
         waiting = []
         for path, sent in writes:  # in this order
             waiting.append(pool.submit(registry.put, path, sent))
-            while registry.service._writer._waiting.qsize() < len(waiting):  # type: ignore[union-attr]
+            while len(registry.service._writer._jobs) < len(waiting):
                 pass
         go.set()
         first.result()
         return [each.result() for each in waiting]
 
 
-def commits_of(database: Database) -> list[None]:
-    """Grows by one for each commit."""
-    seen: list[None] = []
-
-    def watch(driver: sqlite3.Connection, *_: Any) -> None:
-        driver.set_trace_callback(lambda statement: seen.append(None) if statement == "COMMIT" else None)
-
-    event.listen(database.engine, "checkout", watch)
+def writes_of(database: Database) -> list[str]:
+    """Grows by one for each transaction that writes."""
+    seen: list[str] = []
+    database.observe = lambda kind, _: seen.append(kind) if kind == "write" else None
     return seen
 
 
 def test_writes_share_a_commit(registry: Client) -> None:
-    seen = commits_of(registry.database)
+    seen = writes_of(registry.database)
     answers = together(registry, *((f"/dirs/d{place}", {}) for place in range(8)))
     assert [answer.status for answer in answers] == [201] * 8
     assert len(seen) == 2
 
 
+@SQLITE
 def test_clients_do_not_wait_for_each_others_commits(registry: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """With commits of 20 ms at least, which are most of a write, 16 clients write three times what one does."""
     kept_for = Database._kept_for
@@ -120,6 +112,40 @@ def test_one_that_fails_once_it_was_stored_leaves_the_others(registry: Client, m
     assert registry.get("/").json["epoch"] == 3
 
 
+@POSTGRESQL
+def test_a_connection_that_is_cut_takes_no_write_away(registry: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that shared it are done again, each on its own."""
+    answer, cuts = Writing.answer, [None]
+
+    def cuts_once(self: Writing, incoming: Incoming, *rest: Any) -> Answer:
+        if incoming.path == "/dirs/b" and cuts:
+            cuts.pop()
+            driver_of(self.session._connection).execute("SELECT pg_terminate_backend(pg_backend_pid())")
+        return answer(self, incoming, *rest)
+
+    monkeypatch.setattr(Writing, "answer", cuts_once)
+    answers = together(registry, ("/dirs/a", {}), ("/dirs/b", {}), ("/dirs/c", {}))
+    assert [answer.status for answer in answers] == [201] * 3
+    assert registry.get("/").json["epoch"] == 4
+
+
+@POSTGRESQL
+def test_a_statement_that_fails_leaves_the_others(registry: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PostgreSQL refuses all that follows in the transaction; they are done again, each on its own."""
+    answer = Writing.answer
+
+    def fails_for_one(self: Writing, incoming: Incoming, *rest: Any) -> Answer:
+        if incoming.path == "/dirs/b":
+            driver_of(self.session._connection).execute("SELECT 1 / 0")
+        return answer(self, incoming, *rest)
+
+    monkeypatch.setattr(Writing, "answer", fails_for_one)
+    answers = together(registry, ("/dirs/a", {}), ("/dirs/b", {}), ("/dirs/c", {}))
+    assert [answer.status for answer in answers] == [201, 500, 201]
+    assert list(registry.get("/dirs").json) == ["a", "c"]
+
+
+@SQLITE
 def test_a_disk_that_is_full_takes_no_acknowledged_write_away(registry: Client) -> None:
     """SQLite gives up the whole transaction then, with what others did in it."""
     with registry.database.connected() as connection:

@@ -100,6 +100,8 @@ class App:
             return own, friend
         if at_once := self.service.at_once(incoming, asyncio.get_running_loop().call_soon):
             return at_once, friend
+        if soon := self.service.soon(incoming):
+            return await asyncio.wrap_future(soon), friend
         begun = self.service.begin(incoming)
         if begun and await has_succeeded(begun, self.options.request_timeout):
             return self.service.answer(incoming), friend

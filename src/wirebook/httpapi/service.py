@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -23,6 +24,7 @@ from wirebook.httpapi.imports import PATH as IMPORT
 from wirebook.httpapi.imports import DryRun, Fit, read_body, report
 from wirebook.httpapi.messages import JSON, Answer, Incoming
 from wirebook.httpapi.openapi import openapi
+from wirebook.httpapi.reader import Reader
 from wirebook.httpapi.reads import Reading
 from wirebook.httpapi.settings import Settings, SettingsCache
 from wirebook.httpapi.spool import Broken, Spool
@@ -57,6 +59,7 @@ class Service:
     def __init__(self, database: Database, rules: Rules) -> None:
         self.database, self.rules, self.cache = database, rules, SettingsCache()
         self._writer = Writer(database)
+        self._reader = None if database.is_sqlite else Reader(self._reading, self.answer)
         self._shared = SharedReading(database.glance)
         self._exports = ThreadPoolExecutor(EXPORTS, thread_name_prefix="export")
 
@@ -66,6 +69,15 @@ class Service:
         if not self.database.is_sqlite or not self._is_point(incoming):
             return None
         return self.answer(incoming, partial(self._shared.until, later))
+
+    def soon(self, incoming: Incoming) -> Future[Answer] | None:
+        """On PostgreSQL: the answer to such a request, together with others that wait."""
+        if not self._reader or not self._is_point(incoming):
+            return None
+        return self._reader.submit(incoming, "/".join(incoming.path.removesuffix(DETAILS).split("/")[:5]))
+
+    def _reading(self) -> AbstractContextManager[Session]:
+        return self.database.reading(self.rules.limits.read_seconds)
 
     def _is_point(self, incoming: Incoming) -> bool:
         """Whether a request reads one Resource, meta or Version without flags and without document."""
@@ -89,7 +101,7 @@ class Service:
     def answer(self, incoming: Incoming, reading: Opening | None = None) -> Answer:
         """The answer to a request, whatever happens. `reading` gives the transaction in which it is read."""
         try:
-            answer = self._answer(incoming, reading or partial(self.database.reading, self.rules.limits.read_seconds))
+            answer = self._answer(incoming, reading or self._reading)
         except Refused as error:
             answer = error_answer(error)
             if answer.status == 405:
@@ -111,8 +123,10 @@ class Service:
         return self._writer.submit(work).result()
 
     def close(self) -> None:
-        """Ends once the writes that wait are done."""
+        """Ends once what waits is done."""
         self._writer.close()
+        if self._reader:
+            self._reader.close()
         self._exports.shutdown(cancel_futures=True)
 
     def is_ready(self) -> bool:

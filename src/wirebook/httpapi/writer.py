@@ -6,18 +6,15 @@ where one fails later than that, each has a transaction to itself.
 
 from __future__ import annotations
 
-import queue
-import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
+from wirebook.httpapi.gathering import Gathering
 from wirebook.storage.database import Database
 from wirebook.storage.session import Session, Undone
 
 T = TypeVar("T")
-MOST: Final = 64
-"""Writes that share a commit at most."""
 
 
 class _Job(Generic[T]):
@@ -30,42 +27,20 @@ class Writer:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._waiting: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._loop, name="writer", daemon=True)
-        self._thread.start()
+        self._jobs: Gathering[_Job[Any]] = Gathering("writer", self._run)
 
     def submit(self, work: Callable[[Session], T]) -> Future[T]:
         """What `work` returns, once that is durable, or raises, in which case it has changed nothing."""
         job = _Job(work)
-        self._waiting.put(job)
+        self._jobs.put(job)
         return job.future
 
     def close(self) -> None:
-        """Ends the thread, after the writes that wait."""
-        self._waiting.put(None)
-        self._thread.join()
+        """Ends once the writes that wait are done."""
+        self._jobs.close()
 
-    def _loop(self) -> None:
-        while (first := self._waiting.get()) is not None:
-            jobs: list[_Job[Any]] = [first]
-            is_last = self._gather(jobs)
-            self._run([job for job in jobs if job.future.set_running_or_notify_cancel()])
-            if is_last:
-                return
-
-    def _gather(self, jobs: list[_Job[Any]]) -> bool:
-        """Adds what waits already; says whether the end is among it."""
-        while len(jobs) < MOST:
-            try:
-                job = self._waiting.get_nowait()
-            except queue.Empty:
-                return False
-            if job is None:
-                return True
-            jobs.append(job)
-        return False
-
-    def _run(self, jobs: list[_Job[Any]]) -> None:
+    def _run(self, waiting: list[_Job[Any]]) -> None:
+        jobs = [job for job in waiting if job.future.set_running_or_notify_cancel()]
         if len(jobs) == 1 or not self._share(jobs):
             for job in jobs:
                 self._alone(job)

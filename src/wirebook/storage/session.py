@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Connection, Dialect, Select, bindparam, func, insert, select
+from sqlalchemy import ARRAY, Connection, Dialect, Select, Text, any_, bindparam, func, insert, select
 from sqlalchemy.exc import IntegrityError, OperationalError
 
 from wirebook.core.draft import Draft
@@ -75,6 +75,7 @@ class Session:
         self._loader: Loader | None = None
         self._revision = revision
         self._changes = 0
+        self._expected: dict[str, Any] = {}
 
     def close(self) -> None:
         """Ends what is still being read, as an answer that broke off leaves it."""
@@ -139,10 +140,15 @@ class Session:
             return None
         return GroupRow(row.key, row.id, row.members, _pairs(_COUNTS.rows(self._connection, parent=row.key)))
 
+    def expect(self, xids: Iterable[str]) -> None:
+        """Looks up Resources, for a transaction of PostgreSQL that does nothing but read."""
+        self._expected = {row.xid: row for row in _RESOURCES.rows(self._connection, xids=list(xids))}
+
     def resource(self, xid: str, *, document: bool = True) -> ResourceRow | None:
         """`document`: with the document of the default Version."""
-        row = _RESOURCE[document].row(self._connection, xid=xid)
-        return None if row is None else resource_row(row[:-2], (row.revision, row.target_revision or 0))
+        row = None if document else self._expected.get(xid)
+        row = row or _RESOURCE[document].row(self._connection, xid=xid)
+        return None if row is None else resource_row(row[:-3], (row.revision, row.target_revision or 0))
 
     def version(self, resource: ResourceRow, id_: str, *, document: bool = True) -> VersionRow | None:
         """A Version that a Resource shows."""
@@ -193,9 +199,14 @@ class Session:
 
 
 def _resource(*, document: bool) -> Statement:
-    revisions = RESOURCES.c.revision, TARGET.c.revision.label("target_revision")
-    found = resource_query(documents=document).add_columns(*revisions).where(RESOURCES.c.xid == bindparam("xid"))
+    found = _resources(document=document).where(RESOURCES.c.xid == bindparam("xid"))
     return Statement(lambda _: found)
+
+
+def _resources(*, document: bool) -> Select[Any]:
+    """Resources with what `Session.resource` takes besides: their revisions and xids."""
+    more = RESOURCES.c.revision, TARGET.c.revision.label("target_revision"), RESOURCES.c.xid.label("xid")
+    return resource_query(documents=document).add_columns(*more)
 
 
 def _version(*, document: bool) -> Statement:
@@ -215,6 +226,9 @@ _COUNTS: Final = Statement(
     lambda _: select(COUNTS.c.type, COUNTS.c.count).where(COUNTS.c.parent == bindparam("parent"))
 )
 _RESOURCE: Final = {document: _resource(document=document) for document in (False, True)}
+_RESOURCES: Final = Statement(
+    lambda _: _resources(document=False).where(RESOURCES.c.xid == any_(bindparam("xids", type_=ARRAY(Text))))
+)
 _VERSION: Final = {document: _version(document=document) for document in (False, True)}
 
 

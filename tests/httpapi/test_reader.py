@@ -1,0 +1,114 @@
+"""Small reads of PostgreSQL that come together share a snapshot: what they see, and what one of them does to others."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import closing
+
+import pytest
+
+from tests.httpapi.conftest import BASE, Client
+from wirebook.httpapi.messages import Answer, Incoming
+from wirebook.httpapi.reader import Reader
+from wirebook.storage.session import Session
+from wirebook.storage.shared import Opening
+from wirebook.storage.statements import driver_of
+
+pytestmark = pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+PATHS = [f"/dirs/d/datas/{id_}" for id_ in ("a", "b", "c")]
+
+
+class Held:
+    """A reader that is busy until all that is to wait for it waits."""
+
+    def __init__(self, registry: Client) -> None:
+        self._registry, self._held, self._go = registry, threading.Event(), threading.Event()
+        self.reader = Reader(registry.service._reading, self._answer)
+
+    def _answer(self, incoming: Incoming, reading: Opening) -> Answer:
+        if incoming.path == "/":
+            self._held.set()
+            assert self._go.wait(10)
+        return self._registry.service.answer(incoming, reading)
+
+    def read(self, *paths: str) -> list[tuple[int, bytes]]:
+        """What was answered to requests that waited together."""
+        first = self._submit("/")
+        assert self._held.wait(10)
+        waiting = [self._submit(path) for path in paths]
+        self._go.set()
+        assert first.result(10).status == 200
+        answers = [each.result(10) for each in waiting]
+        return [(answer.status, answer.body) for answer in answers if isinstance(answer.body, bytes)]
+
+    def _submit(self, path: str) -> Future[Answer]:
+        return self.reader.submit(Incoming("GET", path, BASE, {}, []), "/".join(path.split("/")[:5]))
+
+
+@pytest.fixture
+def registry(registry: Client) -> Client:
+    for path in PATHS:
+        assert registry.put(path, {"name": path}).status == 201
+    return registry
+
+
+@pytest.fixture
+def held(registry: Client) -> Iterator[Held]:
+    made = Held(registry)
+    with closing(made.reader):
+        yield made
+
+
+def test_reads_that_wait_share_a_snapshot(registry: Client, held: Held) -> None:
+    seen: list[str] = []
+    registry.database.observe = lambda kind, _: seen.append(kind)
+    paths = [*PATHS, f"{PATHS[0]}/meta", f"{PATHS[1]}/versions/1"]
+    answers = held.read(*paths)
+    held.reader.close()
+    assert seen == ["read", "read"]  # that of the first request, and that of all others
+    registry.database.observe = None
+    assert answers == [(200, registry.get(path).body) for path in paths]
+
+
+def test_one_that_is_not_there_leaves_the_others(held: Held) -> None:
+    answers = held.read(PATHS[0], "/dirs/d/datas/none", PATHS[1], "/dirs/none/datas/a", PATHS[2])
+    assert [status for status, _ in answers] == [200, 404, 200, 404, 200]
+
+
+def test_a_read_sees_what_was_answered_before_it_came(registry: Client) -> None:
+    for name in ("one", "two", "three"):
+        assert registry.put(PATHS[0], {"name": name}).status == 200
+        begun = registry.service.soon(Incoming("GET", PATHS[0], BASE, {}, []))
+        assert begun
+        body = begun.result(10).body
+        assert isinstance(body, bytes)
+        assert f'"name":"{name}"'.encode() in body.replace(b" ", b"")
+
+
+def test_a_connection_that_is_cut_while_it_is_read(
+    registry: Client, held: Held, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who asks then is told so; the others get their answers."""
+    expect = Session.expect
+
+    def cut(self: Session, xids: list[str]) -> None:
+        expect(self, xids)
+        if xids == PATHS:
+            monkeypatch.undo()
+            driver_of(self._connection).execute("SELECT pg_terminate_backend(pg_backend_pid())")
+
+    monkeypatch.setattr(Session, "expect", cut)
+    assert [status for status, _ in held.read(*PATHS)] == [500, 200, 200]
+    assert registry.get(PATHS[0]).status == 200
+
+
+def test_which_reads_wait_for_others(registry: Client) -> None:
+    """Those of one Resource without flags: others may take long."""
+    registry.get("/")
+    taken = {
+        path: registry.service.soon(Incoming("GET", path, BASE, {}, []))
+        for path in (PATHS[0], "/", "/dirs", "/dirs/d/datas", f"{PATHS[0]}/versions", "/dirs/d/files/f")
+    }
+    assert [path for path, begun in taken.items() if begun] == [PATHS[0]]
