@@ -195,6 +195,8 @@ def serve(database: Database, model: dict[str, Any]) -> Client:
 
 
 @pytest.fixture
-def registry(database: Database) -> Client:
+def registry(database: Database) -> Iterator[Client]:
     """A registry with the model of the checklist."""
-    return serve(database, FIXTURE)
+    served = serve(database, FIXTURE)
+    yield served
+    served.service.close()
