@@ -80,6 +80,7 @@ class Suite:
             self._load("uvicorn alone, same bytes, /s", other, [(path, None) for path in paths])
         with self._watched(server, "reads"):
             self._load("read by id, /s", server, [(path, None) for path in paths], least=5000, slowest=10)
+        self._load("read by id, no answer is kept, /s", server, [(path, '"COUNT"') for path in paths])
         self._load("not modified, /s", server, list(zip(paths, tags, strict=True)), least=7000)
 
     def _collections(self, server: Server) -> None:

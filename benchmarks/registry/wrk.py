@@ -18,9 +18,12 @@ MISSING = "the benchmarks of the registry need wrk, which is not here (Debian: a
 READS = """
 local targets = %s
 local next = 0
+local count = 0
 request = function()
   next = next %% #targets + 1
-  return wrk.format("GET", targets[next][1], {["If-None-Match"] = targets[next][2]})
+  count = count + 1
+  local tag = targets[next][2]
+  return wrk.format("GET", targets[next][1], {["If-None-Match"] = tag and tag:gsub("COUNT", count)})
 end
 """
 CREATES = """
@@ -45,7 +48,8 @@ class Load:
 
 
 def reads(url: str, targets: Sequence[tuple[str, str | None]], folder: Path, seconds: int, clients: int) -> Load:
-    """GETs of paths, one after the other and round again, each with the tag (or None) of what the client has."""
+    """GETs of paths, one after the other and round again, each with the tag (or None) of what the client has; COUNT in
+    it is a number that no request had before."""
     rows = ",".join(f"{{{json.dumps(path)},{json.dumps(tag) if tag else 'nil'}}}" for path, tag in targets)
     return _run(url, READS % f"{{{rows}}}", folder, seconds, clients)
 

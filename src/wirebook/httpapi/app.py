@@ -212,6 +212,7 @@ class App:
         answer.headers["ETag"] = had or quoted(tag, packed=packed)
         if had:
             answer.status, answer.body = 304, b""
+            answer.headers.pop("Content-Type", None)
         return packed and not had
 
 

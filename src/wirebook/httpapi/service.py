@@ -20,6 +20,7 @@ from wirebook.core.flags import parse_flags
 from wirebook.core.shortself import check_of, parse_short
 from wirebook.core.target import DETAILS, Target, parse_target
 from wirebook.httpapi.fetching import Fetched, Unfetched
+from wirebook.httpapi.glances import Glances
 from wirebook.httpapi.imports import PATH as IMPORT
 from wirebook.httpapi.imports import DryRun, Fit, read_body, report
 from wirebook.httpapi.messages import JSON, Answer, Incoming
@@ -34,7 +35,7 @@ from wirebook.problems.xregistry import Refused, refused
 from wirebook.storage.database import Database
 from wirebook.storage.rows import TooSlow
 from wirebook.storage.session import Conflict, Session, Unreadable
-from wirebook.storage.shared import Later, Opening, SharedReading
+from wirebook.storage.shared import Later, Opening
 
 LOG: Final = logging.getLogger("wirebook.registry")
 ATTEMPTS: Final = 5
@@ -60,7 +61,7 @@ class Service:
         self.database, self.rules, self.cache = database, rules, SettingsCache()
         self._writer = Writer(database)
         self._reader = None if database.is_sqlite else Reader(self._reading, self.answer)
-        self._shared = SharedReading(database.glance)
+        self._glances = Glances(database.glance, self.answer, lambda: self._writer.transactions)
         self._exports = ThreadPoolExecutor(EXPORTS, thread_name_prefix="export")
 
     def at_once(self, incoming: Incoming, later: Later) -> Answer | None:
@@ -68,7 +69,7 @@ class Service:
         calls what it is given by `later` when it has answered what had come before."""
         if not self.database.is_sqlite or not self._is_point(incoming):
             return None
-        return self.answer(incoming, partial(self._shared.until, later))
+        return self._glances.answer(incoming, later)
 
     def soon(self, incoming: Incoming) -> Future[Answer] | None:
         """On PostgreSQL: the answer to such a request, together with others that wait."""

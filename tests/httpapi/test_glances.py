@@ -1,4 +1,4 @@
-"""Small reads that come together share a transaction: what they see, and when it ends."""
+"""Small reads of SQLite: they share transactions, and their answers are kept until something is written."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ import pytest
 from sqlalchemy import event
 
 from tests.httpapi.conftest import BASE, FIXTURE, Client, serve
+from wirebook.httpapi import glances
 from wirebook.httpapi.messages import Incoming
 from wirebook.storage.database import open_database
 
-PATH = "/dirs/d/datas/x"
+PATHS = [f"/dirs/d/datas/x{number}" for number in range(8)]
+PATH = PATHS[0]
 
 
 @pytest.fixture
 def registry(tmp_path: Path) -> Iterator[Client]:
     with closing(open_database(f"sqlite:///{tmp_path}/registry.db")) as database:
         client = serve(database, FIXTURE)
-        assert client.put(PATH, {"name": "first"}).status == 201
+        assert {client.put(path, {"name": "first"}).status for path in PATHS} == {201}
         yield client
 
 
@@ -60,17 +62,54 @@ def loop(registry: Client) -> Loop:
 
 
 def test_reads_of_a_turn_share_a_transaction(loop: Loop, begun: list[str]) -> None:
-    assert {loop.read()[0] for _ in range(3)} == {200}
+    assert {loop.read(path)[0] for path in PATHS[:3]} == {200}
     assert len(begun) == 1
     loop.turn()
-    loop.read()
+    loop.read(PATHS[3])
     assert len(begun) == 2
 
 
-def test_what_was_written_before_a_turn_is_seen(loop: Loop, registry: Client) -> None:
+def test_answers_are_kept_until_something_is_written(loop: Loop, registry: Client, begun: list[str]) -> None:
+    first = loop.read()
+    loop.turn()
+    assert loop.read() == first
+    assert len(begun) == 1
+    registry.put("/dirs/other", {})
+    assert loop.read() == first
+    assert len(begun) == 2
+
+
+def test_what_is_kept_is_nobodys_to_change(loop: Loop, registry: Client) -> None:
+    request = Incoming("GET", PATH, BASE, {}, [])
+    for _ in range(2):
+        answer = registry.service.at_once(request, lambda _: None)
+        assert answer
+        assert (answer.status, "ETag" in answer.headers) == (200, False)
+        answer.status, answer.body, answer.headers["ETag"] = 304, b"", "x"
+
+
+def test_what_is_kept_is_limited(loop: Loop, registry: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(glances, "KEPT", 4 * glances.EACH)
+    for path in (*PATHS, *PATHS):
+        assert loop.read(path)[0] == 200
+    assert len(registry.service._glances._kept) <= 4
+
+
+def test_who_has_it_is_told_so_again_and_again(loop: Loop, registry: Client) -> None:
+    tag = registry.service.at_once(Incoming("GET", PATH, BASE, {}, []), lambda _: None)
+    assert tag
+    for _ in range(2):
+        request = Incoming("GET", PATH, BASE, {}, [("if-none-match", f'"{tag.tag}"')])
+        answer = registry.service.at_once(request, lambda _: None)
+        assert answer
+        assert (answer.status, answer.body) == (304, b"")
+    assert loop.read()[0] == 200
+
+
+def test_what_was_written_is_seen(loop: Loop, registry: Client) -> None:
     assert b'"first"' in loop.read()[1]
     assert registry.put(PATH, {"name": "second"}).status == 200
-    assert b'"first"' in loop.read()[1], "one snapshot until the turn is over"
+    assert b'"second"' in loop.read()[1]
     loop.turn()
     assert b'"second"' in loop.read()[1]
 
@@ -94,7 +133,7 @@ def test_what_is_not_there_leaves_nothing_open(loop: Loop, begun: list[str]) -> 
 
 
 def test_a_database_that_fails_is_tried_again(loop: Loop, registry: Client) -> None:
-    loop.read()
+    loop.read(PATHS[1])
     loop.turn()
     with registry.database.connected() as connection:
         connection.exec_driver_sql("ALTER TABLE resources RENAME TO gone")
