@@ -25,7 +25,7 @@ def shared() -> Path:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep tests that start Spark in one of xdist's processes: two Sparks on two cores only hinder each other."""
+    """Keep the tests of a file that start Spark in one of xdist's processes, where they may share a session."""
     for item in items:
         if item.get_closest_marker("spark"):
-            item.add_marker(pytest.mark.xdist_group("spark"))
+            item.add_marker(pytest.mark.xdist_group(f"spark {item.path.stem}"))
