@@ -85,12 +85,16 @@ class Rounds:
             assert model is not None
             request = requests.request(model, dice)
             self.tally.note(request.method, request.curl(self.base), connection.send(request), where)
-        if model is not None:
+        usable = self._has_its_capabilities(connection)
+        if model is not None and usable:
             self._check_export(connection, model, where)
         alive = connection.send(Request("GET", "/healthz")).status == 200
-        locked = connection.send(Request("PATCH", "/capabilities", (), b"{}")).status == 405
         connection.close()
-        return alive and not locked
+        return alive and usable
+
+    def _has_its_capabilities(self, connection: Connection) -> bool:
+        """Whether the registry has all that is offered, again. One whose capabilities were made immutable never will."""
+        return connection.send(Request("PATCH", "/", (), b'{"capabilities": null}')).status == 200
 
     def _check_export(self, connection: Connection, model: Model, where: str) -> None:
         """What is there is whole: an export can be sent to a registry without entities, which then exports the same."""
