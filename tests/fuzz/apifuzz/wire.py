@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import shlex
 import socket
 import time
@@ -10,7 +11,10 @@ from dataclasses import dataclass, field
 from http.client import HTTPException, HTTPResponse
 from urllib.parse import urlsplit
 
+from apifuzz.rules import NO_HTTP
+
 Headers = tuple[tuple[str, str], ...]
+CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 
 @dataclass(frozen=True)
@@ -21,6 +25,11 @@ class Request:
     target: str
     headers: Headers = ()
     body: bytes = b""
+
+    @property
+    def is_http(self) -> bool:
+        """Whether the values of its headers are some."""
+        return not any(CONTROL.search(value) for _, value in self.headers)
 
     def to_bytes(self, host: str) -> bytes:
         lines = [f"{self.method} {self.target} HTTP/1.1", f"Host: {host}"]
@@ -70,6 +79,8 @@ class Connection:
             status, headers, body = self._exchange(request)
         except (OSError, EOFError, HTTPException) as error:
             self.close()
+            if isinstance(error, ConnectionError) and not request.is_http:  # nobody reads the rest of it
+                return Reply(NO_HTTP[0], {}, NO_HTTP[1], time.monotonic() - started)
             return Reply(0, {}, f"{type(error).__name__}: {error}".encode(), time.monotonic() - started)
         return Reply(status, headers, body, time.monotonic() - started)
 
