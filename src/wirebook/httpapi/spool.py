@@ -6,14 +6,14 @@ transaction open. An export is sent while it is made; if that fails, the answer 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
-from functools import partial
 from itertools import chain
 from tempfile import TemporaryFile
 from threading import Condition
 from typing import IO, Final
 
-from wirebook.problems.xregistry import Refused, refused
+from wirebook.problems.xregistry import refused
 
 PART: Final = 1 << 16
 """Bytes, or so, that are written and sent at once."""
@@ -93,24 +93,29 @@ def body_of(pieces: Iterable[str], path: str, most: int | None = None, spool: Sp
 
     Raises: too_large
     """
-    rest, parts, size = iter(pieces), list[bytes](), 0
-    while part := _part(rest):
-        parts.append(part)
+    parts, first, size = _limited(pieces, path, most or sys.maxsize), list[bytes](), 0
+    for part in parts:
+        first.append(part)
         size += len(part)
-        if most is not None and size > most:
-            raise _too_large(path, most)
         if size > MEMORY:
-            return _spooled(parts, rest, path, most, spool or Spool())
-    return b"".join(parts)
+            return _spooled(chain(first, parts), spool or Spool())
+    return b"".join(first)
 
 
-def _spooled(parts: Iterable[bytes], rest: Iterator[str], path: str, most: int | None, spool: Spool) -> Spool:
-    for part in chain(parts, iter(partial(_part, rest), b"")):
+def _spooled(parts: Iterable[bytes], spool: Spool) -> Spool:
+    for part in parts:
         spool.write(part)
-        if most is not None and spool.size > most:
-            raise _too_large(path, most)
     spool.end()
     return spool
+
+
+def _limited(pieces: Iterable[str], path: str, most: int) -> Iterator[bytes]:
+    rest, left = iter(pieces), most
+    while part := _part(rest):
+        left -= len(part)
+        if left < 0:
+            raise refused("too_large", path, detail=f"It has more than {most} bytes.")
+        yield part
 
 
 def _part(pieces: Iterator[str]) -> bytes:
@@ -123,7 +128,3 @@ def _part(pieces: Iterator[str]) -> bytes:
         if size >= PART:
             break
     return "".join(held).encode()
-
-
-def _too_large(path: str, most: int) -> Refused:
-    return refused("too_large", path, detail=f"It has more than {most} bytes.")
