@@ -19,6 +19,7 @@ from wirebook.core.capabilities import offered
 from wirebook.core.flags import parse_flags
 from wirebook.core.shortself import check_of, parse_short
 from wirebook.core.target import DETAILS, Target, parse_target
+from wirebook.httpapi.door import READS
 from wirebook.httpapi.fetching import Fetched, Unfetched
 from wirebook.httpapi.glances import Glances
 from wirebook.httpapi.imports import PATH as IMPORT
@@ -40,9 +41,6 @@ from wirebook.storage.shared import Later, Opening
 LOG: Final = logging.getLogger("wirebook.registry")
 ATTEMPTS: Final = 5
 """How often a write is decided anew when another one came between."""
-
-SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-"""Methods that write nothing."""
 
 EXPORTS: Final = 2
 """How many exports are made at the same time; the others wait."""
@@ -93,7 +91,7 @@ class Service:
 
     def begin(self, incoming: Incoming) -> Future[Answer] | None:
         """Hands a request that writes to the writer; `answer` takes it up from there."""
-        if incoming.method in SAFE or is_import(incoming):
+        if incoming.method in READS or is_import(incoming):
             return None
         incoming.fetched = Fetched(self.rules.fetch)
         incoming.begun = self._writer.submit(self._work(incoming))
