@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
+from itertools import chain
 from typing import Any, Final
 
 from wirebook.core.attributes import ATTRIBUTE_NAME, MAX_BYTES
@@ -57,6 +58,11 @@ def check_value(attribute: Attribute, value: Any, name: str, types: Types) -> An
     if attribute.type in _SCALAR:
         return _check_scalar(attribute, value, name, types)
     return _COMPLEX[attribute.type](attribute, value, name, types)
+
+
+def _is_any_text(attribute: Attribute, value: Any) -> bool:
+    """Whether there is nothing to be checked: the value is a short text, and any will do."""
+    return attribute.is_plain and type(value) is str and len(value) <= SHORT
 
 
 # -- scalars ------------------------------------------------------------------------------------------------------
@@ -304,7 +310,7 @@ def _map(attribute: Attribute, value: Any, name: str, types: Types) -> dict[str,
             raise Unfit(
                 f"{name}.{key}", f"{shown(key)} is no key of a map: 1 to 63 of a-z 0-9 : - _ . , not first - _ : ."
             )
-        if item.is_plain and type(value[key]) is str and len(value[key]) <= SHORT:
+        if _is_any_text(item, value[key]):
             checked[key] = value[key]
         elif value[key] is not None:
             checked[key] = check_value(item, value[key], f"{name}.{key}", types)
@@ -365,7 +371,7 @@ class _Members:
             raise Unfit(missing[0], ", ".join(missing), "required_attribute_missing")
         if unknown:
             self._add_strangers(unknown, extended)
-        return self._in_order()
+        return in_order(chain.from_iterable(self.layers), self.checked)
 
     def _fill(self, attributes: Attributes) -> None:
         """Fills in defaults."""
@@ -377,7 +383,7 @@ class _Members:
         attribute = attributes.get(name)
         if attribute is None or name == "*":
             return False
-        if attribute.is_plain and type(value) is str and len(value) <= SHORT:
+        if _is_any_text(attribute, value):
             self.checked[name] = value
         elif value is not None and not attribute.readonly:
             self.checked[name] = check_value(attribute, value, self._at(name), self._types)
@@ -418,12 +424,6 @@ class _Members:
             if wildcard is not None and self._values[name] is not None:
                 self.checked[name] = check_value(wildcard, self._values[name], self._at(name), self._types)
 
-    def _in_order(self) -> dict[str, Any]:
-        """The members in the order of their definitions, then those that no definition names, by name."""
-        checked = self.checked
-        named = {name: checked[name] for layer in self.layers for name in layer if name in checked}
-        return named if len(named) == len(checked) else named | checked
-
     def _at(self, name: str) -> str:
         return f"{self._place}.{name}" if self._place else name
 
@@ -436,9 +436,9 @@ def _brought(attributes: Attributes) -> Iterator[str]:
             yield from _brought(siblings)
 
 
-def in_order(attributes: Attributes, members: Mapping[str, Any]) -> dict[str, Any]:
-    """The members in the order of their definitions, then those that no definition names, by name."""
-    named = {name: members[name] for name in attributes if name in members}
+def in_order(names: Iterable[str], members: Mapping[str, Any]) -> dict[str, Any]:
+    """The members in the order of `names`, those of their definitions, then those that have none, by name."""
+    named = {name: members[name] for name in names if name in members}
     if len(named) == len(members):
         return named
     return named | {name: members[name] for name in sorted(members.keys() - named.keys())}
