@@ -19,6 +19,9 @@ from wirebook.core.model import Model, compile_model
 SIZE = 250
 """Requests of a round."""
 
+LOCKED = b"#not_available"
+"""How a change of capabilities is refused that cannot be changed any more."""
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -85,16 +88,21 @@ class Rounds:
             assert model is not None
             request = requests.request(model, dice)
             self.tally.note(request.method, request.curl(self.base), connection.send(request), where)
-        usable = self._has_its_capabilities(connection)
+        usable = self._has_its_capabilities(connection, where)
         if model is not None and usable:
             self._check_export(connection, model, where)
         alive = connection.send(Request("GET", "/healthz")).status == 200
         connection.close()
         return alive and usable
 
-    def _has_its_capabilities(self, connection: Connection) -> bool:
+    def _has_its_capabilities(self, connection: Connection, where: str) -> bool:
         """Whether the registry has all that is offered, again. One whose capabilities were made immutable never will."""
-        return connection.send(Request("PATCH", "/", (), b'{"capabilities": null}')).status == 200
+        request = Request("PATCH", "/", (), b'{"capabilities": null}')
+        reply = connection.send(request)
+        self.tally.note(request.method, request.curl(self.base), reply, where)
+        if reply.status != 200 and LOCKED not in reply.body:
+            self.tally.findings.append(Finding("no fresh start", request.curl(self.base), reply.body.decode(), where))
+        return reply.status == 200
 
     def _check_export(self, connection: Connection, model: Model, where: str) -> None:
         """What is there is whole: an export can be sent to a registry without entities, which then exports the same."""
