@@ -29,7 +29,7 @@ from wirebook.problems import Problem, WirebookError
 from wirebook.storage.postgresql import begin_reading, begin_writing, make_engine
 from wirebook.storage.rows import TooSlow, failures, has_waited, within
 from wirebook.storage.session import Conflict, Session, Unreadable, conflicts
-from wirebook.storage.statements import driver_of
+from wirebook.storage.statements import driver_of, in_one_go
 
 MIGRATIONS: Final = Path(__file__).parent / "migrations"
 VERSIONS: Final = sorted(file.name.partition("_")[0] for file in (MIGRATIONS / "versions").glob("[0-9]*.py"))
@@ -111,12 +111,17 @@ class Database:
         """One write after the other, on all servers: each sees what the one before left."""
         if self.is_sqlite:
             with self._kept_for("writing", "BEGIN IMMEDIATE") as connection:
-                yield Session(connection)
+                session = Session(connection)
+                yield session
+                session.finish()
         else:
             with self._checked_out() as connection:
                 driver = driver_of(connection)
-                yield Session(connection, begin_writing(driver))
-                driver.commit()
+                session = Session(connection, begin_writing(driver))
+                yield session
+                with in_one_go(connection):
+                    session.finish()
+                    driver.execute("COMMIT")
 
     @contextmanager
     def _kept_for(self, purpose: str, begin: str) -> Iterator[Connection]:

@@ -14,15 +14,10 @@ from wirebook.core.touched import ResourceKey, Touched, targets_of
 from wirebook.storage.keys import key_rows, key_table, wanted
 from wirebook.storage.lookup import read_locked, read_shown
 from wirebook.storage.statements import Statement
-from wirebook.storage.tables import DOCUMENTS, GROUPS, REGISTRY, RESOURCES, VERSIONS
+from wirebook.storage.tables import DOCUMENTS, GROUPS, RESOURCES, VERSIONS
 
 Keys = dict[str, int]
 """The numbers of rows by xid."""
-
-
-def load_registry(connection: Connection) -> Registry:
-    members = parse_members(FIND_REGISTRY.row(connection).members)
-    return Registry("/", members, dict(members))
 
 
 class Loader:
@@ -33,9 +28,8 @@ class Loader:
         self.keys: Keys = {}
         self._groups: dict[int, Group] = {}
 
-    def snapshot(self, touched: Touched) -> Snapshot:
-        """What a request found. The registry is read first: who writes it holds the lock."""
-        registry = load_registry(self._connection)
+    def snapshot(self, touched: Touched, registry: Registry) -> Snapshot:
+        """What a request found."""
         groups = {(each.type.plural, each.id.lower()): each for each in self._wanted_groups(touched)}
         resources = list(self._wanted_resources(touched))
         named = {_place(each): each for each in resources}
@@ -215,7 +209,6 @@ def _sources(dialect: str) -> Select[Any]:
     return select(RESOURCES).join(keys, keys.c.xref == RESOURCES.c.xref).order_by(RESOURCES.c.key)
 
 
-FIND_REGISTRY: Final = Statement(lambda _: select(REGISTRY.c.members))
 GROUPS_OF_TYPE: Final = Statement(lambda _: select(GROUPS).where(GROUPS.c.type == bindparam("type")))
 GROUPS_OF_TYPES: Final = Statement(lambda dialect: select(GROUPS).where(_is_of_types(dialect)).order_by(GROUPS.c.key))
 GROUPS_BY_ID: Final = Statement(_groups_by_id)

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, delete, func, insert, select, tuple_, update
 
 from wirebook.core.versions import instant_key
-from wirebook.storage.tables import EVENTS, REGISTRY, SINKS
+from wirebook.storage.registry import RegistryRow
+from wirebook.storage.tables import EVENTS, SINKS
 
 Place = tuple[int, int]
 """An event: the number of its row, and its place in the row."""
@@ -18,9 +19,10 @@ Place = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Outbox:
-    """The outbox, within a transaction."""
+    """The outbox, within a transaction that has the Registry's row."""
 
     _connection: Connection
+    _registry: RegistryRow
 
     def after(self, number: int, limit: int) -> list[tuple[int, str, str, str]]:
         """The next rows: number, time, correlation, body."""
@@ -29,7 +31,7 @@ class Outbox:
 
     def range(self) -> tuple[int, int]:
         """The numbers of the last row that is gone and of the last that is there."""
-        last = int(self._connection.execute(select(REGISTRY.c.events)).scalar_one())
+        last = self._registry.events
         first = self._connection.execute(select(func.min(EVENTS.c.key))).scalar()
         return (last if first is None else int(first) - 1), last
 

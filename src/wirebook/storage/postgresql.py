@@ -15,6 +15,8 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import InvalidatePoolError
 from sqlalchemy.pool import QueuePool
 
+from wirebook.storage.registry import RegistryRow
+
 if TYPE_CHECKING:
     import psycopg
 
@@ -27,8 +29,8 @@ SETTINGS: Final = {
 }
 READING: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = {}; "
 WRITING: Final = "BEGIN; "
-SNAPSHOT: Final = "SELECT settings FROM registry"
-TURN: Final = "SELECT settings FROM registry FOR UPDATE"
+FIND: Final = "SELECT settings, members, revision, events, lastkey FROM registry"
+"""The columns of a `RegistryRow`."""
 
 IDLE: Final = 10.0
 """Seconds without a word after which a connection is asked whether it is still there."""
@@ -82,21 +84,20 @@ def _is_readable(connection: psycopg.Connection[Any]) -> bool:
     return bool(poll.poll(0))
 
 
-def begin_reading(connection: psycopg.Connection[Any], seconds: float) -> int | None:
-    """A snapshot, in which no statement takes longer than `seconds`. The revision of the settings in it."""
-    return _begin(connection, READING.format(max(1, int(seconds * 1000))) + SNAPSHOT)
+def begin_reading(connection: psycopg.Connection[Any], seconds: float) -> RegistryRow | None:
+    """A snapshot, in which no statement takes longer than `seconds`; None without a Registry."""
+    return _begin(connection, READING.format(max(1, int(seconds * 1000))) + FIND)
 
 
-def begin_writing(connection: psycopg.Connection[Any]) -> int | None:
-    """One write after the other, on all servers: the transaction has the Registry's row. The revision of the
-    settings."""
-    return _begin(connection, WRITING + TURN)
+def begin_writing(connection: psycopg.Connection[Any]) -> RegistryRow | None:
+    """One write after the other, on all servers: the transaction has the Registry's row for itself."""
+    return _begin(connection, f"{WRITING}{FIND} FOR UPDATE")
 
 
-def _begin(connection: psycopg.Connection[Any], text: str) -> int | None:
-    """One word to the server. None without a Registry."""
+def _begin(connection: psycopg.Connection[Any], text: str) -> RegistryRow | None:
+    """One word to the server."""
     cursor = connection.execute(text.encode())
     while cursor.nextset():
         pass
     row = cursor.fetchone()
-    return None if row is None else int(row[0])
+    return None if row is None else RegistryRow(*row)

@@ -25,13 +25,19 @@ TARGET: Final = RESOURCES.alias("target")
 SHOWN: Final = func.coalesce(TARGET.c.key, RESOURCES.c.key)
 """The Resource whose Versions are shown: the target of a cross-reference, or itself."""
 
+DEFAULT: Final = func.coalesce(TARGET.c.defaultid, RESOURCES.c.defaultid)
+
 
 @cache
 def resource_tables() -> FromClause:
     """Resources with what they refer to, if anything, and their default Versions, if they have any."""
     is_target = (TARGET.c.xid == RESOURCES.c.xref) & TARGET.c.xref.is_(None)
-    is_default = (VERSIONS.c.parent == SHOWN) & VERSIONS.c.isdefault
-    return RESOURCES.outerjoin(TARGET, is_target).outerjoin(VERSIONS, is_default)
+    return RESOURCES.outerjoin(TARGET, is_target).outerjoin(VERSIONS, is_default(SHOWN, DEFAULT))
+
+
+def is_default(resource: ColumnElement[int], defaultid: ColumnElement[str]) -> ColumnElement[bool]:
+    """Which Version is the default of the Resource with that key."""
+    return (VERSIONS.c.parent == resource) & (VERSIONS.c.folded == func.lower(defaultid))
 
 
 @cache
@@ -50,7 +56,7 @@ def resource_query(*, documents: bool = False) -> Select[Any]:
         RESOURCES.c.parent,
         RESOURCES.c.id,
         func.coalesce(TARGET.c.meta, RESOURCES.c.meta),
-        func.coalesce(TARGET.c.defaultid, RESOURCES.c.defaultid),
+        DEFAULT,
         func.coalesce(TARGET.c.sticky, RESOURCES.c.sticky),
         func.coalesce(TARGET.c.count, RESOURCES.c.count),
         RESOURCES.c.xref,

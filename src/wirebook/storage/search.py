@@ -19,6 +19,7 @@ from wirebook.core.sieve import Sieve, Step, Term
 from wirebook.storage.conditions import ANYTHING, condition
 from wirebook.storage.keys import one_of
 from wirebook.storage.parts import Look, Part, group_part, meta_part, resource_part, version_part
+from wirebook.storage.reading import is_default
 from wirebook.storage.rows import rows
 from wirebook.storage.tables import GROUPS, RESOURCES, VERSIONS
 
@@ -122,9 +123,9 @@ class Search:
         source: FromClause = RESOURCES
         needs_version = any(not _is_of_resource(each, id_name) for each in step.expressions)
         if shown is SHARED:
-            source = RESOURCES.outerjoin(SHARED, _refers()).outerjoin(VERSIONS, _is_default(SHARED))
+            source = RESOURCES.outerjoin(SHARED, _refers()).outerjoin(VERSIONS, _is_default_of(SHARED))
         elif needs_version:
-            source = RESOURCES.join(VERSIONS, _is_default(RESOURCES))
+            source = RESOURCES.join(VERSIONS, _is_default_of(RESOURCES))
         keys = (RESOURCES.c.parent, RESOURCES.c.key)
         place = self._place(step.level, by_group=shown is RESOURCES and not needs_version)
         where = (*place, _is_reference(shown is SHARED))
@@ -153,8 +154,8 @@ def _refers() -> ColumnElement[bool]:
     return (SHARED.c.xid == RESOURCES.c.xref) & SHARED.c.xref.is_(None)
 
 
-def _is_default(shown: FromClause) -> ColumnElement[bool]:
-    return (VERSIONS.c.parent == shown.c.key) & VERSIONS.c.isdefault
+def _is_default_of(shown: FromClause) -> ColumnElement[bool]:
+    return is_default(shown.c.key, shown.c.defaultid)
 
 
 def _is_reference(yes: bool) -> ColumnElement[bool]:

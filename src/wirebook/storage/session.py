@@ -13,11 +13,11 @@ from sqlalchemy.exc import IntegrityError, OperationalError
 
 from wirebook.core.draft import Draft
 from wirebook.core.model import Model
-from wirebook.core.rows import GroupRow, ResourceRow, VersionRow, format_members
-from wirebook.core.state import Members, Snapshot
+from wirebook.core.rows import GroupRow, ResourceRow, VersionRow, format_members, parse_members
+from wirebook.core.state import Members, Registry, Snapshot
 from wirebook.core.target import Target
 from wirebook.core.touched import Touched
-from wirebook.storage.load import Loader, load_registry
+from wirebook.storage.load import Loader
 from wirebook.storage.ordering import Ordering
 from wirebook.storage.outbox import Outbox
 from wirebook.storage.reading import (
@@ -29,10 +29,11 @@ from wirebook.storage.reading import (
     version_query,
     version_row,
 )
+from wirebook.storage.registry import RegistryRow, clock, later, read_registry
 from wirebook.storage.rows import close_results
 from wirebook.storage.search import Search
 from wirebook.storage.statements import Statement, is_open
-from wirebook.storage.store import Changes, Event, clock, store_settings
+from wirebook.storage.store import Changes, Event, store_settings
 from wirebook.storage.tables import COUNTS, GROUPS, REGISTRY, RESOURCES, SETTINGS, VERSIONS
 
 Homes = Mapping[tuple[str, str], tuple[str, str]]
@@ -68,12 +69,11 @@ def conflicts(dialect: Dialect) -> tuple[type[Exception], ...]:
 
 
 class Session:
-    """A transaction. `revision` is that of the settings, where it came with its beginning."""
+    """A transaction. `registry` is the Registry's row, where it came with its beginning."""
 
-    def __init__(self, connection: Connection, revision: int | None = None) -> None:
-        self._connection = connection
+    def __init__(self, connection: Connection, registry: RegistryRow | None = None) -> None:
+        self._connection, self._known = connection, registry
         self._loader: Loader | None = None
-        self._revision = revision
         self._changes = 0
         self._expected: dict[str, Any] = {}
 
@@ -106,26 +106,30 @@ class Session:
         self._connection.execute(insert(REGISTRY), row)
         self._connection.execute(insert(SETTINGS), {"key": 1, **_packed(stored)})
 
+    @property
+    def _registry(self) -> RegistryRow:
+        if self._known is None:
+            self._known = read_registry(self._connection)
+        return self._known
+
     def revision(self) -> int:
         """The revision of model and capabilities."""
-        if self._revision is None:
-            self._revision = int(_REVISION.row(self._connection).settings)
-        return self._revision
+        return self._registry.settings
 
     def settings(self) -> Stored:
         row = _SETTINGS.row(self._connection)
         stored = json.loads(row.model)
         homes = {_pair(key): _pair(home) for key, home in stored["homes"].items()}
         source, capabilities = json.loads(row.modelsource), json.loads(row.capabilities)
-        return Stored(stored["full"], homes, source, capabilities, row.settings)
+        return Stored(stored["full"], homes, source, capabilities, self.revision())
 
     def store_settings(self, stored: Stored) -> None:
         self._changes += 1
         store_settings(self._connection, _packed(stored))
-        self._revision = None
+        self._registry.settings = later(self._registry.settings)
 
     def registry_members(self) -> Members:
-        return load_registry(self._connection).members
+        return parse_members(self._registry.members)
 
     def group_counts(self) -> dict[str, int]:
         """How many Groups there are of each type."""
@@ -180,19 +184,25 @@ class Session:
     def outbox(self) -> Outbox:
         """The events of what was done. Whoever asks for it in a write may change it."""
         self._changes += 1
-        return Outbox(self._connection)
+        return Outbox(self._connection, self._registry)
 
     # -- writing ----------------------------------------------------------------------------------------------------
 
     def load(self, wanted: Touched, model: Model) -> Snapshot:
         """What a request touches."""
         self._loader = Loader(self._connection, model)
-        return self._loader.snapshot(wanted)
+        members = self.registry_members()
+        return self._loader.snapshot(wanted, Registry("/", members, dict(members)))
 
     def store(self, draft: Draft, event: Event | None = None) -> None:
         """What became of what was loaded last, and what is to be told of it."""
         self._changes += 1
-        Changes(self._connection, self._loader.keys if self._loader else {}).store(draft, event)
+        Changes(self._connection, self._registry, self._loader.keys if self._loader else {}).store(draft, event)
+
+    def finish(self) -> None:
+        """Before the commit: what is written once, whatever was stored."""
+        if self._changes:
+            self._registry.write(self._connection)
 
 
 # -- statements -----------------------------------------------------------------------------------------------------
@@ -219,8 +229,7 @@ def _group(_: str) -> Select[Any]:
     return select(GROUPS.c.key, GROUPS.c.id, GROUPS.c.members).where(here)
 
 
-_SETTINGS: Final = Statement(lambda _: select(SETTINGS, REGISTRY.c.settings).join(REGISTRY))
-_REVISION: Final = Statement(lambda _: select(REGISTRY.c.settings))
+_SETTINGS: Final = Statement(lambda _: select(SETTINGS))
 _GROUP: Final = Statement(_group)
 _COUNTS: Final = Statement(
     lambda _: select(COUNTS.c.type, COUNTS.c.count).where(COUNTS.c.parent == bindparam("parent"))

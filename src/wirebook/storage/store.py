@@ -1,20 +1,14 @@
-"""Storing what a request changed: rows that are new, rows that differ, rows that go. A fixed number of statements.
-
-Every write has a number, which all rows that it stores have as their `revision`. It is above that of the write before,
-and not below the microseconds of the time, so that a registry that was made anew, or is a copy from some days ago, has
-numbers that it never had before.
-"""
+"""Storing what a request changed: rows that are new, rows that differ, rows that go. A fixed number of statements."""
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, Table, bindparam, delete, func, insert, literal_column, select, text, update
+from sqlalchemy import Connection, Table, bindparam, delete, insert, select, text, update
 
 from wirebook.core.comparison import fold
 from wirebook.core.draft import Draft
@@ -23,8 +17,9 @@ from wirebook.core.state import Entity, Group, Kept, Resource, Version
 from wirebook.core.versions import instant_key
 from wirebook.storage.keys import key_rows, text_key, wanted
 from wirebook.storage.load import Keys
+from wirebook.storage.registry import RegistryRow
 from wirebook.storage.statements import Statement, in_one_go
-from wirebook.storage.tables import DOCUMENTS, EVENTS, GROUPS, LABELS, REGISTRY, RESOURCES, SETTINGS, VERSIONS
+from wirebook.storage.tables import DOCUMENTS, EVENTS, GROUPS, LABELS, RESOURCES, SETTINGS, VERSIONS
 
 GROUP, VERSION, META = 1, 2, 3
 """Whose labels they are, in the table of labels."""
@@ -42,12 +37,12 @@ class Event(NamedTuple):
 
 
 class Changes:
-    """Writes one draft. `keys` are the rows that were loaded, by xid; those that are made join them."""
+    """Writes one draft, and to `registry` what is to be written of it when the transaction ends. `keys` are the rows
+    that were loaded, by xid; those that are made join them."""
 
-    def __init__(self, connection: Connection, keys: Keys) -> None:
-        self._connection, self._keys = connection, keys
+    def __init__(self, connection: Connection, registry: RegistryRow, keys: Keys) -> None:
+        self._connection, self._registry, self._keys = connection, registry, keys
         self._labels: list[tuple[int, str, Entity]] = []
-        self._revision = 0
         self._next_key = 0
 
     def store(self, draft: Draft, event: Event | None = None) -> None:
@@ -80,22 +75,16 @@ class Changes:
         versions: Sequence[tuple[Resource, Version]],
         event: Event | None,
     ) -> None:
-        """Numbers the write, the rows that it makes and its event, and stores the Registry, in one statement.
-
-        The row stays locked until the commit, so that numbers are in the order of commits and a reader that has seen an
-        event has seen all before it.
-        """
+        """Numbers the write, the rows that it makes and its event."""
         xids = [each.xid for each in groups] + [each.xid for each in resources] + [each.xid for _, each in versions]
         new = sum(xid not in self._keys for xid in xids)
-        members = format_members(draft.registry.members) if draft.registry.is_touched else None
-        numbers = ADVANCE.run(
-            self._connection, now=clock(), new=new, happened=int(event is not None), changed=members
-        ).fetchone()
-        self._revision, last, number = numbers
-        self._next_key = last - new
+        self._next_key = self._registry.lastkey
+        self._registry.advance(new, happened=event is not None)
+        if draft.registry.is_touched:
+            self._registry.members = format_members(draft.registry.members)
         if event:
-            row = {"key": number, "time": instant_key(event.time), "correlation": event.correlation, "body": event.body}
-            ADD_EVENT.run(self._connection, **row)
+            time, number = instant_key(event.time), self._registry.events
+            ADD_EVENT.run(self._connection, key=number, time=time, correlation=event.correlation, body=event.body)
 
     # -- rows -----------------------------------------------------------------------------------------------------
 
@@ -107,16 +96,20 @@ class Changes:
             DELETE[table.name].run(self._connection, wanted=key_rows(("key",), [(key,) for key in keys]))
 
     def _put(self, table: Table, rows: Rows) -> None:
-        """Changes rows that are there, by xid, and puts in the others: a Version gives up being the default first."""
+        """Changes rows that are there, by xid, and puts in the others."""
         new = [(xid, row) for xid, row in rows if xid not in self._keys]
-        old = [row | {"row": self._keys[xid], "revision": self._revision} for xid, row in rows if xid in self._keys]
-        old.sort(key=lambda row: (row.get("isdefault", False), len(row)))
+        old = [
+            row | {"row": self._keys[xid], "revision": self._registry.revision}
+            for xid, row in rows
+            if xid in self._keys
+        ]
+        old.sort(key=len)
         for columns, rows_ in groupby(old, tuple):
             _update(table, columns).run_many(self._connection, [*rows_])
         for xid, row in new:
             self._next_key += 1
             row["key"] = self._keys[xid] = self._next_key
-            row["revision"] = self._revision
+            row["revision"] = self._registry.revision
         INSERT[table.name].run_many(self._connection, [row for _, row in new])
 
     def _resource_row(self, resource: Resource) -> dict[str, Any]:
@@ -233,12 +226,6 @@ def _group_row(group: Group) -> dict[str, Any]:
 def store_settings(connection: Connection, columns: dict[str, str]) -> None:
     """The model and the capabilities, when a request changed them."""
     STORE_SETTINGS.run(connection, **columns)
-    COUNT_SETTINGS.run(connection, now=clock())
-
-
-def clock() -> int:
-    """The least number that a write may have now."""
-    return time.time_ns() // 1000
 
 
 # -- statements -----------------------------------------------------------------------------------------------------
@@ -247,29 +234,9 @@ FIXED: Final = frozenset({"key", "parent", "type", "id", "folded", "xid", "row"}
 """Columns that a row keeps as long as it is there, and the parameter that says which it is."""
 
 
-def _later(dialect: str, column: Any) -> Any:
-    """The next number, or the time, whichever is later."""
-    greatest = func.max if dialect == "sqlite" else func.greatest
-    return greatest(column + literal_column("1"), bindparam("now", type_=column.type))
-
-
-def _advance(dialect: str) -> Any:
-    numbers = {
-        "revision": _later(dialect, REGISTRY.c.revision),
-        "lastkey": REGISTRY.c.lastkey + bindparam("new", type_=REGISTRY.c.lastkey.type),
-        "events": REGISTRY.c.events + bindparam("happened", type_=REGISTRY.c.events.type),
-        "members": func.coalesce(bindparam("changed", type_=REGISTRY.c.members.type), REGISTRY.c.members),
-    }
-    return update(REGISTRY).values(numbers).returning(REGISTRY.c.revision, REGISTRY.c.lastkey, REGISTRY.c.events)
-
-
 def _store_settings(_: str) -> Any:
     names = "model", "modelsource", "capabilities"
     return update(SETTINGS).values({name: bindparam(name, type_=SETTINGS.c[name].type) for name in names})
-
-
-def _count_settings(dialect: str) -> Any:
-    return update(REGISTRY).values({"settings": _later(dialect, REGISTRY.c.settings)})
 
 
 def _insert(table: Table) -> Statement:
@@ -292,9 +259,7 @@ def _delete_labels(dialect: str) -> Any:
     return delete(LABELS).where(same.exists())
 
 
-ADVANCE: Final = Statement(_advance)
 STORE_SETTINGS: Final = Statement(_store_settings)
-COUNT_SETTINGS: Final = Statement(_count_settings)
 ADD_EVENT: Final = Statement(lambda _: insert(EVENTS))
 INSERT: Final = {table.name: _insert(table) for table in (GROUPS, RESOURCES, VERSIONS, DOCUMENTS, LABELS)}
 DELETE: Final = {table.name: _delete(table) for table in (GROUPS, RESOURCES, VERSIONS, DOCUMENTS)}

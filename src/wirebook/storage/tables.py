@@ -116,9 +116,6 @@ VERSIONS: Final = Table(
     Column("hasdocument", Boolean, nullable=False),
     _number("revision"),
     Index("versions_id", "parent", "folded", unique=True),
-    Index(
-        "versions_default", "parent", unique=True, sqlite_where=text("isdefault"), postgresql_where=text("isdefault")
-    ),
     Index("versions_name", "name"),
     _some("versions_format", "format"),
     Index("versions_createdat", "createdat"),

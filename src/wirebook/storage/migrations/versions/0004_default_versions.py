@@ -1,0 +1,9 @@
+"""Default Versions are found by their ids."""
+
+from alembic import op
+
+revision, down_revision = "0004", "0003"
+
+
+def upgrade() -> None:
+    op.execute("DROP INDEX IF EXISTS versions_default")
