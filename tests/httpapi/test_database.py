@@ -82,7 +82,7 @@ CUT = """SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
 def _read_while_cut(registry: Client) -> None:
     with registry.database.reading() as session:
         _cut(registry)
-        session.registry_members()
+        session.group_counts()
 
 
 def _cut(registry: Client) -> None:
