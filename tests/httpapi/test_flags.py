@@ -497,6 +497,11 @@ def test_c_sdv_03_the_version_that_is_asked_for(filled: Client) -> None:
         "defaultversionid_request",
         X,
     )
+    for method in ("POST", "PATCH"):
+        assert unchanged(filled, method, f"{X}/versions?setdefaultversionid=request", {"v1": {}})[1:] == (
+            "defaultversionid_request",
+            X,
+        )
     several = {"a": {}, "b": {}}
     assert unchanged(filled, "POST", f"{X}/versions?setdefaultversionid=request", several)[1:] == (
         "too_many_versions",
@@ -598,6 +603,16 @@ def test_c_srt_01_every_kind_of_collection(registry: Client) -> None:
     registry.post(f"{X}/versions", {"v1": {"name": "2"}, "v2": {"name": "1"}})
     assert list(registry.get(f"{X}/versions?sort=name").json) == ["v2", "v1"]
     assert list(registry.get(f"{X}/versions?sort=isdefault=desc").json) == ["v2", "v1"]
+
+
+@pytest.mark.parametrize("method", ["POST", "PATCH"])
+def test_c_srt_01_c_flg_03_answers_to_writes_are_sorted(registry: Client, method: str) -> None:
+    for url in ("/dirs", "/dirs/a/datas", f"{X}/versions"):
+        registry.post(url, {"zero": {"name": "0"}})
+        sent = {"a": {"name": "2", "xany": 1}, "B": {"name": "3", "xany": 0}, "c": {"name": "1"}}
+        assert list(registry.send(method, f"{url}?sort=name=desc", sent).json) == ["B", "a", "c"], url
+        assert list(registry.send(method, f"{url}?sort=xany", sent).json) == ["c", "B", "a"], url
+        assert list(registry.send(method, f"{url}?sort=name&filter=name>1", sent).json) == ["a", "B"], url
 
 
 def test_c_srt_03_only_collections_are_sorted(filled: Client) -> None:

@@ -226,8 +226,10 @@ def write_versions(draft: Draft, place: Place, sent: Mapping[str, Sent], how: Ho
     else:
         is_locked(draft, resource, how)
     check_no_reference(draft, resource)
-    for key in sorted(sent, key=str.lower):
-        write_version(draft, resource, key, sent[key], How(patch=how.patch))
+    ids = sorted(sent, key=str.lower)
+    written = [write_version(draft, resource, key, sent[key], How(patch=how.patch)) for key in ids]
+    if how.default == REQUEST and not written[0].is_new:
+        raise refused("defaultversionid_request", place.xid)
     if sent or default:
         finish(draft, resource, None, How(default=default))
     return list(sent)

@@ -14,7 +14,7 @@ from wirebook.core.sieve import Kept, Sieve
 from wirebook.core.target import Target
 from wirebook.httpapi.messages import Answer
 from wirebook.httpapi.pages import Window, format_place, link, parse_window
-from wirebook.storage.ordering import BY_ID, Place
+from wirebook.storage.ordering import BY_ID, Ordering, Place
 from wirebook.storage.reading import Page
 
 if TYPE_CHECKING:
@@ -55,8 +55,13 @@ class Listing:
         return answer
 
     def members(self, ids: Iterable[str]) -> Iterator[str]:
-        """Those of its entities that have `ids`."""
-        return self._shown(self._kept(), {"ids": tuple(ids)})
+        """Those of its entities that have `ids`, in the order that was asked for."""
+        kept, named = self._kept(), tuple(ids)
+        sort = self._reading.flags.sort
+        if sort is None:
+            return self._shown(kept, {"ids": named})
+        places = self._ordering(kept, named).places(sort)
+        return self._shown(kept, {"order": tuple(place.key for place in places)})
 
     def _shown(self, kept: Kept | None, scope: dict[str, Any]) -> Iterator[str]:
         view = self._reading.view(self._target, self._key, kept, **scope)
@@ -87,14 +92,16 @@ class Listing:
         sort = self._reading.flags.sort
         if sort is None and window.limit is None:
             return {}, None
-        left = None if kept is None else kept.left.get(self._level, {}).get(self._key, set())
-        ordering = self._reading.session.ordering(self._reading.settings.model, self._target, self._key, left)
-        places = ordering.places(sort or BY_ID, window.after, window.limit and window.limit + 1)
+        places = self._ordering(kept).places(sort or BY_ID, window.after, window.limit and window.limit + 1)
         shown = places[: window.limit]
         last = shown[-1] if len(places) > len(shown) else None
         if sort is None and kept is None:
             return {"page": Page(window.after.id if window.after else "", last.id if last else None)}, last
         return {"order": tuple(place.key for place in shown)}, last
+
+    def _ordering(self, kept: Kept | None, ids: tuple[str, ...] | None = None) -> Ordering:
+        left = None if kept is None else kept.left.get(self._level, {}).get(self._key, set())
+        return self._reading.session.ordering(self._reading.settings.model, self._target, self._key, left, ids=ids)
 
     def _links(self, window: Window, kept: Kept | None, last: Place | None) -> Iterator[str]:
         if window.limit is None:

@@ -43,6 +43,12 @@ def one_of(connection: Connection, column: ColumnElement[int], keys: Collection[
     return (column if len(keys) <= MANY else column + 0).in_(wanted)
 
 
+def has_id(connection: Connection, folded: ColumnElement[str], ids: Iterable[str]) -> ColumnElement[bool]:
+    """Whether a column of ids in lower case has one of `ids`."""
+    wanted = key_table(connection, ("folded",), [(id_.lower(),) for id_ in ids])
+    return folded.in_(select(wanted.c.folded))
+
+
 def key_table(connection: Connection, names: Sequence[str], rows: Iterable[Sequence[str | int]]) -> FromClause:
     """A table with the columns `names` (texts; numbers if they end in ``key``) and those rows."""
     return _table(connection.dialect.name, names, bindparam(None, key_rows(names, rows)))

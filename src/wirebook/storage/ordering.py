@@ -6,7 +6,7 @@ them are kept than a page has.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from heapq import nlargest, nsmallest
 from typing import Any, Final, NamedTuple
@@ -20,7 +20,7 @@ from wirebook.core.flags import Sort
 from wirebook.core.model import Model
 from wirebook.core.target import Target
 from wirebook.storage.conditions import LARGEST
-from wirebook.storage.keys import one_of, text_key
+from wirebook.storage.keys import has_id, one_of, text_key
 from wirebook.storage.parts import Look, Part, group_part, resource_part, version_part
 from wirebook.storage.reading import resource_tables, version_tables
 from wirebook.storage.rows import rows
@@ -53,12 +53,20 @@ class _Column:
 
 
 class Ordering:
-    """The entities of a collection in an order. `owner` is the key of what has it; `keys` those that a filter left."""
+    """The entities of a collection in an order, or of it those with `ids`. `owner` is the key of what has it; `keys`
+    those that a filter left."""
 
     def __init__(
-        self, connection: Connection, model: Model, target: Target, owner: int, keys: set[int] | None = None
+        self,
+        connection: Connection,
+        model: Model,
+        target: Target,
+        owner: int,
+        keys: set[int] | None = None,
+        *,
+        ids: Collection[str] | None = None,
     ) -> None:
-        self._connection, self._model, self._target, self._keys = connection, model, target, keys
+        self._connection, self._model, self._target, self._keys, self._ids = connection, model, target, keys, ids
         self._owner = owner
         self._table, self._tables, self._part, self._where = _collection(target, owner)
 
@@ -93,7 +101,7 @@ class Ordering:
     # -- by the database --------------------------------------------------------------------------------------------
 
     def _by_id(self, after: Place | None, limit: int | None) -> list[Place]:
-        if self._keys is None and limit is not None:
+        if self._keys is None and self._ids is None and limit is not None:
             asked = {"after": after.id if after else "", "most": limit, **_named(self._target, self._owner)}
             return [Place(key, None, id_) for key, id_ in PAGES[self._target.kind].run(self._connection, **asked)]
         id_ = self._table.c.folded
@@ -115,7 +123,8 @@ class Ordering:
 
     def _conditions(self) -> list[ColumnElement[bool]]:
         left = [] if self._keys is None else [one_of(self._connection, self._table.c.key, self._keys)]
-        return [*self._where, *left]
+        named = [] if self._ids is None else [has_id(self._connection, self._table.c.folded, self._ids)]
+        return [*self._where, *left, *named]
 
     # -- one by one -------------------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from wirebook.core.rows import GroupRow, ResourceRow, VersionRow
 from wirebook.core.sieve import Kept
 from wirebook.core.streams import Stream
 from wirebook.core.target import Target
-from wirebook.storage.keys import key_table, one_of
+from wirebook.storage.keys import has_id, key_table, one_of
 from wirebook.storage.rows import rows
 from wirebook.storage.tables import COUNTS, DOCUMENTS, GROUPS, RESOURCES, VERSIONS
 
@@ -131,8 +131,7 @@ class Scope:
             return []
         conditions = self.page.holds(table.c.folded) if self.page else []
         if self.ids is not None:
-            wanted = key_table(connection, ("folded",), [(id_.lower(),) for id_ in self.ids])
-            conditions.append(table.c.folded.in_(select(wanted.c.folded)))
+            conditions.append(has_id(connection, table.c.folded, self.ids))
         return conditions
 
 

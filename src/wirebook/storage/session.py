@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -172,9 +172,18 @@ class Session:
     def streams(self, scope: Scope) -> SqlStreams:
         return SqlStreams(self._connection, scope)
 
-    def ordering(self, model: Model, target: Target, owner: int, keys: set[int] | None = None) -> Ordering:
-        """A collection in order. `owner` is the row of what has it; `keys` those of it that a filter left."""
-        return Ordering(self._connection, model, target, owner, keys)
+    def ordering(
+        self,
+        model: Model,
+        target: Target,
+        owner: int,
+        keys: set[int] | None = None,
+        *,
+        ids: Collection[str] | None = None,
+    ) -> Ordering:
+        """A collection, or of it those with `ids`, in order. `owner` is the row of what has it; `keys` those of it that
+        a filter left."""
+        return Ordering(self._connection, model, target, owner, keys, ids=ids)
 
     def search(self, model: Model, within: tuple[int, ...] = ()) -> Search:
         """What decides a filter on everything, or below the Group and the Resource with the keys `within`."""
