@@ -55,7 +55,7 @@ def test_a_refusal_names_the_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["import", "bad.json", *DATABASE]) == 2
     err = capsys.readouterr().err
     assert err.startswith("bad.json:8:5 /messagegroups/g/messages/n/versions/1: error: ")
-    assert "has no attribute 'colour'" in err
+    assert "unknown attribute (colour)" in err
     assert "[import-refused]" in err
 
 

@@ -106,7 +106,7 @@ def test_catalogues_of_files_are_read_anew(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("path", "told"),
-    [("/nowhere", "400: There is no Group type"), ("/messagegroups/none", "404: There is no /messagegroups/none")],
+    [("/nowhere", "400: An unknown Group type"), ("/messagegroups/none", "404: The targeted entity")],
 )
 def test_what_cannot_be_read_is_named(server: Server, path: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["lint", f"{server.base}{path}"]) == 2
