@@ -111,7 +111,8 @@ def test_amb_09_post_says_whether_it_made_a_version(registry: Client) -> None:
 
 
 def test_c_dtl_03_where_it_is_not(registry: Client) -> None:
-    for path in ("/$details", "/dirs$details", "/dirs/d$details", "/dirs/d/files$details", f"{F}/meta$details"):
+    entities = ("/$details", "/dirs$details", "/dirs/d$details", "/dirs/d/files$details", f"{F}/meta$details")
+    for path in (*entities, "/dirs/$details", "/dirs/d/files/$details", f"{F}/versions/$details"):
         assert registry.get(path).error[:2] == (400, "bad_details"), path
 
 

@@ -54,6 +54,17 @@ def test_c_hdr_02_maps_of_scalars(registry: Client) -> None:
     assert registry.get(f"{F}$details").json.items() >= sent.items()
 
 
+def test_c_hdr_02_keys_that_no_header_can_have(registry: Client) -> None:
+    sent = {"labels": {"a:b": "1", "c": "2", "e:": "4"}, "xmap": {"k:v": "5"}}
+    registry.put(f"{F}$details", sent)
+    for path in (F, f"{F}/versions/1"):
+        assert {name: each for name, each in registry.get(path).headers.items() if "." in name} == {
+            "xRegistry-labels.c": "2"
+        }
+    registry.put(F, b"x")
+    assert registry.get(f"{F}$details").json.items() >= sent.items()
+
+
 def test_c_hdr_02_maps_of_other_types(registry: Client) -> None:
     types = {"xints": "integer", "xbools": "boolean", "xdecs": "decimal"}
     attributes = {name: {"type": "map", "item": {"type": each}} for name, each in types.items()}

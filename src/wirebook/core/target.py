@@ -117,7 +117,8 @@ def _without_details(segments: list[str]) -> tuple[list[str], bool]:
     if not marked:
         return segments, False
     at = marked[0]
-    if at not in (3, 5) or at != len(segments) - 1 or (at == 5 and segments[4] != "versions"):
+    is_entity = at == 3 or (at == 5 and segments[4] == "versions")
+    if not is_entity or at != len(segments) - 1 or segments[at] == DETAILS:
         raise refused("bad_details", "/" + "/".join(segments[: at + 1]))
     return [*segments[:-1], segments[-1].removesuffix(DETAILS)], True
 

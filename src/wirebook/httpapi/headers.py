@@ -47,7 +47,8 @@ def format_headers(members: Mapping[str, Any], type_: ResourceType) -> Iterator[
         if not isinstance(value, (Mapping, list)):
             yield f"xRegistry-{name}", encode(text_of(value))
         elif isinstance(value, Mapping) and attribute and attribute.item and attribute.item.is_scalar:
-            yield from ((f"xRegistry-{name}.{key}", encode(text_of(each))) for key, each in value.items())
+            shown = ((key, each) for key, each in value.items() if ":" not in key)  # which no name of a header has
+            yield from ((f"xRegistry-{name}.{key}", encode(text_of(each))) for key, each in shown)
 
 
 NO_HEADERS: Final = frozenset({"any", "array", "object"})
