@@ -45,7 +45,7 @@ def parse_window(query: Mapping[str, Sequence[str]], path: str, *, most: int, is
 
 
 def _number(text: str, path: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 21 and int(text) >= 1):
+    if not (text.isascii() and text.isdigit() and len(text) < 21 and 1 <= int(text) < 1 << 64):
         raise refused("bad_request", path, error_detail=f"'{text[:40]}' is no number of entities, 1 or more")
     return int(text)
 
