@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.httpapi.answers import refuses
-from tests.httpapi.conftest import BASE, Client
+from tests.httpapi.conftest import BASE, Client, model_with
 from tests.httpapi.servers import serving
 
 F = "/dirs/d/files/f"
@@ -41,6 +41,19 @@ def test_c_hdr_01_and_05_all_of_them(registry: Client) -> None:
         headers = registry.get(path).headers
         assert headers["Content-Location"] == f"{BASE}{F}/versions/1"
         assert headers["Content-Disposition"] == "f"
+
+
+@pytest.mark.parametrize("type_", ["any", "object", "integer"])
+def test_c_hdr_05_where_versions_have_attributes_of_any_name(registry: Client, type_: str) -> None:
+    assert registry.put("/modelsource", model_with("files", attributes={"*": {"type": type_}})).status == 200
+    registry.patch("/capabilities", {"shortself": True})
+    registry.put(f"{F}$details", {"fileurl": "http://a/b"})
+    found = own(registry.get(F).headers)
+    assert found["xRegistry-metaurl"] == f"{BASE}{F}/meta"
+    assert found["xRegistry-versionsurl"] == f"{BASE}{F}/versions"
+    assert found["xRegistry-versionscount"] == "1"
+    assert found["xRegistry-fileurl"] == "http://a/b"
+    assert {"xRegistry-shortself", "xRegistry-self", "xRegistry-xid", "xRegistry-fileid"} <= found.keys()
 
 
 def test_c_hdr_02_maps_of_scalars(registry: Client) -> None:

@@ -55,8 +55,9 @@ NO_HEADERS: Final = frozenset({"any", "array", "object"})
 
 
 def _definition(attributes: Attributes, name: str) -> Attribute | None:
-    """The definition of an attribute, which may depend on values, or be that of any name."""
-    return next(_named(attributes, name), attributes.get("*"))
+    """The definition of an attribute, which may depend on values, or be that of any name a Version can have."""
+    others = None if name in RESOURCE_LEVEL else attributes.get("*")
+    return next(_named(attributes, name), others)
 
 
 def _named(attributes: Attributes, name: str) -> Iterator[Attribute]:
