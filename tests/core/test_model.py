@@ -77,7 +77,7 @@ def test_c_mod_42_includes_that_cannot_be(source: Any) -> None:
             raise OSError("gone")
         return {"$include": address}
 
-    with pytest.raises(Refused, match="model is refused"):
+    with pytest.raises(Refused, match="error in the model definition"):
         read(source, fetch)
 
 

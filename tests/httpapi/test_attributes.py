@@ -255,6 +255,35 @@ def test_c_att_07_attributes_of_other_levels_are_unknown(given: Client) -> None:
             assert reply.error == (400, "unknown_attribute", SUBJECTS[path]), (path, name)
 
 
+@pytest.mark.parametrize("name", ["meta", "metaurl", "versions", "versionsurl", "versionscount"])
+def test_c_att_08_a_version_has_nothing_that_is_the_resources(registry: Client, name: str) -> None:
+    types = {
+        each: {"singular": each[:-1], "hasdocument": each == "files", "attributes": OPEN} for each in ("files", "datas")
+    }
+    assert registry.put("/modelsource", {"groups": {"dirs": {"singular": "dir", "resources": types}}}).status == 200
+    assert registry.put(X, {"any": 1}).status == registry.put("/dirs/d/files/f", b"x").status == 201
+    before = registry.get("/export").body
+    for value in ("v", 5, {}, None):
+        for method, url, sent in (
+            ("PUT", VERSION, {name: value}),
+            ("PATCH", VERSION, {name: value}),
+            ("POST", f"{X}/versions", {"1": {name: value}}),
+            ("PATCH", X, {"versions": {"1": {name: value}}}),
+            ("PATCH", "/dirs/d/files/f/versions/1$details", {name: value}),
+        ):
+            reply = registry.send(method, url, sent)
+            assert reply.error[:2] == (400, "unknown_attribute"), (method, url, sent)
+            assert reply.json["args"] == {"name": name}
+    if name in ("meta", "versions"):
+        assert registry.post(X, {name: {}}).error[:2] == (400, "unknown_attribute")
+        headers = {f"xregistry-{name}": "v"}
+        assert registry.send("PUT", "/dirs/d/files/f/versions/1", b"x", **headers).error[:2] == (
+            400,
+            "unknown_attribute",
+        )
+    assert registry.get("/export").body == before
+
+
 def test_c_att_09_enums(given: Client) -> None:
     for path in LEVELS:
         for sent in ({"xone": "ONE"}, {"xsome": "three"}, {"xone": "two", "xnum": 2.0}):

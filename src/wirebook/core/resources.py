@@ -147,12 +147,24 @@ def write_version(draft: Draft, resource: Resource, id_: str | None, sent: Sent,
         kept=("ancestorid",),
         constraints=draft.constraints(resource.group, type_.plural),
     )
+    _check_names(version, sent)
     check_contenttype(version)
     if type_.hasdocument:
         check_one(type_, sent, version.xid)
         write_document(version, type_, sent, patch=how.patch, body=how.body)
         version.members = draft.version_level(type_).in_order(version.members)
     return version
+
+
+def _check_names(version: Version, sent: Sent) -> None:
+    """What a Resource has of its own no Version can have, not even where any name is allowed: it would be there twice.
+
+    Raises: unknown_attribute
+    """
+    foreign = sorted(RESOURCE_LEVEL.intersection(sent))
+    if foreign:
+        detail = f"Unknown: {', '.join(foreign)}; the Resource has it."
+        raise refused("unknown_attribute", version.xid, name=foreign[0], detail=detail)
 
 
 UNSET: Final = ""
