@@ -270,6 +270,8 @@ def test_c_hdr_09_maps_are_replaced(registry: Client) -> None:
 @pytest.mark.parametrize("path", [f"{F}$details", "/dirs/d/datas/x", "/dirs/d"])
 def test_c_hdr_10_not_with_metadata(registry: Client, path: str) -> None:
     assert registry.put(path, {}, xregistry_name="n").error[:2] == (400, "extra_xregistry_header")
+    assert registry.put(path, b"{", xregistry_name="n").error[:2] == (400, "extra_xregistry_header")
+    assert registry.put(path, b"", xregistry_name="n").error == (400, "missing_body", path)
 
 
 @pytest.mark.parametrize("name", ["file", "filebase64"])

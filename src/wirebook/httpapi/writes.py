@@ -250,7 +250,7 @@ def read_request(incoming: Incoming, target: Target, flags: Flags) -> Request:
         return Request(method, target, _listed(incoming, target, flags), None, flags.default, flags.epoch)
     if not target.is_document:
         extra = next((name for name, _ in incoming.headers if name.startswith(PREFIX)), None)
-        if extra:
+        if extra and incoming.body:
             why = "the attributes are in the body"
             raise refused("extra_xregistry_header", incoming.path, name=extra, error_detail=why)
         sent = read_json(incoming)
