@@ -83,6 +83,27 @@ def test_c_doc_10_to_13_how_a_document_is_shown(registry: Client, content: bytes
     assert registry.get(f"{F}$details?inline=file&binary").json["filebase64"] == base64.b64encode(content).decode()
 
 
+DEEP = b"[" * 81 + b"]" * 81
+
+
+@pytest.mark.parametrize(
+    "document", [b'"\\ud800"', b"[1e400]", b'\xef\xbb\xbf{"a": 1}', DEEP, b"[" * 5000 + b"]" * 5000]
+)
+def test_c_doc_11_c_http_15_what_no_request_may_have_is_base64(registry: Client, document: bytes) -> None:
+    registry.put(F, document, content_type="application/json")
+    assert registry.get(f"{F}$details?inline=file").json["filebase64"] == base64.b64encode(document).decode()
+    assert registry.put("/?ignore=epoch", registry.get("/export").body).status == 200
+    assert registry.get(F).body == document
+
+
+def test_c_doc_10_c_http_15_as_deep_as_it_may_be(registry: Client) -> None:
+    registry.put(F, b" 12345678901234567890.50 ", content_type="application/json")
+    assert b'"file":12345678901234567890.50,' in registry.get(f"{F}$details?inline=file").body
+    registry.put(F, DEEP[1:-1], content_type="application/json")
+    assert "file" in registry.get(f"{F}$details?inline=file").json
+    assert registry.put("/?ignore=epoch", registry.get("/export").body).status == 200
+
+
 def test_c_doc_15_a_type_without_documents(registry: Client) -> None:
     assert registry.put("/dirs/d/datas/x", {"data": 1}).error[1] == "unknown_attribute"
 

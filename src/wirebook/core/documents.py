@@ -10,10 +10,12 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from codecs import BOM_UTF8
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from wirebook.core.datatypes import shown
+from wirebook.core.jsonvalue import parse_json
 from wirebook.core.mediatypes import is_media_type
 from wirebook.core.model import ResourceType
 from wirebook.core.state import Version
@@ -109,25 +111,25 @@ def inlined(document: bytes | None, contenttype: str | None, type_: ResourceType
     form = "binary" if binary or not document else form_of(contenttype, type_.typemap)
     try:
         if document and form == "json":
-            return name, _checked(document.decode())
+            return name, _checked(document)
         if document and form == "string":
             return name, json.dumps(document.decode(), ensure_ascii=False)
-    except (ValueError, RecursionError):
+    except ValueError:
         pass  # said to be JSON or text, and is not
     return encoded, json.dumps(base64.b64encode(document or b"").decode())
 
 
-def _checked(text: str) -> str:
-    """JSON without blanks around it, with its numbers as they are written. Raises: ValueError, RecursionError"""
-    _DECODER.decode(text)
-    return text.strip()
+def _checked(document: bytes) -> str:
+    """JSON without blanks around it, with its numbers as they are written: only what a request may have, too, so that
+    what is shown can be sent back. Raises: ValueError"""
+    if document.startswith(BOM_UTF8):
+        raise ValueError(document)
+    parse_json(document, max_depth=DEEPEST)
+    return document.decode().strip()
 
 
-def _refuse(text: str) -> Any:
-    raise ValueError(text)
-
-
-_DECODER: Final = json.JSONDecoder(parse_constant=_refuse, parse_int=len, parse_float=len)
+DEEPEST: Final = 80
+"""Levels of JSON in an attribute. With those above it a request has at most 100."""
 
 
 def form_of(contenttype: str | None, typemap: Mapping[str, str]) -> str:
