@@ -77,6 +77,17 @@ def test_c_http_05_and_06_what_is_made_and_what_is_changed(registry: Client) -> 
     assert (reply.status, "Location" in reply.headers) == (200, False)
 
 
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+def test_c_http_07_one_of_several_new_versions(registry: Client, method: str) -> None:
+    registry.put(X, {})
+    several = registry.send(method, X, {"versions": {"b": {}, "a": {}}})
+    assert several.headers["Content-Location"] == f"{BASE}{X}/versions/b"
+    registry.patch(f"{X}/meta", {"defaultversionid": "a"})
+    beside = registry.send(method, X, {"versions": {"d": {}, "a": {}, "c": {}}})
+    assert (beside.status, beside.json["versionid"]) == (200, "a")
+    assert beside.headers["Content-Location"] == f"{BASE}{X}/versions/d"
+
+
 def test_c_http_07_where_a_new_version_is(registry: Client) -> None:
     made = [
         (registry.put(X, {}), f"{X}/versions/1"),

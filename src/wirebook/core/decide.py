@@ -158,8 +158,11 @@ def _write_resource(draft: Draft, request: Request) -> Outcome:
 
 
 def _new_version(resource: Resource) -> str:
+    """The Version that was made, if any; of several the default, or else the last."""
     new = [id_ for id_ in resource.versions if id_ not in resource.had]
-    return new[0] if len(new) == 1 else resource.default if new and resource.default in new else ""
+    if not new:
+        return ""
+    return resource.default if resource.default in new else new[-1]
 
 
 def _post_resource(draft: Draft, request: Request) -> Outcome:
