@@ -161,6 +161,20 @@ def test_c_def_11_a_model_that_says_which(registry: Client, pinned: bool) -> Non
         assert (error["subject"], error["args"]["name"]) == (f"{xid}/meta", "defaultversionsticky")
         assert registry.send(method, f"{xid}/meta", {"defaultversionsticky": pinned}).status == 200
         assert registry.send(method, f"{xid}/meta", {}).json["defaultversionsticky"] is pinned
+        flag = f"{xid}/meta?setdefaultversionid={'null' if pinned else '1'}"
+        error = refuses(registry, method, flag, {}, "invalid_attribute")
+        assert (error["subject"], error["args"]["name"]) == (f"{xid}/meta", "defaultversionsticky")
+
+
+def test_c_def_11_a_sticky_default_that_is_deleted(registry: Client) -> None:
+    aspects = {"type": "boolean", "enum": [True], "required": True, "default": True}
+    registry.put("/modelsource", model_with("things", metaattributes={"defaultversionsticky": aspects}))
+    xid = "/dirs/d/things/x"
+    registry.post(f"{xid}/versions", {"a": {}, "b": {}, "c": {}})
+    assert registry.patch(f"{xid}/meta", {"defaultversionid": "b"}).status == 200
+    registry.delete(f"{xid}/versions/b")
+    assert default_of(registry, xid) == ("c", True)
+    assert registry.patch(f"{xid}/meta", {}).status == 200
 
 
 def test_c_def_12_its_url(registry: Client) -> None:

@@ -64,13 +64,14 @@ def _choose(draft: Draft, resource: Resource, sent: Mapping[str, Any] | None, pa
     if sent is not None or resource.meta.is_new:
         sticky, chosen = _sent_choice(draft, resource, sent or {}, patch)
     if flag:
-        sticky, chosen = (False, "") if flag == "null" else (True, flag)
+        sticky = _checked(draft, resource, flag != "null")
+        chosen = flag if sticky else ""
     if sticky and resource.type.maxversions == 1:
         raise refused("setdefaultversionsticky_false", resource.xid)
     if sticky and chosen and chosen not in resource.versions:
         if flag or chosen != current or chosen not in resource.had:
             raise refused("unknown_id", resource.meta.xid, singular="version", id=chosen)
-        sticky = False  # the default was deleted
+        sticky, chosen = _is_pinned(draft, resource), ""  # the default was deleted
     members[STICKY], members[DEFAULT] = sticky, chosen if sticky else ""
 
 
@@ -89,18 +90,28 @@ def _sent_choice(draft: Draft, resource: Resource, sent: Mapping[str, Any], patc
 
 
 def _sticky(draft: Draft, resource: Resource, given: Mapping[str, Any], patch: bool) -> bool:
-    attribute = draft.meta_level(resource.type).attributes[STICKY]
     value = given.get(STICKY)
     if value is None:
-        value = attribute.default
+        value = draft.meta_level(resource.type).attributes[STICKY].default
         if patch and STICKY not in given and DEFAULT in given:
             value = bool(given[DEFAULT])
         elif patch and STICKY not in given and not resource.meta.is_new:
             value = bool(resource.meta.members.get(STICKY, False))
+    return _checked(draft, resource, value)
+
+
+def _checked(draft: Draft, resource: Resource, value: Any) -> bool:
+    """Sticky or not, as the model lets it be."""
     try:
-        return bool(check_value(attribute, value, STICKY, draft.types))
+        return bool(check_value(draft.meta_level(resource.type).attributes[STICKY], value, STICKY, draft.types))
     except Unfit as error:
         raise refusal(error, resource.meta.xid) from None
+
+
+def _is_pinned(draft: Draft, resource: Resource) -> bool:
+    """Whether the model lets no default Version be one that is not sticky."""
+    attribute = draft.meta_level(resource.type).attributes[STICKY]
+    return bool(attribute.enum) and attribute.strict and False not in attribute.enum
 
 
 def prune_surplus(draft: Draft, resource: Resource) -> bool:
