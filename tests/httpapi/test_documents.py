@@ -58,6 +58,26 @@ def test_c_doc_08_json_has_its_type(registry: Client) -> None:
     assert registry.put(f"{F}$details", {"file": {"a": 1}}).json["contenttype"] == "application/json"
 
 
+@pytest.mark.parametrize(
+    ("type_", "stored"),
+    [("application/json", b'"text"'), ("Application/X+JSON; q=1", b'"text"'), ("text/plain", b"text"), (None, b"text")],
+)
+def test_c_doc_07_a_string_is_json_where_its_type_says_so(registry: Client, type_: str | None, stored: bytes) -> None:
+    registry.put(f"{F}$details", {"file": "text", "contenttype": type_})
+    assert registry.get(F).body == stored
+    registry.put(f"{F}$details", {"file": "text"})
+    assert registry.get(F).body == b"text"
+
+
+@pytest.mark.parametrize("content", [b'"text"', b'""', b"text", b"5", b""])
+def test_c_http_15_documents_of_an_export_come_back(registry: Client, content: bytes) -> None:
+    registry.put(F, content, content_type="application/json")
+    sent = registry.get("/export").json
+    registry.delete("/dirs")
+    assert registry.put("/?ignore=epoch", sent).status == 200
+    assert registry.get(F).body == content
+
+
 def test_c_doc_09_a_patch_keeps_the_type(registry: Client) -> None:
     registry.put(F, b"abc", content_type="text/plain")
     assert registry.patch(f"{F}$details", {"file": {"a": 1}}).json["contenttype"] == "text/plain"

@@ -48,7 +48,7 @@ def write_document(
         _set(version, url, None)
         version.members[url] = sent[url]
     elif name in present:
-        _set(version, url, format_document(sent[name]))
+        _set(version, url, format_document(sent[name], quoted=_is_said_to_be_json(sent, type_)))
         _default_type(version, sent, patch=patch)
     elif encoded in present:
         _set(version, url, _decode(version, encoded, sent[encoded]))
@@ -95,9 +95,13 @@ def _decode(version: Version, name: str, text: Any) -> bytes:
         raise refused("invalid_attribute", version.xid, name=name, error_detail="it must be base64") from None
 
 
-def format_document(value: Any) -> bytes:
-    """The bytes of a document that was sent as JSON; of a string, its characters."""
-    if isinstance(value, str):
+def _is_said_to_be_json(sent: Mapping[str, Any], type_: ResourceType) -> bool:
+    return sent.get("contenttype") is not None and form_of(sent["contenttype"], type_.typemap) == "json"
+
+
+def format_document(value: Any, *, quoted: bool) -> bytes:
+    """The bytes of a document that was sent as JSON; of a string, its characters, unless JSON strings are `quoted`."""
+    if isinstance(value, str) and not quoted:
         return value.encode()
     return json.dumps(value, ensure_ascii=False, indent=2).encode()
 
