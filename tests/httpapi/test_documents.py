@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.httpapi.answers import refuses
-from tests.httpapi.conftest import BASE, Client
+from tests.httpapi.conftest import BASE, Client, model_with
 
 F = "/dirs/d/files/f"
 
@@ -56,6 +56,18 @@ def test_c_doc_07_bytes_come_back(registry: Client) -> None:
 def test_c_doc_08_json_has_its_type(registry: Client) -> None:
     registry.put(F, b"abc", content_type="text/plain")
     assert registry.put(f"{F}$details", {"file": {"a": 1}}).json["contenttype"] == "application/json"
+
+
+def test_c_doc_08_the_type_is_one_that_the_model_allows(registry: Client) -> None:
+    required = {"contenttype": {"type": "string", "required": True}}
+    registry.put("/modelsource", model_with("files", attributes=required))
+    assert registry.put(f"{F}$details", {"file": {"a": 1}}).json["contenttype"] == "application/json"
+    registry.delete("/dirs")
+    narrow = {"contenttype": {"type": "string", "enum": ["text/plain"]}}
+    registry.put("/modelsource", model_with("files", attributes=narrow))
+    reply = registry.put(f"{F}$details", {"file": {"a": 1}})
+    assert reply.error == (400, "invalid_attribute", f"{F}/versions/1")
+    assert registry.put(f"{F}$details", {"file": "a", "contenttype": "text/plain"}).status == 201
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,16 @@ class Body(NamedTuple):
     document: bytes
 
 
+def with_type(version: Version, type_: ResourceType, sent: Mapping[str, Any], *, patch: bool) -> Mapping[str, Any]:
+    """What was sent, with a type: a document that came in JSON is of that, unless the request says another, or a PATCH
+    finds one. `version` is as it was before."""
+    name, _, encoded = type_.document_names
+    came = sent.get(name) is not None or (patch and sent.get(encoded) is not None)
+    if not came or "contenttype" in sent or (patch and "contenttype" in version.members):
+        return sent
+    return {**sent, "contenttype": JSON_TYPE}
+
+
 def write_document(
     version: Version, type_: ResourceType, sent: Mapping[str, Any], *, patch: bool, body: Body | None
 ) -> None:
@@ -49,11 +59,8 @@ def write_document(
         version.members[url] = sent[url]
     elif name in present:
         _set(version, url, format_document(sent[name], quoted=_is_said_to_be_json(sent, type_)))
-        _default_type(version, sent, patch=patch)
     elif encoded in present:
         _set(version, url, _decode(version, encoded, sent[encoded]))
-        if patch:
-            _default_type(version, sent, patch=True)
     elif given or (url in version.members and not patch):
         _set(version, url, None)
 
@@ -80,12 +87,6 @@ def _set(version: Version, url: str, document: bytes | None) -> None:
 def _check_url(version: Version, name: str, value: Any) -> None:
     if not isinstance(value, str) or not value or any(ord(each) < 0x20 for each in value):
         raise refused("invalid_attribute", version.xid, name=name, error_detail="it must be a URL")
-
-
-def _default_type(version: Version, sent: Mapping[str, Any], *, patch: bool) -> None:
-    """A document that came as JSON is of that type, unless the request says another, or a PATCH finds one."""
-    if "contenttype" not in sent and not (patch and "contenttype" in version.members):
-        version.members["contenttype"] = JSON_TYPE
 
 
 def _decode(version: Version, name: str, text: Any) -> bytes:

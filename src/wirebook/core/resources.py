@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from wirebook.core.datatypes import Unfit, check_value, shown
 from wirebook.core.defaults import choose_default, write_meta
-from wirebook.core.documents import Body, check_contenttype, check_one, write_document
+from wirebook.core.documents import Body, check_contenttype, check_one, with_type, write_document
 from wirebook.core.draft import Draft
 from wirebook.core.entity import RESOURCE_LEVEL, as_id, check_epoch, check_id, nested_map, update
 from wirebook.core.lineage import relink
@@ -137,6 +137,8 @@ def write_version(draft: Draft, resource: Resource, id_: str | None, sent: Sent,
     check_id(sent, "version", version.id, version.xid, ignored=ignored)
     check_epoch(version, sent, ignored="epoch" in draft.ignore)
     members = _with_ancestor(version, sent, asked=id_ is None)
+    if type_.hasdocument:
+        members = with_type(version, type_, members, patch=how.patch)
     update(
         version,
         draft.version_level(type_),
