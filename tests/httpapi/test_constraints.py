@@ -48,6 +48,15 @@ def test_c_grp_02_to_10_constraints(registry: Client) -> None:
     refuses(registry, "PUT", G, {"constraints": {"nope.xstr": {}}}, "bad_request")
 
 
+def test_c_grp_07_the_server_needs_no_defaults(registry: Client) -> None:
+    defaults = {"epoch": 5, "self": "https://h/x", "isdefault": True, "versionid": "v", "dataid": "d"}
+    constraints = {f"datas.{name}": {"default": value} for name, value in defaults.items()}
+    assert registry.put(G, {"constraints": constraints}).status == 201
+    reply = registry.put(f"{D}/x", {})
+    assert (reply.status, reply.json["epoch"], reply.json["versionid"], reply.json["dataid"]) == (201, 1, "1", "x")
+    assert registry.patch(f"{D}/x", {}).json["epoch"] == 2
+
+
 def test_c_grp_02_their_form(registry: Client) -> None:
     good = {"datas.xstr": {"default": "a", "enum": ["a", "b"], "equals": "xstr"}, "cats.xobj.n": {"enum": [1]}}
     assert registry.put(G, {"constraints": good}).json["constraints"] == good

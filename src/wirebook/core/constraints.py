@@ -5,7 +5,7 @@ Spec: core/model.md#groupsstringconstraints; core/spec.md#constraints-attribute.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -112,11 +112,15 @@ def _narrow(key: str, wide: Constraint, own: Constraint) -> Constraint:
 # -- in force -----------------------------------------------------------------------------------------------------
 
 
-def fill_defaults(constraints: Iterable[Constraint], version: dict[str, Any]) -> None:
-    """Gives a Version the defaults that its Group has; a member's only where its object is. A null is nothing."""
+def fill_defaults(constraints: Iterable[Constraint], version: dict[str, Any], managed: Collection[str]) -> None:
+    """Gives a Version the defaults that its Group has; a member's only where its object is. A null is nothing.
+
+    Attributes that are `managed` get their values from the server, and need no default.
+    """
     for constraint in constraints:
-        if constraint.default is not None:
-            _fill(version, [step.name for step in constraint.path if isinstance(step, Member)], constraint.default)
+        names = [step.name for step in constraint.path if isinstance(step, Member)]
+        if constraint.default is not None and names[0] not in managed:
+            _fill(version, names, constraint.default)
 
 
 def _fill(members: dict[str, Any], names: list[str], default: Any) -> None:

@@ -121,7 +121,7 @@ def update(
     values |= {name: stored[name] for name in ("createdat", *kept) if name in stored}
     values |= own
     entity.has_own_time = _settle_times(values, own, stored, now)
-    fill_defaults(constraints, values)
+    fill_defaults(constraints, values, level.managed)
     with_subject = entity.xid
     try:
         checked = level.check(values, stored, types)
