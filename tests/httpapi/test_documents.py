@@ -58,6 +58,22 @@ def test_c_doc_08_json_has_its_type(registry: Client) -> None:
     assert registry.put(f"{F}$details", {"file": {"a": 1}}).json["contenttype"] == "application/json"
 
 
+def test_c_att_13_a_url_that_the_model_asks_for(registry: Client) -> None:
+    xid = f"{F}/versions/1"
+    registry.put(F, b"here")
+    asked = {"fileurl": {"type": "url", "required": True, "enum": ["http://h/a", "http://h/b"]}}
+    assert registry.put("/modelsource", model_with("files", attributes=asked)).error[1] == "model_compliance_error"
+    registry.delete("/dirs")
+    assert registry.put("/modelsource", model_with("files", attributes=asked)).status == 200
+    for sent in ({}, {"file": "here"}):
+        assert registry.put(f"{F}$details", sent).error == (400, "required_attribute_missing", xid)
+    assert registry.put(f"{F}$details", {"fileurl": "http://h/c"}).error == (400, "invalid_attribute", xid)
+    assert registry.put(f"{F}$details", {"fileurl": "http://h/b"}).status == 201
+    for sent in ({"fileurl": None}, {"file": "here"}):
+        assert registry.patch(f"{F}$details", sent).error == (400, "required_attribute_missing", xid)
+    assert registry.patch(f"{F}$details", {"name": "n"}).status == 200
+
+
 def test_c_doc_08_the_type_is_one_that_the_model_allows(registry: Client) -> None:
     required = {"contenttype": {"type": "string", "required": True}}
     registry.put("/modelsource", model_with("files", attributes=required))

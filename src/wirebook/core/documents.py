@@ -14,7 +14,7 @@ from codecs import BOM_UTF8
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from wirebook.core.datatypes import shown
+from wirebook.core.datatypes import Unfit, check_value, shown
 from wirebook.core.jsonvalue import parse_json
 from wirebook.core.mediatypes import is_media_type
 from wirebook.core.model import ResourceType
@@ -69,6 +69,24 @@ def check_one(type_: ResourceType, sent: Mapping[str, Any], subject: str) -> Non
     """At most one of the three attributes may have a value. Raises: one_resource"""
     if type_.hasdocument and sum(sent.get(name) is not None for name in type_.document_names) > 1:
         raise refused("one_resource", subject, list=",".join(type_.document_names))
+
+
+def lacks_url(version: Version, type_: ResourceType) -> bool:
+    """Whether the model asks for documents that are elsewhere, and this one is not."""
+    url = type_.document_names[1]
+    return type_.attributes[url].required and url not in version.members
+
+
+def check_url(version: Version, type_: ResourceType) -> None:
+    """The URL of a document, as the model lets it be. Raises: required_attribute_missing, invalid_attribute"""
+    url = type_.document_names[1]
+    if lacks_url(version, type_):
+        raise refused("required_attribute_missing", version.xid, list=url)
+    if type_.attributes[url].enum and url in version.members:
+        try:
+            check_value(type_.attributes[url], version.members[url], url, lambda *_: True)
+        except Unfit as error:
+            raise refused("invalid_attribute", version.xid, name=url, error_detail=error.why) from None
 
 
 def check_contenttype(version: Version) -> None:

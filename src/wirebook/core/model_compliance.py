@@ -14,6 +14,7 @@ from dataclasses import replace
 from wirebook.core.constraints import BadConstraint, constraints_of
 from wirebook.core.datatypes import Unfit, check_members
 from wirebook.core.defaults import DEFAULT, STICKY, choose_default, prune_surplus
+from wirebook.core.documents import lacks_url
 from wirebook.core.draft import Draft
 from wirebook.core.entity import Level, group_level, meta_level, registry_level, version_level
 from wirebook.core.lineage import relink
@@ -198,6 +199,8 @@ class _Compliance:
         for version in resource.versions.values():
             if before.hasdocument and not now.hasdocument and _has_document(version, before):
                 raise refused("hasdocument_violation", version.xid, plural=now.plural)
+            if now.hasdocument and lacks_url(version, now):
+                raise _comply(f"{version.xid}: {now.document_names[1]}: it is required.")
             self._fit(version, self._fitting("version", group, now.plural))
 
     def _whole(self, resource: Resource, before: ResourceType, now: ResourceType) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from wirebook.core.datatypes import Unfit, check_value, shown
 from wirebook.core.defaults import choose_default, write_meta
-from wirebook.core.documents import Body, check_contenttype, check_one, with_type, write_document
+from wirebook.core.documents import Body, check_contenttype, check_one, check_url, with_type, write_document
 from wirebook.core.draft import Draft
 from wirebook.core.entity import RESOURCE_LEVEL, as_id, check_epoch, check_id, nested_map, update
 from wirebook.core.lineage import relink
@@ -154,6 +154,7 @@ def write_version(draft: Draft, resource: Resource, id_: str | None, sent: Sent,
     if type_.hasdocument:
         check_one(type_, sent, version.xid)
         write_document(version, type_, sent, patch=how.patch, body=how.body)
+        check_url(version, type_)
         version.members = draft.version_level(type_).in_order(version.members)
     return version
 
