@@ -136,6 +136,21 @@ def test_c_mod_06_names_may_be_left_out(empty: Client) -> None:
     assert full["resources"]["files"]["attributes"]["x"] == {"name": "x", "type": "string"}
 
 
+def test_c_typ_06_times_in_a_model_are_in_utc(empty: Client) -> None:
+    hour = "2024-01-01T02:00:00+02:00"
+    attributes = {
+        "at": {"type": "timestamp", "enum": [hour], "required": True, "default": hour},
+        "n": {"type": "integer", "required": True, "default": 3.0},
+    }
+    source = {"groups": {"gs": {"singular": "g", "attributes": attributes}}}
+    assert empty.put("/modelsource", source).json == source
+    shown = empty.get("/model").json["groups"]["gs"]["attributes"]["at"]
+    assert (shown["enum"], shown["default"]) == (["2024-01-01T00:00:00Z"], "2024-01-01T00:00:00Z")
+    made = empty.put("/gs/g", {})
+    assert (made.json["at"], repr(made.json["n"])) == ("2024-01-01T00:00:00Z", "3")
+    assert empty.put("/gs/g", {"at": "2024-01-01T01:00:00+01:00"}).status == 200
+
+
 def test_c_mod_31_defaults_of_aspects(empty: Client) -> None:
     full = model(empty, resources())["groups"]["dirs"]["resources"]["files"]
     names = [name for name in full if not name.endswith("attributes")]

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from wirebook.core import model_texts as texts
+from wirebook.core.datatypes import check_value
+from wirebook.core.model import Attribute
 from wirebook.core.model_source import model_error
 from wirebook.core.model_texts import Full, Pairs
 
@@ -192,7 +194,19 @@ def _full(name: str, node: Mapping[str, Any], place: str, *, of_text: bool = Fal
         named["strict"] = True
     full = {key: named[key] for key in _SHOWN if _says_something(key, named)}
     full |= {key: named[key] for key in _SHOWN_AFTER if _says_something(key, named)}
-    return full | _nested(named, place)
+    return _as_stored(full) | _nested(named, place)
+
+
+def _as_stored(full: Full) -> Full:
+    """The values of an attribute in the form that entities have them in: times in UTC, integers without a fraction."""
+    bare = Attribute("", full["type"])
+    if not bare.is_scalar:
+        return full
+    if "enum" in full:
+        full["enum"] = [check_value(bare, each, "", lambda *_: True) for each in full["enum"]]
+    if "default" in full:
+        full["default"] = check_value(bare, full["default"], "", lambda *_: True)
+    return full
 
 
 def _says_something(key: str, node: Mapping[str, Any]) -> bool:
