@@ -45,6 +45,32 @@ def test_published_models_are_read_as_they_are(shared: Path, name: str) -> None:
     assert read(from_here, fetch).model.groups
 
 
+def test_the_built_in_model_is_that_of_the_texts(shared: Path) -> None:
+    folder = shared / TEXTS
+    built_in = builtin_model()["groups"]
+    for name, group in (("message", "messagegroups"), ("schema", "schemagroups"), ("endpoint", "endpoints")):
+        published = json.loads((folder / name / "model.json").read_text())["groups"][group]
+        assert _differences(published, built_in[group]) == []
+
+
+def _differences(published: Any, ours: Any, at: str = "") -> list[str]:
+    """Where ours has something else. Descriptions, names (which are the keys) and included Resources do not count."""
+    if not isinstance(published, dict):
+        return [] if published == ours else [at]
+    left = {key: value for key, value in published.items() if key[0] != "$" and not _is_prose(key, value)}
+    if isinstance(left.get("resources"), dict) and "$include" in str(left["resources"]):
+        del left["resources"]
+    return [
+        found
+        for key, value in left.items()
+        for found in (_differences(value, ours[key], f"{at}/{key}") if key in ours else [f"{at}/{key}"])
+    ]
+
+
+def _is_prose(key: str, value: Any) -> bool:
+    return key in ("name", "description") and isinstance(value, str)
+
+
 def test_the_built_in_model_shares_messages_with_endpoints() -> None:
     model = read(builtin_model()).model
     assert list(model.groups) == ["endpoints", "messagegroups", "schemagroups"]

@@ -309,6 +309,14 @@ def test_c_time_01_and_04_of_what_is_new(registry: Client) -> None:
     assert (reply.headers["xRegistry-createdat"], reply.headers["xRegistry-modifiedat"]) == (LATE, OLD)
 
 
+@pytest.mark.parametrize("sent", ["2024-04-31T12:00:00Z", "yesterday", "", 5])
+@pytest.mark.parametrize("path", ["/dirs/n", "/dirs/d/datas/n", "/dirs/d/datas/n/versions/v", "/dirs/d/datas/n/meta"])
+def test_c_typ_05_what_is_no_time_is_refused_on_creation_too(registry: Client, path: str, sent: Any) -> None:
+    for name in ("createdat", "modifiedat"):
+        reply = registry.put(path, {name: sent})
+        assert (reply.error[1], reply.json["args"]["name"]) == ("invalid_attribute", name)
+
+
 def test_c_time_04_a_time_that_was_sent_stays_when_children_come(full: Client) -> None:
     assert full.put("/dirs/d", {"modifiedat": OLD, "datas": {"new": {}}}).json["modifiedat"] == OLD
     assert full.patch("/", {"modifiedat": OLD, "dirs": {"new": {}}}).json["modifiedat"] == OLD

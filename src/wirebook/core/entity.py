@@ -139,7 +139,9 @@ def _settle_times(values: Members, own: Mapping[str, Any], stored: Members, now:
     if values.get("createdat") is None:
         values["createdat"] = now
     given = own.get("modifiedat")
-    is_own = given is not None and not (isinstance(given, str) and normal_timestamp(given) == stored.get("modifiedat"))
+    kept = stored.get("modifiedat")
+    is_same = kept is not None and isinstance(given, str) and normal_timestamp(given) == kept
+    is_own = given is not None and not is_same
     values["modifiedat"] = given if is_own else now
     return is_own
 
