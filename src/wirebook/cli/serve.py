@@ -22,6 +22,8 @@ LOOPBACK = ("localhost",)
 UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 TIME: Final = re.compile(r"(?P<number>[1-9][0-9]{0,8})(?P<unit>[smhd])")
 FORMATS: Final = ("text", "json")
+PATH: Final = re.compile(r"/?(?:[A-Za-z0-9._~\-]+(?:/[A-Za-z0-9._~\-]+)*/?)?")
+ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.\-]*://[^\s/?#]+")
 
 
 def serve(  # noqa: PLR0917 (options)
@@ -61,18 +63,20 @@ def serve(  # noqa: PLR0917 (options)
         host=host,
         port=port,
         database=db,
-        registryid=registryid,
-        base_path=base_path,
-        base_url=base_url,
+        registryid=_id(registryid),
+        base_path=_matching("--base-path", base_path, PATH, "path, such as /registry"),
+        base_url=_url("--base-url", base_url),
         model=_model(model),
         read_only=read_only,
         write_token=read_token(write_token_file),
         insecure_writes=insecure_writes,
-        cors_origins=tuple(cors_origin),
+        cors_origins=tuple(
+            _matching("--cors-origin", each, ORIGIN, "origin, such as https://host") for each in cors_origin
+        ),
         allowed_hosts=tuple(allowed_host),
         trusted_proxies=tuple(map(_network, trusted_proxy)),
         allowed_fetches=tuple(map(_allowed, allow_fetch)),
-        events_sink=_sink(events_sink),
+        events_sink=_url("--events-sink", events_sink),
         events_keep=_seconds("--events-keep", events_keep),
         access_log=access_log,
         log_format=_one_of("--log-format", log_format, FORMATS),
@@ -119,7 +123,24 @@ def _network(text: str) -> IPv4Network | IPv6Network:
         raise WirebookError(Problem("bad-setting", f"--trusted-proxy '{text}' is no network: {error}")) from None
 
 
-def _sink(text: str | None) -> str | None:
+def _id(text: str) -> str:
+    """Raises: bad-setting"""
+    from wirebook.core.names import is_identifier  # noqa: PLC0415 (as above)
+
+    if not is_identifier(text):
+        why = "1 to 128 letters, digits, and - . _ ~ : @, the first a letter, a digit or _"
+        raise WirebookError(Problem("bad-setting", f"--registryid '{text}' is no id: {why}"))
+    return text
+
+
+def _matching(option: str, text: str, allowed: re.Pattern[str], what: str) -> str:
+    """Raises: bad-setting"""
+    if not allowed.fullmatch(text):
+        raise WirebookError(Problem("bad-setting", f"{option} '{text}' is no {what}"))
+    return text
+
+
+def _url(option: str, text: str | None) -> str | None:
     """Raises: bad-setting"""
     if text is None:
         return None
@@ -129,7 +150,7 @@ def _sink(text: str | None) -> str | None:
     except ValueError:
         is_url = False
     if not is_url:
-        raise WirebookError(Problem("bad-setting", "--events-sink needs a URL that begins with http:// or https://"))
+        raise WirebookError(Problem("bad-setting", f"{option} needs a URL that begins with http:// or https://"))
     return text
 
 

@@ -1,0 +1,29 @@
+"""`wirebook serve`: options that cannot be are refused before anything is made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from wirebook.cli.app import run
+
+WRONG = {
+    "--registryid": ["a b", "", "-a", "x" * 129],
+    "--base-path": ["x y", "/a//b", "/a?b", "//"],
+    "--base-url": ["nope", "ftp://host/", "http://"],
+    "--cors-origin": ["x y", "https://", "https://host/page"],
+    "--events-sink": ["nope", "http://"],
+    "--events-keep": ["x", "0s"],
+    "--trusted-proxy": ["nonsense"],
+    "--allow-fetch": ["a b"],
+    "--host": ["0.0.0.0"],
+}
+
+
+@pytest.mark.parametrize(("option", "text"), [(option, text) for option, texts in WRONG.items() for text in texts])
+def test_what_an_option_cannot_be(option: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "registry.db"
+    assert run(["serve", "--port", "0", "--db", f"sqlite:///{file}", option, text]) == 2
+    assert "bad-setting" in capsys.readouterr().err
+    assert not file.exists()
