@@ -146,6 +146,12 @@ SYNTAX = (
     "labels['a]",
     "name =x",
     "xarr[]",
+    "na!me=x",
+    "na-me",
+    "$schema",
+    "%",
+    "*",
+    "(name=x)",
 )
 TWICE = ("excludeall,name=x", "name=x,excludeall", "excludeall,excludeall", "excludeall&filter=name=x")
 

@@ -622,7 +622,7 @@ def test_c_srt_03_only_collections_are_sorted(filled: Client) -> None:
 
 
 UNSORTABLE = ("name=up", "name=ASC", "name=asc=x", "", "=asc", "a..b", "[0]", "labels.*", "name&sort=epoch")
-COMPLEX = ("labels", "xobj", "xarr", "nothing", "files.name", "datas", "deprecated")
+COMPLEX = ("name,description", "na!me", "labels", "xobj", "xarr", "nothing", "files.name", "datas", "deprecated")
 
 
 @pytest.mark.parametrize("text", [*UNSORTABLE, *COMPLEX])

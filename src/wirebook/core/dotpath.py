@@ -2,7 +2,8 @@
 
     path  = step *( step )          step = "." name / "[" quote name quote "]" / "[" integer "]" / ".*" / "[*]"
 
-The first name has no dot. `.*` is any member, `[*]` any item; `['*']` is the member of that name.
+The first name has no dot, and only what names of attributes are made of. `.*` is any member, `[*]` any item; `['*']` is
+the member of that name.
 
 Spec: core/spec.md#xregistry-dot--notation; core/spec.md#dot-notation-in-filters.
 """
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 NAME: Final = re.compile(r"[^.\[\]'\"\s]+")
+ATTRIBUTE: Final = re.compile(r"[A-Za-z0-9_]+")
 QUOTED: Final = re.compile(r"\[(?:'([^']+)'|\"([^\"]+)\")\]")
 INDEX: Final = re.compile(r"\[(?:(\d+)|(\*))\]")
 
@@ -73,9 +75,9 @@ def _step(text: str, position: int, is_first: bool) -> tuple[Step, int]:
         position += 1
     elif not is_first:
         raise BadPath(f"'{text[position]}' is neither '.' nor a bracket with a name or a number", position + 1)
-    if not (found := NAME.match(text, position)):
+    if not (found := (ATTRIBUTE if is_first else NAME).match(text, position)):
         raise BadPath("a name is missing", position + 1)
-    return (ANY_MEMBER if found[0] == "*" and not is_first else Member(found[0])), found.end()
+    return (ANY_MEMBER if found[0] == "*" else Member(found[0])), found.end()
 
 
 def format_dotpath(path: DotPath) -> str:
