@@ -361,8 +361,8 @@ class _Members:
         self._values, self._place, self._types = values, place, types
 
     def check(self, extended: bool) -> dict[str, Any]:
-        attributes, values = self.layers[0], self._values
-        unknown = [name for name in values if not self._add(attributes, name, values[name])]
+        attributes = self.layers[0]
+        unknown = self._add(attributes, self._values)
         self._fill(attributes)
         if attributes.branching:
             self._add_siblings([*attributes.branching])
@@ -378,16 +378,18 @@ class _Members:
         for name, default in attributes.defaults.items():
             self.checked.setdefault(name, default)
 
-    def _add(self, attributes: Attributes, name: str, value: Any) -> bool:
-        """Checks a member, if it has a value and is the client's to set. Whether it is defined."""
-        attribute = attributes.get(name)
-        if attribute is None or name == "*":
-            return False
-        if _is_any_text(attribute, value):
-            self.checked[name] = value
-        elif value is not None and not attribute.readonly:
-            self.checked[name] = check_value(attribute, value, self._at(name), self._types)
-        return True
+    def _add(self, attributes: Attributes, names: Iterable[str]) -> list[str]:
+        """Checks members, those that have a value and are the client's to set. The names of those not defined."""
+        values, checked, unknown = self._values, self.checked, []
+        for name in names:
+            attribute, value = attributes.get(name), values[name]
+            if attribute is None or name == "*":
+                unknown.append(name)
+            elif _is_any_text(attribute, value):
+                checked[name] = value
+            elif value is not None and not attribute.readonly:
+                checked[name] = check_value(attribute, value, self._at(name), self._types)
+        return unknown
 
     def _add_siblings(self, waiting: list[Attribute]) -> None:
         """Adds what the values of attributes bring with them, checks it, and what that brings."""
@@ -399,8 +401,7 @@ class _Members:
                 if any(name in layer for layer in self.layers):
                     raise Unfit(self._at(name), f"it is defined twice, by '{attribute.name}' and by another attribute")
             self.layers.append(siblings)
-            for name in siblings:
-                self._add(siblings, name, self._values.get(name))
+            self._add(siblings, [name for name in siblings if name in self._values])
             self._fill(siblings)
             waiting += siblings.branching
 

@@ -45,15 +45,16 @@ def _update(draft: Draft, resource: Resource, sent: Mapping[str, Any], *, patch:
 
 
 def _make(draft: Draft, resource: Resource) -> None:
-    """Gives a new meta what it has where nothing is sent, which is worked out once in a request."""
-    meta, type_ = resource.meta, resource.type
+    """Gives a new meta what it has where nothing is sent, which is worked out once for a model."""
+    meta, type_, known = resource.meta, resource.type, draft.model.bare_metas
     key = *type_.home, type_.plural
-    if key in draft.bare_metas:
-        meta.members = {**draft.bare_metas[key], type_.id_name: resource.id}
+    if key in known:
+        own = {type_.id_name: resource.id, "createdat": draft.now, "modifiedat": draft.now}
+        meta.members = known[key] | own
         meta.touch(draft.now)
     else:
         _update(draft, resource, {}, patch=False)
-        draft.bare_metas[key] = {**meta.members}
+        known[key] = {**meta.members}
 
 
 def _choose(draft: Draft, resource: Resource, sent: Mapping[str, Any] | None, patch: bool, flag: str) -> None:

@@ -22,8 +22,7 @@ from wirebook.problems.xregistry import refused
 class Draft:
     """One request's view of the registry. `path` is the request's, for errors; `now` the time of everything in it.
 
-    `ignore` are the parts of requests that the flag of that name leaves out. `bare_metas`: what a new meta has of which
-    nothing is sent, by the home and the name of its type.
+    `ignore` are the parts of requests that the flag of that name leaves out.
     """
 
     snapshot: Snapshot
@@ -33,7 +32,6 @@ class Draft:
     model: Model = field(init=False)
     changed_groups: dict[str, Group] = field(init=False, default_factory=dict)
     changed: dict[str, Resource] = field(init=False, default_factory=dict)
-    bare_metas: dict[tuple[str, ...], Members] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self.model = self.snapshot.model
@@ -69,7 +67,6 @@ class Draft:
     def use_model(self, model: Model) -> None:
         """From here on entities are those of another model."""
         self.model = self.snapshot.model = model
-        self.bare_metas.clear()
         self.__dict__.pop("types", None)
 
     # -- finding --------------------------------------------------------------------------------------------------

@@ -152,12 +152,14 @@ class GroupType:
 @dataclass(frozen=True, slots=True)
 class Model:
     """The model: attributes of the Registry, and the types of Groups by their plural names. `full` is it as JSON;
-    `levels` is what `wirebook.core.draft` makes of it, kept for the next request."""
+    `levels` and `bare_metas` are what `wirebook.core.draft` and `wirebook.core.defaults` make of it, kept for the next
+    request."""
 
     attributes: Attributes
     groups: Mapping[str, GroupType]
     full: Mapping[str, Any] = field(repr=False, compare=False)
     levels: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+    bare_metas: dict[Any, dict[str, Any]] = field(default_factory=dict, repr=False, compare=False)
 
     def resource_types(self) -> Iterator[tuple[GroupType, ResourceType]]:
         return ((group, resource) for group in self.groups.values() for resource in group.resources.values())

@@ -131,10 +131,10 @@ class App:
         if "content-length" not in headers and "transfer-encoding" not in headers:
             return b""
         most, length = self.options.max_body, headers.get("content-length", "")
+        size = int(length) if length.isdigit() and len(length) < 20 else 0
+        each, in_all = self.options.request_timeout, self.options.stream_timeout
         try:
-            async with asyncio.timeout(self.options.stream_timeout):
-                size = int(length) if length.isdigit() and len(length) < 20 else 0
-                body = None if size > most else await read_body(receive, most, self.options.request_timeout)
+            body = None if size > most else await read_body(receive, most, each, in_all)
         except TimeoutError:
             raise Barred(408, "request_timeout", "The body did not come in time.", path) from None
         if body is None:
@@ -242,20 +242,25 @@ HEALTH: Final = frozenset({"/healthz", "/readyz", "/.wirebook/healthz", "/.wireb
 ROUTES: Final = frozenset({*PATHS, *(path.strip("/") for path in (*HEALTH, PATH, METRICS_PATH))})
 
 
-async def read_body(receive: Receive, most: int, seconds: float) -> bytes | None:
-    """The body; None if it is larger than it may be. Raises: TimeoutError, when nothing comes for so many seconds"""
+async def read_body(receive: Receive, most: int, seconds: float, in_all: float) -> bytes | None:
+    """The body; None if it is larger than it may be.
+
+    Raises: TimeoutError, when nothing comes for so many seconds, or not the whole of it `in_all`
+    """
     parts: list[bytes] = []
-    size = 0
-    while True:
-        async with asyncio.timeout(seconds):
+    size, time = 0, asyncio.get_running_loop().time
+    end = time() + in_all
+    async with asyncio.timeout(min(seconds, in_all)) as limit:
+        while True:
             message: Message = await receive()
-        part = message.get("body", b"")
-        size += len(part)
-        if size > most:
-            return None
-        parts.append(part)
-        if not message.get("more_body"):
-            return b"".join(parts)
+            part = message.get("body", b"")
+            size += len(part)
+            if size > most:
+                return None
+            parts.append(part)
+            if not message.get("more_body"):
+                return b"".join(parts)
+            limit.reschedule(min(time() + seconds, end))
 
 
 def peer_of(scope: Scope) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import uuid
+import os
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -33,7 +33,7 @@ def now() -> str:
 
 def new_id() -> str:
     """Something that no request before had."""
-    return uuid.uuid4().hex
+    return os.urandom(16).hex()
 
 
 def make_registry(
