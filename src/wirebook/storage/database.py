@@ -152,7 +152,7 @@ class Database:
             try:
                 yield connection
             except BaseException:
-                if not self.is_sqlite and driver_of(connection).broken:
+                if not (self.is_sqlite or connection.invalidated) and driver_of(connection).broken:
                     connection.invalidate()
                 raise
 

@@ -53,7 +53,8 @@ def within(connection: Connection, seconds: float) -> Iterator[None]:
             raise TooSlow from error
         raise
     finally:
-        del connection.info[END]
+        if not connection.invalidated:  # which has no info, either
+            del connection.info[END]
         if connection.dialect.name == "sqlite":
             driver_of(connection).set_progress_handler(None, 0)
 
@@ -73,5 +74,7 @@ def rows(connection: Connection, query: Select[Any]) -> Generator[Any]:
 
 def close_results(connection: Connection) -> None:
     """Ends what was not read to its end, as an answer that broke off leaves it."""
+    if connection.invalidated:  # they are gone with it
+        return
     for result in connection.info.pop(OPEN, ()):
         result.close()
