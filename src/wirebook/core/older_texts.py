@@ -28,6 +28,8 @@ def older_names(specversion: str, type_: ResourceType) -> Mapping[str, str]:
 
 def as_of(specversion: str, text: str, type_: ResourceType) -> str:
     """Members of a Version, as JSON without braces, with the names that a text gives them."""
+    if specversion not in VERSIONS:
+        return text
     names = older_names(specversion, type_)
     if not any(f'"{name}":' in text for name in names):
         return text
