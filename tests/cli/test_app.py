@@ -107,6 +107,12 @@ def test_help_imports_nothing_heavy() -> None:
     assert not {"pyspark", "pyarrow", "polars", "pandas", "numpy", "httpx", "rich.table"} & set(loaded)
 
 
+def test_a_server_is_ready_without_what_lands_messages() -> None:
+    program = "import sys, wirebook.httpapi.server; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"pyspark", "pyarrow", "pandas", "numpy"} & set(loaded)
+
+
 @pytest.mark.parametrize("lines", [1, 1_000_000])
 def test_a_reader_that_goes_away_is_no_fault(lines: int) -> None:
     program = f"""if True:

@@ -12,7 +12,6 @@ import math
 import re
 from typing import Any, NoReturn
 
-import numpy as np
 import orjson
 
 MAX_DEPTH = 200
@@ -22,9 +21,7 @@ _DIGITS = bytes(48 if 48 <= c <= 57 else c for c in range(256))  # every digit a
 _LONG_RUN = b"0" * 19  # shorter integers always fit 64 bits
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)  # possessive: linear also when the quote never closes
 _BRACKETS = bytes(c for c in range(256) if c not in b"[]{}")
-_STEP = np.zeros(256, dtype=np.int8)
-_STEP[list(b"[{")] = 1
-_STEP[list(b"]}")] = -1
+_STEPS = bytes(1 if c in b"[{" else 255 if c in b"]}" else 0 for c in range(256))  # as signed bytes
 
 
 class JsonError(ValueError):
@@ -57,8 +54,10 @@ def check_depth(data: bytes, max_depth: int = MAX_DEPTH) -> None:
 
     Raises: JsonError with code payload-too-deep.
     """
-    brackets = _STRING.sub(b"", data).translate(None, _BRACKETS)
-    depth = np.cumsum(_STEP[np.frombuffer(brackets, dtype=np.uint8)], dtype=np.int64)
+    import numpy as np  # noqa: PLC0415 (takes long to load, and few values have so many brackets)
+
+    steps = _STRING.sub(b"", data).translate(_STEPS, _BRACKETS)
+    depth = np.cumsum(np.frombuffer(steps, dtype=np.int8), dtype=np.int64)
     if depth.size and int(depth.max()) > max_depth:
         raise JsonError("payload-too-deep", f"nested deeper than {max_depth} levels")
 
