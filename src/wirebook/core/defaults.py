@@ -12,6 +12,7 @@ from wirebook.core.datatypes import Unfit, check_value
 from wirebook.core.draft import Draft
 from wirebook.core.entity import as_id, check_epoch, check_id, refusal, update
 from wirebook.core.lineage import links_of, only_version, prune
+from wirebook.core.model import Attribute
 from wirebook.core.state import Resource
 from wirebook.core.versions import MODES
 from wirebook.core.xref import shown_epoch
@@ -93,7 +94,7 @@ def _sent_choice(draft: Draft, resource: Resource, sent: Mapping[str, Any], patc
 def _sticky(draft: Draft, resource: Resource, given: Mapping[str, Any], patch: bool) -> bool:
     value = given.get(STICKY)
     if value is None:
-        value = draft.meta_level(resource.type).attributes[STICKY].default
+        value = _attribute(draft, resource).default
         if patch and STICKY not in given and DEFAULT in given:
             value = bool(given[DEFAULT])
         elif patch and STICKY not in given and not resource.meta.is_new:
@@ -101,17 +102,22 @@ def _sticky(draft: Draft, resource: Resource, given: Mapping[str, Any], patch: b
     return _checked(draft, resource, value)
 
 
+def _attribute(draft: Draft, resource: Resource) -> Attribute:
+    """What the model says of being sticky."""
+    return draft.meta_level(resource.type).attributes[STICKY]
+
+
 def _checked(draft: Draft, resource: Resource, value: Any) -> bool:
     """Sticky or not, as the model lets it be."""
     try:
-        return bool(check_value(draft.meta_level(resource.type).attributes[STICKY], value, STICKY, draft.types))
+        return bool(check_value(_attribute(draft, resource), value, STICKY, draft.types))
     except Unfit as error:
         raise refusal(error, resource.meta.xid) from None
 
 
 def _is_pinned(draft: Draft, resource: Resource) -> bool:
     """Whether the model lets no default Version be one that is not sticky."""
-    attribute = draft.meta_level(resource.type).attributes[STICKY]
+    attribute = _attribute(draft, resource)
     return bool(attribute.enum) and attribute.strict and False not in attribute.enum
 
 

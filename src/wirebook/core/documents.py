@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from wirebook.core.datatypes import Unfit, check_value, shown
+from wirebook.core.entity import refusal
 from wirebook.core.jsonvalue import parse_json
 from wirebook.core.mediatypes import is_media_type
 from wirebook.core.model import ResourceType
@@ -86,7 +87,7 @@ def check_url(version: Version, type_: ResourceType) -> None:
         try:
             check_value(type_.attributes[url], version.members[url], url, lambda *_: True)
         except Unfit as error:
-            raise refused("invalid_attribute", version.xid, name=url, error_detail=error.why) from None
+            raise refusal(error, version.xid) from None
 
 
 def check_contenttype(version: Version) -> None:
