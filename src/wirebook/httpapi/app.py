@@ -218,12 +218,21 @@ class App:
 
 async def has_succeeded(begun: Future[Answer], seconds: float) -> bool:
     """Whether it has, once it has ended. What still waits after so many seconds is given up."""
+    loop = asyncio.get_running_loop()
+    ended = loop.create_future()
+    begun.add_done_callback(lambda _: loop.is_closed() or loop.call_soon_threadsafe(_wake, ended))
+    timer = loop.call_later(seconds, begun.cancel)
     try:
-        async with asyncio.timeout(seconds):
-            await asyncio.wrap_future(begun)
-    except Exception:
-        return False
-    return True
+        await ended
+    finally:
+        timer.cancel()
+        begun.cancel()  # if it waits still, nobody else does
+    return not begun.cancelled() and begun.exception() is None
+
+
+def _wake(waiting: asyncio.Future[None]) -> None:
+    if not waiting.done():
+        waiting.set_result(None)
 
 
 def accepts_gzip(accepted: str) -> bool:

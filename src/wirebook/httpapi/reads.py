@@ -51,8 +51,9 @@ class Reading:
     known: str | None = None
     spool: Spool | None = None
 
-    def entity(self, target: Target) -> Answer:
-        """What `target` addresses. Raises: not_found, cannot_doc_xref"""
+    def entity(self, target: Target, *, tagged: bool = False) -> Answer:
+        """What `target` addresses; `tagged`: with its tag, where that is known before. Raises: not_found,
+        cannot_doc_xref"""
         if target.kind == "registry":
             return self._registry()
         if target.kind == "group":
@@ -60,7 +61,7 @@ class Reading:
         if target.is_collection:
             return self.collection(target)
         row = self.resource_row(target)
-        tag = None if self.query else self._tag(target, row)
+        tag = self._tag(target, row) if tagged and not self.query else None
         if tag and known_as(tag, self.known):
             return Answer(304, tag=tag)
         answer = POINTS[target.kind](self, target, row)

@@ -220,7 +220,7 @@ class Service:
             known = incoming.header("if-none-match")
             return Reading(
                 session, settings, incoming.base, flags, incoming.query, limits=self.rules.limits, known=known
-            ).entity(target)
+            ).entity(target, tagged=True)
         return self._writing(incoming, session, settings).entity(incoming, target, flags)
 
     def _special(self, name: str, incoming: Incoming, session: Session, settings: Settings) -> Answer:

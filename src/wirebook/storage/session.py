@@ -75,7 +75,7 @@ class Session:
         self._connection, self._known = connection, registry
         self._loader: Loader | None = None
         self._changes = 0
-        self._expected: dict[str, Any] = {}
+        self._known_resources: Mapping[str, ResourceRow] = {}
 
     def close(self) -> None:
         """Ends what is still being read, as an answer that broke off leaves it."""
@@ -146,13 +146,16 @@ class Session:
 
     def expect(self, xids: Iterable[str]) -> None:
         """Looks up Resources, for a transaction of PostgreSQL that does nothing but read."""
-        self._expected = {row.xid: row for row in _RESOURCES.rows(self._connection, xids=list(xids))}
+        rows = _RESOURCES.rows(self._connection, xids=list(xids))
+        self._known_resources = {row.xid: _resource_row(row) for row in rows}
 
     def resource(self, xid: str, *, document: bool = True) -> ResourceRow | None:
         """`document`: with the document of the default Version."""
-        row = None if document else self._expected.get(xid)
-        row = row or _RESOURCE[document].row(self._connection, xid=xid)
-        return None if row is None else resource_row(row[:-3], (row.revision, row.target_revision or 0))
+        known = None if document else self._known_resources.get(xid)
+        if known is not None:
+            return known
+        row = _RESOURCE[document].row(self._connection, xid=xid)
+        return None if row is None else _resource_row(row)
 
     def version(self, resource: ResourceRow, id_: str, *, document: bool = True) -> VersionRow | None:
         """A Version that a Resource shows."""
@@ -206,7 +209,9 @@ class Session:
     def store(self, draft: Draft, event: Event | None = None) -> None:
         """What became of what was loaded last, and what is to be told of it."""
         self._changes += 1
-        Changes(self._connection, self._registry, self._loader.keys if self._loader else {}).store(draft, event)
+        changes = Changes(self._connection, self._registry, self._loader.keys if self._loader else {})
+        changes.store(draft, event)
+        self._known_resources = changes.known
 
     def finish(self) -> None:
         """Before the commit: what is written once, whatever was stored."""
@@ -226,6 +231,10 @@ def _resources(*, document: bool) -> Select[Any]:
     """Resources with what `Session.resource` takes besides: their revisions and xids."""
     more = RESOURCES.c.revision, TARGET.c.revision.label("target_revision"), RESOURCES.c.xid.label("xid")
     return resource_query(documents=document).add_columns(*more)
+
+
+def _resource_row(row: Any) -> ResourceRow:
+    return resource_row(row[:-3], (row.revision, row.target_revision or 0))
 
 
 def _version(*, document: bool) -> Statement:

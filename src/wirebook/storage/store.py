@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Table, bindparam, delete, insert, select, tex
 
 from wirebook.core.comparison import fold
 from wirebook.core.draft import Draft
-from wirebook.core.rows import format_members, group_text, meta_text, version_texts
+from wirebook.core.rows import ResourceRow, VersionRow, format_members, group_text, meta_text, version_texts
 from wirebook.core.state import Entity, Group, Kept, Resource, Version
 from wirebook.core.versions import instant_key
 from wirebook.storage.keys import key_rows, text_key, wanted
@@ -38,12 +38,14 @@ class Event(NamedTuple):
 
 class Changes:
     """Writes one draft, and to `registry` what is to be written of it when the transaction ends. `keys` are the rows
-    that were loaded, by xid; those that are made join them."""
+    that were loaded, by xid; those that are made join them. `known` is the Resource that was written, by xid, as it
+    would be read: if there is one alone, and with its default Version."""
 
     def __init__(self, connection: Connection, registry: RegistryRow, keys: Keys) -> None:
         self._connection, self._registry, self._keys = connection, registry, keys
         self._labels: list[tuple[int, str, Entity]] = []
         self._next_key = 0
+        self.known: dict[str, ResourceRow] = {}
 
     def store(self, draft: Draft, event: Event | None = None) -> None:
         with in_one_go(self._connection):
@@ -60,8 +62,11 @@ class Changes:
         self._delete(GROUPS, [each.xid for each in draft.changed_groups.values() if each.deleted])
         self._delete(RESOURCES, [each.xid for each in resources if each.deleted])
         self._put(GROUPS, [(each.xid, _group_row(each)) for each in groups])
-        self._put(RESOURCES, [(each.xid, self._resource_row(each)) for each in left])
-        self._versions(left, versions)
+        rows = [(each.xid, self._resource_row(each)) for each in left]
+        self._put(RESOURCES, rows)
+        version_rows = self._versions(left, versions)
+        if len(left) == 1 and left[0].xref is None:
+            self._know(left[0], rows[0][1], dict(version_rows))
         self._labels += [(GROUP, each.xid, each) for each in groups]
         self._labels += [(META, each.xid, each.meta) for each in left]
         self._store_labels()
@@ -130,12 +135,25 @@ class Changes:
             "count": len(resource.versions),
         }
 
-    def _versions(self, resources: Sequence[Resource], written: Sequence[tuple[Resource, Version]]) -> None:
+    def _versions(self, resources: Sequence[Resource], written: Sequence[tuple[Resource, Version]]) -> Rows:
         gone = [f"{each.xid}/versions/{id_}" for each in resources for id_ in each.had.keys() - each.versions.keys()]
         self._delete(VERSIONS, gone)
-        self._put(VERSIONS, [(version.xid, self._version_row(resource, version)) for resource, version in written])
+        rows = [(version.xid, self._version_row(resource, version)) for resource, version in written]
+        self._put(VERSIONS, rows)
         self._documents([version for _, version in written])
         self._labels += [(VERSION, version.xid, version) for _, version in written]
+        return rows
+
+    def _know(self, resource: Resource, row: dict[str, Any], versions: dict[str, dict[str, Any]]) -> None:
+        """Keeps a Resource for whoever reads it next, mostly for the answer; `versions` are the rows that were written,
+        by xid."""
+        xid = f"{resource.xid}/versions/{resource.default}"
+        if xid not in versions:
+            return
+        key, each = self._keys[resource.xid], versions[xid]
+        default = VersionRow(self._keys[xid], key, each["id"], each["head"], each["tail"], each["contenttype"])
+        shown = (row["parent"], row["id"], row["meta"], row["defaultid"], row["sticky"], row["count"])
+        self.known[resource.xid] = ResourceRow(key, *shown, default, revisions=(self._registry.revision, 0))
 
     def _version_row(self, resource: Resource, version: Version) -> dict[str, Any]:
         members = version.members
