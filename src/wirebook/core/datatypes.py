@@ -60,11 +60,6 @@ def check_value(attribute: Attribute, value: Any, name: str, types: Types) -> An
     return _COMPLEX[attribute.type](attribute, value, name, types)
 
 
-def _is_any_text(attribute: Attribute, value: Any) -> bool:
-    """Whether there is nothing to be checked: the value is a short text, and any will do."""
-    return attribute.is_plain and type(value) is str and len(value) <= SHORT
-
-
 # -- scalars ------------------------------------------------------------------------------------------------------
 
 
@@ -310,10 +305,11 @@ def _map(attribute: Attribute, value: Any, name: str, types: Types) -> dict[str,
             raise Unfit(
                 f"{name}.{key}", f"{shown(key)} is no key of a map: 1 to 63 of a-z 0-9 : - _ . , not first - _ : ."
             )
-        if _is_any_text(item, value[key]):
-            checked[key] = value[key]
-        elif value[key] is not None:
-            checked[key] = check_value(item, value[key], f"{name}.{key}", types)
+        each = value[key]
+        if type(each) is item.plain and (type(each) is bool or len(each) <= SHORT):
+            checked[key] = each
+        elif each is not None:
+            checked[key] = check_value(item, each, f"{name}.{key}", types)
     return checked
 
 
@@ -385,7 +381,7 @@ class _Members:
             attribute, value = attributes.get(name), values[name]
             if attribute is None or name == "*":
                 unknown.append(name)
-            elif _is_any_text(attribute, value):
+            elif type(value) is attribute.plain and (type(value) is bool or len(value) <= SHORT):
                 checked[name] = value
             elif value is not None and not attribute.readonly:
                 checked[name] = check_value(attribute, value, self._at(name), self._types)
@@ -397,8 +393,9 @@ class _Members:
             siblings = attribute.ifvalues.get(text_of(self.checked.get(attribute.name)).casefold())
             if not siblings:
                 continue
-            for name in siblings:
-                if any(name in layer for layer in self.layers):
+            for layer in self.layers:
+                if not siblings.keys().isdisjoint(layer):
+                    name = next(each for each in siblings if each in layer)
                     raise Unfit(self._at(name), f"it is defined twice, by '{attribute.name}' and by another attribute")
             self.layers.append(siblings)
             self._add(siblings, [name for name in siblings if name in self._values])

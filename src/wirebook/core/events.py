@@ -115,7 +115,7 @@ def _deprecation(kind: str, xid: str, entity: Entity) -> Iterator[Change]:
 def _gone(draft: Draft) -> Iterator[Change]:
     """What was in Groups that are deleted."""
     gone = [group for group in draft.changed_groups.values() if group.deleted and not group.is_new]
-    for resource in draft.snapshot.reader.resources_of(gone):
+    for resource in draft.snapshot.reader.resources_of(gone) if gone else ():
         yield from _deleted(resource)
 
 

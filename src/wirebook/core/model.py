@@ -57,6 +57,10 @@ class Attributes(dict[str, "Attribute"]):
         return tuple(each for each in self.values() if each.ifvalues)
 
 
+JsonType = type[str] | type[bool]
+_PLAIN: Final[Mapping[str, JsonType]] = {"string": str, "boolean": bool}
+
+
 @dataclass(frozen=True, slots=True)
 class Attribute:
     """What the values of an attribute, a member, an item or a map's entry may be.
@@ -78,14 +82,14 @@ class Attribute:
     attributes: Attributes = Attributes()  # noqa: RUF009 (never changed)
     item: Attribute | None = None
     ifvalues: Mapping[str, Attributes] = NONE
-    is_plain: bool = field(init=False)
-    """Whether a client may set it, and any short text will do."""
+    plain: JsonType | None = field(init=False)
+    """`str` or `bool` where a client may set it and any value of that type will do, if a text is short."""
     texts: frozenset[str] = field(init=False)
     """The texts of `enum`, case-folded."""
 
     def __post_init__(self) -> None:
-        is_plain = self.type == "string" and not self.enum and not self.target and not self.readonly
-        object.__setattr__(self, "is_plain", is_plain)
+        is_free = not self.enum and not self.target and not self.readonly
+        object.__setattr__(self, "plain", _PLAIN.get(self.type) if is_free else None)
         object.__setattr__(self, "texts", frozenset(each.casefold() for each in self.enum if isinstance(each, str)))
 
     @property

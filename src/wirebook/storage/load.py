@@ -35,7 +35,7 @@ class Loader:
         named = {_place(each): each for each in resources}
         targets = {each.xid: each for each in resources}
         missing = targets_of(each.xref for each in resources) - set(named)
-        for target in self._by_keys(missing):
+        for target in self._by_keys(missing) if missing else ():
             targets[target.xid] = target
         found = {(each.group.xid, each.type.plural, each.id.lower()): each for each in resources}
         return Snapshot(registry, self._model, groups, found, self, targets)
@@ -78,9 +78,11 @@ class Loader:
     def _read_resources(self, found: Found, keys: Collection[Sequence[str | int]]) -> Iterator[Resource]:
         """Resources with their Versions and Groups."""
         rows = list(found.resources.rows(self._connection, keys=keys))
+        if not rows:
+            return
         self._add_groups({row.parent for row in rows})
         by_parent: dict[int, list[Any]] = {}
-        for version in found.versions.rows(self._connection, keys=keys) if rows else ():
+        for version in found.versions.rows(self._connection, keys=keys):
             by_parent.setdefault(version.parent, []).append(version)
         for row in rows:
             yield self._resource(row, by_parent.get(row.key, []))
