@@ -72,7 +72,8 @@ def read_json(incoming: Incoming) -> Any:
         value = msgspec.json.decode(incoming.body)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         value = _read_slowly(incoming)
-    if is_deeper_than(value, MAX_DEPTH):
+    brackets = incoming.body.count(b"{") + incoming.body.count(b"[")
+    if brackets > MAX_DEPTH and is_deeper_than(value, MAX_DEPTH):
         raise unparsable(f"it is nested deeper than {MAX_DEPTH} levels")
     return value
 

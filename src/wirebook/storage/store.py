@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import groupby
@@ -199,9 +198,10 @@ class Changes:
 
     def _count(self, resources: Sequence[Resource]) -> None:
         """Adds what came to what the Groups have, and takes away what went."""
-        changes: Counter[tuple[str, str]] = Counter()
+        changes: dict[tuple[str, str], int] = {}
         for each in resources:
-            changes[each.group.xid, each.type.plural] += each.is_new - each.deleted
+            place = each.group.xid, each.type.plural
+            changes[place] = changes.get(place, 0) + each.is_new - each.deleted
         rows = [{"parent": self._keys[xid], "type": plural, "count": n} for (xid, plural), n in changes.items() if n]
         ADD_COUNT.run_many(self._connection, rows)
 
