@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sqlite3
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -111,7 +112,7 @@ def environment() -> str:
     """Where the figures are from."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
-    versions = f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}"
+    versions = f"Python {platform.python_version()} ({sys.base_prefix}), SQLite {sqlite3.sqlite_version}"
     return (
         f"{versions}; {os.cpu_count()} cores, {model or platform.machine()}; load {os.getloadavg()[0]:.1f} at the start"
     )
