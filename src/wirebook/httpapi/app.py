@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import gzip
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from functools import partial
 from typing import Final
 
 from starlette.concurrency import run_in_threadpool
@@ -22,6 +21,7 @@ from wirebook.httpapi.options import Options
 from wirebook.httpapi.sending import Sent, send_answer, until_gone
 from wirebook.httpapi.service import PATHS, Service, error_answer
 from wirebook.httpapi.tags import known_as, quoted, tag_of_answer
+from wirebook.httpapi.web import has_come
 from wirebook.problems.xregistry import Refused, refused
 
 PLAIN: Final = "text/plain; charset=utf-8"
@@ -60,8 +60,9 @@ class App:
         """One request for metrics and for the log."""
         route = route_of(scope["path"].removeprefix(self.options.prefix), ROUTES)
         self.metrics.request(scope["method"], route, sent.status, seconds)
-        peer = peer_of(scope)
-        log_access(scope["method"], raw_path(scope), status=sent.status, size=sent.size, seconds=seconds, peer=peer)
+        if self.options.access_log:
+            peer = peer_of(scope)
+            log_access(scope["method"], raw_path(scope), status=sent.status, size=sent.size, seconds=seconds, peer=peer)
 
     async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers: Pairs = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
@@ -70,11 +71,10 @@ class App:
             return
         first = dict(reversed(headers))
         answer, origin = await self._answer(scope, headers, first, receive)
-        finish = partial(self._finish, answer, scope["method"], first, origin)
         if isinstance(answer.body, bytes) and len(answer.body) <= LARGE:
-            finish()
+            self._finish(answer, scope["method"], first, origin)
         else:
-            await run_in_threadpool(finish)
+            await run_in_threadpool(self._finish, answer, scope["method"], first, origin)
         await send_answer(receive, send, answer, is_head=scope["method"] == "HEAD")
 
     async def _answer(
@@ -90,7 +90,7 @@ class App:
         origin = first.get("origin")
         friend = origin if origin and self.door.is_friend(origin, base) else None
         try:
-            body = await self._read(first, receive, scope["path"])
+            body = await self._read(first, receive, scope)
             incoming = self._incoming(scope, base, headers, body)
         except Barred as error:
             return closing(error_answer(error, base)), friend
@@ -126,20 +126,26 @@ class App:
         except TimeoutError:
             return False
 
-    async def _read(self, headers: Mapping[str, str], receive: Receive, path: str) -> bytes:
+    async def _read(self, headers: Mapping[str, str], receive: Receive, scope: Scope) -> bytes:
         """The body. Raises: Barred, 408 or 413"""
         if "content-length" not in headers and "transfer-encoding" not in headers:
             return b""
         most, length = self.options.max_body, headers.get("content-length", "")
         size = int(length) if length.isdigit() and len(length) < 20 else 0
-        each, in_all = self.options.request_timeout, self.options.stream_timeout
         try:
-            body = None if size > most else await read_body(receive, most, each, in_all)
+            body = None if size > most else await self._body(receive, scope)
         except TimeoutError:
-            raise Barred(408, "request_timeout", "The body did not come in time.", path) from None
+            raise Barred(408, "request_timeout", "The body did not come in time.", scope["path"]) from None
         if body is None:
-            raise Barred(413, "body_too_large", f"The body has more than {most} bytes.", path)
+            raise Barred(413, "body_too_large", f"The body has more than {most} bytes.", scope["path"])
         return body
+
+    async def _body(self, receive: Receive, scope: Scope) -> bytes | None:
+        """The body; None if it is larger than it may be. Raises: TimeoutError"""
+        most = self.options.max_body
+        if has_come(scope):
+            return await read_body(receive, most)
+        return await read_slowly(receive, most, self.options.request_timeout, self.options.stream_timeout)
 
     async def _stream(self, scope: Scope, headers: Pairs, receive: Receive, send: Send) -> None:
         """Sends events as they come, until the client leaves or the server stops."""
@@ -194,7 +200,7 @@ class App:
             answer.headers.setdefault("Access-Control-Allow-Origin", "*")
         accepted = first.get("accept-encoding", "")
         is_large = not isinstance(answer.body, bytes) or len(answer.body) >= MIN_GZIP
-        is_packed = answer.headers.get("Content-Type") == JSON and accepts_gzip(accepted) and is_large
+        is_packed = is_large and answer.headers.get("Content-Type") == JSON and accepts_gzip(accepted)
         if method in READS and answer.status in (200, 304):
             is_packed = self._tag(answer, first.get("if-none-match"), packed=is_packed)
         if is_packed:
@@ -251,25 +257,28 @@ HEALTH: Final = frozenset({"/healthz", "/readyz", "/.wirebook/healthz", "/.wireb
 ROUTES: Final = frozenset({*PATHS, *(path.strip("/") for path in (*HEALTH, PATH, METRICS_PATH))})
 
 
-async def read_body(receive: Receive, most: int, seconds: float, in_all: float) -> bytes | None:
-    """The body; None if it is larger than it may be.
-
-    Raises: TimeoutError, when nothing comes for so many seconds, or not the whole of it `in_all`
-    """
+async def read_body(receive: Receive, most: int, received: Callable[[], None] = lambda: None) -> bytes | None:
+    """The body; None if it is larger than it may be. `received` is called after each part that is not the last."""
     parts: list[bytes] = []
-    size, time = 0, asyncio.get_running_loop().time
+    size = 0
+    while True:
+        message: Message = await receive()
+        part = message.get("body", b"")
+        size += len(part)
+        if size > most:
+            return None
+        parts.append(part)
+        if not message.get("more_body"):
+            return b"".join(parts)
+        received()
+
+
+async def read_slowly(receive: Receive, most: int, seconds: float, in_all: float) -> bytes | None:
+    """As `read_body`. Raises: TimeoutError, when nothing comes for so many seconds, or not the whole of it `in_all`"""
+    time = asyncio.get_running_loop().time
     end = time() + in_all
     async with asyncio.timeout(min(seconds, in_all)) as limit:
-        while True:
-            message: Message = await receive()
-            part = message.get("body", b"")
-            size += len(part)
-            if size > most:
-                return None
-            parts.append(part)
-            if not message.get("more_body"):
-                return b"".join(parts)
-            limit.reschedule(min(time() + seconds, end))
+        return await read_body(receive, most, lambda: limit.reschedule(min(time() + seconds, end)))
 
 
 def peer_of(scope: Scope) -> str | None:

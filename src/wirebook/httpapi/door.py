@@ -28,7 +28,7 @@ class Barred(Refused):
         super().__init__(ErrorType(name, status, title, text=None), path, {}, detail)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Caller:
     """Who sends a request. `headers` by their names in lower case, the first of each; `peer` is the address, if any."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Final
@@ -27,7 +28,7 @@ class Limits:
 LIMITS: Final = Limits()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Options:
     """Where a registry is served, for whom, and within which limits.
 
@@ -68,7 +69,7 @@ class Options:
             export_seconds=self.stream_timeout,
         )
 
-    @property
+    @cached_property
     def prefix(self) -> str:
         """The base path without a slash at its end; "" for the root."""
         return "/" + self.base_path.strip("/") if self.base_path.strip("/") else ""

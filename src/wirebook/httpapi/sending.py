@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from starlette.concurrency import run_in_threadpool
 from starlette.types import Message, Receive, Send
@@ -61,9 +62,14 @@ async def _send_spool(receive: Receive, send: Send, answer: Answer, spool: Spool
 
 
 def _head(answer: Answer, size: int | None) -> Message:
-    headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in answer.headers.items()]
+    headers = [(_name(name), value.encode("latin-1")) for name, value in answer.headers.items()]
     length = [] if size is None else [(b"content-length", str(size).encode())]
     return {"type": "http.response.start", "status": answer.status, "headers": headers + length}
+
+
+@lru_cache(maxsize=256)
+def _name(name: str) -> bytes:
+    return name.lower().encode("latin-1")
 
 
 def zipped(parts: Iterable[bytes]) -> Iterator[bytes]:

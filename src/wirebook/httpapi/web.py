@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 import uvicorn
+from starlette.types import Scope
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 LOG: Final = logging.getLogger("wirebook.registry")
@@ -22,6 +23,14 @@ HEAD_TOO_LARGE: Final = (
 )
 METHOD: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]{1,40}) /")
 USUAL: Final = frozenset((b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS", b"TRACE"))
+
+
+COME: Final = "wirebook.come"
+
+
+def has_come(scope: Scope) -> bool:
+    """Whether all of a request is there: none of it is waited for."""
+    return COME in scope.get("state", {})
 
 
 class Connection(HttpToolsProtocol):
@@ -54,6 +63,7 @@ class Connection(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         super().on_message_complete()
         self.is_between = True
+        self.scope["state"][COME] = True
 
     def data_received(self, data: bytes) -> None:
         found = METHOD.match(data) if self.is_between else None
