@@ -24,8 +24,8 @@ LONGEST: Final = 64 * 1024
 
 
 class Glances:
-    """Answers reads of single entities, by `answer` or from those that are kept. `written` counts the transactions of
-    the writer, each before anyone knows of it."""
+    """Answers reads of single entities, by `answer` or from those that are kept. `written` counts the transactions
+    that wrote, each before anyone knows of it."""
 
     def __init__(
         self, opening: Opening, answer: Callable[[Incoming, Opening], Answer], written: Callable[[], int]

@@ -59,7 +59,7 @@ class Service:
         self.database, self.rules, self.cache = database, rules, SettingsCache()
         self._writer = Writer(database)
         self._reader = None if database.is_sqlite else Reader(self._reading, self.answer)
-        self._glances = Glances(database.glance, self.answer, lambda: self._writer.transactions)
+        self._glances = Glances(database.glance, self.answer, lambda: database.written)
         self._exports = ThreadPoolExecutor(EXPORTS, thread_name_prefix="export")
 
     def at_once(self, incoming: Incoming, later: Later) -> Answer | None:

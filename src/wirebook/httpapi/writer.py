@@ -6,9 +6,8 @@ where one fails later than that, each has a transaction to itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import contextmanager
 from typing import Any, Generic, TypeVar
 
 from wirebook.httpapi.gathering import Gathering
@@ -24,11 +23,10 @@ class _Job(Generic[T]):
 
 
 class Writer:
-    """Runs writes one after the other, from any thread. `transactions` counts those that have ended, each before its
-    writes are answered."""
+    """Runs writes one after the other, from any thread."""
 
     def __init__(self, database: Database) -> None:
-        self._database, self.transactions = database, 0
+        self._database = database
         self._jobs: Gathering[_Job[Any]] = Gathering("writer", self._run)
 
     def submit(self, work: Callable[[Session], T]) -> Future[T]:
@@ -47,17 +45,9 @@ class Writer:
             for job in jobs:
                 self._alone(job)
 
-    @contextmanager
-    def _writing(self) -> Iterator[Session]:
-        try:
-            with self._database.writing() as session:
-                yield session
-        finally:
-            self.transactions += 1
-
     def _alone(self, job: _Job[Any]) -> None:
         try:
-            with self._writing() as session:
+            with self._database.writing() as session:
                 result = job.work(session)
         except BaseException as error:
             job.future.set_exception(error)
@@ -68,7 +58,7 @@ class Writer:
         """Runs writes in one transaction and hands out their results when it is on disk. False if they cannot share
         one: nothing of any of them is there."""
         try:
-            with self._writing() as session:
+            with self._database.writing() as session:
                 results = [_attempt(job, session) for job in jobs]
         except Undone:
             return False

@@ -48,11 +48,12 @@ READ_SECONDS: Final = 30
 class Database:
     """An open database. `reading` and `writing` give connections with a transaction; one that writes has begun it.
 
-    `observe` is told of each transaction: ``read`` or ``write``, and how many seconds it took.
+    `observe` is told of each transaction: ``read`` or ``write``, and how many seconds it took. `written` counts those
+    that wrote and have ended.
     """
 
     def __init__(self, engine: Engine, lock: int | None = None) -> None:
-        self.engine, self._lock = engine, lock
+        self.engine, self._lock, self.written = engine, lock, 0
         self._kept: dict[str, Connection] = {}
         self.observe: Callable[[str, float], None] | None = None
         self.is_sqlite = engine.dialect.name == "sqlite"
@@ -62,7 +63,7 @@ class Database:
         """One snapshot, whatever is written meanwhile. Raises: Unreadable; TooSlow, if it takes longer"""
         try:
             with (
-                self._observed("read"),
+                self._timed(),
                 self._checked_out() as connection,
                 within(connection, seconds),
                 closing(self._snapshot(connection, seconds)) as session,
@@ -84,7 +85,7 @@ class Database:
         """As `reading`, of SQLite, for small reads of one thread, always the same. Raises: Unreadable"""
         try:
             with (
-                self._observed("read"),
+                self._timed(),
                 self._kept_for("reading", "BEGIN") as connection,
                 closing(Session(connection)) as session,
             ):
@@ -98,27 +99,32 @@ class Database:
 
         Raises: Conflict; TooSlow, where others write for too long
         """
+        started = time.perf_counter()
         try:
-            with self._observed("write"), self._one_by_one() as begun, closing(begun) as session:
+            with self._one_by_one() as session:
                 yield session
         except PoolTimeoutError as error:
             raise TooSlow from error
         except conflicts(self.engine.dialect) as error:
             raise (TooSlow if has_waited(error) else Conflict)(str(error)) from error
+        finally:
+            self.written += 1
+            if self.observe:
+                self.observe("write", time.perf_counter() - started)
 
     @contextmanager
     def _one_by_one(self) -> Iterator[Session]:
         """One write after the other, on all servers: each sees what the one before left."""
         if self.is_sqlite:
             with self._kept_for("writing", "BEGIN IMMEDIATE") as connection:
-                session = Session(connection)
-                yield session
+                with closing(Session(connection)) as session:
+                    yield session
                 session.finish()
         else:
             with self._checked_out() as connection:
                 driver = driver_of(connection)
-                session = Session(connection, begin_writing(driver))
-                yield session
+                with closing(Session(connection, begin_writing(driver))) as session:
+                    yield session
                 with in_one_go(connection):
                     session.finish()
                     driver.execute("COMMIT")
@@ -137,13 +143,13 @@ class Database:
                 driver.execute("ROLLBACK")
 
     @contextmanager
-    def _observed(self, kind: str) -> Iterator[None]:
+    def _timed(self) -> Iterator[None]:
         started = time.perf_counter()
         try:
             yield
         finally:
             if self.observe:
-                self.observe(kind, time.perf_counter() - started)
+                self.observe("read", time.perf_counter() - started)
 
     @contextmanager
     def _checked_out(self) -> Iterator[Connection]:
