@@ -283,3 +283,14 @@ def test_a_path_stays_in_its_line(web: Web, lines: list[dict[str, Any]]) -> None
 )
 def test_answers_are_compressed_for_who_takes_that(accepted: str, takes: bool) -> None:
     assert accepts_gzip(accepted) == takes
+
+
+def test_blanks_around_a_header_are_none_of_its_value(web: Web) -> None:
+    sent = {"content_type": "text/plain \t", "xregistry_name": " \tblue bikes\t "}
+    made = web.send("PUT", "/dirs/d/files/f", b"x", **sent)
+    assert made.status_code == 201, made.text
+    shown = web.get("/dirs/d/files/f$details").json()
+    assert (shown["contenttype"], shown["name"]) == ("text/plain", "blue bikes")
+    assert web.get("/", host="registry.test ").status_code == 200
+    tag = web.get("/dirs").headers["etag"]
+    assert web.get("/dirs", if_none_match=f"{tag} ").status_code == 304

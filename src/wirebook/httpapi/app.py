@@ -65,7 +65,10 @@ class App:
             log_access(scope["method"], raw_path(scope), status=sent.status, size=sent.size, seconds=seconds, peer=peer)
 
     async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers: Pairs = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
+        # The server that reads them leaves the blanks behind a value, which do not belong to it.
+        headers: Pairs = [
+            (name.decode("latin-1"), value.decode("latin-1").strip(" \t")) for name, value in scope["headers"]
+        ]
         if scope["path"] == self.options.prefix + PATH and scope["method"] == "GET":
             await self._stream(scope, headers, receive, send)
             return
