@@ -232,8 +232,10 @@ def test_c_http_14_exports_are_the_whole_document(filled: Client) -> None:
         == filled.get("/?doc&inline=*,capabilities,modelsource&filter=dirs.dirid=no").json
     )
     filled.patch("/capabilities", {"flags": []})
+    whole = filled.get("/export").body
     assert filled.get("/export").json["dirs"]["d"]["files"]["f"]["versions"]["1"]["file"] == {"a": 1}
-    assert filled.get("/export?inline=dirs").status == 200
+    for flag in ("inline=dirs", "inline", "inline=nothing", "doc=", "filter=["):  # which are not offered
+        assert filled.get(f"/export?{flag}").body == whole
 
 
 def test_c_http_15_exports_can_be_put_back(database: Database) -> None:

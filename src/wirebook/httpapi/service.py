@@ -268,10 +268,13 @@ class Service:
         return self._writing(incoming, session, settings).put_modelsource(incoming)
 
     def export(self, incoming: Incoming, session: Session, settings: Settings) -> Answer:
-        """The Registry in document view, with all that is available, of any size and whatever flags are offered."""
-        special = [name for name in ("capabilities", "modelsource") if name in settings.capabilities["available"]]
-        query = {"doc": [""], "inline": ["*", *special], **incoming.query}
-        every = {**settings.capabilities, "flags": [*settings.capabilities["flags"], "doc", "inline"]}
+        """The Registry in document view, with all that is available, of any size and whatever flags are offered; an
+        `inline` of the request has its say where that is offered."""
+        offered, available = settings.capabilities["flags"], settings.capabilities["available"]
+        special = [name for name in ("capabilities", "modelsource") if name in available]
+        own = {name: values for name, values in incoming.query.items() if name in offered}
+        query = {"doc": [""], "inline": ["*", *special], **own}
+        every = {**settings.capabilities, "flags": [*offered, "doc", "inline"]}
         target = Target("registry", incoming.path)
         flags = parse_flags(query, target, "GET", settings.model, every)
         limits = replace(self.rules.limits, response=None)
