@@ -24,7 +24,7 @@ from wirebook.catalog.lint_schemas import (
     unused_schemas,
 )
 from wirebook.catalog.registry import Registry
-from wirebook.core.names import is_identifier
+from wirebook.core.names import IDENTIFIER_IN_WORDS, is_identifier
 from wirebook.core.pointers import parent
 from wirebook.endpoint.lint import check_endpoint
 from wirebook.message.definition import Definition as Compiled
@@ -177,7 +177,7 @@ def check_group(key: str, group: dict[str, Any]) -> Iterator[Finding]:
     pointer = f"/messagegroups/{key.replace('~', '~0').replace('/', '~1')}"
     if not is_identifier(key):
         message = f"'{shown(key)}' is no identifier"
-        yield Finding("bad-identifier", pointer, message, "1 to 128 of A-Z a-z 0-9 . _ ~ : @ -")
+        yield Finding("bad-identifier", pointer, message, IDENTIFIER_IN_WORDS)
     for name, form, allowed in (
         ("envelope", NAME_AND_VERSION, "<NAME>/<VERSION>"),
         ("protocol", NAME, "<NAME> or <NAME>/<VERSION>"),

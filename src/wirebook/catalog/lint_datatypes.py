@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from wirebook.bindings.write import URI_REFERENCE
 from wirebook.core.attributes import KEY_NAME, MAX_BYTES
-from wirebook.core.names import is_identifier
+from wirebook.core.names import IDENTIFIER_IN_WORDS, is_identifier
 from wirebook.core.pointers import child
 from wirebook.message.dialects_names import shown
 from wirebook.message.lint_properties import Finding
@@ -91,7 +91,7 @@ DATA_TYPES: Final[dict[str, DataType]] = {
     "document": DataType("any value", lambda value: value is not None),
     "string": DataType("a text", lambda value: isinstance(value, str)),
     "text+": DataType("a text that is not empty", lambda value: isinstance(value, str) and value != ""),
-    "id": DataType("1 to 128 of A-Z a-z 0-9 . _ ~ : @ -, the first a letter, a digit or _", is_identifier),
+    "id": DataType(IDENTIFIER_IN_WORDS, is_identifier),
     "xid": DataType("the XID of the entity", lambda value: isinstance(value, str)),
     "url+": DataType("a URL (RFC 3986) that is not empty", is_url),
     "shortself": DataType("an absolute URL without '$'", _is_short_address),

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from wirebook.core.names import is_identifier
+from wirebook.core.names import IDENTIFIER_IN_WORDS, is_identifier
 from wirebook.core.pointers import child, resolve
 from wirebook.message.dialects_names import shown
 from wirebook.message.lint import NAME_AND_VERSION, SCHEMA_NAMES, is_schema_xid
@@ -21,7 +21,6 @@ from wirebook.schema import SchemaIndex, Unsupported
 from wirebook.schema.documents import Document, Documents
 from wirebook.schema.formats import AVRO, FAMILIES, JSON_SCHEMA, PROTOBUF, TEXTS, parse_format
 
-IDENTIFIER: Final = "1 to 128 of A-Z a-z 0-9 . _ ~ : @ -"
 CONTENTS: Final = ("schema", "schemabase64", "schemaurl")
 DRAFT: Final = re.compile(r"https?://json-schema\.org/(draft[-/][0-9-]+)/")
 SYNTAX: Final = re.compile(r"^\s*syntax\s*=\s*[\"']proto([23])[\"']", re.MULTILINE)
@@ -65,7 +64,7 @@ def _check_schema(name: str, schema: dict[str, Any], group: dict[str, Any], poin
 
 def _check_identifier(key: str, pointer: str) -> Iterator[Finding]:
     if not is_identifier(key):
-        yield Finding("bad-identifier", pointer, f"'{shown(key)}' is no identifier", IDENTIFIER)
+        yield Finding("bad-identifier", pointer, f"'{shown(key)}' is no identifier", IDENTIFIER_IN_WORDS)
 
 
 def _check_document(

@@ -125,11 +125,10 @@ def _network(text: str) -> IPv4Network | IPv6Network:
 
 def _id(text: str) -> str:
     """Raises: bad-setting"""
-    from wirebook.core.names import is_identifier  # noqa: PLC0415 (as above)
+    from wirebook.core.names import IDENTIFIER_IN_WORDS, is_identifier  # noqa: PLC0415 (as above)
 
     if not is_identifier(text):
-        why = "1 to 128 letters, digits, and - . _ ~ : @, the first a letter, a digit or _"
-        raise WirebookError(Problem("bad-setting", f"--registryid '{text}' is no id: {why}"))
+        raise WirebookError(Problem("bad-setting", f"--registryid '{text}' is no id: {IDENTIFIER_IN_WORDS}"))
     return text
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 from wirebook.core.constraints import fill_defaults
 from wirebook.core.datatypes import Types, Unfit, check_members, check_value, in_order, normal_timestamp, shown
 from wirebook.core.model import Attribute, Attributes, Constraint, GroupType, Model, ResourceType
-from wirebook.core.names import is_identifier
+from wirebook.core.names import IDENTIFIER_IN_WORDS, is_identifier
 from wirebook.core.state import Entity, Members
 from wirebook.core.versions import instant_key
 from wirebook.problems.xregistry import Refused, refused
@@ -207,8 +207,7 @@ def as_id(value: Any, name: str, subject: str) -> str:
 def check_new_id(id_: str, path: str, *, version: bool = False) -> None:
     """An id that an entity is to get. Raises: malformed_id"""
     if not is_identifier(id_):
-        why = "1 to 128 letters, digits and - . _ ~ : @ are allowed, the first a letter, a digit or _"
-        raise refused("malformed_id", path, id=id_, error_detail=why)
+        raise refused("malformed_id", path, id=id_, error_detail=f"allowed: {IDENTIFIER_IN_WORDS}")
     if version and id_ in RESERVED_VERSIONS:
         raise refused("malformed_id", path, id=id_, error_detail="the word is reserved")
 

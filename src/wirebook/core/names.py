@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-# 1 to 128 characters: unreserved, ":" or "@"; the first a letter, a digit or "_".
 IDENTIFIER: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._~:@-]{0,127}\Z")
+IDENTIFIER_IN_WORDS: Final = "1 to 128 of A-Z a-z 0-9 . _ ~ : @ -, the first a letter, a digit or _"
 
 # Group collection -> (singular, resource collection, resource singular). Messages of an endpoint are the same type.
 GROUP_TYPES: Final[dict[str, tuple[str, str, str]]] = {

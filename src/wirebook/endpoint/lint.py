@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from wirebook.core.names import is_identifier
+from wirebook.core.names import IDENTIFIER_IN_WORDS, is_identifier
 from wirebook.core.pointers import child
 from wirebook.core.xid import is_message, parse_xid
 from wirebook.endpoint.option_checks import OPTION_CHECKS, OPTION_ROLES
@@ -81,7 +81,7 @@ def check_identifier(subject: Subject) -> Iterator[Finding]:
     identifier = subject.endpoint.xid.removeprefix("/endpoints/")
     if not is_identifier(identifier):
         message = f"'{shown(identifier)}' is no identifier"
-        yield Finding("bad-identifier", subject.at(), message, "1 to 128 of A-Z a-z 0-9 . _ ~ : @ -")
+        yield Finding("bad-identifier", subject.at(), message, IDENTIFIER_IN_WORDS)
 
 
 def check_usage(subject: Subject) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from wirebook.core.names import is_identifier
+from wirebook.core.names import IDENTIFIER_IN_WORDS, is_identifier
 from wirebook.core.pointers import child
 from wirebook.message import slots
 from wirebook.message.dialects_names import is_cloudevents, shown
@@ -47,7 +47,7 @@ def check_message(definition: Definition, resolved: ResolvedMessage) -> Iterator
 def check_identifier(subject: Subject) -> Iterator[Finding]:
     if not is_identifier(subject.resolved.messageid):
         message = f"'{shown(subject.resolved.messageid)}' is no identifier"
-        yield Finding("bad-identifier", subject.at(), message, "1 to 128 of A-Z a-z 0-9 . _ ~ : @ -")
+        yield Finding("bad-identifier", subject.at(), message, IDENTIFIER_IN_WORDS)
     if len(subject.definition.resource.get("versions") or ()) > 1:
         message = "the message has several Versions; only the default one is used"
         yield Finding("several-versions", f"{subject.resolved.xid.replace('~', '~0')}/versions", message)
