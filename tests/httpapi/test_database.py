@@ -110,3 +110,14 @@ def test_settings_move_to_a_table_of_their_own(registry: Client) -> None:
     with registry.database.connected() as connection:
         assert "model" not in {column["name"] for column in inspect(connection).get_columns("registry")}
         assert connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar_one() == HEAD
+
+
+@pytest.mark.parametrize("xref", [None, "/dirs/d/datas/target"])
+def test_cross_references_are_known_after_a_migration(registry: Client, xref: str | None) -> None:
+    assert registry.put("/dirs/d/datas/source", {"meta": {"xref": xref}}).status == 201
+    with registry.database.connected() as connection:
+        connection.exec_driver_sql("ALTER TABLE registry DROP COLUMN xrefs")
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0004'")
+    migrate(registry.database)
+    with registry.database.connected() as connection:
+        assert bool(connection.exec_driver_sql("SELECT xrefs FROM registry").scalar_one()) is (xref is not None)

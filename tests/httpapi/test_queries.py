@@ -110,7 +110,8 @@ WRITES = [
 
 
 def test_writes_take_as_many_queries_for_many_as_for_few(registry: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    registry.get("/")  # the settings are known now
+    registry.put("/dirs/g", {"datas": {"x": {"meta": {"xref": "/dirs/g/datas/r"}}}})  # they are looked for from here on
+    registry.delete("/dirs/g")
     found = []
     for size in (3, 9):
         found.append([count(registry, monkeypatch, method, url, sent(size)) for method, url, sent in WRITES])

@@ -13,6 +13,7 @@ from wirebook.core.state import Entity, Group, Kept, Registry, Resource, Shown, 
 from wirebook.core.touched import ResourceKey, Touched, targets_of
 from wirebook.storage.keys import key_rows, key_table, wanted
 from wirebook.storage.lookup import read_locked, read_shown
+from wirebook.storage.registry import RegistryRow
 from wirebook.storage.statements import Statement
 from wirebook.storage.tables import DOCUMENTS, GROUPS, RESOURCES, VERSIONS
 
@@ -23,8 +24,8 @@ Keys = dict[str, int]
 class Loader:
     """Loads entities in one transaction; `keys` has the row of each, by xid."""
 
-    def __init__(self, connection: Connection, model: Model) -> None:
-        self._connection, self._model = connection, model
+    def __init__(self, connection: Connection, model: Model, registry: RegistryRow) -> None:
+        self._connection, self._model, self._registry = connection, model, registry
         self.keys: Keys = {}
         self._groups: dict[int, Group] = {}
 
@@ -127,6 +128,8 @@ class Loader:
         return self._read_resources(RESOURCES_OF_GROUPS, [(self.keys[each.xid],) for each in groups])
 
     def sources_of(self, xids: Collection[str]) -> Iterator[Resource]:
+        if not self._registry.xrefs:
+            return iter(())
         rows = list(SOURCES.rows(self._connection, keys=[(xid,) for xid in xids]))
         self._add_groups({row.parent for row in rows})
         return (self._resource(row, []) for row in rows)

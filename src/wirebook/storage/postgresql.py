@@ -29,7 +29,7 @@ SETTINGS: Final = {
 }
 READING: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = {}; "
 WRITING: Final = "BEGIN; "
-FIND: Final = "SELECT settings, members, revision, events, lastkey FROM registry"
+FIND: Final = "SELECT settings, members, revision, events, lastkey, xrefs FROM registry"
 """The columns of a `RegistryRow`."""
 
 IDLE: Final = 10.0

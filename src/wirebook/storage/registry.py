@@ -27,6 +27,7 @@ class RegistryRow:
     revision: int
     events: int
     lastkey: int
+    xrefs: bool
 
     def advance(self, new: int, *, happened: bool) -> None:
         """Numbers a write, the `new` rows that it makes and, if something `happened`, its event."""

@@ -202,7 +202,7 @@ class Session:
 
     def load(self, wanted: Touched, model: Model) -> Snapshot:
         """What a request touches."""
-        self._loader = Loader(self._connection, model)
+        self._loader = Loader(self._connection, model, self._registry)
         members = self.registry_members()
         return self._loader.snapshot(wanted, Registry("/", members, dict(members)))
 

@@ -84,6 +84,7 @@ class Changes:
         new = sum(xid not in self._keys for xid in xids)
         self._next_key = self._registry.lastkey
         self._registry.advance(new, happened=event is not None)
+        self._registry.xrefs = self._registry.xrefs or any(each.xref for each in resources)
         if draft.registry.is_touched:
             self._registry.members = format_members(draft.registry.members)
         if event:

@@ -8,7 +8,20 @@ from __future__ import annotations
 
 from typing import Final
 
-from sqlalchemy import BigInteger, Boolean, Column, ForeignKey, Index, Integer, LargeBinary, MetaData, Table, Text, text
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    false,
+    text,
+)
 from sqlalchemy.types import TypeEngine
 
 METADATA: Final = MetaData()
@@ -44,10 +57,11 @@ REGISTRY: Final = Table(
     _number("settings"),
     _number("events"),
     _number("lastkey"),
+    Column("xrefs", Boolean, nullable=False, server_default=false()),
 )
 """One row, which every write changes. Numbers are of the last write (`revision`; every row has that of the write which
 it is from), of the last that changed model or capabilities (`settings`), of the last event, and of the last row of a
-Group, Resource or Version (`lastkey`)."""
+Group, Resource or Version (`lastkey`). `xrefs`: there was a cross-reference, once."""
 
 SETTINGS: Final = Table(
     "settings",
