@@ -60,9 +60,8 @@ class App:
         """One request for metrics and for the log."""
         route = route_of(scope["path"].removeprefix(self.options.prefix), ROUTES)
         self.metrics.request(scope["method"], route, sent.status, seconds)
-        if self.options.access_log:
-            peer = peer_of(scope)
-            log_access(scope["method"], raw_path(scope), status=sent.status, size=sent.size, seconds=seconds, peer=peer)
+        peer = peer_of(scope)
+        log_access(scope["method"], raw_path(scope), status=sent.status, size=sent.size, seconds=seconds, peer=peer)
 
     async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
         # The server that reads them leaves the blanks behind a value, which do not belong to it.
