@@ -249,7 +249,7 @@ def lines() -> Iterator[list[dict[str, Any]]]:
 
 
 def test_the_access_log_has_no_secrets(registry: Client, lines: list[dict[str, Any]]) -> None:
-    web = Web(registry, write_token="hush", access_log=True)
+    web = Web(registry, write_token="hush")
     web.send("PUT", "/dirs/d?key=hush", '{"name": "hush"}', authorization="Bearer hush", cookie="hush=1")
     (line,) = [line for line in lines if line["logger"] == "wirebook.access"]
     assert {name: line[name] for name in ("method", "path", "status", "peer", "level")} == {
@@ -264,8 +264,8 @@ def test_the_access_log_has_no_secrets(registry: Client, lines: list[dict[str, A
     assert "hush" not in json.dumps(lines)
 
 
-def test_a_path_stays_in_its_line(registry: Client, lines: list[dict[str, Any]]) -> None:
-    Web(registry, access_log=True).get("/dirs/d%0a%0dGET%20/forged%1b[2J")
+def test_a_path_stays_in_its_line(web: Web, lines: list[dict[str, Any]]) -> None:
+    web.get("/dirs/d%0a%0dGET%20/forged%1b[2J")
     (line,) = lines
     assert line["path"] == "/dirs/d%0a%0dGET%20/forged%1b[2J"
 
