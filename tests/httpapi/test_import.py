@@ -158,6 +158,33 @@ def test_what_is_refused_changes_nothing(client: Client, sent: Any, error: tuple
     assert client.get("/export").body == before
 
 
+@pytest.mark.parametrize(
+    ("sent", "place", "code"),
+    [
+        ({"messagegroups": [1]}, "line 1, column 2", "wrong-shape"),
+        ({"messagegroups": {"g": "text"}}, "line 1, column 20", "wrong-shape"),
+        ({"messagegroups": {"g": {"messages": []}}}, "line 1, column 26", "wrong-shape"),
+        ({"messagegroups": {"g": {"messages": {"m": None}}}}, "line 1, column 39", "wrong-shape"),
+        ({"messagegroups": {"g": {"messages": {"m": {"versions": 5}}}}}, "line 1, column 45", "wrong-shape"),
+        ({"messagegroups": {"g": {"messages": {"m": {"envelopemetadata": "a"}}}}}, "line 1, column 45", "wrong-shape"),
+        ({"messagegroups": {"g": {"messages": {"m": {"messageid": "n"}}}}}, "line 1, column 45", "id-mismatch"),
+        ({"messagegroups": {"g": {"id": "h"}}}, "line 1, column 26", "id-mismatch"),
+        (
+            {"messagegroups": {"g": {"messages": {"m": {"basemessage": "http://a", "basemessageurl": "http://b"}}}}},
+            "line 1, column 72",
+            "conflicting-names",
+        ),
+    ],
+)
+def test_what_would_be_left_out_is_refused(client: Client, sent: Any, place: str, code: str) -> None:
+    before = client.get("/export").body
+    reply = client.post(IMPORT, {**sent, "endpoints": {"e": {"usage": ["producer"]}}})
+    assert reply.error == (400, "parsing_data", None)
+    assert place in reply.json["args"]["error_detail"]
+    assert f"[{code}]" in reply.json["args"]["error_detail"]
+    assert client.get("/export").body == before
+
+
 def test_read_only_registries_import_nothing(client: Client) -> None:
     capabilities = client.get("/capabilities").json
     capabilities["available"]["entities"]["mutable"] = False

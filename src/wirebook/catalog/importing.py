@@ -32,6 +32,7 @@ REQUIRED: Final = "required"
 SELECTORS: Final = {"envelope": ("envelopemetadata", "envelopeoptions"), "protocol": (OPTIONS,)}
 TIMES: Final = ("createdat", "modifiedat")
 WITHOUT_ZONE: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?")
+LOSSES: Final = {"conflicting-documents", "wrong-shape", "id-mismatch"}
 OF_THE_SERVER: Final = re.compile(
     r"\$schema|specversion|registryid|self|shortself|xid|epoch|createdat|modifiedat|.*url|.*count"
 )
@@ -65,13 +66,20 @@ class Import:
 def load_import(sources: Sequence[Given]) -> Import:
     """The catalogue in files, or in documents that are values. Nothing they refer to is fetched.
 
-    Raises: what loading raises; conflicting-documents, and whatever kept a source from being read: it is all or nothing
+    Raises: what loading raises, whatever kept a source from being read, and what would not come in as it is there
+    (conflicting-documents, wrong-shape, id-mismatch, two bases of a message): it is all or nothing
     """
     registry = load_registry(*sources)
-    fatal = [each for each in registry.diagnostics if each.code == "conflicting-documents"]
-    if registry.unread or fatal:
-        raise WirebookError(*registry.unread, *fatal)
+    lost = [each for each in registry.diagnostics if _is_loss(each)]
+    if registry.unread or lost:
+        raise WirebookError(*registry.unread, *lost)
     return Import(registry, *upgrade(registry))
+
+
+def _is_loss(problem: Problem) -> bool:
+    """Whether a part of the catalogue was left out, or one of two values taken, for want of a better reading."""
+    is_base = (problem.pointer or "").rpartition("/")[2] in BASE_NAMES
+    return problem.code in LOSSES or (problem.code == "conflicting-names" and is_base)
 
 
 def read_import(data: bytes, name: str) -> Import:
