@@ -21,7 +21,13 @@ def client(database: Database) -> Client:
     found = serve(database, builtin_model())
     labels = {"ancestorid": "kept", "basemessageuri": "kept"}
     assert found.put(MESSAGE, {"basemessageuri": BASE_NAME, "labels": labels}).status == 201
-    sent = {"format": "x", "schema": {"ancestorid": 1}, "basemessageuri": "an extension", "big": 10**30}
+    sent = {
+        "format": "x",
+        "schema": {"ancestorid": 1},
+        "basemessageuri": "an extension",
+        "big": 10**30,
+        "ancestor": "e",
+    }
     assert found.put(f"{SCHEMA}$details", sent).status == 201
     return found
 
@@ -44,6 +50,7 @@ def test_messages(client: Client) -> None:
 def test_what_is_no_messages_keeps_its_extensions(client: Client) -> None:
     older = client.get(f"{SCHEMA}$details?{FLAG}&inline=schema").json
     assert older["ancestor"] == "1"
+    assert client.get(f"{SCHEMA}$details").json["ancestor"] == "e"
     assert older["basemessageuri"] == "an extension"
     assert older["schema"] == {"ancestorid": 1}
     assert older["big"] == 10**30
@@ -61,7 +68,8 @@ def test_collections_and_what_is_inlined(client: Client, path: str) -> None:
 
 
 def test_document_view_of_a_document(client: Client) -> None:
-    assert client.get(f"{SCHEMA}/versions/1?{FLAG}&doc").json["ancestor"] == "1"
+    shown = client.get(f"{SCHEMA}/versions/1?{FLAG}&doc")
+    assert (shown.json["ancestor"], shown.body.count(b'"ancestor":')) == ("1", 1)
 
 
 @pytest.mark.parametrize(

@@ -27,10 +27,15 @@ def older_names(specversion: str, type_: ResourceType) -> Mapping[str, str]:
 
 
 def as_of(specversion: str, text: str, type_: ResourceType) -> str:
-    """Members of a Version, as JSON without braces, with the names that a text gives them."""
+    """Members of a Version, as JSON without braces, with the names that a text gives them.
+
+    An extension that is called like one of them is left out: nobody could tell which of the two was meant.
+    """
     if specversion not in VERSIONS:
         return text
     names = older_names(specversion, type_)
-    if not any(f'"{name}":' in text for name in names):
+    taken = set(names.values())
+    if not any(f'"{name}":' in text for name in (*names, *taken)):
         return text
-    return format_members({names.get(name, name): value for name, value in parse_members(text).items()})
+    members = parse_members(text).items()
+    return format_members({names.get(name, name): value for name, value in members if name not in taken})
