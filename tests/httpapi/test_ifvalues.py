@@ -345,3 +345,61 @@ def test_amb_17_modes_of_versions_are_a_capability(database: Database) -> None:
     assert client.patch("/capabilities", {"versionmodes": ["*"]}).status == 200
     assert client.put("/modelsource", ordered).status == 200
     assert client.patch("/capabilities", {"versionmodes": ["manual"]}).error[0] == 400
+
+
+# -- attributes of the text ---------------------------------------------------------------------------------------
+
+
+def deciding(level: str, name: str, **aspects: Any) -> Source:
+    """A model in which a value of an attribute of the text brings `extra`."""
+    own = {name: {**brings(one={"extra": required("filled")}), **aspects}}
+    files = {"singular": "file", "hasdocument": False, **({level: own} if level.endswith("ributes") else {})}
+    dirs = {"singular": "dir", "resources": {"files": files}, **({"attributes": own} if level == "group" else {})}
+    return {"groups": {"dirs": dirs}}
+
+
+@pytest.mark.parametrize(
+    ("level", "name", "one", "other"),
+    [
+        ("group", "dirid", "/dirs/one", "/dirs/two"),
+        ("attributes", "fileid", "/dirs/d/files/one/versions/v", "/dirs/d/files/two/versions/v"),
+        ("attributes", "versionid", "/dirs/d/files/f/versions/one", "/dirs/d/files/f/versions/two"),
+        ("metaattributes", "fileid", "/dirs/d/files/one/meta", "/dirs/d/files/two/meta"),
+    ],
+)
+def test_c_mod_24_ids_bring_others(database: Database, level: str, name: str, one: str, other: str) -> None:
+    """An id is the value of an attribute, too."""
+    model = deciding(level, name, required=True, immutable=True)
+    client = serve(database, model)
+    assert client.put(one, {}).json["extra"] == "filled"
+    assert client.put(one, {"extra": "x", name: "one"}).json["extra"] == "x"
+    assert client.patch(one, {"labels": {}}).json["extra"] == "x"
+    assert "extra" not in client.put(other, {}).json
+    assert client.put(other, {"extra": "x"}).error == (400, "unknown_attribute", other)
+    source = client.get("/modelsource").json
+    assert client.put("/modelsource", source | {"description": "again"}).status == 200
+    assert client.get(one).json["extra"] == "x"
+    plain = {
+        "groups": {"dirs": {"singular": "dir", "resources": {"files": {"singular": "file", "hasdocument": False}}}}
+    }
+    assert client.put("/modelsource", plain).error == (400, "model_compliance_error", "/model")
+
+
+@pytest.mark.parametrize(
+    ("level", "name", "aspects"),
+    [
+        ("group", "epoch", {"type": "uinteger", "required": True, "readonly": True}),
+        ("group", "filescount", {"type": "uinteger", "required": True, "readonly": True}),
+        ("attributes", "isdefault", {"type": "boolean", "required": True, "readonly": True, "default": False}),
+        ("attributes", "ancestorid", {"required": True}),
+        ("metaattributes", "xref", {"type": "url"}),
+        ("metaattributes", "defaultversionid", {"required": True}),
+        ("metaattributes", "defaultversionsticky", {"type": "boolean", "required": True, "default": False}),
+    ],
+)
+def test_what_the_server_settles_later_brings_nothing(
+    registry: Client, level: str, name: str, aspects: dict[str, Any]
+) -> None:
+    refused = registry.put("/modelsource", deciding(level, name, **aspects))
+    assert refused.error == (400, "model_error", "/model")
+    assert f".{name}.ifvalues: " in refused.json["args"]["error_detail"]

@@ -35,12 +35,14 @@ RESERVED_VERSIONS: Final = frozenset({"null", "request"})
 @dataclass(frozen=True)
 class Level:
     """The attributes of one kind of entity. `managed` are in the model, and not the client's to set here; `tail` are
-    those that are shown last; `filled` are texts that must not be empty."""
+    those that are shown last; `filled` are texts that must not be empty; `ids` those of the managed ones that an entity
+    has from the first and keeps."""
 
     attributes: Attributes
     managed: frozenset[str]
     tail: tuple[str, ...] = ()
     filled: tuple[str, ...] = ("name",)
+    ids: tuple[str, ...] = ()
 
     @cached_property
     def editable(self) -> Attributes:
@@ -56,6 +58,11 @@ class Level:
         """Managed attributes that the model allows some values alone: ids."""
         return tuple(each for name, each in self.attributes.items() if name in self.managed and each.enum)
 
+    @cached_property
+    def deciding(self) -> Attributes:
+        """The ids whose value brings other attributes with it."""
+        return Attributes({name: self.attributes[name] for name in self.ids if self.attributes[name].ifvalues})
+
     def check_narrowed(self, members: Members, types: Types) -> None:
         """Raises: Unfit"""
         for attribute in self.narrowed:
@@ -65,10 +72,10 @@ class Level:
     def check(self, values: Members, stored: Members, types: Types) -> Members:
         """The editable attributes as they are stored: those that are locked stay as they are. Raises: Unfit"""
         self.check_narrowed(stored, types)
-        kept = {name: stored[name] for name in self.locked if name in stored}
+        kept = {name: stored[name] for name in (*self.locked, *self.deciding) if name in stored}
         if not kept:
             return check_members(self.editable, values, "", types)
-        unlocked = {name: replace(self.editable[name], readonly=False) for name in kept}
+        unlocked = {name: replace(self.attributes[name], readonly=False) for name in kept}
         return check_members(Attributes(self.editable | unlocked), {**values, **kept}, "", types)
 
     def in_order(self, members: Members) -> Members:
@@ -80,23 +87,24 @@ class Level:
 def registry_level(model: Model) -> Level:
     collections = {f"{plural}{end}" for plural in model.groups for end in ("", "url", "count")}
     special = {"specversion", "registryid", "capabilities", "model", "modelsource"}
-    return Level(model.attributes, SERVER | special | collections)
+    return Level(model.attributes, SERVER | special | collections, ids=("registryid",))
 
 
 def group_level(type_: GroupType) -> Level:
     collections = {f"{plural}{end}" for plural in type_.resources for end in ("", "url", "count")}
-    return Level(type_.attributes, SERVER | {type_.id_name} | collections)
+    return Level(type_.attributes, SERVER | {type_.id_name} | collections, ids=(type_.id_name,))
 
 
 def version_level(type_: ResourceType) -> Level:
     document = set(type_.document_names) if type_.hasdocument else set()
     names = {type_.id_name, "versionid", "isdefault", *VALIDATED}
-    return Level(type_.attributes, SERVER | names | document, type_.document_names, ("name", "format"))
+    ids = (type_.id_name, "versionid")
+    return Level(type_.attributes, SERVER | names | document, type_.document_names, ("name", "format"), ids)
 
 
 def meta_level(type_: ResourceType) -> Level:
     names = {type_.id_name, "xref", "readonly", "defaultversionurl", *DEFAULT}
-    return Level(type_.metaattributes, SERVER | names, DEFAULT, filled=())
+    return Level(type_.metaattributes, SERVER | names, DEFAULT, filled=(), ids=(type_.id_name,))
 
 
 def update(

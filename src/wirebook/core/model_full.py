@@ -115,6 +115,8 @@ def _overlay(
     """The attributes of the text with what the author changed in them; his own between `text` and `tail`, with none of
     the names that are `reserved`."""
     source, fixed = source or {}, _named((*text, *tail), place)
+    late = {name for name, each in text if each.get("readonly")} | {"ancestorid", "xref", *dict(tail)}
+    _check_deciding(source, late & fixed.keys(), place)
     changed = {name: _change(each, source.get(name), f"{place}.{name}") for name, each in fixed.items()}
     own = {name: _full(name, source[name], f"{place}.{name}") for name in _by_name(source.keys() - fixed.keys())}
     every = {name: changed[name] for name, _ in text} | own | {name: changed[name] for name, _ in tail}
@@ -122,6 +124,13 @@ def _overlay(
         raise model_error(f"{place}: '{clash[0]}' is the name of an attribute of the Resource")
     _check_siblings(every, every.keys() | reserved, place)
     return every
+
+
+def _check_deciding(source: Mapping[str, Any], late: Iterable[str], place: str) -> None:
+    """What the server settles when the other attributes of an entity were checked (`late`) can bring none with it."""
+    for name in sorted(late):
+        if (source.get(name) or {}).get("ifvalues"):
+            raise model_error(f"{place}.{name}.ifvalues: the server settles '{name}' after the attributes beside it")
 
 
 def _named(pairs: Pairs, place: str) -> Full:
