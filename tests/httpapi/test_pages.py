@@ -90,6 +90,13 @@ def test_c_pag_05_pages_of_what_is_sorted_both_ways(filled: Client) -> None:
         assert [id_ for reply in walk(filled, f"{path}&limit=2") for id_ in reply.json] == list(filled.get(path).json)
 
 
+def test_c_pag_05_pages_of_what_is_sorted_by_numbers_of_any_size(filled: Client) -> None:
+    for i, value in enumerate([10**400, 1.5, -(10**400), 2**64]):
+        assert filled.patch(f"/dirs/e{i}", {"xany": value}).status == 200
+    for sort, ids in (("xany", ["e4", "e2", "e1", "e3", "e0"]), ("xany=desc", ["e0", "e3", "e1", "e2", "e4"])):
+        assert [id_ for reply in walk(filled, f"/dirs?sort={sort}&limit=1") for id_ in reply.json] == ids
+
+
 @pytest.mark.parametrize("flags", ["", "&sort=labels.a"])
 def test_c_pag_05_what_changes_on_the_way(filled: Client, flags: str) -> None:
     first = filled.get(f"/dirs?limit=2{flags}")

@@ -83,7 +83,7 @@ def _read_place(text: str) -> Place | None:
 
 def _value(kind: int, scalar: Any) -> tuple[int, Any]:
     """What `comparable` gave. Raises: ValueError"""
-    if type(scalar) not in KINDS.get(kind, ()) or math.isnan(scalar if kind == 1 else 0):
+    if type(scalar) not in KINDS.get(kind, ()) or (isinstance(scalar, float) and math.isnan(scalar)):
         raise ValueError
     if isinstance(scalar, str):
         scalar.encode()
