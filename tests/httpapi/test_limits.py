@@ -53,6 +53,19 @@ def test_a_write_of_postgresql_does_not_wait_forever(postgresql: str) -> None:
     database.close()
 
 
+def test_a_read_of_postgresql_does_not_wait_forever(postgresql: str) -> None:
+    """Not longer for a lock than a request may take; an export may take longer otherwise."""
+    database = open_database(new_database(postgresql, "hasty"), wait=0.2)
+    registry = serve(database, FIXTURE)
+    with database.connected() as other:
+        other.exec_driver_sql("LOCK TABLE versions, groups IN ACCESS EXCLUSIVE MODE")
+        for path in ("/dirs", "/export", "/dirs/d/datas/x"):
+            answer = registry.get(path)
+            assert (answer.error, answer.headers["Retry-After"]) == ((503, "server_busy", path), "1")
+    assert registry.get("/export").status == 200
+    database.close()
+
+
 @pytest.mark.parametrize(
     "url", ["mysql://me:hush@host/db", "postgresql//me:hush@host", "postgresql://me:hush@[host/db"]
 )

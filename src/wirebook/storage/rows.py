@@ -42,14 +42,14 @@ def has_waited(error: Exception) -> bool:
 
 @contextmanager
 def within(connection: Connection, seconds: float) -> Iterator[None]:
-    """All that is read takes at most so many seconds. Raises: TooSlow"""
+    """All that is read takes at most so many seconds. Raises: TooSlow, also where others lock it for too long"""
     end = connection.info[END] = monotonic() + seconds
     if connection.dialect.name == "sqlite":
         driver_of(connection).set_progress_handler(lambda: monotonic() > end, STEPS)
     try:
         yield
     except failures(connection.dialect) as error:
-        if monotonic() > end:
+        if monotonic() > end or has_waited(error):
             raise TooSlow from error
         raise
     finally:
