@@ -97,7 +97,7 @@ def test_c_doc_07_a_string_is_json_where_its_type_says_so(registry: Client, type
     assert registry.get(F).body == b"text"
 
 
-@pytest.mark.parametrize("content", [b'"text"', b'""', b"text", b"5", b""])
+@pytest.mark.parametrize("content", [b'"text"', b'""', b"text", b"5", b"null", b""])
 def test_c_http_15_documents_of_an_export_come_back(registry: Client, content: bytes) -> None:
     registry.put(F, content, content_type="application/json")
     sent = registry.get("/export").json
@@ -135,7 +135,7 @@ DEEP = b"[" * 81 + b"]" * 81
 
 
 @pytest.mark.parametrize(
-    "document", [b'"\\ud800"', b"[1e400]", b'\xef\xbb\xbf{"a": 1}', DEEP, b"[" * 5000 + b"]" * 5000]
+    "document", [b'"\\ud800"', b"[1e400]", b'\xef\xbb\xbf{"a": 1}', b" null", DEEP, b"[" * 5000 + b"]" * 5000]
 )
 def test_c_doc_11_c_http_15_what_no_request_may_have_is_base64(registry: Client, document: bytes) -> None:
     registry.put(F, document, content_type="application/json")

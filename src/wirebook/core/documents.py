@@ -145,10 +145,9 @@ def inlined(document: bytes | None, contenttype: str | None, type_: ResourceType
 
 def _checked(document: bytes) -> str:
     """JSON without blanks around it, with its numbers as they are written: only what a request may have, too, so that
-    what is shown can be sent back. Raises: ValueError"""
-    if document.startswith(BOM_UTF8):
+    what is shown can be sent back: an attribute that is null has no document. Raises: ValueError"""
+    if document.startswith(BOM_UTF8) or parse_json(document, max_depth=DEEPEST) is None:
         raise ValueError(document)
-    parse_json(document, max_depth=DEEPEST)
     return document.decode().strip()
 
 
