@@ -511,3 +511,20 @@ def test_the_built_in_source_can_be_put_back(database: Database) -> None:
     assert client.get("/model").body == full.body
     client.put("/endpoints/e/messages/m", {})
     assert client.put("/modelsource", source.body).status == 200
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        (resources(maxversions="x"), "maxversions is 'x'; it must be an unsigned integer"),
+        (resources(hasdocument=1), "hasdocument is 1; it must be true or false"),
+        (resources(labels={"": "x"}), "labels is an object; it must be an object of strings, none of its keys empty"),
+        (resources(labels=["a"]), "labels is an array; it must be an object of strings, none of its keys empty"),
+        (resources(attributes=5), "attributes is 5; it must be an object"),
+        (resources(typemap={"a/*b*": "json"}), "typemap['a/*b*'] has more than one '*' in its key"),
+    ],
+)
+def test_c_mod_07_errors_say_what_would_be_right(registry: Client, source: Source, why: str) -> None:
+    error = registry.put("/modelsource", source)
+    assert error.error == (400, "model_error", "/model")
+    assert error.json["args"]["error_detail"].endswith(why)

@@ -47,6 +47,17 @@ def _is_anything(_: Any) -> bool:
     return True
 
 
+_IN_WORDS: Final[Mapping[Callable[[Any], bool], str]] = {
+    _is_text: "a string",
+    _is_boolean: "true or false",
+    _is_uinteger: "an unsigned integer",
+    _is_object: "an object",
+    _is_array: "an array",
+    _is_texts: "an array of strings",
+    _is_text_map: "an object of strings, none of its keys empty",
+}
+
+
 _HEAD: Final[Aspects] = {
     "plural": _is_text,
     "singular": _is_text,
@@ -119,4 +130,4 @@ def check_aspects(node: Any, known: Aspects, place: str) -> None:
         if name not in known:
             raise model_error(f"{place} has an unknown aspect '{name}'; known are: {', '.join(sorted(known))}")
         if value is not None and not known[name](value):
-            raise model_error(f"{place}.{name} cannot be {shown(value)}")
+            raise model_error(f"{place}.{name} is {shown(value)}; it must be {_IN_WORDS[known[name]]}")

@@ -83,7 +83,9 @@ def _check_resource(name: str, node: Mapping[str, Any], place: str, taken: set[s
     if node.get("validatecompatibility") and not node.get("validateformat"):
         raise model_error(f"{place}.validatecompatibility needs validateformat")
     for key, value in (node.get("typemap") or NONE).items():
-        if value.lower() not in TYPEMAP_VALUES or key.count("*") > 1:
+        if key.count("*") > 1:
+            raise model_error(f"{place}.typemap['{key}'] has more than one '*' in its key")
+        if value.lower() not in TYPEMAP_VALUES:
             raise model_error(f"{place}.typemap['{key}'] is '{value}', not one of: {', '.join(TYPEMAP_VALUES)}")
     singular = node["singular"]
     version = dict((*texts.version(singular), *texts.document(singular)))
