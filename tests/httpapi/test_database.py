@@ -5,6 +5,7 @@ Spec: docs/registry.md#databases.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
@@ -121,3 +122,25 @@ def test_cross_references_are_known_after_a_migration(registry: Client, xref: st
     migrate(registry.database)
     with registry.database.connected() as connection:
         assert bool(connection.exec_driver_sql("SELECT xrefs FROM registry").scalar_one()) is (xref is not None)
+
+
+def test_counts_move_into_groups(registry: Client) -> None:
+    files = {f"f{number}": {} for number in range(3)}
+    registry.post("/dirs", {"d": {"datas": {"a": {}, "b": {}}, "files": files}, "e": {}, "f": {"datas": {"c": {}}}})
+    before = registry.get("/dirs").body
+    with registry.database.connected() as connection:
+        connection.exec_driver_sql("CREATE TABLE counts (parent BIGINT, type TEXT, count BIGINT)")
+        groups = connection.exec_driver_sql("SELECT key, counts FROM groups").all()
+        for key, counts in groups:
+            for plural, count in json.loads(f"{{{counts}}}").items():
+                connection.exec_driver_sql(f"INSERT INTO counts VALUES ({key}, '{plural}', {count})")
+        connection.exec_driver_sql("ALTER TABLE groups DROP COLUMN counts")
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0005'")
+    migrate(registry.database)
+    assert registry.get("/dirs").body == before
+    assert registry.put("/dirs/e/datas/new", {}).status == 201
+    assert registry.delete("/dirs/d/datas/a").status == 204
+    found = registry.get("/dirs").json
+    assert [found[name]["datascount"] for name in "def"] == [1, 1, 1]
+    with registry.database.connected() as connection:
+        assert not inspect(connection).has_table("counts")

@@ -20,13 +20,17 @@ from wirebook.storage.tables import DOCUMENTS, GROUPS, RESOURCES, VERSIONS
 Keys = dict[str, int]
 """The numbers of rows by xid."""
 
+Counts = dict[str, dict[str, int]]
+"""How many Resources of each type Groups have, by their xids."""
+
 
 class Loader:
-    """Loads entities in one transaction; `keys` has the row of each, by xid."""
+    """Loads entities in one transaction; `keys` has the row of each, by xid, `counts` what Groups have, by theirs."""
 
     def __init__(self, connection: Connection, model: Model, registry: RegistryRow) -> None:
         self._connection, self._model, self._registry = connection, model, registry
         self.keys: Keys = {}
+        self.counts: Counts = {}
         self._groups: dict[int, Group] = {}
 
     def snapshot(self, touched: Touched, registry: Registry) -> Snapshot:
@@ -63,7 +67,7 @@ class Loader:
         type_ = self._model.groups[row.type]
         members = {type_.id_name: row.id, **parse_members(row.members)}
         group = Group(f"/{row.type}/{row.id}", members, dict(members), type=type_, id=row.id)
-        self.keys[group.xid] = row.key
+        self.keys[group.xid], self.counts[group.xid] = row.key, parse_members(row.counts)
         return group
 
     # -- Resources ------------------------------------------------------------------------------------------------

@@ -13,13 +13,13 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Connection, FromClause, Select, func, literal, or_, select
 
 from wirebook.core.filters import Level
-from wirebook.core.rows import GroupRow, ResourceRow, VersionRow
+from wirebook.core.rows import GroupRow, ResourceRow, VersionRow, parse_members
 from wirebook.core.sieve import Kept
 from wirebook.core.streams import Stream
 from wirebook.core.target import Target
 from wirebook.storage.keys import has_id, key_table, one_of
 from wirebook.storage.rows import rows
-from wirebook.storage.tables import COUNTS, DOCUMENTS, GROUPS, RESOURCES, VERSIONS
+from wirebook.storage.tables import DOCUMENTS, GROUPS, RESOURCES, VERSIONS
 
 TARGET: Final = RESOURCES.alias("target")
 SHOWN: Final = func.coalesce(TARGET.c.key, RESOURCES.c.key)
@@ -142,11 +142,9 @@ class SqlStreams:
         self._connection, self._scope = connection, scope
 
     def groups(self, level: Level) -> Stream[GroupRow]:
-        """Groups of a type with the counts of what is in them."""
-        counts = self._counts(level)
-        query = self._in_scope(select(GROUPS.c.key, GROUPS.c.id, GROUPS.c.members), level)
+        query = self._in_scope(select(GROUPS.c.key, GROUPS.c.id, GROUPS.c.members, GROUPS.c.counts), level)
         found = self._rows(self._ordered(query, "groups", GROUPS.c.key).order_by(GROUPS.c.folded))
-        return Stream(GroupRow(key, id_, text, counts.get(key, {})) for key, id_, text in found)
+        return Stream(GroupRow(key, id_, text, parse_members(counts)) for key, id_, text, counts in found)
 
     def resources(self, level: Level) -> Stream[ResourceRow]:
         query = self._below(resource_query(documents=self._scope.documents), level)
@@ -165,14 +163,6 @@ class SqlStreams:
         places = [(place, each) for place, each in enumerate(self._scope.order)]
         wanted = key_table(self._connection, ("placekey", "key"), places)
         return query.join(wanted, wanted.c.key == key).order_by(wanted.c.placekey)
-
-    def _counts(self, level: Level) -> dict[int, dict[str, int]]:
-        """The counts of Groups, by their keys."""
-        query = self._in_scope(select(COUNTS).join(GROUPS, GROUPS.c.key == COUNTS.c.parent), level)
-        found: dict[int, dict[str, int]] = {}
-        for parent, type_, count in self._connection.execute(self._ordered(query, "groups", GROUPS.c.key)):
-            found.setdefault(parent, {})[type_] = count
-        return found
 
     def _in_scope(self, query: Select[Any], level: Level) -> Select[Any]:
         """Those of the Groups of a level that are in the answer."""

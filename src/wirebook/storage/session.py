@@ -34,7 +34,7 @@ from wirebook.storage.rows import close_results
 from wirebook.storage.search import Search
 from wirebook.storage.statements import Statement, is_open
 from wirebook.storage.store import Changes, Event, store_settings
-from wirebook.storage.tables import COUNTS, GROUPS, REGISTRY, RESOURCES, SETTINGS, VERSIONS
+from wirebook.storage.tables import GROUPS, REGISTRY, RESOURCES, SETTINGS, VERSIONS
 
 Homes = Mapping[tuple[str, str], tuple[str, str]]
 
@@ -142,7 +142,7 @@ class Session:
         row = _GROUP.row(self._connection, type=plural, folded=id_.lower())
         if row is None or row.id != id_:
             return None
-        return GroupRow(row.key, row.id, row.members, _pairs(_COUNTS.rows(self._connection, parent=row.key)))
+        return GroupRow(row.key, row.id, row.members, parse_members(row.counts))
 
     def expect(self, xids: Iterable[str]) -> None:
         """Looks up Resources, for a transaction of PostgreSQL that does nothing but read."""
@@ -209,7 +209,8 @@ class Session:
     def store(self, draft: Draft, event: Event | None = None) -> None:
         """What became of what was loaded last, and what is to be told of it."""
         self._changes += 1
-        changes = Changes(self._connection, self._registry, self._loader.keys if self._loader else {})
+        assert self._loader
+        changes = Changes(self._connection, self._registry, self._loader.keys, self._loader.counts)
         changes.store(draft, event)
         self._known_resources = changes.known
 
@@ -244,14 +245,11 @@ def _version(*, document: bool) -> Statement:
 
 def _group(_: str) -> Select[Any]:
     here = (GROUPS.c.type == bindparam("type")) & (GROUPS.c.folded == bindparam("folded"))
-    return select(GROUPS.c.key, GROUPS.c.id, GROUPS.c.members).where(here)
+    return select(GROUPS.c.key, GROUPS.c.id, GROUPS.c.members, GROUPS.c.counts).where(here)
 
 
 _SETTINGS: Final = Statement(lambda _: select(SETTINGS))
 _GROUP: Final = Statement(_group)
-_COUNTS: Final = Statement(
-    lambda _: select(COUNTS.c.type, COUNTS.c.count).where(COUNTS.c.parent == bindparam("parent"))
-)
 _RESOURCE: Final = {document: _resource(document=document) for document in (False, True)}
 _RESOURCES: Final = Statement(
     lambda _: _resources(document=False).where(RESOURCES.c.xid == any_(bindparam("xids", type_=ARRAY(Text))))

@@ -7,7 +7,7 @@ from functools import cache
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, Table, bindparam, delete, insert, select, text, update
+from sqlalchemy import Connection, Table, bindparam, delete, insert, select, update
 
 from wirebook.core.comparison import fold
 from wirebook.core.draft import Draft
@@ -15,7 +15,7 @@ from wirebook.core.rows import ResourceRow, VersionRow, format_members, group_te
 from wirebook.core.state import Entity, Group, Kept, Resource, Version
 from wirebook.core.versions import instant_key
 from wirebook.storage.keys import key_rows, text_key, wanted
-from wirebook.storage.load import Keys
+from wirebook.storage.load import Counts, Keys
 from wirebook.storage.registry import RegistryRow
 from wirebook.storage.statements import Statement, in_one_go
 from wirebook.storage.tables import DOCUMENTS, EVENTS, GROUPS, LABELS, RESOURCES, SETTINGS, VERSIONS
@@ -37,11 +37,11 @@ class Event(NamedTuple):
 
 class Changes:
     """Writes one draft, and to `registry` what is to be written of it when the transaction ends. `keys` are the rows
-    that were loaded, by xid; those that are made join them. `known` is the Resource that was written, by xid, as it
-    would be read: if there is one alone, and with its default Version."""
+    that were loaded, by xid, and `counts` what their Groups have; those that are made join them. `known` is the
+    Resource that was written, by xid, as it would be read: if there is one alone, and with its default Version."""
 
-    def __init__(self, connection: Connection, registry: RegistryRow, keys: Keys) -> None:
-        self._connection, self._registry, self._keys = connection, registry, keys
+    def __init__(self, connection: Connection, registry: RegistryRow, keys: Keys, counts: Counts) -> None:
+        self._connection, self._registry, self._keys, self._counts = connection, registry, keys, counts
         self._labels: list[tuple[int, str, Entity]] = []
         self._next_key = 0
         self.known: dict[str, ResourceRow] = {}
@@ -60,7 +60,8 @@ class Changes:
         self._advance(draft, groups, left, versions, event)
         self._delete(GROUPS, [each.xid for each in draft.changed_groups.values() if each.deleted])
         self._delete(RESOURCES, [each.xid for each in resources if each.deleted])
-        self._put(GROUPS, [(each.xid, _group_row(each)) for each in groups])
+        self._count(resources)
+        self._put(GROUPS, [(each.xid, self._group_row(each)) for each in groups])
         rows = [(each.xid, self._resource_row(each)) for each in left]
         self._put(RESOURCES, rows)
         version_rows = self._versions(left, versions)
@@ -69,7 +70,6 @@ class Changes:
         self._labels += [(GROUP, each.xid, each) for each in groups]
         self._labels += [(META, each.xid, each.meta) for each in left]
         self._store_labels()
-        self._count(resources)
 
     def _advance(
         self,
@@ -116,6 +116,30 @@ class Changes:
             row["key"] = self._keys[xid] = self._next_key
             row["revision"] = self._registry.revision
         INSERT[table.name].run_many(self._connection, [row for _, row in new])
+
+    def _count(self, resources: Sequence[Resource]) -> None:
+        """Adds what came to what the Groups have, and takes away what went."""
+        for each in resources:
+            if change := each.is_new - each.deleted:
+                counts = self._counts.setdefault(each.group.xid, {})
+                counts[each.type.plural] = counts.get(each.type.plural, 0) + change
+
+    def _group_row(self, group: Group) -> dict[str, Any]:
+        """The columns of a Group; without the name, and so its index, where that stays as it was."""
+        members, before = group.members, group.before
+        row = {
+            "type": group.type.plural,
+            "id": group.id,
+            "folded": group.id.lower(),
+            "members": group_text(members, group.type.id_name),
+            "epoch": members["epoch"],
+            "createdat": instant_key(members["createdat"]),
+            "modifiedat": instant_key(members["modifiedat"]),
+            "counts": format_members(self._counts.get(group.xid, {})),
+        }
+        if before is None or before.get("name") != members.get("name"):
+            row["name"] = _key(members.get("name"))
+        return row
 
     def _resource_row(self, resource: Resource) -> dict[str, Any]:
         members = resource.meta.members
@@ -180,7 +204,7 @@ class Changes:
         rows = [{"key": self._keys[each.xid], "body": each.document} for each in written if each.document]
         INSERT[DOCUMENTS.name].run_many(self._connection, rows)
 
-    # -- labels and counts ----------------------------------------------------------------------------------------
+    # -- labels ---------------------------------------------------------------------------------------------------
 
     def _store_labels(self) -> None:
         """Rewrites the labels of what changed; most things have none, before and after."""
@@ -196,15 +220,6 @@ class Changes:
             for name, value in _labels(each.members).items()
         ]
         INSERT[LABELS.name].run_many(self._connection, rows)
-
-    def _count(self, resources: Sequence[Resource]) -> None:
-        """Adds what came to what the Groups have, and takes away what went."""
-        changes: dict[tuple[str, str], int] = {}
-        for each in resources:
-            place = each.group.xid, each.type.plural
-            changes[place] = changes.get(place, 0) + each.is_new - each.deleted
-        rows = [{"parent": self._keys[xid], "type": plural, "count": n} for (xid, plural), n in changes.items() if n]
-        ADD_COUNT.run_many(self._connection, rows)
 
 
 def _to_write(resource: Resource) -> Iterator[Version]:
@@ -223,23 +238,6 @@ def _labels(members: Any) -> dict[str, str]:
 
 def _key(value: Any) -> str | None:
     return text_key(fold(value)) if isinstance(value, str) else None
-
-
-def _group_row(group: Group) -> dict[str, Any]:
-    """The columns of a Group; without the name, and so its index, where that stays as it was."""
-    members, before = group.members, group.before
-    row = {
-        "type": group.type.plural,
-        "id": group.id,
-        "folded": group.id.lower(),
-        "members": group_text(members, group.type.id_name),
-        "epoch": members["epoch"],
-        "createdat": instant_key(members["createdat"]),
-        "modifiedat": instant_key(members["modifiedat"]),
-    }
-    if before is None or before.get("name") != members.get("name"):
-        row["name"] = _key(members.get("name"))
-    return row
 
 
 def store_settings(connection: Connection, columns: dict[str, str]) -> None:
@@ -283,9 +281,3 @@ ADD_EVENT: Final = Statement(lambda _: insert(EVENTS))
 INSERT: Final = {table.name: _insert(table) for table in (GROUPS, RESOURCES, VERSIONS, DOCUMENTS, LABELS)}
 DELETE: Final = {table.name: _delete(table) for table in (GROUPS, RESOURCES, VERSIONS, DOCUMENTS)}
 DELETE_LABELS: Final = Statement(_delete_labels)
-ADD_COUNT: Final = Statement(
-    lambda _: text(
-        "INSERT INTO counts (parent, type, count) VALUES (:parent, :type, :count) "
-        "ON CONFLICT (parent, type) DO UPDATE SET count = counts.count + excluded.count"
-    )
-)

@@ -29,8 +29,9 @@ KEY: Final[TypeEngine[int]] = BigInteger().with_variant(Integer, "sqlite")
 """A row's number: SQLite counts in INTEGER alone."""
 
 
-def _text(name: str, *, nullable: bool = False) -> Column[str]:
-    return Column(name, Text().with_variant(Text(collation="C"), "postgresql"), nullable=nullable)
+def _text(name: str, *, nullable: bool = False, default: str | None = None) -> Column[str]:
+    kind = Text().with_variant(Text(collation="C"), "postgresql")
+    return Column(name, kind, nullable=nullable, server_default=default)
 
 
 def _parent(table: str) -> Column[int]:
@@ -85,10 +86,13 @@ GROUPS: Final = Table(
     _text("createdat"),
     _text("modifiedat"),
     _text("name", nullable=True),
+    _text("counts", default=""),
     _number("revision"),
     Index("groups_id", "type", "folded", unique=True),
     Index("groups_name", "type", "name"),
 )
+"""`counts` are the Resources of each type, as members of a JSON object: what comes or goes changes the row anyway."""
+
 RESOURCES: Final = Table(
     "resources",
     METADATA,
@@ -141,16 +145,6 @@ DOCUMENTS: Final = Table(
     Column("key", KEY, ForeignKey("versions.key", ondelete="CASCADE"), primary_key=True),
     Column("body", LargeBinary, nullable=False),
 )
-COUNTS: Final = Table(
-    "counts",
-    METADATA,
-    Column("parent", KEY, ForeignKey("groups.key", ondelete="CASCADE"), primary_key=True),
-    Column("type", Text().with_variant(Text(collation="C"), "postgresql"), primary_key=True),
-    _number("count"),
-    sqlite_with_rowid=False,
-)
-"""How many Resources of each type a Group has."""
-
 LABELS: Final = Table(
     "labels",
     METADATA,

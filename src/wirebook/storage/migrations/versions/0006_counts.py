@@ -1,0 +1,26 @@
+"""What a Group has is counted in its row, which changes with it anyway."""
+
+from itertools import groupby
+
+from alembic import op
+from sqlalchemy import inspect, text
+
+from wirebook.core.rows import format_members
+
+revision, down_revision = "0006", "0005"
+
+
+def upgrade() -> None:
+    connection = op.get_bind()
+    if not inspect(connection).has_table("counts"):  # the first migration makes tables as they are now
+        return
+    kind = "TEXT" if connection.dialect.name == "sqlite" else 'TEXT COLLATE "C"'
+    op.execute(f"ALTER TABLE groups ADD COLUMN counts {kind} DEFAULT '' NOT NULL")
+    found = connection.execute(text("SELECT parent, type, count FROM counts ORDER BY parent, type")).all()
+    rows = [
+        {"group": parent, "counts": format_members({row.type: row.count for row in counts})}
+        for parent, counts in groupby(found, lambda row: row.parent)
+    ]
+    if rows:
+        connection.execute(text("UPDATE groups SET counts = :counts WHERE key = :group"), rows)
+    op.execute("DROP TABLE counts")
