@@ -65,7 +65,8 @@ def test_c_grp_02_their_form(registry: Client) -> None:
     for bad in (5, [], {"datas.xstr": 5}, {"datas.xstr": {"enum": 5}}, {"datas.xstr": {"equals": 5}}):
         error = refuses(registry, "PUT", G, {"constraints": bad}, "invalid_attribute")
         assert error["subject"] == G
-    refuses(registry, "PUT", G, {"constraints": {"datas.xstr": {"foo": 1}}}, "unknown_attribute")
+    error = refuses(registry, "PUT", G, {"constraints": {"datas.xstr": {"foo": 1}}}, "unknown_attribute")
+    assert error["args"] == {"name": "constraints['datas.xstr'].foo"}
 
 
 def test_c_grp_03_and_04_layers(registry: Client) -> None:

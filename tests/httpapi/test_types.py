@@ -172,6 +172,11 @@ AT_A_PLACE: Final[list[tuple[str, Any, str]]] = [
     ("xdeep", [{}, {"m": {"a": "true"}}], "xdeep[1].m.a"),
     ("labels", {"a": 5}, "labels.a"),
     ("labels", {"A": "b"}, "labels.A"),
+    ("labels", {"a.b": 5}, "labels['a.b']"),
+    ("labels", {"a-b:c": 5}, "labels.a-b:c"),
+    ("xmaps", {"a.b": {"c.d": -1}}, "xmaps['a.b']['c.d']"),
+    ("xobjects", {"k.l": {"at": "now"}}, "xobjects['k.l'].at"),
+    ("xwide", {"a.b": 5}, "xwide['a.b']"),
     ("labels", [], "labels"),
 ]
 
@@ -199,7 +204,8 @@ def test_c_typ_01_to_03_05_07_to_12_c_att_09_what_each_type_may_not_be(
         for value in values:
             reply = typed.send(method, path, body({name: value}))
             assert reply.error == (400, "invalid_attribute", subject), (name, value)
-            place = next((f"{name}.{key}" for key in value), name) if isinstance(value, dict) and value else name
+            key = next(iter(value), None) if isinstance(value, dict) else None
+            place = name if key is None else f"{name}['{key}']" if key in ("", "a b") else f"{name}.{key}"
             assert reply.json["args"]["name"] == place, (name, value)
     assert typed.get("/export").body == before
 

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from wirebook.core.attributes import ATTRIBUTE_NAME, MAX_BYTES
 from wirebook.core.attributes import KEY_NAME as MAP_KEY
+from wirebook.core.dotpath import below
 from wirebook.core.model import Attribute, Attributes, Model
 from wirebook.core.names import is_identifier
 
@@ -302,14 +303,13 @@ def _map(attribute: Attribute, value: Any, name: str, types: Types) -> dict[str,
     checked, item = {}, attribute.item
     for key in sorted(value):
         if not MAP_KEY.match(key):
-            raise Unfit(
-                f"{name}.{key}", f"{shown(key)} is no key of a map: 1 to 63 of a-z 0-9 : - _ . , not first - _ : ."
-            )
+            why = f"{shown(key)} is no key of a map: 1 to 63 of a-z 0-9 : - _ . , not first - _ : ."
+            raise Unfit(below(name, key), why)
         each = value[key]
         if type(each) is item.plain and (type(each) is bool or len(each) <= SHORT):
             checked[key] = each
         elif each is not None:
-            checked[key] = check_value(item, each, f"{name}.{key}", types)
+            checked[key] = check_value(item, each, below(name, key), types)
     return checked
 
 
@@ -423,7 +423,7 @@ class _Members:
                 self.checked[name] = check_value(wildcard, self._values[name], self._at(name), self._types)
 
     def _at(self, name: str) -> str:
-        return f"{self._place}.{name}" if self._place else name
+        return below(self._place, name) if self._place else name
 
 
 def _brought(attributes: Attributes) -> Iterator[str]:

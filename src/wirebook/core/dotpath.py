@@ -85,6 +85,11 @@ def format_dotpath(path: DotPath) -> str:
     return "".join(map(_format, path)).removeprefix(".")
 
 
+def below(place: str, name: str) -> str:
+    """The path of the member `name` of what is at `place`; a name that a dot would cut in two is in brackets."""
+    return place + _format(Member(name))
+
+
 def _format(step: Step) -> str:
     if isinstance(step, Item):
         return f"[{step.index}]"
