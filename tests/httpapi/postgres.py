@@ -48,9 +48,9 @@ def _started(binaries: Path, folder: Path) -> Iterator[str]:
         subprocess.run([*user, binaries / "pg_ctl", "-D", data, "-m", "immediate", "stop"], **run)
 
 
-def new_database(address: str, name: str) -> str:
-    """The address of a database `name` beside that of `address`, which is made anew."""
+def new_database(address: str, name: str, options: str = "") -> str:
+    """The address of a database `name` beside that of `address`, which is made anew, with `options` of SQL."""
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)'.encode())
-        connection.execute(f'CREATE DATABASE "{name}"'.encode())
+        connection.execute(f'CREATE DATABASE "{name}" {options}'.encode())
     return make_url(address).set(database=name).render_as_string(hide_password=False)

@@ -17,8 +17,10 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import inspect
 
 from tests.httpapi.conftest import OFFER, Client, NoFormats
+from tests.httpapi.postgres import new_database
 from wirebook.httpapi.setup import make_service
-from wirebook.storage.database import HEAD, MIGRATIONS, VERSIONS, migrate
+from wirebook.problems import WirebookError
+from wirebook.storage.database import HEAD, MIGRATIONS, VERSIONS, migrate, open_database
 from wirebook.storage.session import Session, Unreadable
 from wirebook.storage.statements import driver_of
 
@@ -45,6 +47,14 @@ def test_migrations_are_known_by_their_files() -> None:
     script = ScriptDirectory.from_config(config)
     assert {each.revision for each in script.walk_revisions()} == set(VERSIONS)
     assert script.get_current_head() == HEAD
+
+
+@pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
+def test_a_database_without_all_characters_is_refused(postgresql: str, encoding: str) -> None:
+    address = new_database(postgresql, "small", f"TEMPLATE template0 LOCALE 'C' ENCODING '{encoding}'")
+    with pytest.raises(WirebookError, match=f"its encoding is {encoding}, and must be UTF8") as caught:
+        open_database(address)
+    assert caught.value.problems[0].code == "bad-database"
 
 
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)

@@ -5,13 +5,14 @@ Spec: docs/decisions/0102-tags-from-revisions.md; docs/registry.md#reading.
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import httpx
 import pytest
 
 from tests.httpapi.conftest import FIXTURE, Client
-from tests.httpapi.test_app import Web
+from tests.httpapi.test_app import HOST, Web
 
 DATA = "/dirs/d/datas"
 URLS = (
@@ -112,6 +113,21 @@ def test_an_answer_that_is_compressed_has_a_tag_of_its_own(registry: Client) -> 
     for answer in (plain, packed):
         same = web.get(url, Accept_Encoding="gzip", If_None_Match=answer.headers["etag"])
         assert (same.status_code, same.headers["etag"]) == (304, answer.headers["etag"])
+
+
+def test_an_answer_that_is_compressed_has_the_same_bytes_at_any_time(registry: Client) -> None:
+    registry.put(f"{DATA}/x", {"description": "d" * 2000})
+
+    async def raw() -> bytes:
+        transport = httpx.ASGITransport(Web(registry).app)
+        async with (
+            httpx.AsyncClient(transport=transport, base_url=HOST) as client,
+            client.stream("GET", f"{DATA}/x", headers={"Accept-Encoding": "gzip"}) as answer,
+        ):
+            return b"".join([part async for part in answer.aiter_raw()])
+
+    packed = asyncio.run(raw())
+    assert (packed[:2], packed[4:8]) == (b"\x1f\x8b", bytes(4))  # gzip, and no time in it
 
 
 @pytest.mark.parametrize("sent", ['"other"', '"other", "more"', "other", ""])

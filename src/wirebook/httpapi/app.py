@@ -208,7 +208,7 @@ class App:
         if is_packed:
             answer.headers["Content-Encoding"] = "gzip"
             if isinstance(answer.body, bytes):
-                answer.body = gzip.compress(answer.body, 1)
+                answer.body = gzip.compress(answer.body, 1, mtime=0)  # the same bytes whenever, as its tag says
 
     def _tag(self, answer: Answer, known: str | None, *, packed: bool) -> bool:
         """Gives an answer its tag, and takes its body away if the client has it; whether it is still to be packed. What

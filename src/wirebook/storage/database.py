@@ -26,7 +26,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import QueuePool
 
 from wirebook.problems import Problem, WirebookError
-from wirebook.storage.postgresql import begin_reading, begin_writing, make_engine
+from wirebook.storage.postgresql import ENCODING, begin_reading, begin_writing, encoding_of, make_engine
 from wirebook.storage.rows import TooSlow, failures, has_waited, within
 from wirebook.storage.session import Conflict, Session, Unreadable, conflicts
 from wirebook.storage.statements import driver_of, in_one_go
@@ -299,6 +299,8 @@ def _set_up_sqlite(connection: sqlite3.Connection, _: Any) -> None:
 def migrate(database: Database) -> None:
     """Brings the tables to this version, under a lock; several may start at once. Raises: bad-database"""
     with database.alone() as connection:
+        if not database.is_sqlite and (encoding := encoding_of(driver_of(connection))) != ENCODING:
+            raise _bad(database.engine.url.render_as_string(), f"its encoding is {encoding}, and must be {ENCODING}")
         current = _version_of(connection)
         if current == HEAD:
             return

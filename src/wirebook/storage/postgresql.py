@@ -32,6 +32,9 @@ WRITING: Final = "BEGIN; "
 FIND: Final = "SELECT settings, members, revision, events, lastkey, xrefs FROM registry"
 """The columns of a `RegistryRow`."""
 
+ENCODING: Final = "UTF8"
+"""Of the database and of its connections: others lack characters, or count bytes as such."""
+
 IDLE: Final = 10.0
 """Seconds without a word after which a connection is asked whether it is still there."""
 
@@ -50,12 +53,17 @@ def make_engine(url: URL, readers: int, wait: float) -> Engine:
         max_overflow=readers,
         pool_use_lifo=True,  # few have all statements prepared
         pool_timeout=wait,
-        connect_args={"autocommit": True, "options": options},
+        connect_args={"autocommit": True, "options": options, "client_encoding": ENCODING},
     )
     event.listen(engine, "connect", _set_up)
     event.listen(engine, "checkin", _put_back)
     event.listen(engine, "checkout", _check)
     return engine
+
+
+def encoding_of(connection: psycopg.Connection[Any]) -> str | None:
+    """How a database keeps texts, as the server has said."""
+    return connection.info.parameter_status("server_encoding")
 
 
 def _set_up(connection: psycopg.Connection[Any], _: Any) -> None:
