@@ -18,6 +18,7 @@ from sqlalchemy import inspect
 
 from tests.httpapi.conftest import OFFER, Client, NoFormats
 from tests.httpapi.postgres import new_database
+from wirebook.core.versions import instant_key
 from wirebook.httpapi.setup import make_service
 from wirebook.problems import WirebookError
 from wirebook.storage.database import HEAD, MIGRATIONS, VERSIONS, migrate, open_database
@@ -154,3 +155,18 @@ def test_counts_move_into_groups(registry: Client) -> None:
     assert [found[name]["datascount"] for name in "def"] == [1, 1, 1]
     with registry.database.connected() as connection:
         assert not inspect(connection).has_table("counts")
+
+
+def test_times_of_metas_are_keys_after_a_migration(registry: Client) -> None:
+    times = ["2024-06-01T10:00:00Z", "2024-06-01T10:00:00.5Z", "2024-06-01T10:00:00.123456789Z"]
+    for i, time in enumerate(times):
+        assert registry.put(f"/dirs/d/datas/r{i}", {"meta": {"createdat": time}}).status == 201
+    with registry.database.connected() as connection:
+        kept = connection.exec_driver_sql("SELECT createdat FROM resources ORDER BY folded").scalars().all()
+        for i, time in enumerate(times):
+            connection.exec_driver_sql(f"UPDATE resources SET createdat = '{time}' WHERE folded = 'r{i}'")
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0006'")
+    migrate(registry.database)
+    with registry.database.connected() as connection:
+        assert connection.exec_driver_sql("SELECT createdat FROM resources ORDER BY folded").scalars().all() == kept
+    assert kept == [instant_key(time) for time in times]

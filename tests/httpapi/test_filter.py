@@ -328,3 +328,11 @@ def test_c_flg_03_a_filter_undoes_what_it_does_not_let_pass(registry: Client, me
     reply = registry.post("/dirs/d/datas/x?filter=versionid=2", {})
     assert reply.error[:2] == (404, "not_found")
     assert registry.get("/dirs/d/datas").json == {}
+
+
+def test_c_fil_the_time_of_a_meta_is_an_instant(registry: Client) -> None:
+    for id_, time in (("a", "2024-06-01T10:00:00Z"), ("b", "2024-06-01T10:00:00.5Z"), ("c", "2025-01-01T00:00:00Z")):
+        assert registry.put(f"/dirs/d/datas/{id_}", {"meta": {"createdat": time}}).status == 201
+    for op, ids in (("=", "a"), ("!=", "bc"), ("<=", "a"), (">", "bc"), ("<", ""), (">=", "abc")):
+        assert found(registry, f"meta.createdat{op}2024-06-01T12:00:00+02:00") == ids, op
+    assert found(registry, "meta.createdat=2024-06-01T10:00:00.500Z") == "b"

@@ -63,7 +63,10 @@ def _map(ids: str, values: st.SearchStrategy[Any], least: int = 0) -> st.SearchS
     return st.dictionaries(st.sampled_from(ids.split()), values, min_size=least, max_size=3)
 
 
-versions = st.fixed_dictionaries({"versions": _map("v1 V2 v.3", _some(format=texts.filter(bool)), 1)})
+metas = st.fixed_dictionaries({}, optional={"createdat": times, "modifiedat": times, "labels": labels})
+versions = st.fixed_dictionaries(
+    {"versions": _map("v1 V2 v.3", _some(format=texts.filter(bool)), 1)}, optional={"meta": metas}
+)
 references = st.sampled_from(["/dirs/g1/datas/r1", "/dirs/G2/datas/r1", "/dirs/g1/datas/none"])
 datas = st.one_of(versions, versions, versions, references.map(lambda xref: {"meta": {"xref": xref}}))
 files = st.one_of(versions, st.just({"meta": {"xref": "/dirs/g1/files/f1"}}))

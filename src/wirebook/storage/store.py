@@ -151,7 +151,7 @@ class Changes:
             "xid": resource.xid,
             "meta": meta_text(members, resource.type.id_name),
             "epoch": members["epoch"],
-            "createdat": members["createdat"],
+            "createdat": instant_key(members["createdat"]),
             "defaultid": members.get("defaultversionid", ""),
             "sticky": members.get("defaultversionsticky", False),
             "xref": resource.xref,
