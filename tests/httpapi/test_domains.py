@@ -386,6 +386,15 @@ def test_c_sch_07_texts_are_shown_as_strings(fresh: Client, format_: str, docume
     assert shown(contenttype="application/xml") == {"schemabase64": encoded}
 
 
+@pytest.mark.parametrize(("format_", "syntax"), [("Protobuf/3", "proto2"), ("protobuf/2", "proto3")])
+def test_c_sch_06_a_document_of_another_version_than_its_format(fresh: Client, format_: str, syntax: str) -> None:
+    document = f'syntax = "{syntax}"; message M {{ optional string a = 1; }}'.encode()
+    reply = fresh.put(SCHEMA, document, xregistry_format=format_)
+    assert reply.error == (400, "format_violation", f"{SCHEMA}/versions/1")
+    assert (reply.json["args"], syntax in reply.json["detail"]) == ({"format": format_}, True)
+    assert fresh.get(SCHEMA).status == 404
+
+
 def test_c_sch_08_documents_with_their_media_types(fresh: Client) -> None:
     for id_, type_ in (("1", "application/schema+json"), ("2", "application/json")):
         document = json.dumps({**OBJECT, "title": id_}).encode()

@@ -35,6 +35,7 @@ from wirebook.schema.xsd_source import XsdError
 
 ROOTS = ("type", "$root", "$ref", "allOf", "anyOf", "oneOf")  # one of them makes a root type
 TYPE_WORDS = ("type", "$ref", "allOf", "anyOf", "oneOf", "not", "if")
+SYNTAXES = {"2": "proto2", "2.0": "proto2", "3": "proto3", "3.0": "proto3"}  # by the version of the format
 SHOWN = 3  # refusals in a text
 EMPTY = "the document is empty"
 
@@ -133,6 +134,10 @@ def _check_json_schema(source: Source) -> None:
     if not isinstance(document, dict | bool):
         raise _Fault("a JSON Schema is an object or a boolean")
     draft = draft_of(document, source.format.version)
+    if draft == "draft-04" and isinstance(document, bool):
+        raise _Fault(f"a schema of {draft} is an object")
+    if isinstance(document, dict) and not isinstance(document.get("$schema", ""), str):
+        raise _Fault("'$schema' is the address of a meta-schema")
     if isinstance(document, dict):  # with the draft's own `$schema`: another would be looked for elsewhere
         js.meta.validate({**document, "$schema": META_SCHEMAS[draft]})
 
@@ -143,7 +148,12 @@ def _check_avro(source: Source) -> None:
 
 
 def _check_protobuf(source: Source) -> None:
-    lenient_files(source)
+    """By protoc, and of the syntax that the format names. Raises: ProtocError, _Fault"""
+    files, root = lenient_files(source)
+    syntax = next(each.syntax for each in files.file if each.name == root) or "proto2"
+    named = SYNTAXES.get(source.format.version or "", syntax)
+    if syntax.startswith("proto") and syntax != named:
+        raise _Fault(f"its syntax is {syntax}, and that of {source.format} is {named}")
 
 
 def _check_xsd(source: Source) -> None:
