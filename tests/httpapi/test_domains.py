@@ -255,7 +255,10 @@ def test_endpoints_hold_messages(fresh: Client) -> None:
         (options("HTTP", endpoints={"uri": "http://h"}), "protocoloptions.endpoints"),
         (options("KAFKA", acks="all"), "protocoloptions.acks"),
         (options("KAFKA", autooffsetreset="first"), "protocoloptions.autooffsetreset"),
-        (options("KAFKA", endpoints=[{"bootstrap.servers": "a:1"}]), "protocoloptions.endpoints[0].bootstrap.servers"),
+        (
+            options("KAFKA", endpoints=[{"bootstrap.servers": "a:1"}]),
+            "protocoloptions.endpoints[0]['bootstrap.servers']",
+        ),
         (options("NATS", authorization={}), "protocoloptions.authorization"),
         ({"envelope": "CloudEvents/1.0", "envelopeoptions": {"mode": "batch"}}, "envelopeoptions.mode"),
     ],
