@@ -7,6 +7,7 @@ from typing import Any, Final
 import pytest
 
 from tests.httpapi.conftest import BASE, Client
+from tests.httpapi.test_app import Web
 
 X: Final = "/dirs/d/datas/x"
 F: Final = "/dirs/d/files/f"
@@ -65,6 +66,19 @@ def test_paths_with_a_character_that_no_database_has(registry: Client, path: str
         assert registry.send(method, path, {}).status in (400, 404, 405)
     assert registry.get("/dirs?limit=1&after=%00").error == (400, "bad_request", "/dirs")
     assert registry.put(X, {"meta": {"xref": "/dirs/d/datas/\0"}}).error[:2] == (400, "malformed_xref")
+
+
+@pytest.mark.parametrize("below", ["", "/meta", "/versions/1"])
+def test_such_paths_are_refused_where_reads_share_a_query_too(registry: Client, below: str) -> None:
+    registry.put(X, {})
+    web = Web(registry)
+    for path in (f"/dirs/d/datas/a%00{below}", f"/dirs/d%00/datas/x{below}", f"/dirs/d/files/a%00{below}$details"):
+        assert web.get(X).status_code == 200
+        answer = web.get(path)
+        assert (answer.status_code, answer.json()["args"]) == (
+            400,
+            {"error_detail": "the path has the character U+0000"},
+        )
 
 
 @pytest.mark.parametrize("id_", ["-a", "a b", f"{LONG}a", "é"])

@@ -83,7 +83,7 @@ class Service:
         parts = incoming.path.split("/")
         if incoming.method not in ("GET", "HEAD") or incoming.query or not 5 <= len(parts) <= 7:
             return False
-        if self.cache.last is None or (len(parts) == 6 and parts[5] != "meta"):
+        if self.cache.last is None or (len(parts) == 6 and parts[5] != "meta") or "\0" in incoming.path:
             return False
         group = self.cache.last.model.groups.get(parts[1])
         type_ = group.resources.get(parts[3]) if group else None
