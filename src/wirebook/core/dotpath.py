@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 NAME: Final = re.compile(r"[^.\[\]'\"\s]+")
@@ -87,7 +88,7 @@ def format_dotpath(path: DotPath) -> str:
 
 def below(place: str, name: str) -> str:
     """The path of the member `name` of what is at `place`; a name that a dot would cut in two is in brackets."""
-    return place + _format(Member(name))
+    return place + _member(name)
 
 
 def _format(step: Step) -> str:
@@ -95,7 +96,12 @@ def _format(step: Step) -> str:
         return f"[{step.index}]"
     if not isinstance(step, Member):
         return repr(step)
-    return f".{step.name}" if NAME.fullmatch(step.name) and step.name != "*" else f"['{step.name}']"
+    return _member(step.name)
+
+
+@lru_cache(maxsize=1024)
+def _member(name: str) -> str:
+    return f".{name}" if NAME.fullmatch(name) and name != "*" else f"['{name}']"
 
 
 def values_at(value: Any, path: DotPath) -> Iterator[Any]:
