@@ -16,6 +16,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from extensions import load
+from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from wirebook.problems import WirebookError
 from wirebook.spark.show import find_table, first_rows, tables_in
@@ -45,7 +46,7 @@ def rows(bed: Any, table: str) -> list[dict[str, Any]]:
     if bed.settings.form == "delta":
         from deltalake import DeltaTable
 
-        found = DeltaTable(str(folder)).to_pyarrow_table()
+        found = DeltaTable(str(folder)).to_pyarrow_table(filesystem=SubTreeFileSystem(str(folder), LocalFileSystem()))
     elif bed.settings.form == "iceberg":
         found = iceberg_table(bed.to, table).scan().to_arrow().rename_columns({"_source_file": "_file"})
     else:
