@@ -8,8 +8,9 @@ Names are loaded when they are used, so that importing one of them does not load
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from wirebook.lazy import names_of
 
 if TYPE_CHECKING:
     from wirebook.catalog import Catalog
@@ -19,16 +20,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Catalog", "MatchOptions", "Outcome", "Problem", "WirebookError"]
 
-_HOMES = {
-    "Catalog": "wirebook.catalog",
-    "MatchOptions": "wirebook.message.matcher",
-    "Outcome": "wirebook.message.selection",
-    "Problem": "wirebook.problems",
-    "WirebookError": "wirebook.problems",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'wirebook' has no attribute '{name}'")
-    return getattr(import_module(_HOMES[name]), name)
+__getattr__ = names_of(
+    __name__,
+    {
+        "Catalog": "wirebook.catalog",
+        "MatchOptions": "wirebook.message.matcher",
+        "Outcome": "wirebook.message.selection",
+        "Problem": "wirebook.problems",
+        "WirebookError": "wirebook.problems",
+    },
+)

@@ -8,6 +8,7 @@ import sys
 import types
 from collections.abc import Callable
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
@@ -101,16 +102,33 @@ def test_every_command_loads_and_explains_itself(name: str, capsys: pytest.Captu
     assert capsys.readouterr().out.startswith(f"Usage: wirebook {name}")
 
 
+def loaded_by(program: str) -> set[str]:
+    """The modules that are there after a program of Python, in a process of its own."""
+    shown = f"import sys; {program}; print(*sys.modules, file=sys.stderr)"
+    return set(subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, check=True).stderr.split())
+
+
 def test_help_imports_nothing_heavy() -> None:
-    program = "import sys; from wirebook.cli.app import run; run(['--help']); print(*sys.modules, file=sys.stderr)"
-    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stderr.split()
-    assert not {"pyspark", "pyarrow", "polars", "pandas", "numpy", "httpx", "rich.table"} & set(loaded)
+    loaded = loaded_by("from wirebook.cli.app import run; run(['--help'])")
+    assert not {"pyspark", "pyarrow", "polars", "pandas", "numpy", "httpx", "rich.table"} & loaded
 
 
 def test_a_server_is_ready_without_what_lands_messages() -> None:
-    program = "import sys, wirebook.httpapi.server; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
-    assert not {"pyspark", "pyarrow", "pandas", "numpy"} & set(loaded)
+    assert not {"pyspark", "pyarrow", "pandas", "numpy"} & loaded_by("import wirebook.httpapi.server")
+
+
+@pytest.mark.parametrize("command", ["fmt --check", "upgrade"])
+def test_writing_a_document_anew_loads_nothing_that_reads_messages(command: str, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{"specversion": "1.0-rc4", "messagegroups": {"a": {"messagegroupid": "a"}}}')
+    loaded = loaded_by(f"from wirebook.cli.app import run; run([*{command.split()}, {str(tmp_path / 'a.json')!r}])")
+    assert "wirebook.catalog.load" in loaded
+    assert not {"pyarrow", "numpy", "httpx", "xmlschema", "google.protobuf"} & loaded
+
+
+def test_a_catalogue_loads_the_libraries_of_no_format_that_it_does_not_name() -> None:
+    loaded = loaded_by("from wirebook import Catalog; Catalog.load({'specversion': '1.0-rc4', 'messagegroups': {}})")
+    assert "wirebook.schema.compiling" in loaded
+    assert not {"httpx", "xmlschema", "jsonschema_rs"} & loaded
 
 
 @pytest.mark.parametrize("lines", [1, 1_000_000])

@@ -2,8 +2,22 @@
 
 from __future__ import annotations
 
-from wirebook.catalog.catalog import Catalog
-from wirebook.catalog.load import load_registry
-from wirebook.catalog.registry import Registry
+from typing import TYPE_CHECKING
+
+from wirebook.lazy import names_of
+
+if TYPE_CHECKING:
+    from wirebook.catalog.catalog import Catalog
+    from wirebook.catalog.load import load_registry
+    from wirebook.catalog.registry import Registry
 
 __all__ = ["Catalog", "Registry", "load_registry"]
+
+__getattr__ = names_of(
+    __name__,
+    {
+        "Catalog": "wirebook.catalog.catalog",
+        "Registry": "wirebook.catalog.registry",
+        "load_registry": "wirebook.catalog.load",
+    },
+)

@@ -16,14 +16,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from wirebook.catalog.dialects import normalise_document
 from wirebook.catalog.registry import Origin, Registry
 from wirebook.catalog.shape import as_registry
 from wirebook.catalog.stack import Stack
-from wirebook.client.fetch import Cache
-from wirebook.client.registry import fetch_registry
 from wirebook.core.json import read_json, too_large
 from wirebook.core.source import DEFAULT_LIMITS, Limits, Source
 from wirebook.core.yaml import read_yaml
@@ -31,6 +29,9 @@ from wirebook.endpoint.resolution import resolve_endpoints
 from wirebook.message.dialects_log import Log
 from wirebook.message.resolution import resolve_messages
 from wirebook.problems import Problem, Severity, WirebookError
+
+if TYPE_CHECKING:
+    from wirebook.client.fetch import Cache
 
 SUFFIXES: Final = {".json": "json", ".cereg": "json", ".yaml": "yaml", ".yml": "yaml"}
 Given = str | Path | Mapping[str, Any] | Source
@@ -107,6 +108,8 @@ class _Reading:
         elif isinstance(given, Mapping):
             yield Source(f"<value {next(self.number)}>", dict(given))
         elif isinstance(given, str) and _is_address(given):
+            from wirebook.client.registry import fetch_registry  # noqa: PLC0415 (a quarter of a second)
+
             yield from self._attempt(partial(fetch_registry, given, self.limits, cache=self.cache))
         else:
             yield from self._read_path(Path(given))

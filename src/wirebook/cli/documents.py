@@ -15,7 +15,6 @@ from typing import Annotated, Final
 import typer
 
 from wirebook.catalog.dialects import SPECVERSION
-from wirebook.catalog.lint import lint as lint_registry
 from wirebook.catalog.load import load_registry
 from wirebook.catalog.registry import Registry
 from wirebook.catalog.upgrade import render_document
@@ -54,6 +53,8 @@ def lint(
 
     Exit codes: 0 no finding at or above --fail-on, 1 there is one, 2 nothing could be read.
     """
+    from wirebook.catalog.lint import lint as lint_registry  # noqa: PLC0415 (a second)
+
     registry = _load(sources, format)
     problems = lint_registry(registry)
     _print_findings(problems, format)

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from wirebook.catalog.importing import Import, load_import
+from wirebook.catalog.upgrade import render_document
 from wirebook.cli.documents import render_finding
 from wirebook.cli.output import print_json, print_note
 from wirebook.core.pointers import resolve
 from wirebook.problems import CODES, Problem, WirebookError
-
-if TYPE_CHECKING:
-    from wirebook.catalog.importing import Import
 
 LOCAL = "the database"
 
@@ -38,8 +37,6 @@ def import_(  # noqa: PLR0917 (options)
 
     Exit codes: 0 done, 2 the registry refused it, or it cannot be read.
     """
-    from wirebook.catalog.importing import load_import  # noqa: PLC0415 (half a second)
-
     if (registry is None) == (database is None):
         raise typer.BadParameter("one of --registry and --database says where to", param_hint="--registry")
     catalogue = load_import(sources)
@@ -60,7 +57,6 @@ def _send(
     catalogue: Import, registry: str | None, database: str | None, token_file: Path | None, *, dry_run: bool
 ) -> dict[str, Any]:
     """What the registry says. Raises: import-refused, with the place in the file"""
-    from wirebook.catalog.upgrade import render_document  # noqa: PLC0415 (half a second)
     from wirebook.cli.serve import read_token  # noqa: PLC0415
     from wirebook.client.sending import send_import  # noqa: PLC0415
 

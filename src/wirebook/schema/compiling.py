@@ -1,30 +1,30 @@
-"""One schema document to a reader of payloads: which module does it depends on the format's family."""
+"""One schema document to a reader of payloads: which module does it depends on the format's family.
+
+A module is imported with the first schema of its family: some of the libraries below take a quarter of a second.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from importlib import import_module
+from typing import Any, Final
 
 from wirebook.core.jsonvalue import MAX_DEPTH, JsonError, parse_json
 from wirebook.problems import Problem
-from wirebook.schema.avro import compile_avro
 from wirebook.schema.formats import AVRO, JSON_SCHEMA, JSON_STRUCTURE, PROTOBUF, TEXTS, XSD, SchemaFormat, parse_format
-from wirebook.schema.jsonschema import compile_json_schema
-from wirebook.schema.jsonstructure import compile_json_structure
-from wirebook.schema.protobuf import compile_protobuf
 from wirebook.schema.reading import CompiledSchema, Options, Unsupported
 from wirebook.schema.source import Include, Resolve, Source
-from wirebook.schema.xsd import compile_xsd
 
 Compiler = Callable[[Source], CompiledSchema | Unsupported]
 
-COMPILERS: dict[str, Compiler] = {
-    JSON_SCHEMA: compile_json_schema,
-    JSON_STRUCTURE: compile_json_structure,
-    AVRO: compile_avro,
-    PROTOBUF: compile_protobuf,
-    XSD: compile_xsd,
+COMPILERS: Final = {
+    JSON_SCHEMA: ("wirebook.schema.jsonschema", "compile_json_schema"),
+    JSON_STRUCTURE: ("wirebook.schema.jsonstructure", "compile_json_structure"),
+    AVRO: ("wirebook.schema.avro", "compile_avro"),
+    PROTOBUF: ("wirebook.schema.protobuf", "compile_protobuf"),
+    XSD: ("wirebook.schema.xsd", "compile_xsd"),
 }
+"""Where the `Compiler` of a family is: module and function."""
 DEFAULT = Options()
 ANONYMOUS = "https://catalogue.invalid/inline"
 
@@ -54,8 +54,7 @@ def compile_schema(
     there is none. Nothing is fetched.
     """
     name = parse_format(format)
-    compiler = COMPILERS.get(name.family)
-    if compiler is None:
+    if name.family not in COMPILERS:
         message = f"'{format}' is not supported; supported are {', '.join(COMPILERS)}"
         problem = Problem("unsupported-format", message, slot="payload", expected=list(COMPILERS), actual=format)
         return Unsupported(str(name), (problem,))
@@ -63,7 +62,12 @@ def compile_schema(
     parsed = read(name, document)
     if isinstance(parsed, Unsupported):
         return parsed
-    return compiler(Source(name, parsed, fragment, base_uri, resolve, include, options))
+    return _compiler_of(name.family)(Source(name, parsed, fragment, base_uri, resolve, include, options))
+
+
+def _compiler_of(family: str) -> Compiler:
+    module, function = COMPILERS[family]
+    return getattr(import_module(module), function)  # type: ignore[no-any-return]
 
 
 def _text_of(name: SchemaFormat, document: Any) -> str | Unsupported:

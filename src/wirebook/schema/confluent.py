@@ -16,7 +16,6 @@ import pyarrow.compute as pc
 
 from wirebook.problems import Problem
 from wirebook.schema.payload import Payload
-from wirebook.schema.protobuf import ProtobufReader
 from wirebook.schema.protobuf_wire import Fault, varint
 
 MAGIC = b"\0"
@@ -42,6 +41,8 @@ def column_without_prefix(payloads: pa.BinaryArray, schema: Any) -> pa.BinaryArr
 def _bare(raw: bytes, schema: Any) -> bytes | Problem:
     if len(raw) < SIZE or raw[:1] != MAGIC:
         return raw
+    from wirebook.schema.protobuf import ProtobufReader  # noqa: PLC0415 (a tenth of a second)
+
     if not isinstance(schema, ProtobufReader):
         return raw[SIZE:]
     try:

@@ -8,8 +8,9 @@ messages = match(spark.read.text("captures/"), Catalog.load("catalogue.xreg.json
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
+
+from wirebook.lazy import names_of
 
 if TYPE_CHECKING:
     from wirebook.spark.job import land, replay
@@ -18,16 +19,12 @@ if TYPE_CHECKING:
 
 __all__ = ["land", "match", "replay", "table"]
 
-_HOMES: Final = {
-    "land": "wirebook.spark.job",
-    "match": "wirebook.spark.matching",
-    "replay": "wirebook.spark.job",
-    "table": "wirebook.spark.views",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Loads what is public only when it is asked for: the command line has other things to do."""
-    if name not in _HOMES:
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    return getattr(import_module(_HOMES[name]), name)
+__getattr__ = names_of(
+    __name__,
+    {
+        "land": "wirebook.spark.job",
+        "match": "wirebook.spark.matching",
+        "replay": "wirebook.spark.job",
+        "table": "wirebook.spark.views",
+    },
+)
