@@ -24,7 +24,6 @@ from wirebook.catalog.lint_schemas import (
     unused_schemas,
 )
 from wirebook.catalog.registry import Registry
-from wirebook.core.names import IDENTIFIER_IN_WORDS, is_identifier
 from wirebook.core.pointers import parent
 from wirebook.endpoint.lint import check_endpoint
 from wirebook.message.definition import Definition as Compiled
@@ -32,7 +31,7 @@ from wirebook.message.definition import compile_definition
 from wirebook.message.dialects_log import Log
 from wirebook.message.dialects_names import brief, shown
 from wirebook.message.lint import NAME, NAME_AND_VERSION, check_message
-from wirebook.message.lint_properties import Finding
+from wirebook.message.lint_properties import Finding, check_identifier
 from wirebook.message.lint_reach import check_pairs, check_reach
 from wirebook.message.resolution import ResolvedMessage
 from wirebook.message.resolution_definitions import definitions_in
@@ -175,9 +174,7 @@ def _schema_of(definition: Compiled, index: SchemaIndex) -> CompiledSchema | Non
 def check_group(key: str, group: dict[str, Any]) -> Iterator[Finding]:
     """The identifier of a message group, and the form of its selectors."""
     pointer = f"/messagegroups/{key.replace('~', '~0').replace('/', '~1')}"
-    if not is_identifier(key):
-        message = f"'{shown(key)}' is no identifier"
-        yield Finding("bad-identifier", pointer, message, IDENTIFIER_IN_WORDS)
+    yield from check_identifier(key, pointer)
     for name, form, allowed in (
         ("envelope", NAME_AND_VERSION, "<NAME>/<VERSION>"),
         ("protocol", NAME, "<NAME> or <NAME>/<VERSION>"),

@@ -9,11 +9,10 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from wirebook.core.names import IDENTIFIER_IN_WORDS, is_identifier
 from wirebook.core.pointers import child, resolve
 from wirebook.message.dialects_names import shown
 from wirebook.message.lint import NAME_AND_VERSION, SCHEMA_NAMES, is_schema_xid
-from wirebook.message.lint_properties import Finding
+from wirebook.message.lint_properties import Finding, check_identifier
 from wirebook.message.resolution import ResolvedMessage
 from wirebook.message.resolution_definitions import Definition
 from wirebook.problems import Problem
@@ -32,7 +31,7 @@ SYNTAX: Final = re.compile(r"^\s*syntax\s*=\s*[\"']proto([23])[\"']", re.MULTILI
 def check_schema_group(key: str, group: dict[str, Any]) -> Iterator[tuple[str, Finding]]:
     """(XID, finding) of a schema group, its schemas and their Versions."""
     xid, pointer = f"/schemagroups/{key}", child("/schemagroups", key)
-    yield from ((xid, finding) for finding in _check_identifier(key, pointer))
+    yield from ((xid, finding) for finding in check_identifier(key, pointer))
     yield from ((xid, finding) for finding in _check_format(group, pointer))
     for name, schema in (group.get("schemas") or {}).items():
         at = child(f"{pointer}/schemas", name)
@@ -40,7 +39,7 @@ def check_schema_group(key: str, group: dict[str, Any]) -> Iterator[tuple[str, F
 
 
 def _check_schema(name: str, schema: dict[str, Any], group: dict[str, Any], pointer: str) -> Iterator[Finding]:
-    yield from _check_identifier(name, pointer)
+    yield from check_identifier(name, pointer)
     versions, meta = schema.get("versions") or {}, schema.get("meta") or {}
     default = meta.get("defaultversionid")
     if versions and isinstance(default, str) and default not in versions:
@@ -60,11 +59,6 @@ def _check_schema(name: str, schema: dict[str, Any], group: dict[str, Any], poin
     for key, version in versions.items():
         at = child(f"{pointer}/versions", key)
         yield from _check_document(version, schema, group, at)
-
-
-def _check_identifier(key: str, pointer: str) -> Iterator[Finding]:
-    if not is_identifier(key):
-        yield Finding("bad-identifier", pointer, f"'{shown(key)}' is no identifier", IDENTIFIER_IN_WORDS)
 
 
 def _check_document(

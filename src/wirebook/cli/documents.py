@@ -53,7 +53,7 @@ def lint(
 
     Exit codes: 0 no finding at or above --fail-on, 1 there is one, 2 nothing could be read.
     """
-    from wirebook.catalog.lint import lint as lint_registry  # noqa: PLC0415 (a second)
+    from wirebook.catalog.lint import lint as lint_registry  # noqa: PLC0415 (half a second)
 
     registry = _load(sources, format)
     problems = lint_registry(registry)

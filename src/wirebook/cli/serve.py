@@ -93,7 +93,7 @@ def serve(  # noqa: PLR0917 (options)
 
 def read_catalogue(body: bytes) -> Fit:
     """What is imported, read by the part of Wirebook that no other request needs. Raises: WirebookError"""
-    from wirebook.catalog.importing import read_import  # noqa: PLC0415 (half of it would be loaded)
+    from wirebook.catalog.importing import read_import  # noqa: PLC0415 (no other request needs it)
 
     return read_import(body, "the body").fit
 

@@ -101,6 +101,7 @@ class _Fitting:
     def __init__(self, before: Level, now: Level, draft: Draft) -> None:
         self._now, self._types = now, draft.types
         self._taken = now.managed - before.managed
+        self._fixed = now.managed - now.deciding.keys()
         self._attributes = _unlocked(Attributes(now.editable | now.deciding))
 
     def members(self, entity: Entity) -> Members:
@@ -108,8 +109,7 @@ class _Fitting:
         taken = sorted(entity.members.keys() & self._taken)
         if taken:
             raise _comply(f"{entity.xid}: {taken[0]}: it is the name of something else now.")
-        fixed = self._now.managed - self._now.deciding.keys()
-        own = {name: value for name, value in entity.members.items() if name not in fixed}
+        own = {name: value for name, value in entity.members.items() if name not in self._fixed}
         try:
             self._now.check_narrowed(entity.members, self._types)
             checked = check_members(self._attributes, own, "", self._types)

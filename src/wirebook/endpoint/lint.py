@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from wirebook.core.names import IDENTIFIER_IN_WORDS, is_identifier
 from wirebook.core.pointers import child
 from wirebook.core.xid import is_message, parse_xid
 from wirebook.endpoint.option_checks import OPTION_CHECKS, OPTION_ROLES
@@ -19,7 +18,7 @@ from wirebook.endpoint.resolution import ResolvedEndpoint
 from wirebook.message.alignment import nearest_slip
 from wirebook.message.dialects_names import PROTOCOLS, is_cloudevents, shown
 from wirebook.message.lint import NAME, envelope_option_findings
-from wirebook.message.lint_properties import MISNAMED, OPERATOR, Finding, is_uri
+from wirebook.message.lint_properties import MISNAMED, OPERATOR, Finding, check_identifier, is_uri
 from wirebook.message.resolution import ResolvedMessage
 from wirebook.message.resolution_checks import fits_selector
 from wirebook.message.uritemplate import PLACEHOLDER, has_placeholder
@@ -77,11 +76,8 @@ def check_endpoint(
 # -- attributes -----------------------------------------------------------------------------------------------------
 
 
-def check_identifier(subject: Subject) -> Iterator[Finding]:
-    identifier = subject.endpoint.xid.removeprefix("/endpoints/")
-    if not is_identifier(identifier):
-        message = f"'{shown(identifier)}' is no identifier"
-        yield Finding("bad-identifier", subject.at(), message, IDENTIFIER_IN_WORDS)
+def check_identity(subject: Subject) -> Iterator[Finding]:
+    return check_identifier(subject.endpoint.xid.removeprefix("/endpoints/"), subject.at())
 
 
 def check_usage(subject: Subject) -> Iterator[Finding]:
@@ -466,7 +462,7 @@ def _is_mqtt(message: ResolvedMessage) -> bool:
 
 
 RULES: Final[tuple[Callable[[Subject], Iterator[Finding]], ...]] = (
-    check_identifier,
+    check_identity,
     check_usage,
     check_texts,
     check_envelope_options,

@@ -23,9 +23,8 @@ HEAD_TOO_LARGE: Final = (
 )
 METHOD: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]{1,40}) /")
 USUAL: Final = frozenset((b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS", b"TRACE"))
-
-
 COME: Final = "wirebook.come"
+"""In the state of a request: all of it is there."""
 
 
 def has_come(scope: Scope) -> bool:

@@ -12,11 +12,18 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from wirebook.core.names import IDENTIFIER_IN_WORDS, is_identifier
 from wirebook.core.pointers import child
 from wirebook.message import slots
 from wirebook.message.dialects_names import is_cloudevents, shown
-from wirebook.message.lint_properties import Finding, Property, Subject, check_property, is_uri, properties_of
+from wirebook.message.lint_properties import (
+    Finding,
+    Property,
+    Subject,
+    check_identifier,
+    check_property,
+    is_uri,
+    properties_of,
+)
 from wirebook.message.lint_protocols import check_options
 from wirebook.message.mediatype import MediaType, parse_media_type
 from wirebook.message.resolution import ResolvedMessage
@@ -44,10 +51,8 @@ def check_message(definition: Definition, resolved: ResolvedMessage) -> Iterator
 # -- identity, selectors --------------------------------------------------------------------------------------------
 
 
-def check_identifier(subject: Subject) -> Iterator[Finding]:
-    if not is_identifier(subject.resolved.messageid):
-        message = f"'{shown(subject.resolved.messageid)}' is no identifier"
-        yield Finding("bad-identifier", subject.at(), message, IDENTIFIER_IN_WORDS)
+def check_identity(subject: Subject) -> Iterator[Finding]:
+    yield from check_identifier(subject.resolved.messageid, subject.at())
     if len(subject.definition.resource.get("versions") or ()) > 1:
         message = "the message has several Versions; only the default one is used"
         yield Finding("several-versions", f"{subject.resolved.xid.replace('~', '~0')}/versions", message)
@@ -302,7 +307,7 @@ def _value_of(attributes: dict[str, Any], name: str) -> Any:
 
 
 RULES: Final[tuple[Callable[[Subject], Iterator[Finding]], ...]] = (
-    check_identifier,
+    check_identity,
     check_selectors,
     check_envelope,
     check_envelope_options,

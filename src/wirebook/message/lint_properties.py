@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from wirebook.core.names import IDENTIFIER_IN_WORDS, is_identifier
 from wirebook.core.pointers import child
 from wirebook.message import slots
 from wirebook.message.definition import TEMPLATE_TYPES
@@ -52,6 +53,12 @@ class Finding(NamedTuple):
     message: str
     expected: Any = None
     actual: Any = None
+
+
+def check_identifier(id_: str, pointer: str) -> Iterator[Finding]:
+    """Whether the key of an entity can be its identifier."""
+    if not is_identifier(id_):
+        yield Finding("bad-identifier", pointer, f"'{shown(id_)}' is no identifier", IDENTIFIER_IN_WORDS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,8 @@ def compile_schema(
 
 def _compiler_of(family: str) -> Compiler:
     module, function = COMPILERS[family]
-    return getattr(import_module(module), function)  # type: ignore[no-any-return]
+    compiler: Compiler = getattr(import_module(module), function)
+    return compiler
 
 
 def _text_of(name: SchemaFormat, document: Any) -> str | Unsupported:

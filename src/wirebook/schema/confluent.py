@@ -41,18 +41,17 @@ def column_without_prefix(payloads: pa.BinaryArray, schema: Any) -> pa.BinaryArr
 def _bare(raw: bytes, schema: Any) -> bytes | Problem:
     if len(raw) < SIZE or raw[:1] != MAGIC:
         return raw
-    from wirebook.schema.protobuf import ProtobufReader  # noqa: PLC0415 (a tenth of a second)
-
-    if not isinstance(schema, ProtobufReader):
+    expected = getattr(schema, "place", None)  # of Protobuf: the indexes of the message in its file
+    if expected is None:
         return raw[SIZE:]
     try:
         place, end = _indexes(raw)
     except Fault as fault:
         message = f"the prefix is not followed by the indexes of a message: {fault.message}"
-        return Problem("payload-syntax", message, slot="payload", expected=list(schema.place), actual=fault.message)
-    if place != schema.place:
-        message = f"the prefix names message {list(place)} of the file, the definition {list(schema.place)}"
-        return Problem("payload-invalid", message, slot="payload", expected=list(schema.place), actual=list(place))
+        return Problem("payload-syntax", message, slot="payload", expected=list(expected), actual=fault.message)
+    if place != expected:
+        message = f"the prefix names message {list(place)} of the file, the definition {list(expected)}"
+        return Problem("payload-invalid", message, slot="payload", expected=list(expected), actual=list(place))
     return raw[end:]
 
 

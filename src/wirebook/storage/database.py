@@ -109,8 +109,7 @@ class Database:
             raise (TooSlow if has_waited(error) else Conflict)(str(error)) from error
         finally:
             self.written += 1
-            if self.observe:
-                self.observe("write", time.perf_counter() - started)
+            self._tell("write", started)
 
     @contextmanager
     def _one_by_one(self) -> Iterator[Session]:
@@ -148,8 +147,11 @@ class Database:
         try:
             yield
         finally:
-            if self.observe:
-                self.observe("read", time.perf_counter() - started)
+            self._tell("read", started)
+
+    def _tell(self, kind: str, started: float) -> None:
+        if self.observe:
+            self.observe(kind, time.perf_counter() - started)
 
     @contextmanager
     def _checked_out(self) -> Iterator[Connection]:
