@@ -206,3 +206,11 @@ def test_the_installed_command() -> None:
     )
     assert found.returncode == 1
     assert found.stdout.startswith("bad.json:6:6: error bad-media-type")
+
+
+def test_schema_is_printed_or_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["schema"]) == 0
+    printed = capsys.readouterr().out
+    assert json.loads(printed)["properties"].keys() >= {"messagegroups", "schemagroups", "endpoints"}
+    assert run(["schema", "--output", str(tmp_path / "catalog.schema.json")]) == 0
+    assert (tmp_path / "catalog.schema.json").read_text() == printed

@@ -12,8 +12,8 @@ from tests.httpapi.conftest import FIXTURE, Client
 from wirebook.catalog import Catalog
 from wirebook.catalog.importing import load_import
 from wirebook.cli.serve import read_catalogue
+from wirebook.core.builtin_model import builtin_model
 from wirebook.core.offer import OFFER
-from wirebook.httpapi.model_file import builtin_model
 from wirebook.httpapi.setup import make_registry, make_service
 from wirebook.message.definition import Definition
 from wirebook.schema.validator import SchemaValidator

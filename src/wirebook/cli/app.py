@@ -48,6 +48,7 @@ COMMANDS: dict[str, Command] = {
     "report": Command("wirebook.cli.report", "report", "Write what landed as a page of HTML that needs no network."),
     "lint": Command("wirebook.cli.documents", "lint", "Check catalogue documents and say what is wrong with them."),
     "fmt": Command("wirebook.cli.fmt", "fmt", "Put catalogue documents in canonical order."),
+    "schema": Command("wirebook.cli.schema", "schema", "Print a JSON Schema of catalog documents, for editors."),
     "import": Command("wirebook.cli.importing", "import_", "Import catalogues of any dialect into a registry."),
     "serve": Command("wirebook.cli.serve", "serve", "Serve a registry: catalogues that many share."),
     "registry": Command("wirebook.cli.registry", "registry", "Lock a Resource of a registry against clients."),

@@ -8,23 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from importlib import resources
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
+from wirebook.core.builtin_model import builtin_model
 from wirebook.core.model_source import expand_includes
 from wirebook.problems import Problem, WirebookError
 
 Fetch = Callable[[str], Any]
-
-
-def builtin_model() -> dict[str, Any]:
-    """The source of the model of a fresh registry: messages, endpoints and schemas."""
-    text = resources.files("wirebook.core").joinpath("builtin_model.json").read_text()
-    source: dict[str, Any] = json.loads(text)
-    return source
 
 
 def first_model(model: Path | str | None, fetch: Fetch) -> dict[str, Any]:

@@ -1,0 +1,178 @@
+"""A JSON Schema (draft-07) of catalog documents, for editors: completion, hover texts, underlined slips.
+
+The schema comes from the built-in model, so it knows every attribute and protocol option that the model knows. It
+differs from the schemas of the HTTP API (`wirebook.core.model_schema`) in three ways. It uses draft-07, which every
+editor supports. It accepts the spellings that loading repairs, marked as deprecated. It rejects names that are one typing
+slip away from a CloudEvents attribute, which the model allows as extensions.
+
+Spec: core/model.md#registry-model; message/spec.md#message-definitions; endpoint/spec.md#endpoint-registry.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from wirebook.core.builtin_model import builtin_model
+from wirebook.core.model_full import complete
+from wirebook.core.model_schema import REFERENCE, Schema, entity_schemas
+from wirebook.message.dialects_names import BASE_NAMES, PROTOCOL_FAMILIES, PROTOCOL_NAMES, TYPES
+from wirebook.message.dialects_options import SHAPES, fold
+
+DRAFT: Final = "http://json-schema.org/draft-07/schema#"
+TITLE: Final = "xRegistry 1.0-rc4 catalog of messages, endpoints and schemas"
+MESSAGES: Final = ("messagegroups.messages", "messagegroups.messages.versions")
+MIN_LENGTH: Final = 5  # of names with typing slips: most words near a shorter name are names of their own
+_DOCUMENTATION: Final[Schema] = {
+    "description": "The URL of the documentation.",
+    "anyOf": [
+        {"type": ["string", "null"]},
+        {"type": "object", "properties": {"url": {"type": "string"}}, "required": ["url"], "deprecated": True},
+    ],
+}
+_TIMESTAMP: Final[Schema] = {  # an offset is optional: without one the time is UTC
+    "type": "string",
+    "pattern": r"^[0-9]{4}(?:-[0-9]{2}){2}[Tt][0-9]{2}(?::[0-9]{2}){2}(?:\.[0-9]+)?(?:[Zz]|[+-][0-9]{2}:[0-9]{2})?$",
+}
+_PROPERTY: Final[Schema] = {
+    "type": {"type": "string", "examples": list(TYPES)},
+    "required": {"type": "boolean", "default": False},
+    "description": {"type": "string"},
+    "specurl": {"type": "string"},
+}
+_CLOUDEVENTS: Final = r"^[Cc][Ll][Oo][Uu][Dd][Ee][Vv][Ee][Nn][Tt][Ss](?:/1(?:\.0(?:\.[0-9]+)?)?)?$"
+
+
+def document_schema() -> Schema:
+    """The schema of a catalog document: a registry with its message groups, endpoints and schema groups."""
+    full = complete(builtin_model())
+    definitions = {name: _draft_07(schema) for name, schema in entity_schemas(full).items()}
+    registry = definitions.pop("registry")
+    registry["properties"]["$schema"] = {"type": "string", "description": "The JSON Schema that an editor uses."}
+    registry["properties"]["documentation"] = _DOCUMENTATION
+    for name in MESSAGES:
+        _accept_spellings(definitions[name])
+    embedded = definitions["endpoints"]["properties"]
+    embedded["messages"] = {"type": "object", "additionalProperties": {"$ref": f"#/definitions/{MESSAGES[0]}"}}
+    return {"$schema": DRAFT, "title": TITLE, **registry, "definitions": definitions}
+
+
+# -- draft-07 -------------------------------------------------------------------------------------------------------
+
+
+def _draft_07(schema: Any) -> Any:
+    """A schema of 2020-12 without `unevaluatedProperties`, its references below `definitions`.
+
+    Members that depend on the value of another one become known members of the object itself; the condition then only
+    says what they contain.
+    """
+    if isinstance(schema, list):
+        return [_draft_07(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    changed = {key: _draft_07(value) for key, value in schema.items()}
+    if changed.get("format") == "date-time":
+        changed |= _TIMESTAMP | {"type": changed["type"]}
+        del changed["format"]
+    if isinstance(reference := changed.get("$ref"), str):
+        changed["$ref"] = reference.replace(REFERENCE, "#/definitions/")
+    if "unevaluatedProperties" in changed:
+        dependent = {name for branch in changed["allOf"] for name in branch["then"].get("properties", ())}
+        changed["properties"] = dict.fromkeys(sorted(dependent), True) | changed["properties"]
+        changed.setdefault("additionalProperties", changed.pop("unevaluatedProperties"))
+    return changed
+
+
+# -- spellings that loading repairs -----------------------------------------------------------------------------------
+
+
+def _accept_spellings(message: Schema) -> None:
+    """Accept what loading a message definition accepts: `basemessage`, names of protocols and options."""
+    properties = message["properties"]
+    for name in BASE_NAMES:
+        properties[name] = properties["basemessageuri"] | ({} if name == BASE_NAMES[0] else {"deprecated": True})
+    properties["protocol"]["examples"] = list(SHAPES)
+    properties["envelope"]["examples"] = ["CloudEvents/1.0"]
+    for branch in message["allOf"]:
+        (selector, condition), *_ = branch["if"]["properties"].items()
+        if selector == "envelope":
+            condition["pattern"] = _CLOUDEVENTS
+            _reject_slips(branch["then"]["properties"]["envelopemetadata"])
+        elif selector == "protocol":
+            protocol = next(name for name in SHAPES if re.match(condition["pattern"], name))
+            condition["pattern"] = _protocol_pattern(protocol)
+            options = branch["then"]["properties"]["protocoloptions"]
+            options["properties"] = {name: _option(schema) for name, schema in options["properties"].items()}
+            _accept_option_names(options, protocol)
+
+
+def _protocol_pattern(protocol: str) -> str:
+    """Matches every spelling of a protocol: any version of HTTP, Kafka and NATS, and those of the table."""
+    spellings = [re.escape(name) for name, canonical in PROTOCOL_NAMES.items() if canonical == protocol]
+    spellings += [f"{family}(?:/.*)?" for family, canonical in PROTOCOL_FAMILIES.items() if canonical == protocol]
+    return f"^(?:{'|'.join(map(_caseless, spellings))})$"
+
+
+def _caseless(pattern: str) -> str:
+    return re.sub(r"[a-z]", lambda letter: f"[{letter[0].upper()}{letter[0]}]", pattern)
+
+
+def _option(schema: Schema) -> Schema:
+    """An option of a message: its value as it is, or a property definition with that value."""
+    if isinstance(schema.get("items"), dict):
+        return schema | {"items": _property_definition(schema["items"])}
+    if "value" in schema.get("properties", ()):
+        return _property_definition(schema)
+    if "properties" in schema or isinstance(schema.get("additionalProperties"), dict):
+        changed = schema | {
+            "properties": {name: _option(value) for name, value in schema.get("properties", {}).items()}
+        }
+        if isinstance(values := schema.get("additionalProperties"), dict):
+            changed["additionalProperties"] = {"anyOf": [_property_definition(values), {"type": "string"}]}
+        return changed
+    wrapped = {"type": "object", "properties": _PROPERTY | {"value": schema}, "required": ["value"]}
+    return {"anyOf": [schema, wrapped | {"additionalProperties": False, "deprecated": True}]}
+
+
+def _property_definition(schema: Schema) -> Schema:
+    """A property definition with all of its members, of which the model leaves some out."""
+    return schema | {"properties": _PROPERTY | schema.get("properties", {})}
+
+
+def _accept_option_names(options: Schema, protocol: str) -> None:
+    """Options by each name that loading accepts; only the name of the model is not deprecated."""
+    shape, properties = SHAPES[protocol], options["properties"]
+    for name, schema in list(properties.items()):
+        canonical = shape.aliases.get(name, name)
+        spellings = {alias for alias, target in shape.aliases.items() if target == canonical} | {canonical}
+        for old, new in ("-_", "_-"):
+            spellings |= {spelling.replace(old, new) for spelling in spellings | {name}}
+        for spelling in spellings - properties.keys():
+            properties[spelling] = schema | {"deprecated": True}
+    missing = [name for name in shape.names if fold(name) not in {fold(known) for known in properties}]
+    properties |= {name: {"deprecated": True} for name in missing}
+
+
+# -- typing slips -----------------------------------------------------------------------------------------------------
+
+
+def _reject_slips(metadata: Schema) -> None:
+    """Reject extension attributes whose name is one edit away from the name of a CloudEvents attribute."""
+    names = [name for name in metadata["properties"] if len(name) >= MIN_LENGTH]
+    slips = sorted({slip for name in names for slip in _one_edit_away(name)})
+    known = "|".join(sorted(metadata["properties"]))
+    metadata["propertyNames"] = {
+        "allOf": [metadata.get("propertyNames", {}), {"not": {"pattern": f"^(?!(?:{known})$)(?:{'|'.join(slips)})$"}}]
+    }
+
+
+def _one_edit_away(name: str) -> Iterator[str]:
+    """Patterns of the texts that one insertion, deletion, substitution or transposition makes of `name`."""
+    for at in range(len(name) + 1):
+        yield f"{name[:at]}[a-z0-9]{name[at:]}"
+    for at in range(len(name)):
+        yield name[:at] + name[at + 1 :]
+        yield f"{name[:at]}[a-z0-9]{name[at + 1 :]}"
+    for at in range(len(name) - 1):
+        yield name[:at] + name[at + 1] + name[at] + name[at + 2 :]

@@ -1,0 +1,22 @@
+"""`wirebook schema`: a JSON Schema of catalog documents, for editors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wirebook.catalog.document_schema import document_schema
+from wirebook.cli.documents import write_whole
+
+
+def schema(
+    output: Annotated[Path | None, typer.Option(help="File to write. Default: standard output.")] = None,
+) -> None:
+    """Print a JSON Schema of catalog documents, so that editors complete names and underline slips.
+
+    The schema covers JSON and YAML catalogs. `wirebook lint` checks more: references, templates, payload schemas.
+    """
+    write_whole(json.dumps(document_schema(), indent=2, ensure_ascii=False) + "\n", output)
