@@ -2,8 +2,8 @@
 
 The schema comes from the built-in model, so it knows every attribute and protocol option that the model knows. It
 differs from the schemas of the HTTP API (`wirebook.core.model_schema`) in three ways. It uses draft-07, which every
-editor supports. It accepts the spellings that loading repairs, marked as deprecated. It rejects names that are one typing
-slip away from a CloudEvents attribute, which the model allows as extensions.
+editor supports. It accepts the spellings that loading repairs, marked as deprecated. It rejects names that are one
+typing slip away from a CloudEvents attribute, which the model allows as extensions.
 
 Spec: core/model.md#registry-model; message/spec.md#message-definitions; endpoint/spec.md#endpoint-registry.
 """
