@@ -19,7 +19,7 @@ from wirebook.core import attributes as core
 from wirebook.core.names import GROUP_TYPES, SINGULARS, is_identifier
 from wirebook.core.pointers import child
 from wirebook.message.alignment import nearest_slip
-from wirebook.message.dialects_names import canonical_reference, shown
+from wirebook.message.dialects_names import canonical_reference, lacks_slash, shown
 from wirebook.message.lint_properties import Finding
 from wirebook.message.mediatype import parse_media_type
 
@@ -173,7 +173,7 @@ def _check_extension(entity: Entity, name: str, value: Any) -> Iterator[Finding]
 def _check_identity(entity: Entity) -> Iterator[Finding]:
     """`xid` and `self` are those of the place where the entity stands."""
     xid, address, own = entity.values.get("xid"), entity.values.get("self"), entity.xid or "/"
-    if isinstance(xid, str) and canonical_reference(xid) != own:
+    if isinstance(xid, str) and (lacks_slash(xid) or canonical_reference(xid) != own):
         message = f"'xid' is '{shown(xid)}', and the entity is '{shown(own)}'"
         yield Finding("xid-mismatch", entity.at("xid"), message, own, xid)
     if isinstance(address, str) and entity.xid and not _leads_to(address, entity):

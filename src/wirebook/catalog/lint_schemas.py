@@ -14,9 +14,10 @@ from wirebook.message.dialects_names import shown
 from wirebook.message.lint import NAME_AND_VERSION, SCHEMA_NAMES, is_schema_xid
 from wirebook.message.lint_properties import Finding, check_identifier
 from wirebook.message.resolution import ResolvedMessage
+from wirebook.message.resolution_checks import alias_siblings, sibling_message
 from wirebook.message.resolution_definitions import Definition
 from wirebook.problems import Problem
-from wirebook.schema import SchemaIndex, Unsupported
+from wirebook.schema import CompiledSchema, SchemaIndex, Unsupported
 from wirebook.schema.documents import Document, Documents
 from wirebook.schema.formats import AVRO, FAMILIES, JSON_SCHEMA, PROTOBUF, TEXTS, parse_format
 
@@ -130,9 +131,13 @@ def check_aliases(document: dict[str, Any]) -> Iterator[tuple[str, Finding]]:
             reference = (schema.get("meta") or {}).get("xref")
             if reference is None:
                 continue
-            pointer = child(f"{child('/schemagroups', group)}/schemas", name) + "/meta/xref"
-            if (finding := _alias_fault(reference, pointer, document)) is not None:
-                yield f"/schemagroups/{group}/schemas/{name}", finding
+            pointer = child(f"{child('/schemagroups', group)}/schemas", name)
+            xid = f"/schemagroups/{group}/schemas/{name}"
+            if (finding := _alias_fault(reference, f"{pointer}/meta/xref", document)) is not None:
+                yield xid, finding
+            target = resolve(document, str(reference).replace("~", "~0"))
+            for tokens in alias_siblings(schema, target if isinstance(target, dict) else None, "schemaid"):
+                yield xid, Finding("xref-sibling", f"{pointer}/{'/'.join(tokens)}", sibling_message(tokens))
 
 
 def _alias_fault(reference: Any, pointer: str, document: dict[str, Any]) -> Finding | None:
@@ -199,8 +204,10 @@ def check_use(definition: Definition, resolved: ResolvedMessage, index: WatchedI
     if "dataschema" in references:
         broken += _check_content(format_, references["dataschema"], f"{definition.pointer}/dataschema")
     broken += _check_targets(definition, format_, references, index.documents)
-    yield from broken
     compiled = index.find(format_, **references)
+    if not broken and (unnamed := _unnamed_message(definition, format_, references, compiled, index.documents)):
+        broken.append(unnamed)
+    yield from broken
     if isinstance(compiled, Unsupported) and not broken and not _is_told_elsewhere(references, index):
         for problem in compiled.problems:
             if problem.code != "schema-not-found":
@@ -297,23 +304,51 @@ def check_compiling(index: WatchedIndex, document: dict[str, Any], told: set[str
 def _check_targets(
     definition: Definition, format_: str, references: dict[str, Any], documents: Documents
 ) -> Iterator[Finding]:
-    """The two ways to refer agree, the formats too, and of a Protobuf schema one message is named."""
+    """The two ways to refer agree, and the formats too."""
     targets: dict[str, Document] = {}
     for name in ("dataschemauri", "dataschemaxid"):
         reference = references.get(name)
         found = documents.follow(reference) if isinstance(reference, str) else None
         if found is None:
             continue
-        targets[name], part = found
+        targets[name] = found[0]
         pointer = f"{definition.pointer}/{name}"
         wanted = parse_format(targets[name].format or "")
         if targets[name].format and wanted.family != parse_format(format_).family:
             message = f"'dataschemaformat' is '{shown(format_)}' and the schema's format '{wanted}'"
             yield Finding("schema-format-differs", pointer, message, targets[name].format, format_)
-        elif wanted.family == PROTOBUF and part is None and name == "dataschemauri":
-            message = f"'{shown(reference)}' names no message of the Protobuf schema"
-            yield Finding("unnamed-message", pointer, message, f"{reference}:<MESSAGE>", reference)
     yield from _check_agreement(definition, references, targets)
+
+
+def _unnamed_message(
+    definition: Definition,
+    format_: str,
+    references: dict[str, Any],
+    compiled: CompiledSchema | Unsupported,
+    documents: Documents,
+) -> Finding | None:
+    """A reference to a Protobuf schema names one of its messages (schema/spec.md#434-protobuf-schema).
+
+    A `dataschemaxid` cannot; it does where the schema has one message only.
+    """
+    if parse_format(format_).family != PROTOBUF or "dataschema" in references:
+        return None
+    several = isinstance(compiled, Unsupported) and any(each.code == "unnamed-type" for each in compiled.problems)
+    if not isinstance(reference := references.get("dataschemauri"), str):
+        if not several:
+            return None
+        name, reference, allowed = "dataschemaxid", references["dataschemaxid"], "dataschemauri"
+        message = f"'{shown(reference)}' cannot name a message of the Protobuf schema; add a 'dataschemauri' that does"
+    else:
+        found = documents.follow(reference)
+        if found[1] if found is not None else ":" in reference.rpartition("/")[2] or "#" in reference:
+            return None
+        name, separator = "dataschemauri", ":" if reference.startswith("/") or "#" in reference else "#"
+        allowed = f"{reference}{separator}<MESSAGE>"
+        message = f"'{shown(reference)}' names no message of the Protobuf schema; write '{shown(allowed)}'"
+    if several and isinstance(compiled, Unsupported):
+        message += f"; it defines {compiled.problems[0].message.rpartition(': ')[2]}"
+    return Finding("unnamed-message", f"{definition.pointer}/{name}", message, allowed, reference)
 
 
 def _check_agreement(

@@ -18,6 +18,7 @@ from wirebook.message.dialects import (
     normalise_origin,
     normalise_reference,
     normalise_selectors,
+    report_reference,
 )
 from wirebook.message.dialects_log import Entity
 from wirebook.message.dialects_options import Place, lift, rename_options
@@ -141,11 +142,9 @@ def _normalise_groups(entity: Entity, roots: Roots) -> None:
 def _group_reference(entity: Entity, index: int, group: str, roots: Roots) -> str:
     reference = names.canonical_reference(group, roots)
     if ":/" not in reference and not reference.startswith("/"):
-        reference = f"/messagegroups/{reference.removeprefix('messagegroups/')}"
+        reference = f"/messagegroups/{reference}"
     if reference != group:
-        pointer = entity.at("messagegroups", index)
-        message = f"'{names.shown(group)}' is '{names.shown(reference)}'"
-        entity.report("old-reference-form", pointer, message, expected=reference, actual=group)
+        report_reference(entity, entity.at("messagegroups", index), group, reference)
     return reference
 
 

@@ -181,8 +181,12 @@ def check_option_names(subject: Subject) -> Iterator[Finding]:
             message = f"'{name}' is not known to MQTT 3.1.1 and is ignored"
             yield Finding("mqtt-5-option", subject.option(name), message, "MQTT/5.0", name)
         elif name not in known and (meant := nearest_slip(name, known)) is not None:
-            message = f"'{shown(name)}' is no option that the text gives {subject.protocol}; '{meant}' is one"
-            yield Finding("unknown-option", subject.option(name), message, meant, name)
+            # Reading: an endpoint may have options of its own; one that is like a known one is an error only where
+            # the known one is missing, and its name long enough or its letters just swapped.
+            clear = meant not in subject.options and (len(meant) > 4 or sorted(name) == sorted(meant))
+            code = "misspelt-option" if clear else "unknown-option"
+            message = f"{subject.protocol} has no option '{shown(name)}'; did you mean '{meant}'?"
+            yield Finding(code, subject.option(name), message, meant, name)
 
 
 def check_placeholders(subject: Subject) -> Iterator[Finding]:
@@ -215,6 +219,7 @@ SCHEMES: Final[dict[str, tuple[str, ...]]] = {
 PATHLESS: Final = ("tcp", "ssl", "wss")
 SERVER: Final = re.compile(r"(?:[A-Za-z_0-9]+://)?(?:\[[0-9A-Fa-f:.]+\]|[^\s:/\[\]]+):[0-9]{1,5}\Z")
 USER_INFORMATION: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#@:]*:([^/?#@]+)@")
+AUTHORIZATION: Final = ("type", "mechanism", "resourceuri", "authorityuri", "granttypes")
 AUTHORIZATIONS: Final = ("OAuth2", "Plain", "SASL", "X509Cert", "APIKey")
 URI: Final = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<host>[^/?#\s]+)(?P<path>/[^?#\s]*)?(?:[?#]\S*)?\Z")
 
@@ -340,6 +345,10 @@ def _check_authorization_entry(entry: dict[str, Any], pointer: str) -> Iterator[
         if value is not None and (not isinstance(value, str) or not value):
             message = f"'{name}' is a text that is not empty; found '{shown(value)}'"
             yield Finding("bad-authorization", child(pointer, name), message, "a text", value)
+    for name in entry:
+        if name not in AUTHORIZATION and (meant := nearest_slip(name, AUTHORIZATION)) is not None:
+            message = f"'authorization' has no member '{shown(name)}'; did you mean '{meant}'?"
+            yield Finding("misspelt-option", child(pointer, name), message, meant, name)
     yield from _check_authorization_type(entry, pointer)
     for name in ("resourceuri", "authorityuri"):
         value = entry.get(name)

@@ -19,6 +19,7 @@ MAX_SEGMENTS = 32
 MAX_LENGTH = 2000
 MAX_NAME = 100
 MAX_CHOICES = 500
+MIN_SLIP = 3  # letters: the names next to a shorter one are mostly other words
 LIKENESS = 0.7
 GAP, HELD_BY_PLACEHOLDER = 0.75, 0.25
 
@@ -55,16 +56,23 @@ def nearest_name(name: str, choices: Iterable[str]) -> str | None:
 
 
 def nearest_slip(name: str, choices: Iterable[str]) -> str | None:
-    """The choice from which `name` differs by one letter, or by two that changed places; more may be another word."""
-    return next((choice for choice in choices if _is_slip(name, choice)), None)
+    """The choice that `name` is one typing error away from: a letter too many, too few, wrong, or two swapped.
+
+    The case of letters is ignored. Two edits may be another word, so they are no slip.
+    """
+    return next((choice for choice in choices if is_slip(name, choice)), None)
 
 
-def _is_slip(name: str, known: str) -> bool:
-    if abs(len(name) - len(known)) > 1 or min(len(name), len(known)) < 4 or name == known:
+def is_slip(name: str, known: str) -> bool:
+    """Is `name` one typing error away from `known`? Short names are a slip only where letters are swapped."""
+    left, right = name.casefold(), known.casefold()
+    if name == known or abs(len(left) - len(right)) > 1:
         return False
-    start = begin_alike(name, known)
-    left, right = name[start:], known[start:]
+    start = begin_alike(left, right)
+    left, right = left[start:], right[start:]
     swapped = left[:2] == right[:2][::-1] and left[2:] == right[2:]
+    if min(len(name), len(known)) < MIN_SLIP or len(known) <= MIN_SLIP:
+        return swapped
     return swapped or left[1:] == right[1:] or left[1:] == right or left == right[1:]
 
 

@@ -93,9 +93,19 @@ def normalise_reference(entity: Entity, holder: dict[str, Any], name: str, point
     """A reference into this registry as an XID."""
     value = holder.get(name)
     if isinstance(value, str) and (reference := names.canonical_reference(value, roots)) != value:
-        message = f"'{shown(value)}' is '{shown(reference)}'"
-        entity.report("old-reference-form", pointer, message, expected=reference, actual=value)
+        report_reference(entity, pointer, value, reference)
         holder[name] = reference
+
+
+def report_reference(entity: Entity, pointer: str, value: str, reference: str) -> None:
+    """Note that `value` is read as `reference`."""
+    code, message = "old-reference-form", f"'{shown(value)}' is '{shown(reference)}'"
+    if names.lacks_slash(value):
+        code, message = (
+            "missing-slash",
+            f"'{shown(value)}' lacks the slash that an XID begins with: '{shown(reference)}'",
+        )
+    entity.report(code, pointer, message, expected=reference, actual=value)
 
 
 def normalise_text(entity: Entity, name: str, canonical: Callable[[str], str], code: str) -> None:
@@ -137,8 +147,19 @@ def normalise_selectors(entity: Entity, *, core_format: bool = False, keep_preci
     for name in ("envelope", "protocol"):
         _drop_none(entity, name)
     envelope = _precise_envelope if keep_precision else names.canonical_envelope
+    if not keep_precision:
+        _add_envelope_version(entity)
     normalise_text(entity, "envelope", envelope, "old-envelope-name")
     normalise_text(entity, "protocol", names.canonical_protocol, "old-protocol-name")
+
+
+def _add_envelope_version(entity: Entity) -> None:
+    """A message names the version of CloudEvents; without one it is read as 1.0 (R2, R3)."""
+    value = entity.values.get("envelope")
+    if isinstance(value, str) and names.is_cloudevents(value) and not value.strip().partition("/")[2]:
+        message = f"envelope '{shown(value)}' has no version; it is read as '{names.CLOUDEVENTS}', write that"
+        entity.report("bad-envelope", entity.at("envelope"), message, expected=names.CLOUDEVENTS, actual=value)
+        entity.values["envelope"] = names.CLOUDEVENTS
 
 
 def _precise_envelope(text: str) -> str:

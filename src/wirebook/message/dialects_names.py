@@ -161,8 +161,11 @@ def canonical_reference(text: str, roots: tuple[str, ...] = ()) -> str:
     """A reference into this registry as an XID path; any other reference as it is.
 
     ``#/definitionGroups/g/definitions/m`` is ``/messagegroups/g/messages/m``; so is a URL below one of `roots`, the
-    addresses the registry was read from. What follows an id (a fragment, ``:Name``) stays.
+    addresses the registry was read from, and a path without its leading slash. What follows an id (a fragment,
+    ``:Name``) stays.
     """
+    if lacks_slash(text):
+        text = f"/{text}"
     # Reading: the schema text still shows `#/schemagroups/...`; one form for every reference, so it becomes a path too.
     if text.startswith("#/"):
         pointer = unquote(text) if "%" in text else text
@@ -173,6 +176,16 @@ def canonical_reference(text: str, roots: tuple[str, ...] = ()) -> str:
     if text.startswith("/"):
         return "/" + "/".join(_with_new_names(text[1:].split("/")))
     return text
+
+
+WITHOUT_SLASH: Final = re.compile(
+    r"(?:messagegroups|endpoints|schemagroups|definitionGroups|definitiongroups|messageGroups|schemaGroups)/[^/]+(?:/|\Z)"
+)
+
+
+def lacks_slash(text: str) -> bool:
+    """Is `text` the path of an entity without the slash that an XID begins with?"""
+    return WITHOUT_SLASH.match(text) is not None
 
 
 def _with_new_names(parts: list[str]) -> list[str]:

@@ -14,7 +14,9 @@ from typing import Any, Final
 
 from wirebook.core.pointers import child
 from wirebook.message import slots
-from wirebook.message.dialects_names import is_cloudevents, shown
+from wirebook.message.alignment import nearest_slip
+from wirebook.message.definition import constraint_of
+from wirebook.message.dialects_names import CLOUDEVENTS, PROTOCOLS, is_cloudevents, shown
 from wirebook.message.lint_properties import (
     Finding,
     Property,
@@ -26,6 +28,8 @@ from wirebook.message.lint_properties import (
 )
 from wirebook.message.lint_protocols import check_options
 from wirebook.message.mediatype import MediaType, parse_media_type
+from wirebook.message.options import decoded
+from wirebook.message.overlap import shared_value
 from wirebook.message.resolution import ResolvedMessage
 from wirebook.message.resolution_definitions import Definition
 from wirebook.message.uritemplate import has_placeholder
@@ -69,6 +73,7 @@ def check_selectors(subject: Subject) -> Iterator[Finding]:
         yield from _check_group(subject)
     if subject.resolved.incomplete is None:
         yield from _check_companions(subject)
+        yield from _check_selected(subject)
 
 
 def _check_group(subject: Subject) -> Iterator[Finding]:
@@ -88,6 +93,27 @@ def _check_companions(subject: Subject) -> Iterator[Finding]:
             yield Finding(f"missing-{companion}", subject.at(name), message, companion)
 
 
+def _check_selected(subject: Subject) -> Iterator[Finding]:
+    """What only a selector gives a meaning stands beside one (message/model.json: its sibling attributes)."""
+    in_cycle = any(problem.code == "base-cycle" for problem in subject.resolved.problems)
+    for selector, code, names in DEPENDANTS:
+        if in_cycle or subject.effective.get(selector) is not None:
+            continue
+        for name in names:
+            if subject.own.get(name):
+                article = "an" if selector == "envelope" else "a"
+                message = f"'{name}' has no effect without {article} '{selector}': add one, e.g. "
+                message += f'"{selector}": "{EXAMPLES[selector]}"; neither the message nor its group has it'
+                yield Finding(code, subject.at(name), message, selector)
+
+
+DEPENDANTS: Final = (
+    ("envelope", "metadata-without-envelope", ("envelopemetadata", "envelopeoptions")),
+    ("protocol", "options-without-protocol", ("protocoloptions",)),
+)
+EXAMPLES: Final = {"envelope": CLOUDEVENTS, "protocol": "KAFKA"}
+
+
 # -- the CloudEvents envelope ---------------------------------------------------------------------------------------
 
 
@@ -97,17 +123,90 @@ def check_envelope(subject: Subject) -> Iterator[Finding]:
         return
     for declared in subject.properties:
         if declared.section == slots.ENVELOPE:
-            yield from _check_attribute_name(declared)
+            yield from _check_attribute_name(declared, declared.name)
             if rule := ATTRIBUTE_RULES.get(declared.name):
                 yield from rule(declared)
+        elif declared.section == "user_properties":  # MQTT has attributes without a prefix
+            yield from _check_attribute_slip(declared, declared.name)
+        elif (attribute := _carried_attribute(declared, subject)) is not None:
+            yield from _check_attribute_slip(declared, attribute)
     yield from _check_message_id(subject)
 
 
-def _check_attribute_name(declared: Property) -> Iterator[Finding]:
-    if not ATTRIBUTE_NAME.match(declared.name) or declared.name == "data":
-        said = "'data' is the payload" if declared.name == "data" else "lower-case letters and digits only"
-        message = f"'{shown(declared.name)}' is no attribute of a CloudEvent: {said}"
-        yield Finding("bad-attribute-name", declared.pointer, message, "a-z 0-9", declared.name)
+def _carried_attribute(declared: Property, subject: Subject) -> str | None:
+    """The CloudEvents attribute that a protocol property carries in binary mode (D24)."""
+    kin = slots.family(str(subject.effective.get("protocol") or ""))
+    return slots.envelope_attribute(kin, declared.section, declared.name)
+
+
+def _check_attribute_name(declared: Property, name: str) -> Iterator[Finding]:
+    if ATTRIBUTE_NAME.match(name) and name != "data":
+        yield from _check_attribute_slip(declared, name)
+        return
+    if name == "data":
+        reason = "'data' is the payload; describe it with 'dataschemauri' or 'dataschema'"
+    else:
+        plain = re.sub(r"[^a-z0-9]", "", name.lower())
+        meant = plain if plain in slots.ATTRIBUTES else nearest_slip(plain, slots.ATTRIBUTES)
+        reason = "names have lower-case letters and digits only" + (f"; did you mean '{meant}'?" if meant else "")
+    message = f"'{shown(name)}' is not a valid name of a CloudEvents attribute: {reason}"
+    yield Finding("bad-attribute-name", declared.pointer, message, "a-z 0-9", name)
+
+
+def _check_attribute_slip(declared: Property, name: str) -> Iterator[Finding]:
+    """Any other name is an extension; one typing error away from an attribute of CloudEvents it hardly is meant so."""
+    if name in slots.ATTRIBUTES or name in EXTENSIONS:
+        return
+    if (meant := nearest_slip(name, (*slots.ATTRIBUTES, *EXTENSIONS))) is not None:
+        message = f"'{name}' is read as an extension attribute; did you mean '{meant}'?"
+        yield Finding("misspelt-attribute", declared.pointer, message, meant, name)
+
+
+# The extensions that CloudEvents documents, as far as their names are too long to be near to another word.
+# Spec: https://github.com/cloudevents/spec/tree/main/cloudevents/extensions
+EXTENSIONS: Final = (
+    "authclaims", "causationid", "correlationid", "dataclassification", "expirytime", "partitionkey", "recordedtime",
+    "sampledrate", "sequencetype", "severitynumber", "severitytext", "traceparent", "tracestate",
+)  # fmt: skip
+
+
+def check_overrides(subject: Subject) -> Iterator[Finding]:
+    """A protocol property that carries an attribute replaces the envelope's (D24); both must take a common value."""
+    if not is_cloudevents(subject.effective.get("envelope")):
+        return
+    protocol = subject.effective.get("protocol")
+    metadata = subject.effective.get("envelopemetadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    own = {declared.pointer for declared in subject.properties}
+    for carrier in properties_of(subject.effective, protocol, subject.at()):
+        attribute = None if carrier.section == slots.ENVELOPE else _carried_attribute(carrier, subject)
+        if attribute in (None, "datacontenttype"):  # content types have a rule of their own
+            continue
+        declared = metadata.get(attribute, {"value": "1.0"} if attribute == "specversion" else None)
+        pointer = next(
+            (each for each in (carrier.pointer, subject.at("envelopemetadata", attribute)) if each in own), ""
+        )
+        if isinstance(declared, dict) and pointer:
+            yield from _check_override(carrier, str(attribute), declared, pointer)
+
+
+def _check_override(carrier: Property, attribute: str, declared: dict[str, Any], pointer: str) -> Iterator[Finding]:
+    kind, value = slots.attribute_kind(attribute), carrier.fields.get("value")
+    if isinstance(value, str) and carrier.section == "headers":
+        value = decoded(value)
+    slot = slots.Slot(slots.ENVELOPE, attribute, attribute)
+    carried, constraint = (
+        constraint_of(slot, kind, {"type": declared.get("type"), "value": each})
+        for each in (value, declared.get("value"))
+    )
+    if carried.fixed and constraint.fixed and shared_value(carried, constraint) is None:
+        expected = declared.get("value")
+        message = (
+            f"'{shown(carrier.name)}' carries the attribute '{attribute}' and has the value '{shown(value)}', but "
+            f"'envelopemetadata.{attribute}' is '{shown(expected)}'; the protocol's value counts, so no message fits "
+            f"the envelope: use one value, or leave '{shown(carrier.name)}' out"
+        )
+        yield Finding("overridden-attribute", f"{pointer}/value", message, expected, value)
 
 
 def _check_specversion(declared: Property) -> Iterator[Finding]:
@@ -166,6 +265,10 @@ def envelope_option_findings(options: Any, pointer: str) -> Iterator[Finding]:
     """The same for a message and for an endpoint."""
     if not isinstance(options, dict):
         return
+    for name in options:
+        if (meant := nearest_slip(name, ENVELOPE_OPTIONS)) is not None:
+            message = f"unknown envelope option '{shown(name)}'; did you mean '{meant}'?"
+            yield Finding("misspelt-option", child(pointer, name), message, meant, name)
     mode, format_ = options.get("mode"), options.get("format")
     if format_ is not None and not _may_be_media_type(format_):
         message = f"'{shown(format_)}' is no media type"
@@ -180,6 +283,9 @@ def envelope_option_findings(options: Any, pointer: str) -> Iterator[Finding]:
         if isinstance(value, dict) and {"type", "value", "required"} & value.keys():
             message = f"'{shown(name)}' looks like an attribute of the envelope; those belong in 'envelopemetadata'"
             yield Finding("metadata-in-options", child(pointer, name), message, "envelopemetadata", value)
+
+
+ENVELOPE_OPTIONS: Final = ("mode", "format")
 
 
 def _may_be_media_type(text: Any) -> bool:
@@ -293,11 +399,16 @@ def check_extent(subject: Subject) -> Iterator[Finding]:
     """A definition without any constraint takes whatever comes."""
     if subject.resolved.incomplete is not None or any(subject.effective.get(name) for name in SCHEMA_NAMES):
         return
-    protocol = subject.effective.get("protocol")
-    properties = properties_of(subject.effective, protocol, subject.at())
+    selectors = {name: subject.effective.get(name) for name in ("envelope", "protocol")}
+    if any(selectors[selector] is None and subject.effective.get(names[0]) for selector, _, names in DEPENDANTS):
+        return  # the missing selector is reported
+    if selectors["protocol"] not in (None, *PROTOCOLS):
+        return  # no message fits it, which is reported
+    properties = properties_of(subject.effective, selectors["protocol"], subject.at())
     constrained = any(p.fields.get("value") is not None or p.fields.get("required") is True for p in properties)
     if not constrained and subject.effective.get("datacontenttype") is None:
-        yield Finding("matches-everything", subject.at(), "the definition constrains nothing: any message fits it")
+        message = "the definition constrains nothing, so any message fits it; set a 'value' or 'required' on a property"
+        yield Finding("matches-everything", subject.at(), message)
 
 
 def _value_of(attributes: dict[str, Any], name: str) -> Any:
@@ -310,6 +421,7 @@ RULES: Final[tuple[Callable[[Subject], Iterator[Finding]], ...]] = (
     check_identity,
     check_selectors,
     check_envelope,
+    check_overrides,
     check_envelope_options,
     check_payload,
     check_content_type,

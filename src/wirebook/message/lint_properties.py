@@ -6,6 +6,7 @@ tests/vectors/matching 16, 29, 33.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from typing import Any, Final, NamedTuple
 from wirebook.core.names import IDENTIFIER_IN_WORDS, is_identifier
 from wirebook.core.pointers import child
 from wirebook.message import slots
+from wirebook.message.alignment import nearest_slip
 from wirebook.message.definition import TEMPLATE_TYPES
 from wirebook.message.dialects_names import shown
 from wirebook.message.resolution import ResolvedMessage
@@ -42,7 +44,19 @@ URI_CHARACTERS: Final = re.compile(r"[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]+\Z")
 OPERATOR: Final = re.compile(r"\{[+#./;?&=,!@|][^{}]*\}")
 # What is meant as a placeholder, and is none: its name has more than letters, digits and underscores.
 MISNAMED: Final = re.compile(r"\{[A-Za-z0-9_][A-Za-z0-9_.:*-]*\}")
+# Types whose values are not JSON strings: what they are instead, and how that is written.
+INTEGER: Final = ("an integer", re.compile(r"-?(?:0|[1-9][0-9]*)\Z"))
+JSON_TYPES: Final = {
+    "integer": INTEGER,
+    "uint32": INTEGER,
+    "number": ("a number", re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?\Z")),
+    "boolean": ("true or false", re.compile(r"(?:true|false)\Z")),
+}
 ADJACENT: Final = re.compile(r"\{[A-Za-z0-9_]+\}\{[A-Za-z0-9_]+\}")
+
+
+MEMBERS: Final = ("type", "value", "required", "description", "specurl")
+NAMED_SECTIONS: Final = ("headers", "query", "user_properties")
 
 
 class Finding(NamedTuple):
@@ -66,6 +80,8 @@ class Property:
     """One declaration of a definition: what it is called, where it stands, what kind of slot it is for.
 
     Shape: `fields` has ``type``, ``value``, ``required``; of a bare slot just the ``value``, and then `bare` is set.
+    `plain`: the slot has a value of its own JSON type (``qos``), not a property definition, whose value may be a string
+    whatever its type is.
     """
 
     section: str
@@ -74,6 +90,7 @@ class Property:
     kind: SlotKind
     fields: Mapping[str, Any]
     bare: bool = False
+    plain: bool = False
 
     def at(self, name: str) -> str:
         return self.pointer if self.bare else child(self.pointer, name)
@@ -106,9 +123,9 @@ def _options(family: str, options: Mapping[str, Any], pointer: str) -> Iterator[
 
 def _bare(name: str, pointer: str, kind: SlotKind, value: Any, section: str = slots.BARE) -> Iterator[Property]:
     if isinstance(value, dict):
-        yield Property(section, name, pointer, kind, value)
+        yield Property(section, name, pointer, kind, value, plain=True)
     else:
-        yield Property(section, name, pointer, kind, {"value": value}, bare=True)
+        yield Property(section, name, pointer, kind, {"value": value}, bare=True, plain=True)
 
 
 def _amqp_property(section: str, name: str, pointer: str, kind: SlotKind, fields: Any) -> Iterator[Property]:
@@ -158,6 +175,7 @@ class Subject:
 
 def check_property(declared: Property) -> Iterator[Finding]:
     """Everything that one declaration can break by itself."""
+    yield from _check_members(declared)
     yield from _check_description(declared)
     yield from _check_required(declared)
     yield from _check_specurl(declared)
@@ -171,6 +189,20 @@ def check_property(declared: Property) -> Iterator[Finding]:
     value = declared.fields.get("value")
     if isinstance(value, str) and len(value) > 0:
         yield from _check_placeholders(declared, value)
+
+
+def _check_members(declared: Property) -> Iterator[Finding]:
+    """The members of a property definition; others have no effect (R5)."""
+    for name in () if declared.bare else declared.fields:
+        if name in MEMBERS or (name == "name" and declared.section in NAMED_SECTIONS):
+            continue
+        pointer, allowed = child(declared.pointer, name), ", ".join(MEMBERS)
+        unknown = f"the property '{shown(declared.name)}' has an unknown member '{shown(name)}'"
+        if (meant := nearest_slip(name, MEMBERS)) is not None:
+            yield Finding("misspelt-member", pointer, f"{unknown}; did you mean '{meant}'?", meant, name)
+        else:
+            message = f"{unknown}; it is ignored. Known members: {allowed}"
+            yield Finding("unknown-property-member", pointer, message, list(MEMBERS), name)
 
 
 def _has_known_type(declared: Property) -> bool:
@@ -244,9 +276,29 @@ def _check_value(declared: Property) -> Iterator[Finding]:
     try:
         canonical(type_, value)
     except NotOfType as error:
-        said = f"'{shown(value)}'" if isinstance(value, str) else shown(value)
-        message = f"{said} is no value of the type '{_spoken(declared)}': {error} is"
-        yield Finding("value-not-of-type", declared.at("value"), message, str(error), value)
+        yield _not_of_type(declared, str(error), value)
+    else:
+        if declared.plain and isinstance(value, str) and type_ in JSON_TYPES:
+            yield _not_of_type(declared, JSON_TYPES[type_][0], value)
+
+
+def _not_of_type(declared: Property, allowed: str, value: Any) -> Finding:
+    found = f"the string '{shown(value)}'" if isinstance(value, str) else shown(value)
+    message = f"'{shown(declared.name)}' is of the type '{_spoken(declared)}': expected {allowed}, found {found}"
+    if (instead := _respelt(declared, value)) is not None:
+        message += f"; write {instead}"
+    return Finding("value-not-of-type", declared.at("value"), message, allowed, value)
+
+
+def _respelt(declared: Property, value: Any) -> str | None:
+    """The same value as JSON of the property's type, where there is one: ``1`` for ``"1"``, ``"200"`` for ``200``."""
+    type_ = effective_type(declared)
+    if isinstance(value, str) and type_ in JSON_TYPES:
+        text = value.strip().lower()
+        return text if JSON_TYPES[type_][1].match(text) else None
+    if isinstance(value, int) and type_ in ("string", "ascii", "uritemplate"):
+        return json.dumps(json.dumps(value))
+    return None
 
 
 def _is_template(declared: Property) -> bool:

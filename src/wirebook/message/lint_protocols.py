@@ -5,12 +5,14 @@ Spec: message/spec.md#message-protocols; docs/semantics.md R21-R25, D7, D32, D33
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, Final
 
 from wirebook.core.pointers import child
 from wirebook.message import slots
+from wirebook.message.alignment import nearest_name, nearest_slip
 from wirebook.message.dialects_names import PROTOCOLS, shown
 from wirebook.message.dialects_options import MQTT_5_ONLY, SHAPES
 from wirebook.message.lint_properties import Finding, Property, Subject
@@ -31,8 +33,7 @@ def check_options(subject: Subject) -> Iterator[Finding]:
     pointer = subject.at("protocoloptions")
     for name in options:
         if name not in SHAPES[protocol].names:
-            message = f"'{shown(name)}' is no option of {protocol}"
-            yield Finding("unknown-option", child(pointer, name), message, list(SHAPES[protocol].names), name)
+            yield unknown_option(name, SHAPES[protocol].names, pointer, f"{protocol} has no option")
         elif protocol == "MQTT/3.1.1" and name in MQTT_5_ONLY:
             message = f"'{name}' is not known to MQTT 3.1.1 and is ignored"
             yield Finding("mqtt-5-option", child(pointer, name), message, "MQTT/5.0", name)
@@ -42,6 +43,17 @@ def check_options(subject: Subject) -> Iterator[Finding]:
             yield from rule(declared)
     yield from _check_header_keys(options, protocol, pointer)
     yield from _check_sections(options, protocol, pointer)
+
+
+def unknown_option(name: str, known: Collection[str], pointer: str, unknown: str) -> Finding:
+    """`name`, a member of what stands at `pointer`, is none of the `known` names; `unknown` begins the message."""
+    if (meant := nearest_slip(name, known)) is not None:
+        message = f"{unknown} '{shown(name)}'; did you mean '{meant}'?"
+        return Finding("misspelt-option", child(pointer, name), message, meant, name)
+    near = nearest_name(name, known)
+    hint = f"; did you mean '{near}'?" if near is not None else ""
+    message = f"{unknown} '{shown(name)}'; it is ignored{hint}"
+    return Finding("unknown-option", child(pointer, name), message, list(known), name)
 
 
 def _check_names(declared: Property, protocol: str) -> Iterator[Finding]:
@@ -72,9 +84,8 @@ def _check_sections(options: dict[str, Any], protocol: str, pointer: str) -> Ite
         given = options.get(section)
         for name in given if isinstance(given, dict) else ():
             if name not in slots.AMQP_SECTIONS[section]:
-                message = f"'{shown(name)}' is no property of the section '{section}'"
-                at = child(f"{pointer}/{section}", name)
-                yield Finding("unknown-option", at, message, list(slots.AMQP_SECTIONS[section]), name)
+                known = tuple(slots.AMQP_SECTIONS[section])
+                yield unknown_option(name, known, f"{pointer}/{section}", f"'{section}' has no property")
 
 
 def _check_header_keys(options: dict[str, Any], protocol: str, pointer: str) -> Iterator[Finding]:
@@ -90,6 +101,23 @@ def _check_header_keys(options: dict[str, Any], protocol: str, pointer: str) -> 
 
 def _check_method(declared: Property) -> Iterator[Finding]:
     yield from _check_pattern(declared, TOKEN, "bad-method", "is no HTTP method, a token as GET")
+
+
+def _check_path(declared: Property) -> Iterator[Finding]:
+    """The path of a request has no query and no fragment: they are compared on their own, or never sent."""
+    value = declared.fields.get("value")
+    found = re.search(r"[?#]", re.sub(r"\{[^{}]*\}", "", value)) if isinstance(value, str) else None
+    if found is None:
+        return
+    path, mark, rest = str(value).partition(found[0])
+    if mark == "?":
+        pairs = [part.partition("=") for part in rest.partition("#")[0].split("&") if part]
+        query = json.dumps([{"name": name, "value": text} for name, _, text in pairs], ensure_ascii=False)
+        message = f'the path \'{shown(value)}\' has a query, so no request has this path; write "path": "{path}"'
+        message += f' and "query": {query}'
+    else:
+        message = f'the path \'{shown(value)}\' has a fragment, which is never sent; write "path": "{path}"'
+    yield Finding("query-in-path", declared.at("value"), message, path, value)
 
 
 def _check_status(declared: Property) -> Iterator[Finding]:
@@ -142,6 +170,7 @@ def _check_amqp_id(declared: Property) -> Iterator[Finding]:
 
 
 OPTION_RULES: Final[dict[tuple[str, str, str], Callable[[Property], Iterator[Finding]]]] = {
+    ("HTTP", slots.BARE, "path"): _check_path,
     ("HTTP", slots.BARE, "method"): _check_method,
     ("HTTP", slots.BARE, "status"): _check_status,
     ("MQTT/3.1.1", slots.BARE, "qos"): _check_qos,

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from wirebook.message import slots
+from wirebook.message.alignment import is_slip
 from wirebook.message.definition import Constraint, Definition
-from wirebook.message.dialects_names import PROTOCOLS, is_cloudevents, shown
+from wirebook.message.dialects_names import CLOUDEVENTS, PROTOCOLS, is_cloudevents, shown
 from wirebook.message.lint_properties import Finding
 from wirebook.message.overlap import meeting_of, takes_all_of, weight_of
 from wirebook.message.pairs import Pairs
@@ -36,14 +37,21 @@ def check_reach(definition: Definition) -> Iterator[Finding]:
 
 def _reasons(definition: Definition) -> Iterator[tuple[str, Any]]:
     if definition.protocol is not None and definition.protocol not in PROTOCOLS:
-        yield f"nothing here reads the protocol '{shown(definition.protocol)}'", definition.protocol
+        yield _unread("protocol", definition.protocol, PROTOCOLS), definition.protocol
     if definition.envelope is not None and not is_cloudevents(definition.envelope):
-        yield f"nothing here reads the envelope '{shown(definition.envelope)}'", definition.envelope
+        yield _unread("envelope", definition.envelope, (CLOUDEVENTS,)), definition.envelope
     yield from _mode_reasons(definition)
     yield from _response_reasons(definition)
     for constraint in definition.all_constraints:
         if isinstance(constraint.declared, str) and constraint.fixed and not constraint.kind.transport:
             yield from _text_reasons(constraint, constraint.declared, trimmed=definition.protocol == "HTTP")
+
+
+def _unread(selector: str, value: str, known: Sequence[str]) -> str:
+    name = value.partition("/")[0]
+    meant = next((each for each in known if is_slip(name, each.partition("/")[0])), None)
+    hint = f"; did you mean '{meant}'?" if meant else ""
+    return f"Wirebook does not read the {selector} '{shown(value)}', it reads {', '.join(known)}{hint}"
 
 
 def _mode_reasons(definition: Definition) -> Iterator[tuple[str, Any]]:

@@ -61,10 +61,11 @@ def carried_attributes(protocol: str, slots: Slots) -> Iterator[tuple[str, Any]]
         for name, value in found.items() if isinstance(found, dict) else found:
             attribute = envelope_attribute(kin, section, entry_name(kin, section, name))
             if attribute and attribute != "datacontenttype":
-                yield attribute, _decoded(value) if kin in ("HTTP", "NATS") else value
+                yield attribute, decoded(value) if kin in ("HTTP", "NATS") else value
 
 
-def _decoded(value: Any) -> Any:
+def decoded(value: Any) -> Any:
+    """A header's value without its percent-encoding, where it has a valid one."""
     try:
         return decode_value(value)[0] if isinstance(value, str) else value
     except UnicodeError:

@@ -150,7 +150,7 @@ def meeting_of(one: Definition, other: Definition) -> Meeting | None:
     for first, second in (*bare, *_same_entries(one, other)):
         if not (first.fixed and second.fixed):
             continue
-        text = _shared(first, second)
+        text = shared_value(first, second)
         if text is None:
             return None
         if first.declared != second.declared and (first.template or second.template):
@@ -175,8 +175,8 @@ def _same_entries(one: Definition, other: Definition) -> Iterator[tuple[Constrai
         yield from zip(group.entries, theirs.get((group.section, group.name), ()), strict=False)
 
 
-def _shared(one: Constraint, other: Constraint) -> str | None:
-    """A text that fits both."""
+def shared_value(one: Constraint, other: Constraint) -> str | None:
+    """A value, as text, that fits both; None where there is none."""
     if one.media_type is not None and other.media_type is not None:
         fits = one.media_type.satisfies(other.media_type) or other.media_type.satisfies(one.media_type)
         return str(one.declared) if fits else None

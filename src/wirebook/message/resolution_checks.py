@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from wirebook.core.pointers import escape
 from wirebook.core.xid import is_message, parse_xid
 from wirebook.message.dialects_names import shown
 from wirebook.message.resolution_definitions import Definition
-from wirebook.message.resolution_merge import OWN_ONLY
 from wirebook.problems import Problem
 
 SELECTORS: Final = ("envelope", "protocol")
@@ -57,6 +57,8 @@ def alias_problems(definition: Definition, definitions: dict[str, Definition]) -
         return
     pointer = f"{definition.pointer}/meta/xref"
     target = definitions.get(definition.xref)
+    for tokens in alias_siblings(definition.resource, None if target is None else target.resource, "messageid"):
+        yield "xref-sibling", f"{definition.pointer}/{'/'.join(tokens)}", sibling_message(tokens)
     if target is None:
         reference = parse_xid(definition.xref)
         if not is_message(reference) or (reference and reference.version):
@@ -66,15 +68,53 @@ def alias_problems(definition: Definition, definitions: dict[str, Definition]) -
         return
     if target.xref is not None:
         yield "xref-to-alias", pointer, f"'{shown(definition.xref)}' is an alias itself; aliases are not followed twice"
-    yield from _alias_siblings(definition, target)
 
 
-def _alias_siblings(definition: Definition, target: Definition) -> Iterator[tuple[str, str, str]]:
+# What an alias may have beside `xref`: its identity. Other attributes are its target's.
+ALIAS_NAMES: Final = frozenset({"self", "shortself", "xid", "meta", "metaurl", "versionsurl", "versionscount"})
+ALIAS_META_NAMES: Final = frozenset({"self", "shortself", "xid", "xref", "defaultversionurl"})
+# What a server shows although nobody set it.
+META_DEFAULTS: Final = {"readonly": False, "defaultversionsticky": False, "compatibility": "none"}
+
+
+def alias_siblings(alias: dict[str, Any], target: dict[str, Any] | None, id_name: str) -> Iterator[tuple[str, ...]]:
+    """The members of a Resource that is an alias which it must not have, as tokens of a pointer.
+
+    Spec: core/spec.md#cross-referencing-resources ("MUST NOT include nested collections or any other attributes").
+    """
     # Reading: a server shows an alias with its target's attributes; what says the same as the target is no sibling.
-    for name, value in definition.resource.items():
-        if name not in OWN_ONLY and target.attributes.get(name) != value:
-            message = f"'{name}' stands beside 'xref' and does not count"
-            yield "xref-sibling", f"{definition.pointer}/{name}", message
+    shown_attributes, shown_meta = _shown_by(target)
+    for name, value in alias.items():
+        if name not in ALIAS_NAMES and name != id_name and not _same(name, value, shown_attributes):
+            yield (escape(name),)
+    meta = alias.get("meta")
+    for name, value in meta.items() if isinstance(meta, dict) else ():
+        if name not in ALIAS_META_NAMES and name != id_name and not _same(name, value, shown_meta):
+            yield "meta", escape(name)
+
+
+def _shown_by(target: dict[str, Any] | None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The attributes of a Resource and of its `meta`, as a server shows them for it and for its aliases."""
+    if target is None:
+        return {}, {}
+    versions: dict[str, Any] = target.get("versions") or {}
+    meta: dict[str, Any] = target.get("meta") or {}
+    default = str(meta.get("defaultversionid", target.get("versionid", next(iter(versions), ""))))
+    attributes = {**target, **(versions.get(default) or {}), "versionid": default}
+    dates = {name: target[name] for name in ("createdat", "modifiedat") if name in target}
+    return attributes, META_DEFAULTS | dates | meta | {"defaultversionid": default}
+
+
+def _same(name: str, value: Any, shown_attributes: dict[str, Any]) -> bool:
+    expected = shown_attributes.get(name)
+    if name == "versions" and isinstance(value, dict) and isinstance(expected, dict):
+        return value.keys() == expected.keys()
+    return value is None or value == expected
+
+
+def sibling_message(tokens: tuple[str, ...]) -> str:
+    name = ".".join(tokens)
+    return f"'{name}' has no effect: a Resource with 'meta.xref' has the attributes of its target; remove it"
 
 
 def fits_selector(group: str, message: str) -> bool:

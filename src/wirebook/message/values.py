@@ -51,11 +51,11 @@ MAX_INTEGER_DIGITS: Final = 40
 
 def text_of(value: Any) -> str:
     if not isinstance(value, str):
-        raise NotOfType("a text")
+        raise NotOfType("a string")
     if value.isascii() and value.isprintable():
         return value
     if found := FORBIDDEN.search(value):
-        raise NotOfType(f"a text without the control character or noncharacter U+{ord(found[0]):04X}")
+        raise NotOfType(f"a string without the control character or noncharacter U+{ord(found[0]):04X}")
     return value
 
 
@@ -74,7 +74,7 @@ def _matching(pattern: re.Pattern[str], allowed: str) -> Callable[[Any], Canonic
 
 def _ascii(value: Any) -> Canonical:
     if not text_of(value).isascii():
-        raise NotOfType("a text of ASCII characters")
+        raise NotOfType("a string of ASCII characters")
     return Canonical("text", value)
 
 
@@ -146,7 +146,7 @@ def _boolean(value: Any) -> Canonical:
 
 def _stringified_integer(value: Any) -> Canonical:
     if not INTEGER.match(text_of(value)):
-        raise NotOfType("a text that is an integer")
+        raise NotOfType("a string that is an integer")
     return Canonical("text", value)
 
 
