@@ -35,6 +35,7 @@ class Command(NamedTuple):
 
 COMMANDS: dict[str, Command] = {
     "demo": Command("wirebook.cli.demo", "demo", "Land 200,000 synthesised messages of a shipped catalogue."),
+    "init": Command("wirebook.cli.init", "init", "Write a small catalog and an example message to start from."),
     "match": Command("wirebook.cli.match", "match", "Say which definition each captured message is, and why not."),
     "explain": Command("wirebook.cli.explain", "explain", "Show slot by slot why messages fit or do not."),
     "build": Command("wirebook.cli.build", "build", "Build a message by its definition, or a command that sends it."),
