@@ -43,7 +43,10 @@ WIDTH = 110
 def cli_page() -> str:
     present = [name for name, command in COMMANDS.items() if find_spec(command.module)]
     sections = [f"## wirebook {name}\n\n{fenced(help_of(name))}" for name in present]
-    head = "What each command says of itself with `--help`. Exit codes: [outcomes](../outcomes.md#exit-codes)."
+    head = (
+        "The `--help` of each command. Exit codes of all commands: 0 done, 1 findings, 2 the command could not run, "
+        "130\ninterrupted; [in detail](../outcomes.md#exit-codes)."
+    )
     return page("Command line", head, fenced(help_of()), *sections)
 
 

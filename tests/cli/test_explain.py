@@ -124,3 +124,39 @@ def members(values: list[dict[str, Any]]) -> set[str]:
 )
 def test_alignment_as_text(template: str, place: Place, text: str, lines: list[str]) -> None:
     assert list(aligned(parted(parse_template(template, place), text), place.separator)) == lines
+
+
+@pytest.mark.parametrize("command", ["match", "explain"])
+@pytest.mark.parametrize(
+    ("lines", "options", "code"),
+    [
+        ((1, 2), ["--fail-on", "unmatched"], 0),
+        ((1, 2), ["--fail-on", "problems"], 0),
+        ((1, 3), [], 0),
+        ((1, 3), ["--fail-on", "unmatched"], 1),
+        ((1, 3), ["--fail-on", "problems"], 1),
+        ((4,), ["--fail-on", "unmatched", "--json"], 1),
+        ((), ["--fail-on", "problems"], 0),
+        ((1,), ["--fail-on", "warning"], 2),
+    ],
+)
+def test_fail_on_sets_the_exit_code(
+    command: str, lines: tuple[int, ...], options: list[str], code: int, tmp_path: Path
+) -> None:
+    every = Path(CAPTURE).read_text().splitlines(keepends=True)
+    capture = tmp_path / "some.jsonl"
+    capture.write_text("".join(every[line - 1] for line in lines))
+    assert run([command, str(capture), *BIKES, *options]) == code
+
+
+@pytest.mark.parametrize("command", ["match", "explain"])
+def test_fail_on_problems_counts_those_of_matched_messages(command: str, tmp_path: Path) -> None:
+    record = json.loads(Path(CAPTURE).read_text().splitlines()[0])
+    (tmp_path / "odd.jsonl").write_text(json.dumps(record | {"color": "red"}))
+    arguments = [command, str(tmp_path / "odd.jsonl"), *BIKES, "--fail-on"]
+    assert [run([*arguments, choice]) for choice in ("unmatched", "problems")] == [0, 1]
+
+
+def test_fail_on_counts_messages_beyond_the_limit() -> None:
+    assert explain(CAPTURE, "--limit", "1", "--fail-on", "unmatched") == 1
+    assert explain(CAPTURE, "--line", "1", "--fail-on", "unmatched") == 0

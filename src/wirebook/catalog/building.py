@@ -48,7 +48,7 @@ def usable_definition(catalog: Catalog, xid: str) -> Definition:
         return found
     message = catalog.registry.messages.get(xid)
     if message is not None:
-        reasons = "; ".join(problem.message or problem.code for problem in message.problems)
+        reasons = "; ".join(problem.message for problem in message.problems)
         text = f"the definition '{xid}' contradicts itself: {reasons}"
         raise WirebookError(Problem("not-buildable", text, xid=xid), *message.problems)
     near = get_close_matches(xid, list(catalog.definitions), n=1) or _of_id(catalog, xid)

@@ -22,7 +22,7 @@ from wirebook.message.lint_properties import Finding
 from wirebook.message.matcher import explain_metadata
 from wirebook.message.resolution_definitions import Definition
 from wirebook.message.view import View
-from wirebook.problems import CODES, Problem, Severity
+from wirebook.problems import Problem, Severity
 from wirebook.schema import Payload
 from wirebook.schema.reading import CompiledSchema
 
@@ -39,7 +39,7 @@ def check_examples(definition: Definition, compiled: Compiled, schema: CompiledS
             found = _message_problems(example, compiled, schema) if whole else _payload_problems(example, schema)
             for problem in found[:1]:
                 pointer = child(f"{definition.pointer}/{name}", index)
-                said = f"{problem.slot or 'the example'}: {problem.message or CODES[problem.code].title}"
+                said = f"{problem.slot or 'the example'}: {problem.message}"
                 message = f"the example does not fit its definition: {said}"
                 yield Finding("example-mismatch", pointer, message, problem.expected, problem.actual)
 

@@ -233,7 +233,7 @@ def _is_told_elsewhere(references: dict[str, Any], index: WatchedIndex) -> bool:
 
 
 def _unusable(problem: Problem, pointer: str, *, wrong: bool) -> Finding:
-    message = f"no payload can be read with this schema: {problem.message or problem.code}"
+    message = f"no payload can be read with this schema: {problem.message}"
     return Finding("bad-schema" if wrong else "unusable-schema", pointer, message, problem.expected, problem.actual)
 
 

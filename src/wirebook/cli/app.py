@@ -1,13 +1,15 @@
 """The command line as a whole: the table of commands, and what becomes of errors.
 
-Exit codes: 0 done, 1 findings at or above the threshold, 2 cannot run; as shells have it, 130 stopped by Ctrl-C and
-141 by `| head`. A command is a function with Typer's annotations; the number it returns, if any, is the exit code.
+Exit codes: 0 done, 1 findings at or above the threshold, 2 cannot run; as in shells, 130 interrupted by Ctrl-C and 141
+when the reader of the output goes away (`| head`). A command is a
+function with Typer's annotations; the number that it returns, if any, is the exit code.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -21,6 +23,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
+from wirebook.cli import INTERRUPTED
 from wirebook.cli.output import print_note, print_problems, printable
 from wirebook.problems import Problem, WirebookError
 
@@ -56,7 +59,7 @@ COMMANDS: dict[str, Command] = {
     "upgrade": Command("wirebook.cli.documents", "upgrade", "Write a catalogue document as xRegistry 1.0-rc4."),
 }
 
-OK, CANNOT_RUN, INTERRUPTED, READER_GONE = 0, 2, 130, 141
+OK, CANNOT_RUN, READER_GONE = 0, 2, 141
 _DEBUG = "WIREBOOK_DEBUG"
 _MARKUP: Any = "markdown" if sys.stdout.isatty() else None
 
@@ -98,16 +101,25 @@ def wirebook(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """A message catalogue that runs: describe messages once, recognise them, land them as typed tables."""
+    """A message catalogue that runs: describe messages once, recognise them, land them as typed tables.
+
+    Exit codes: 0 done, 1 findings, 2 cannot run, 130 interrupted.
+    """
 
 
-def main(args: Sequence[str] | None = None) -> None:
-    """Run one command line and exit: the entry point of `wirebook`."""
+def main(args: Sequence[str] | None = None, *, interruptible: bool = True) -> None:
+    """Run one command line and exit. `interruptible` is false where SIGINT is ignored."""
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     if not os.environ.get(_DEBUG):  # errors have their line already; libraries log them with a traceback as well
         logging.getLogger().addHandler(logging.NullHandler())
-    sys.exit(run(args))
+    on_interrupt = signal.getsignal(signal.SIGINT)
+    if interruptible:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    code = run(args)
+    if interruptible:
+        signal.signal(signal.SIGINT, (lambda *_: os._exit(code)) if code == INTERRUPTED else on_interrupt)
+    sys.exit(code)
 
 
 def run(args: Sequence[str] | None = None) -> int:
@@ -121,8 +133,7 @@ def run(args: Sequence[str] | None = None) -> int:
         print_problems(map(_with_debug_hint, error.problems))
         return CANNOT_RUN
     except (KeyboardInterrupt, typer.Abort):
-        print_note("stopped")
-        return INTERRUPTED
+        return _interrupted()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left in the buffer goes nowhere
         return READER_GONE
@@ -130,7 +141,14 @@ def run(args: Sequence[str] | None = None) -> int:
         _print_traceback()
         print_problems([_fault(error)])
         return CANNOT_RUN
+    if result == INTERRUPTED:  # Typer turns KeyboardInterrupt into this code
+        return _interrupted()
     return result if isinstance(result, int) else OK
+
+
+def _interrupted() -> int:
+    print_note("interrupted")
+    return INTERRUPTED
 
 
 def _call(args: Sequence[str] | None) -> Any:

@@ -21,7 +21,7 @@ from wirebook.catalog.upgrade import render_document
 from wirebook.catalog.upgrade import upgrade as upgrade_registry
 from wirebook.cli.output import print_note, printable, suggestion
 from wirebook.cli.sarif import sarif_log
-from wirebook.problems import CODES, Problem, Severity, WirebookError
+from wirebook.problems import Problem, Severity, WirebookError
 
 
 class Format(StrEnum):
@@ -87,7 +87,7 @@ def render_finding(problem: Problem) -> str:
     """``FILE:LINE:COLUMN: SEVERITY CODE: MESSAGE (XID POINTER)`` on one line."""
     spot = ":".join(str(part) for part in (problem.file, problem.line, problem.column) if part is not None)
     named = " ".join(dict.fromkeys(part for part in (problem.xid, problem.pointer) if part))
-    text = f"{spot or '-'}: {problem.severity} {problem.code}: {problem.message or CODES[problem.code].title}"
+    text = f"{spot or '-'}: {problem.severity} {problem.code}: {problem.message}"
     return printable(f"{text} ({named})" if named else text)
 
 

@@ -7,13 +7,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.cells import cell_len
 
-from wirebook.cli.options import CaptureArgument, CatalogOption, ConfluentOption, EndpointOption, JsonLinesOption
+from wirebook.cli.options import (
+    CaptureArgument,
+    CatalogOption,
+    ConfluentOption,
+    EndpointOption,
+    FailOnOption,
+    JsonLinesOption,
+)
 from wirebook.cli.output import print_json, print_note, printable
 from wirebook.cli.sources import load_catalog, outcomes_of
 
@@ -38,24 +44,34 @@ def explain(  # noqa: PLR0917 (options)
     limit: Annotated[int, typer.Option(help="How many messages at most.", min=1)] = LIMIT,
     full: Annotated[bool, typer.Option("--full", help="Every slot of every definition, also those that fit.")] = False,
     confluent: ConfluentOption = False,
+    fail_on: FailOnOption = None,
     as_json: JsonLinesOption = False,
-) -> None:
-    """Show which definitions fit a message or came near, slot by slot, and what would make it fit."""
+) -> int:
+    """Show which definitions fit a message or come near, slot by slot, and what would make it fit.
+
+    Exit codes: 0 done, 1 a message (of --line, if specified) meets --fail-on, shown or not, 2 cannot run.
+    """
     loaded = load_catalog(catalog, confluent_prefix=confluent)
-    chosen = (
-        (place, outcome)
-        for place, outcome in outcomes_of(message, loaded, endpoint)
-        if line in (None, place.line) and not (failed and outcome.matched)
-    )
-    count = 0
-    for place, outcome in islice(chosen, limit):
+    count, rest, fails = 0, False, False
+    for place, outcome in outcomes_of(message, loaded, endpoint):
+        if line not in (None, place.line):
+            continue
+        fails = fails or (fail_on is not None and fail_on.is_met_by(outcome))
+        if failed and outcome.matched:
+            continue
+        if count == limit:
+            rest = True
+            if fails or fail_on is None:
+                break
+            continue
         explanation = loaded.explainer.explain_outcome(outcome, endpoint)
         if as_json:
             print_json(place.to_dict() | explanation.to_dict())
         else:
             print("\n" * bool(count) + "\n".join(lines_of(str(place), explanation, full=full)))
         count += 1
-    _note(count, line, rest=next(chosen, None) is not None)
+    _note(count, line, rest=rest)
+    return int(fails)
 
 
 def _note(count: int, line: int | None, *, rest: bool) -> None:
@@ -76,8 +92,8 @@ def lines_of(place: str, explanation: Explanation, *, full: bool) -> Iterator[st
         yield ""
         yield from _comparison(comparison, full=full or number == 0)
     if not explanation.comparisons:
-        yield from (printable(f"  {each.message or each.code} [{each.code}]") for each in outcome.problems[1:])
-    notes = [f"{each.message or each.code} [{each.code}]" for each in outcome.problems if outcome.matched]
+        yield from (printable(f"  {each.message} [{each.code}]") for each in outcome.problems[1:])
+    notes = [f"{each.message} [{each.code}]" for each in outcome.problems if outcome.matched]
     if explanation.advice or notes:
         yield ""
         yield from (printable(f"  {text}") for text in (*explanation.advice, *notes))

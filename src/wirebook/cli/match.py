@@ -8,7 +8,14 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from wirebook.cli.options import CaptureArgument, CatalogOption, ConfluentOption, EndpointOption, JsonLinesOption
+from wirebook.cli.options import (
+    CaptureArgument,
+    CatalogOption,
+    ConfluentOption,
+    EndpointOption,
+    FailOnOption,
+    JsonLinesOption,
+)
 from wirebook.cli.output import print_json, print_note, print_table
 from wirebook.cli.sources import load_catalog, outcomes_of
 
@@ -16,19 +23,25 @@ if TYPE_CHECKING:
     from wirebook.message.selection import Outcome
 
 
-def match(
+def match(  # noqa: PLR0917 (options)
     capture: CaptureArgument,
     catalog: CatalogOption,
     endpoint: EndpointOption = None,
     confluent: ConfluentOption = False,
+    fail_on: FailOnOption = None,
     as_json: JsonLinesOption = False,
-) -> None:
-    """Say which definition each captured message is, and why not."""
+) -> int:
+    """Show which definition each captured message matches, or why it matches none.
+
+    Exit codes: 0 done, 1 a message meets --fail-on, 2 cannot run.
+    """
+    failed = False
     loaded = load_catalog(catalog, confluent_prefix=confluent)
     counts: Counter[str] = Counter()
     rows: list[tuple[Any, ...]] = []
     for place, outcome in outcomes_of(capture, loaded, endpoint):
         counts[outcome.outcome] += 1
+        failed |= fail_on is not None and fail_on.is_met_by(outcome)
         if as_json:
             print_json(place.to_dict() | outcome.to_dict())
         else:
@@ -36,6 +49,7 @@ def match(
     if not as_json:
         print_table(("message", "outcome", "definition", "bindings, or what is wrong"), rows)
     print_note(", ".join(f"{count:,} {name}" for name, count in counts.most_common()) or "no messages")
+    return int(failed)
 
 
 def _nearest(outcome: Outcome) -> str:
@@ -45,4 +59,4 @@ def _nearest(outcome: Outcome) -> str:
 def _said(outcome: Outcome) -> str:
     if outcome.matched:
         return ", ".join(f"{name}={value}" for name, value in outcome.bindings.items())
-    return "; ".join(problem.message or problem.code for problem in outcome.problems)
+    return "; ".join(problem.message for problem in outcome.problems)

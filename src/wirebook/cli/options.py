@@ -9,6 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from wirebook.message.request import Request
+    from wirebook.message.selection import Outcome
 
 STANDARD_INPUT: Final = "-"
 
@@ -29,6 +30,16 @@ class Mode(StrEnum):
     STRUCTURED = "structured"
 
 
+class FailOn(StrEnum):
+    """Which messages make `match` and `explain` exit with 1."""
+
+    UNMATCHED = "unmatched"
+    PROBLEMS = "problems"
+
+    def is_met_by(self, outcome: Outcome) -> bool:
+        return not outcome.matched or (self is FailOn.PROBLEMS and bool(outcome.problems))
+
+
 PROTOCOLS: Final = {
     Protocol.HTTP: "HTTP",
     Protocol.KAFKA: "KAFKA",
@@ -47,6 +58,13 @@ ConfluentOption = Annotated[
     bool, typer.Option("--confluent", help="Take Confluent's prefix (a zero byte, an id) off Kafka values.")
 ]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Count only, write nothing.")]
+FailOnOption = Annotated[
+    FailOn | None,
+    typer.Option(
+        help="Exit with 1 if any message did not match (unmatched), or any message has a problem (problems). "
+        "Without this option the outcomes do not change the exit code."
+    ),
+]
 JsonLinesOption = Annotated[bool, typer.Option("--json", help="One JSON object for each message.")]
 JsonClosingOption = Annotated[bool, typer.Option("--json", help="End with one JSON object, and print nothing else.")]
 

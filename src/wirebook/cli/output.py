@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import IO, Any
 
-from wirebook.problems import CODES, Problem
+from wirebook.problems import Problem
 
 
 def print_json(value: Any) -> None:
@@ -36,9 +36,9 @@ def print_problems(problems: Iterable[Problem], file: IO[str] | None = None) -> 
 
 def render_problem(problem: Problem) -> str:
     """`PLACE: SEVERITY: MESSAGE [CODE]; hint`, one line whatever the texts hold, readable without colour."""
-    where = ": ".join(filter(None, (_place(problem), str(problem.severity))))
+    where = ": ".join(filter(None, (problem.place, str(problem.severity))))
     hint = f"; {problem.hint}" if problem.hint else ""
-    text = (problem.message or CODES[problem.code].title).removeprefix(f"{problem.slot}: ")  # it is in `where`
+    text = problem.message.removeprefix(f"{problem.slot}: ")  # `where` has the slot
     return printable(f"{where}: {text} [{problem.code}]{hint}")
 
 
@@ -65,11 +65,6 @@ def suggestion(name: str, choices: Iterable[str]) -> str | None:
     """A hint for an unknown name, if one of the choices comes near."""
     near = nearest(name, choices)
     return near and f"did you mean '{near}'?"
-
-
-def _place(problem: Problem) -> str:
-    spot = ":".join(str(part) for part in (problem.file, problem.line, problem.column) if part is not None)
-    return " ".join(part for part in (spot, problem.xid, problem.pointer, problem.slot) if part)
 
 
 def _draw_plain(columns: Sequence[str], rows: list[tuple[Any, ...]], title: str | None) -> None:

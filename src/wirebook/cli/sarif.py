@@ -59,7 +59,7 @@ def _result(problem: Problem, index: int) -> dict[str, Any]:
         "ruleId": problem.code,
         "ruleIndex": index,
         "level": LEVELS[problem.severity],
-        "message": {"text": _text(problem.message or CODES[problem.code].title)},
+        "message": {"text": _text(problem.message)},
     }
     result["partialFingerprints"] = {"finding/v1": _fingerprint(problem)}
     if location := _location(problem):

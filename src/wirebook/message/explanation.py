@@ -255,7 +255,7 @@ def _lacking_attributes(outcome: Outcome) -> Iterator[str]:
 
 
 def _first_message(outcome: Outcome) -> str:
-    return next((problem.message for problem in outcome.problems if problem.message), outcome.outcome)
+    return next((problem.message for problem in outcome.problems), outcome.outcome)
 
 
 def _why(outcome: Outcome, matches: Sequence[tuple[Match, View]], best: Sequence[tuple[Match, View]]) -> str:

@@ -20,7 +20,7 @@ from wirebook.message.slots import ATTRIBUTES, ENVELOPE, envelope_attribute
 from wirebook.message.uritemplate import Bound, Conflict, Split, Template, solve, units_of
 from wirebook.message.values import CHECKS, NotOfType
 from wirebook.message.view import ABSENT, QueryText, View
-from wirebook.problems import Problem
+from wirebook.problems import CODES, Problem
 
 SHOWN_LENGTH = 200
 
@@ -87,9 +87,11 @@ class Finding(NamedTuple):
     message: str = ""
 
     def problem(self) -> Problem:
-        """The finding as reports show it; without a message of its own, in the words of the definition."""
+        """The finding as reports show it. The default message is the rule of the code, with both values."""
         expected, actual = shown(self.expected), shown(self.actual)
-        stated = f"{self.slot}: {self.code.replace('-', ' ')}, expected {expected!r}, got {actual!r}"
+        stated = f"{self.slot}: {CODES[self.code].title}; expected {expected!r}"
+        if actual is not None:
+            stated += f", got {actual!r}"
         return Problem(self.code, self.message or stated, slot=self.slot, expected=expected, actual=actual)
 
 

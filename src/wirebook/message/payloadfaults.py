@@ -111,9 +111,7 @@ def _fault(problem: Problem, value: Any, declared: set[str], problems: Iterable[
     slot = problem.slot or ""
     path = slot.removeprefix(PLACE) if slot.startswith(PLACE) else ""
     remedy, nearest = _remedy(problem, path, value, declared, problems)
-    return PayloadFault(
-        problem.code, path, problem.actual, problem.expected, problem.message or problem.code, remedy, nearest
-    )
+    return PayloadFault(problem.code, path, problem.actual, problem.expected, problem.message, remedy, nearest)
 
 
 def _remedy(

@@ -7,19 +7,22 @@ means the same wherever it appears; `wirebook.problems.codes` is the only list o
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from wirebook.problems.codes import CODES, Code, Severity
 
 __all__ = ["CODES", "Code", "Problem", "Severity", "WirebookError"]
+
+MAX_VALUE: Final = 200  # characters of an expected or actual value in a message
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One thing that is wrong, where it is, what is there and what is allowed.
 
-    Shape: `slot` places it in a message (``envelopemetadata.type``, ``payload#/a/0``), `pointer` in a document (a JSON
-    Pointer), `xid` names the entity, `file`/`line`/`column` (from 1) the text it was read from.
+    Shape: `message` is never empty: by default it is the rule of the code with `expected` and `actual`. `slot` places
+    the problem in a message (``envelopemetadata.type``, ``payload#/a/0``), `pointer` in a document (a JSON Pointer);
+    `xid` names the entity, `file`/`line`/`column` (from 1) the text that it was read from.
     """
 
     code: str
@@ -38,10 +41,26 @@ class Problem:
     def __post_init__(self) -> None:
         if self.code not in CODES:
             raise KeyError(f"problem code '{self.code}' is not in wirebook.problems.codes")
+        if not self.message.strip():
+            object.__setattr__(self, "message", self._default_message())
+
+    def _default_message(self) -> str:
+        text = CODES[self.code].title
+        if self.expected is not None:
+            text += f"; expected {_shortened(str(self.expected))}"
+        if self.actual is not None:
+            text += f"{';' if self.expected is None else ','} got {_shortened(repr(self.actual))}"
+        return text
 
     @property
     def severity(self) -> Severity:
         return CODES[self.code].severity
+
+    @property
+    def place(self) -> str:
+        """``FILE:LINE:COLUMN XID POINTER SLOT``, without the parts that are not known; empty if none is known."""
+        spot = ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
+        return " ".join(part for part in (spot, self.xid, self.pointer, self.slot) if part)
 
     def at(self, **place: Any) -> Problem:
         """The same problem with a place added (`file`, `line`, `column`, `pointer`, `xid`, `slot`)."""
@@ -57,12 +76,22 @@ class Problem:
         return {"severity": str(self.severity)} | {name: value for name, value in named.items() if value is not None}
 
 
-class WirebookError(Exception):
-    """What cannot go on: carries every problem found, not only the first.
+def _shortened(text: str) -> str:
+    return text if len(text) <= MAX_VALUE else f"{text[: MAX_VALUE - 1]}…"
 
-    Raises: nothing; it is what is raised. The command line prints the problems and exits 2.
+
+def _line(problem: Problem) -> str:
+    message = problem.message.removeprefix(f"{problem.slot}: ")  # the place has the slot
+    return ": ".join(filter(None, (problem.place, problem.code, message)))
+
+
+class WirebookError(Exception):
+    """The operation failed. Carries every problem found, not only the first.
+
+    `str` of the error is ``PLACE: CODE: MESSAGE`` for each problem, joined by ``; ``. The command line prints the
+    problems and exits with 2.
     """
 
     def __init__(self, *problems: Problem) -> None:
         self.problems = problems
-        super().__init__("; ".join(f"{p.code}: {p.message}" for p in problems))
+        super().__init__("; ".join(map(_line, problems)))

@@ -1,0 +1,77 @@
+"""Ctrl-C ends every command with exit code 130 and one line, whenever it comes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
+CATALOG = ["--catalog", str(EXAMPLES / "bikes.xreg.json")]
+STARTED = "/messagegroups/rides/messages/started"
+
+
+def start(program: str) -> subprocess.Popen[str]:
+    """A process in a process group of its own, as a shell starts a command."""
+    command = [sys.executable, "-c", program]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+
+
+def interrupting(when: str, arguments: list[str]) -> str:
+    """A program that runs a command line and sends itself SIGINT when the module `when` is imported."""
+    return f"""if True:
+        import os, signal, sys
+
+        class Interrupt:
+            def find_spec(self, name, path=None, target=None):
+                if name == {when!r}:
+                    sys.meta_path.remove(self)
+                    os.kill(os.getpid(), signal.SIGINT)
+
+        sys.meta_path.insert(0, Interrupt())
+        from wirebook.cli import main
+        main({arguments!r})
+    """
+
+
+@pytest.mark.parametrize("when", ["wirebook.cli.app", "typer", "wirebook.cli.match", "wirebook.catalog", "numpy"])
+def test_interrupt_during_imports_exits_with_one_line(when: str) -> None:
+    process = start(interrupting(when, ["match", str(EXAMPLES / "captures"), *CATALOG]))
+    out, err = process.communicate(timeout=120)
+    assert (process.returncode, out, err) == (130, "", "interrupted\n")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["match", "-", *CATALOG],
+        ["explain", "-", *CATALOG],
+        ["transform", "-", "--to", STARTED, *CATALOG],
+        ["build", STARTED, "--data", "-", *CATALOG],
+    ],
+)
+def test_interrupt_while_reading_input_exits_with_one_line(arguments: list[str]) -> None:
+    program = f"""if True:
+        import sys, threading
+        from wirebook.cli import main
+        read = sys.stdin.buffer
+        class Input:
+            def read(self, *size):
+                print("reading", flush=True)
+                return read.read(*size)
+        sys.stdin = type("Stdin", (), {{"buffer": Input()}})()
+        main({arguments!r})
+    """
+    process = start(program)
+    assert process.stdout
+    assert process.stdout.readline() == "reading\n"
+    time.sleep(0.1)
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=120)
+    assert (process.returncode, out, err) == (130, "", "interrupted\n")

@@ -1,0 +1,43 @@
+"""Every problem has a message, and an error says where its problems are."""
+
+from __future__ import annotations
+
+import pytest
+
+from wirebook.problems import CODES, Problem, WirebookError
+
+
+@pytest.mark.parametrize("code", CODES)
+@pytest.mark.parametrize("message", ["", "  "])
+def test_problem_without_a_message_has_the_rule_as_its_message(code: str, message: str) -> None:
+    assert len(Problem(code, message).message.split()) >= 3
+    assert Problem(code, message).message == CODES[code].title
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "message"),
+    [
+        ("an object", "array", "; expected an object, got 'array'"),
+        (1, None, "; expected 1"),
+        (None, False, "; got False"),
+        (None, "x" * 1000, f"; got '{'x' * 198}…"),
+    ],
+)
+def test_default_message_has_both_values(expected: object, actual: object, message: str) -> None:
+    problem = Problem("mismatch", expected=expected, actual=actual)
+    assert problem.message == CODES["mismatch"].title + message
+
+
+@pytest.mark.parametrize(
+    ("problem", "text"),
+    [
+        (Problem("syntax-error", "no value", file="a.json", line=2, column=9), "a.json:2:9: syntax-error: no value"),
+        (Problem("syntax-error", "no value", file="a.json"), "a.json: syntax-error: no value"),
+        (Problem("bad-setting", "no such port"), "bad-setting: no such port"),
+        (Problem("bad-base", "no XID", xid="/a/b", pointer="/a/b/c"), "/a/b /a/b/c: bad-base: no XID"),
+        (Problem("mismatch", "payload#/a: no", slot="payload#/a"), "payload#/a: mismatch: no"),
+    ],
+)
+def test_text_of_an_error_names_the_place(problem: Problem, text: str) -> None:
+    assert str(WirebookError(problem)) == text
+    assert str(WirebookError(problem, problem)) == f"{text}; {text}"
