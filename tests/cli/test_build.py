@@ -325,3 +325,33 @@ def test_bytes_and_nulls_are_shown() -> None:
         "",
         "/g== (base64)",
     ]
+
+
+def test_context_file_fills_placeholders_and_set_wins(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    context = tmp_path / "context.json"
+    context.write_text('{"city": "lund", "station": 17, "ride": true}')
+    arguments = ["build", "/messagegroups/rides/messages/started", "--catalog", str(EXAMPLES / "bikes.xreg.json")]
+    (tmp_path / "data").write_text('{"bike": 7}')
+    arguments += ["--data", str(tmp_path / "data"), "--context", str(context), "--json"]
+    assert run([*arguments, "--set", "city=oslo"]) == 0
+    message = json.loads(capsys.readouterr().out)["message"]
+    assert message["key"] == "true"
+    assert ["ce_source", "/cities/oslo/stations/17"] in message["headers"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"city": null, "station": "17", "ride": "r"}', "must be a string, a number or a boolean; got 'null'"),
+        ("[1]", "a context must be a JSON object of placeholders; got list"),
+        ("{", "syntax-error"),
+    ],
+)
+def test_wrong_context_file_is_rejected(
+    text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "context.json").write_text(text)
+    (tmp_path / "data").write_text('{"bike": 7}')
+    arguments = ["build", "/messagegroups/rides/messages/started", "--catalog", str(EXAMPLES / "bikes.xreg.json")]
+    assert run([*arguments, "--data", str(tmp_path / "data"), "--context", str(tmp_path / "context.json")]) == 2
+    assert message in capsys.readouterr().err

@@ -19,7 +19,7 @@ import orjson
 from wirebook.bindings import AnyMessage, Received, WireMessage, read_message, read_record
 from wirebook.bindings.write import WriteMode
 from wirebook.catalog.building import built_from, sendable
-from wirebook.catalog.load import load_registry
+from wirebook.catalog.load import Document, load_registry
 from wirebook.catalog.registry import Registry
 from wirebook.catalog.transforming import transformed
 from wirebook.endpoint.scope import scope_of
@@ -32,7 +32,7 @@ from wirebook.message.selection import Outcome, Scope, Selector
 from wirebook.problems import Problem, WirebookError
 from wirebook.schema import CompiledSchema, Payload, Reading, SchemaIndex, Unsupported, without_prefix
 
-Source = str | PathLike[str] | Mapping[str, Any]
+Source = str | PathLike[str] | Mapping[str, Any] | Document
 Message = WireMessage | Received | Mapping[str, Any] | bytes | str
 
 
@@ -155,7 +155,7 @@ class Catalog:
     def build(
         self,
         definition: str,
-        context: Mapping[str, str] | None = None,
+        context: Mapping[str, Any] | None = None,
         data: Any = None,
         *,
         attributes: Mapping[str, Any] | None = None,
@@ -167,7 +167,8 @@ class Catalog:
     ) -> AnyMessage:
         """A message by the definition with this XID, ready to be sent: the template half of a definition.
 
-        `context` fills the placeholders. `data` is the payload's bytes, or a value, which is written in the format of
+        `context` fills the placeholders: strings, or numbers and booleans, which stand for their canonical text (``1``,
+        ``true``). `data` is the payload's bytes, or a value, which is written in the format of
         the definition's schema; either is checked. `attributes` (by CloudEvents name) and `properties` (by slot:
         ``key``, ``headers.X-Trace``) are what the definition leaves open. `protocol` is needed when the definition
         binds none. `encoding`: percent-encode placeholders as their ``place`` asks, never (``raw``) or always
@@ -203,7 +204,7 @@ class Catalog:
         to: str,
         *,
         endpoint: str | None = None,
-        context: Mapping[str, str] | None = None,
+        context: Mapping[str, Any] | None = None,
         attributes: Mapping[str, Any] | None = None,
         properties: Mapping[str, Any] | None = None,
         protocol: str | None = None,

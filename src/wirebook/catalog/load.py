@@ -34,15 +34,25 @@ if TYPE_CHECKING:
     from wirebook.client.fetch import Cache
 
 SUFFIXES: Final = {".json": "json", ".cereg": "json", ".yaml": "yaml", ".yml": "yaml"}
-Given = str | Path | Mapping[str, Any] | Source
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document that is not in a file, such as standard input: JSON or YAML, as its content shows."""
+
+    name: str
+    data: bytes
+
+
+Given = str | Path | Mapping[str, Any] | Source | Document
 
 
 def load_registry(*sources: Given, limits: Limits = DEFAULT_LIMITS, cache: Cache | None = None) -> Registry:
     """Everything that `sources` hold, as one registry.
 
-    A source is a path of a file or folder, the URL of an xRegistry server or of one of its groups, or a document that
-    is already a value. Nothing else is fetched, whatever the documents refer to. `cache` holds what servers answered,
-    for the next time.
+    A source is a path of a file or folder, the URL of an xRegistry server or of one of its groups, a `Document`, or a
+    document that is already a value. Nothing else is fetched, whatever the documents refer to. `cache` keeps the
+    responses of servers for the next time.
 
     Raises: when nothing could be read: unreadable-file, syntax-error and the like, not-a-registry, no-documents.
     """
@@ -107,6 +117,8 @@ class _Reading:
             yield given
         elif isinstance(given, Mapping):
             yield Source(f"<value {next(self.number)}>", dict(given))
+        elif isinstance(given, Document):
+            yield from self._attempt(partial(read_document, given, self.limits))
         elif isinstance(given, str) and _is_address(given):
             from wirebook.client.registry import fetch_registry  # noqa: PLC0415 (a quarter of a second)
 
@@ -172,15 +184,27 @@ def read_file(path: Path, limits: Limits = DEFAULT_LIMITS) -> Source:
         data = path.read_bytes()
     except (OSError, ValueError) as error:
         raise WirebookError(_unreadable(name, getattr(error, "strerror", None) or str(error))) from None
-    return read_text(data, name, SUFFIXES.get(path.suffix.lower()), limits)
+    return read_text(data, name, limits=limits)
 
 
 def _unreadable(name: str, reason: str) -> Problem:
     return Problem(code="unreadable-file", message=f"'{name}' cannot be read: {reason}", file=name)
 
 
+def read_document(document: Document, limits: Limits = DEFAULT_LIMITS) -> Source:
+    """Raises: too-large, and what reading it finds."""
+    if len(document.data) > limits.size:
+        raise WirebookError(too_large(document.name, len(document.data), limits))
+    return read_text(document.data, document.name, limits=limits)
+
+
+def kind_of(name: str, data: bytes) -> str:
+    """``json`` or ``yaml``, by the suffix of the name, else by the content: JSON begins with a brace or a bracket."""
+    by_content = "json" if data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[", b"") else "yaml"
+    return SUFFIXES.get(os.path.splitext(name)[1].lower(), by_content)
+
+
 def read_text(data: bytes, name: str, kind: str | None = None, limits: Limits = DEFAULT_LIMITS) -> Source:
-    """A document of a known kind, or of the one it looks like: JSON begins with a brace or a bracket."""
-    if kind is None:
-        kind = "json" if data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[", b"") else "yaml"
+    """A document of a known kind, else of that which its name and content show."""
+    kind = kind or kind_of(name, data)
     return read_json(data, name, limits) if kind == "json" else read_yaml(data, name, limits)

@@ -13,6 +13,7 @@ import typer
 from wirebook.cli.options import (
     AttributeOption,
     CatalogOption,
+    ContextOption,
     ForOption,
     ModeOption,
     PropertyOption,
@@ -20,7 +21,7 @@ from wirebook.cli.options import (
     request_of,
 )
 from wirebook.cli.output import print_json, print_problems
-from wirebook.cli.sources import load_catalog, read_bytes
+from wirebook.cli.sources import check_standard_input, load_catalog, read_bytes, read_context
 
 if TYPE_CHECKING:
     from wirebook.bindings import AnyMessage
@@ -60,6 +61,7 @@ def build(
     definition: Annotated[str, typer.Argument(help="XID of the definition.")],
     *,
     catalog: CatalogOption,
+    context: ContextOption = None,
     set_: SetOption = None,
     attribute: AttributeOption = None,
     property_: PropertyOption = None,
@@ -79,7 +81,8 @@ def build(
     from wirebook.catalog.building import TextOrBytes  # noqa: PLC0415 (half a second)
 
     more = {"encoding": encoding.value, "allow_incomplete": allow_incomplete}
-    request = request_of(set_, attribute, property_, protocol, mode, **more)
+    check_standard_input(catalog=catalog, data=data, context=context)
+    request = request_of(read_context(context), set_, attribute, property_, protocol, mode, **more)
     payload = None if data is None else TextOrBytes(read_bytes(data))
     built = load_catalog(catalog).try_build(definition, request, payload)
     wire, problems = built.wire, list(built.problems)

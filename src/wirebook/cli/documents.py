@@ -21,6 +21,7 @@ from wirebook.catalog.upgrade import render_document
 from wirebook.catalog.upgrade import upgrade as upgrade_registry
 from wirebook.cli.output import print_note, printable, suggestion
 from wirebook.cli.sarif import sarif_log
+from wirebook.cli.sources import check_standard_input, documents_of
 from wirebook.problems import Problem, Severity, WirebookError
 
 
@@ -42,7 +43,8 @@ NOUNS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.I
 
 def lint(
     sources: Annotated[
-        list[str], typer.Argument(metavar="FILE|FOLDER|URL...", help="What to check, as one catalogue.")
+        list[str],
+        typer.Argument(metavar="FILE|FOLDER|URL...", help="What to check, as one catalogue; - for standard input."),
     ],
     format: Annotated[Format, typer.Option(help="How the findings are written.")] = Format.TEXT,
     fail_on: Annotated[
@@ -55,6 +57,7 @@ def lint(
     """
     from wirebook.catalog.lint import lint as lint_registry  # noqa: PLC0415 (half a second)
 
+    check_standard_input(source=sources)
     registry = _load(sources, format)
     problems = lint_registry(registry)
     _print_findings(problems, format)
@@ -66,7 +69,7 @@ def lint(
 def _load(sources: Sequence[str], format_: Format) -> Registry:
     """The registry. Where nothing could be read, programs get that as findings, too."""
     try:
-        return load_registry(*sources)
+        return load_registry(*documents_of(sources))
     except WirebookError as error:
         if format_ is not Format.TEXT:
             _print_findings(error.problems, format_)
@@ -102,7 +105,9 @@ def _count(number: int, noun: str) -> str:
 
 
 def upgrade(
-    source: Annotated[str, typer.Argument(metavar="DOC", help="The document: a file, a folder or a URL.")],
+    source: Annotated[
+        str, typer.Argument(metavar="DOC", help="The document: a file, a folder, a URL, or - for standard input.")
+    ],
     to: Annotated[str, typer.Option(help="The version of the text to write.")] = SPECVERSION,
     output: Annotated[Path | None, typer.Option(help="Where to write it; standard output if not given.")] = None,
 ) -> int:
@@ -111,7 +116,7 @@ def upgrade(
         hint = suggestion(to, [SPECVERSION])
         message = f"'{to}' cannot be written; {SPECVERSION} can"
         raise WirebookError(Problem(code="unknown-specversion", message=message, expected=SPECVERSION, hint=hint))
-    registry = load_registry(source)
+    registry = load_registry(*documents_of([source]))
     if registry.unread:
         raise WirebookError(*registry.unread)
     document, problems = upgrade_registry(registry)

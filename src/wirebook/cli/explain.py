@@ -21,7 +21,7 @@ from wirebook.cli.options import (
     JsonLinesOption,
 )
 from wirebook.cli.output import print_json, print_note, printable
-from wirebook.cli.sources import load_catalog, outcomes_of
+from wirebook.cli.sources import check_standard_input, load_catalog, outcomes_of
 
 if TYPE_CHECKING:
     from wirebook.message.alignment import Part
@@ -51,6 +51,7 @@ def explain(  # noqa: PLR0917 (options)
 
     Exit codes: 0 done, 1 a message (of --line, if specified) meets --fail-on, shown or not, 2 cannot run.
     """
+    check_standard_input(message=message, catalog=catalog)
     loaded = load_catalog(catalog, confluent_prefix=confluent)
     count, rest, fails = 0, False, False
     for place, outcome in outcomes_of(message, loaded, endpoint):

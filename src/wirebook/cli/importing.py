@@ -15,6 +15,7 @@ from wirebook.catalog.importing import Import, load_import
 from wirebook.catalog.upgrade import render_document
 from wirebook.cli.documents import render_finding
 from wirebook.cli.output import print_json, print_note
+from wirebook.cli.sources import check_standard_input, documents_of
 from wirebook.core.pointers import resolve
 from wirebook.problems import CODES, Problem, WirebookError
 
@@ -22,7 +23,9 @@ LOCAL = "the database"
 
 
 def import_(  # noqa: PLR0917 (options)
-    sources: Annotated[list[str], typer.Argument(metavar="FILE...", help="The catalogue: files or folders.")],
+    sources: Annotated[
+        list[str], typer.Argument(metavar="FILE...", help="The catalogue: files, folders, or - for standard input.")
+    ],
     registry: Annotated[
         str | None, typer.Option("--registry", "--to", help="URL of the Wirebook registry that takes it in.")
     ] = None,
@@ -39,7 +42,8 @@ def import_(  # noqa: PLR0917 (options)
     """
     if (registry is None) == (database is None):
         raise typer.BadParameter("one of --registry and --database says where to", param_hint="--registry")
-    catalogue = load_import(sources)
+    check_standard_input(file=sources)
+    catalogue = load_import(documents_of(sources))
     told = _send(catalogue, registry, database, token_file, dry_run=dry_run)
     diagnostics = [*catalogue.problems, *_placed(told["diagnostics"], catalogue)]
     if json:

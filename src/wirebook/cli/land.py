@@ -16,7 +16,7 @@ import typer
 
 from wirebook.cli.options import CatalogOption, ConfluentOption, DryRunOption, EndpointOption, JsonClosingOption
 from wirebook.cli.output import print_json, print_note, print_problems, print_table, printable
-from wirebook.cli.sources import load_catalog_to_land
+from wirebook.cli.sources import capture_path, check_standard_input, load_catalog_to_land
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,7 +46,10 @@ ReportOption = Annotated[
 
 def land(  # noqa: PLR0917 (options)
     source: Annotated[
-        Path, typer.Argument(help="A file of captured messages or CloudEvents, or a folder of such files.")
+        str,
+        typer.Argument(
+            help="A file of captured messages or CloudEvents, a folder of such files, or - for standard input."
+        ),
     ],
     catalog: CatalogOption,
     to: Annotated[Path, typer.Option("--to", help="The folder of the tables; made if it is not there.")],
@@ -69,12 +72,13 @@ def land(  # noqa: PLR0917 (options)
     from wirebook.spark.runfacts import committed_batches  # noqa: PLC0415
 
     _check_format(form)
+    check_standard_input(source=source, catalog=catalog)
     loaded = load_catalog_to_land(catalog, confluent=confluent)
     before = committed_batches(to)
     settings: dict[str, Any] = {"form": form, "dry_run": dry_run, "batch_bytes": batch_size << 20}
     settings |= {"stage_below": stage_below}
-    with ProgressBar() as bar:
-        report = land_job(bar.start_spark, source, loaded, to, endpoint=endpoint, watch=bar, **settings)
+    with capture_path(source) as path, ProgressBar() as bar:
+        report = land_job(bar.start_spark, path, loaded, to, endpoint=endpoint, watch=bar, **settings)
     print_problems(report.problems)
     if as_json:
         print_json(report.closing_line())

@@ -17,7 +17,7 @@ from wirebook.cli.options import (
     JsonLinesOption,
 )
 from wirebook.cli.output import print_json, print_note, print_table
-from wirebook.cli.sources import load_catalog, outcomes_of
+from wirebook.cli.sources import check_standard_input, load_catalog, outcomes_of
 
 if TYPE_CHECKING:
     from wirebook.message.selection import Outcome
@@ -35,6 +35,7 @@ def match(  # noqa: PLR0917 (options)
 
     Exit codes: 0 done, 1 a message meets --fail-on, 2 cannot run.
     """
+    check_standard_input(capture=capture, catalog=catalog)
     failed = False
     loaded = load_catalog(catalog, confluent_prefix=confluent)
     counts: Counter[str] = Counter()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+
+from wirebook.cli.settings import default_catalog
 
 if TYPE_CHECKING:
     from wirebook.message.request import Request
@@ -51,7 +54,14 @@ PROTOCOLS: Final = {
 
 CaptureArgument = Annotated[str, typer.Argument(help="A capture file, a folder of them, or - for standard input.")]
 CatalogOption = Annotated[
-    list[str], typer.Option("--catalog", "-c", help="A catalogue: file, folder or URL. Repeatable.")
+    list[str],
+    typer.Option(
+        "--catalog",
+        "-c",
+        default_factory=default_catalog,
+        show_default="WIREBOOK_CATALOG, else pyproject.toml",
+        help="A catalogue: file, folder, URL, or - for standard input. Repeatable.",
+    ),
 ]
 EndpointOption = Annotated[str | None, typer.Option(help="XID of the endpoint that all messages came through.")]
 ConfluentOption = Annotated[
@@ -69,7 +79,16 @@ JsonLinesOption = Annotated[bool, typer.Option("--json", help="One JSON object f
 JsonClosingOption = Annotated[bool, typer.Option("--json", help="End with one JSON object, and print nothing else.")]
 
 SetOption = Annotated[
-    list[str] | None, typer.Option("--set", metavar="NAME=TEXT", help="What a placeholder stands for. Repeatable.")
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=TEXT", help="The value of a placeholder; wins over --context. Repeatable."),
+]
+ContextOption = Annotated[
+    str | None,
+    typer.Option(
+        "--context",
+        metavar="FILE",
+        help="A JSON object of placeholders: strings, numbers, booleans; - for standard input.",
+    ),
 ]
 AttributeOption = Annotated[
     list[str] | None,
@@ -83,7 +102,8 @@ ForOption = Annotated[Protocol | None, typer.Option("--for", help="The protocol,
 ModeOption = Annotated[Mode | None, typer.Option(help="The content mode, where the definition leaves it open.")]
 
 
-def request_of(
+def request_of(  # noqa: PLR0917 (options)
+    context: Mapping[str, Any],
     set_: list[str] | None,
     attribute: list[str] | None,
     property_: list[str] | None,
@@ -95,7 +115,7 @@ def request_of(
     from wirebook.message.request import Request  # noqa: PLC0415 (a quarter of a second)
 
     return Request(
-        _pairs("--set", set_),
+        {**context, **_pairs("--set", set_)},
         attributes=_pairs("--attribute", attribute),
         properties=_lists("--property", property_),
         protocol=protocol and PROTOCOLS[protocol],

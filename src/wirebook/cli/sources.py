@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
+import hashlib
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from wirebook.cli.options import STANDARD_INPUT
 from wirebook.cli.output import print_note, print_problems
@@ -17,7 +17,10 @@ from wirebook.problems import Problem, Severity, WirebookError
 
 if TYPE_CHECKING:
     from wirebook.catalog import Catalog
+    from wirebook.catalog.load import Document
     from wirebook.message.selection import Outcome
+
+BLOCK: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +38,30 @@ class Place:
         return {"file": self.file, "line": self.line, "index": self.index}
 
 
+def check_standard_input(**sources: str | Sequence[str] | None) -> None:
+    """Raises: WirebookError (``bad-setting``) if more than one source is standard input; `sources` by option."""
+    used = []
+    for option, values in sources.items():
+        named = f"--{option}" if option in ("catalog", "data", "context") else option.upper()
+        used += [named] * ([values] if isinstance(values, str) else list(values or ())).count(STANDARD_INPUT)
+    if len(used) > 1:
+        message = f"standard input can be read only once; '-' is the value of {' and of '.join(used)}"
+        raise WirebookError(Problem("bad-setting", message, hint="write one of them to a file"))
+
+
+def documents_of(sources: Sequence[str]) -> list[str | Document]:
+    """Sources of a catalogue for `load_registry`, with the content of standard input in place of ``-``."""
+    from wirebook.catalog.load import Document  # noqa: PLC0415
+
+    return [Document(each, sys.stdin.buffer.read()) if each == STANDARD_INPUT else each for each in sources]
+
+
 def load_catalog(sources: list[str], **options: Any) -> Catalog:
-    """The catalogue, with `MatchOptions`; what could not be read of it is told. Raises: as `Catalog.load`."""
+    """The catalogue, with `MatchOptions`; prints why sources cannot be read. Raises: as `Catalog.load`."""
     from wirebook.catalog import Catalog  # noqa: PLC0415 (half a second)
     from wirebook.message.matcher import MatchOptions  # noqa: PLC0415
 
-    loaded = Catalog.load(*sources, options=MatchOptions(**options))
+    loaded = Catalog.load(*documents_of(sources), options=MatchOptions(**options))
     print_problems(loaded.registry.unread)
     return loaded
 
@@ -59,7 +80,7 @@ def outcomes_of(capture: str, catalog: Catalog, endpoint: str | None) -> Iterato
     """Every message of a capture, in order, with what it is. Raises: WirebookError, as `spark.outcomes.outcomes_in`."""
     from wirebook.spark.outcomes import outcomes_in  # noqa: PLC0415 (half a second)
 
-    with _path_of(capture) as path:
+    with capture_path(capture) as path:
         for origin, outcome in outcomes_in(path, catalog, endpoint):
             if outcome is not None:
                 file = STANDARD_INPUT if capture == STANDARD_INPUT else origin.file
@@ -67,15 +88,31 @@ def outcomes_of(capture: str, catalog: Catalog, endpoint: str | None) -> Iterato
 
 
 @contextmanager
-def _path_of(capture: str) -> Iterator[Path]:
-    """The source as a path; standard input by way of a temporary file."""
+def capture_path(capture: str) -> Iterator[Path]:
+    """The source as a path. Standard input becomes a temporary file, named after its content: ``stdin-<digest>``."""
     if capture != STANDARD_INPUT:
         yield Path(capture)
         return
-    with tempfile.NamedTemporaryFile(prefix="capture-") as file:
-        shutil.copyfileobj(sys.stdin.buffer, file)
-        file.flush()
-        yield Path(file.name)
+    with tempfile.TemporaryDirectory(prefix="wirebook-") as folder:
+        path, digest = Path(folder, "stdin"), hashlib.sha256()
+        with path.open("wb") as file:
+            while block := sys.stdin.buffer.read(BLOCK):
+                digest.update(block)
+                file.write(block)
+        yield path.rename(path.with_name(f"stdin-{digest.hexdigest()[:16]}"))
+
+
+def read_context(source: str | None) -> dict[str, Any]:
+    """The placeholders of a JSON file, none without a file. Raises: WirebookError (``unreadable-file`` ...)."""
+    from wirebook.core.json import read_json  # noqa: PLC0415
+
+    if source is None:
+        return {}
+    read = read_json(read_bytes(source), source)
+    if not isinstance(read.value, dict):
+        message = f"a context must be a JSON object of placeholders; got {type(read.value).__name__}"
+        raise WirebookError(*read.problems, Problem("wrong-shape", message, file=source, line=1, column=1))
+    return read.value
 
 
 def read_bytes(source: str) -> bytes:

@@ -14,6 +14,7 @@ from wirebook.cli.options import (
     AttributeOption,
     CaptureArgument,
     CatalogOption,
+    ContextOption,
     EndpointOption,
     ForOption,
     ModeOption,
@@ -22,7 +23,7 @@ from wirebook.cli.options import (
     request_of,
 )
 from wirebook.cli.output import print_note, print_problems
-from wirebook.cli.sources import Place, load_catalog, outcomes_of
+from wirebook.cli.sources import Place, check_standard_input, load_catalog, outcomes_of, read_context
 
 if TYPE_CHECKING:
     from wirebook.message.request import Built
@@ -39,6 +40,7 @@ def transform(
     accept_native: Annotated[
         bool, typer.Option(help="Match messages without envelope by definitions with one, too.")
     ] = False,
+    context: ContextOption = None,
     set_: SetOption = None,
     attribute: AttributeOption = None,
     property_: PropertyOption = None,
@@ -54,7 +56,8 @@ def transform(
     """
     from wirebook.catalog.building import usable_definition  # noqa: PLC0415 (half a second)
 
-    request = request_of(set_, attribute, property_, protocol, mode)
+    check_standard_input(capture=capture, catalog=catalog, context=context)
+    request = request_of(read_context(context), set_, attribute, property_, protocol, mode)
     loaded = load_catalog(catalog, accept_native=accept_native)
     usable_definition(loaded, to)
     counts: Counter[str] = Counter(turned=0, not_turned=0)

@@ -104,14 +104,26 @@ def _missing_context(definition: Definition, request: Request) -> Iterator[Probl
     """One problem for each name without a value, or with an empty one, naming the slots that need it (D22)."""
     for name in missing_names(definition.placeholders, request.context):
         places = [c.label for c in definition.all_constraints if c.template and name in c.template.names]
-        value, what = request.context.get(name), f"the placeholder '{name}' of {', '.join(places)}"
-        if value is None or value == "":
+        what = f"the placeholder '{name}' of {', '.join(places)}"
+        if name not in request.context or request.context[name] == "":
+            value = request.context.get(name)
             yield Problem("missing-context", f"{what} has no value", slot=places[0], expected=name, actual=value)
+            continue
+        value = request.context[name]
+        if isinstance(value, str):
+            code, expected, actual = "illegal-character", "valid Unicode text", shown(value)
         else:
-            expected = "a text of Unicode characters"
-            text = f"{what} is {expected}, and the value is {shown(value)!r}"
-            code = "illegal-character" if isinstance(value, str) else "missing-context"
-            yield Problem(code, text, slot=places[0], expected=expected, actual=shown(value))
+            code, expected, actual = "missing-context", "a string, a number or a boolean", _kind(value)
+        text = f"{what} must be {expected}; got {actual!r}"
+        yield Problem(code, text, slot=places[0], expected=expected, actual=actual)
+
+
+def _kind(value: Any) -> str:
+    """A value that has no text, by the name of its kind in JSON where it has one."""
+    if isinstance(value, float):
+        return str(value)
+    kinds = {type(None): "null", dict: "object", list: "array", int: "an integer of more than 4096 bits"}
+    return kinds.get(type(value), type(value).__name__)
 
 
 def _attributes_without_envelope(definition: Definition, request: Request) -> Iterator[Problem]:
