@@ -78,7 +78,9 @@ def test_lint_reads_standard_input_and_names_it(
     assert capsys.readouterr().err.startswith("-:1:")
 
 
-@pytest.mark.parametrize("document", [b'{"messagegroups": {}, "specversion": "1.0-rc4"}', b"messagegroups: {}\nspecversion: 1.0-rc4\n"])
+@pytest.mark.parametrize(
+    "document", [b'{"messagegroups": {}, "specversion": "1.0-rc4"}', b"messagegroups: {}\nspecversion: 1.0-rc4\n"]
+)
 def test_fmt_writes_standard_input_to_standard_output(
     document: bytes, feed: Feed, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
