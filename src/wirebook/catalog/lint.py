@@ -24,6 +24,7 @@ from wirebook.catalog.lint_schemas import (
     unused_schemas,
 )
 from wirebook.catalog.registry import Registry
+from wirebook.core.names import GROUP_TYPES
 from wirebook.core.pointers import parent
 from wirebook.endpoint.lint import check_endpoint
 from wirebook.message.definition import Definition as Compiled
@@ -116,7 +117,7 @@ def _findings(registry: Registry) -> Iterator[tuple[str, Iterable[Finding]]]:
     document = registry.document
     definitions = {definition.xid: definition for definition in definitions_in(document, Log())}
     index = WatchedIndex(document)
-    yield from _each(check_letter_case(document))
+    yield from _each((*check_letter_case(document), *_check_emptiness(registry)))
     for key, group in document.get("messagegroups", {}).items():
         yield f"/messagegroups/{key}", check_group(key, group)
     schemas = [
@@ -139,6 +140,15 @@ def _findings(registry: Registry) -> Iterator[tuple[str, Iterable[Finding]]]:
     unused = list(unused_schemas(index.documents)) if registry.messages else []
     told = {finding.pointer for _, finding in schemas if finding.code == "bad-schema"}
     yield from _each((*unused, *check_compiling(index, document, told)))
+
+
+def _check_emptiness(registry: Registry) -> Iterator[tuple[str, Finding]]:
+    """Is there anything to check or to match with? What is only linked or misspelt is reported where it stands."""
+    groups = registry.document.get("schemagroups", {}).values()
+    reported = {"collection-elsewhere", "wrong-shape"} & {problem.code for problem in registry.problems}
+    if not (registry.messages or registry.endpoints or reported or any(group.get("schemas") for group in groups)):
+        message = "the catalogue defines no message, endpoint or schema, so nothing is checked and nothing matches"
+        yield "/", Finding("no-definitions", "", message, list(GROUP_TYPES))
 
 
 def _is_older(registry: Registry, xid: str) -> bool:

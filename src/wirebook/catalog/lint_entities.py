@@ -157,15 +157,19 @@ def _check_summary(entity: Entity, name: str, value: Any, collection: str) -> It
 def _check_extension(entity: Entity, name: str, value: Any) -> Iterator[Finding]:
     """An attribute that the texts do not have: its name, its length, and whether it is a slip."""
     choices = [each for each, type_ in entity.types.items() if each not in entity.values and may_be(type_, value)]
-    if not core.ATTRIBUTE_NAME.match(name):
-        plain = re.sub("[^a-z0-9]", "", name.lower())
-        meant = f"; '{plain}' is one" if plain in entity.types else ""
-        message = f"'{shown(name)}' is no name of an attribute{meant}"
-        yield Finding("bad-member-name", entity.at(name), message, "1 to 63 of a-z 0-9 _, the first no digit", name)
-    elif (known := nearest_slip(name, choices)) is not None:
-        message = (
-            f"'{shown(name)}' is no attribute that the text gives a {entity.kind}, and does not count; '{known}' is one"
-        )
+    plain = re.sub("[^a-z0-9]", "", name.lower())
+    known = plain if plain in choices else nearest_slip(plain, choices)
+    if known is None and isinstance(value, dict):  # a collection is easily written twice, once misspelt
+        known = nearest_slip(name, [each for each, type_ in entity.types.items() if type_ == "map"])
+    if known in choices and entity.types[known] == "map" and value:
+        message = f"a {entity.kind} has no collection '{shown(name)}', so what is in it is ignored; write '{known}'"
+        yield Finding("misspelt-collection", entity.at(name), message, known, name)
+    elif not core.ATTRIBUTE_NAME.match(name):
+        meant = f"; did you mean '{known}'?" if known is not None else ""
+        message = f"'{shown(name)}' is not a valid name of an attribute{meant}"
+        yield Finding("bad-member-name", entity.at(name), message, "1 to 63 of a-z 0-9 _, not a digit first", name)
+    elif known is not None:
+        message = f"a {entity.kind} has no attribute '{shown(name)}', it is ignored; did you mean '{known}'?"
         yield Finding("misspelt-attribute", entity.at(name), message, known, name)
     yield from check_length(name, value, entity.at(name))
 

@@ -19,10 +19,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from wirebook.catalog.dialects import normalise_document
+from wirebook.catalog.foreign import CAPTURE, document_kind, misspelt_collection, refusal_of
 from wirebook.catalog.registry import Origin, Registry
 from wirebook.catalog.shape import as_registry
 from wirebook.catalog.stack import Stack
 from wirebook.core.json import read_json, too_large
+from wirebook.core.jsonvalue import JsonError, parse_json
+from wirebook.core.pointers import escape
 from wirebook.core.source import DEFAULT_LIMITS, Limits, Source
 from wirebook.core.yaml import read_yaml
 from wirebook.endpoint.resolution import resolve_endpoints
@@ -108,8 +111,11 @@ class _Reading:
                 yield Origin(replace(source, value=document), log, roots_of(source.value))
                 continue
             code = "skipped-file" if folder else "not-a-registry"
-            message = "there are no message groups, endpoints or schema groups in it"
-            self.problems.append(Problem(code=code, message=message, file=source.name, line=1, column=1))
+            slip = misspelt_collection(source.value) if isinstance(source.value, Mapping) else None
+            problem = Problem(
+                code=code, message=refusal_of(source.value), pointer=f"/{escape(slip[0])}" if slip else ""
+            )
+            self.problems.append(source.place(problem))
 
     def _read(self, given: Given) -> Iterator[Source]:
         """The documents of one source."""
@@ -207,4 +213,21 @@ def kind_of(name: str, data: bytes) -> str:
 def read_text(data: bytes, name: str, kind: str | None = None, limits: Limits = DEFAULT_LIMITS) -> Source:
     """A document of a known kind, else of that which its name and content show."""
     kind = kind or kind_of(name, data)
-    return read_json(data, name, limits) if kind == "json" else read_yaml(data, name, limits)
+    try:
+        return read_json(data, name, limits) if kind == "json" else read_yaml(data, name, limits)
+    except WirebookError as error:
+        if error.problems[0].code == "syntax-error" and _is_capture(data):
+            message = "this is a capture, one message on each line, not an xRegistry catalogue; match it against a "
+            message += "catalogue: wirebook match FILE --catalog CATALOGUE"
+            raise WirebookError(Problem(code="not-a-registry", message=message, file=name, line=1, column=1)) from None
+        raise
+
+
+def _is_capture(data: bytes) -> bool:
+    """Is the first line a captured message or an event?"""
+    line = data.lstrip().partition(b"\n")[0]
+    try:
+        kind = document_kind(parse_json(line)) if line.startswith(b"{") else None
+    except JsonError:
+        return False
+    return kind is not None and kind[1] == CAPTURE

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from wirebook.catalog.foreign import document_kind
 from wirebook.core.names import GROUP_TYPES, SINGULARS, collection_of
 from wirebook.core.xid import parse_xid
 from wirebook.message.dialects_log import Log
 from wirebook.message.dialects_names import COLLECTIONS
 
-REGISTRY_MARKS: Final = ("specversion", "registryid", *GROUP_TYPES, *COLLECTIONS)
-# What a CloudEvent has and no registry does: it also says `specversion`.
-EVENT_MARKS: Final = ("type", "source")
+OLD_COLLECTIONS: Final = tuple(old for old, new in COLLECTIONS.items() if new in GROUP_TYPES)
+REGISTRY_MARKS: Final = ("specversion", "registryid", *GROUP_TYPES, *OLD_COLLECTIONS)
 
 
 def as_registry(value: Any, log: Log) -> dict[str, Any] | None:
@@ -34,7 +34,7 @@ def as_registry(value: Any, log: Log) -> dict[str, Any] | None:
 def _is_registry(value: dict[str, Any]) -> bool:
     if any(f"{collection}url" in value for collection in GROUP_TYPES):
         return True
-    return any(mark in value for mark in REGISTRY_MARKS) and not all(mark in value for mark in EVENT_MARKS)
+    return any(mark in value for mark in REGISTRY_MARKS) and document_kind(value) is None
 
 
 def _group_place(value: dict[str, Any]) -> tuple[str, str] | None:

@@ -10,6 +10,7 @@ from typing import Annotated, NamedTuple
 import typer
 import yaml
 
+from wirebook.catalog.foreign import refusal_of
 from wirebook.catalog.formatting import in_canonical_order, meaning, parse_as_written, render
 from wirebook.catalog.load import (
     Document,
@@ -89,7 +90,7 @@ def _text(name: str, data: bytes, source: Source) -> Text:
     """Raises: not-a-registry; not-orderable when the document would not mean the same."""
     before = meaning(source.value)
     if before is None:
-        message = "there are no message groups, endpoints or schema groups in it"
+        message = refusal_of(source.value)
         raise WirebookError(Problem(code="not-a-registry", message=message, file=name, line=1, column=1))
     kind = kind_of(name, data)
     if kind == "yaml":

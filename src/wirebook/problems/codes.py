@@ -36,7 +36,8 @@ _TABLE: tuple[tuple[str, Severity, str], ...] = (
     ("too-deep", ERROR, "a limit on depth was hit"),
     # -- documents: reading and putting together ------------------------------------------------------------------
     ("no-documents", ERROR, "there is no document to load"),
-    ("not-a-registry", ERROR, "a document has no groups, endpoints or schemas of an xRegistry"),
+    ("not-a-registry", ERROR, "a document is not an xRegistry catalogue"),
+    ("no-definitions", WARNING, "a catalogue defines no message, endpoint or schema"),
     ("skipped-file", INFO, "a file in a folder is no registry document and was left out"),
     ("wrong-shape", ERROR, "a part of a document has another shape than the text gives it"),
     ("id-mismatch", ERROR, "an entity's identifier is not its key"),
@@ -102,6 +103,7 @@ _TABLE: tuple[tuple[str, Severity, str], ...] = (
     ("xid-mismatch", ERROR, "an 'xid' is not that of the entity where it stands"),
     ("self-mismatch", ERROR, "a 'self' does not lead to the entity where it stands"),
     ("bad-member-name", ERROR, "an attribute has a name that the core text does not allow"),
+    ("misspelt-collection", ERROR, "a collection has a misspelt name, so its entities are ignored"),
     ("misspelt-attribute", WARNING, "an attribute has a name one typing error away from a known one"),
     ("bad-attribute", ERROR, "an attribute's value is not of its type"),
     ("attribute-too-long", ERROR, "an attribute is longer than 4096 bytes"),
