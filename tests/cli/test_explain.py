@@ -56,7 +56,7 @@ def test_template_over_value(capsys: pytest.CaptureFixture[str], monkeypatch: py
     lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
     assert lines[0] == "-:1: unexpected: no definition fits; one came near"
     assert "WRONG protocoloptions.topic_name  docks/{station}/{dock}/status" in lines
-    assert lines[5:8] == ["dock /17       /3     /status", "^", "to fit: give 'docks/17/3/status'"]
+    assert lines[5:8] == ["dock /17       /3     /status", "^", "to fit: set it to 'docks/17/3/status'"]
 
 
 @pytest.mark.parametrize("form", [[], ["--full"], ["--json"]])

@@ -143,26 +143,26 @@ def test_a_wrong_level_of_a_template() -> None:
         ("lines", "lines", True),
         ("{line}", "l2", True),
     ]
-    assert (report.remedy, report.nearest) == ("give '/plants/p1/lines/l2'", "plants")
+    assert (report.remedy, report.nearest) == ("set it to '/plants/p1/lines/l2'", "plants")
 
 
 def test_a_missing_level_is_filled_from_another_slot() -> None:
     report = slot(post(ce_source="/plants/p1/lines"), "envelopemetadata.source")
     assert [part.template for part in report.parts if not part.fits] == ["{line}"]
-    assert report.remedy == "give '/plants/p1/lines/l2'"
+    assert report.remedy == "set it to '/plants/p1/lines/l2'"
 
 
 def test_a_conflict_says_both_ways_out() -> None:
     report = slot(post(ce_subject="l3"), "envelopemetadata.subject")
     assert report.problem is not None
     assert report.problem.code == "placeholder-conflict"
-    assert report.remedy == "give 'l2' here, or 'l3' in envelopemetadata.source"
+    assert report.remedy == "set it to 'l2', or set envelopemetadata.source to 'l3'"
 
 
 @pytest.mark.parametrize(
     ("changes", "label", "verdict", "remedy", "nearest"),
     [
-        ({"ce_priority": "high"}, "envelopemetadata.priority", "wrong", "give an integer", None),
+        ({"ce_priority": "high"}, "envelopemetadata.priority", "wrong", "use an integer", None),
         ({"ce_priority": None}, "envelopemetadata.priority", "wrong", "add ce-priority, integer", None),
         (
             {"ce_priority": None, "ce_priorty": "3"},
@@ -178,7 +178,13 @@ def test_a_conflict_says_both_ways_out() -> None:
             "rename 'cc-priority' to 'ce-priority'",
             "cc-priority",
         ),
-        ({"ce_type": "sensor.raeding"}, "envelopemetadata.type", "wrong", "give 'sensor.reading'", "sensor.reading"),
+        (
+            {"ce_type": "sensor.raeding"},
+            "envelopemetadata.type",
+            "wrong",
+            "set it to 'sensor.reading'",
+            "sensor.reading",
+        ),
         (
             {"x_trase": "1"},
             "protocoloptions.headers.X-Trace",
@@ -239,10 +245,10 @@ def test_a_slip_in_a_mandatory_attribute() -> None:
         ({"celcius": 1}, "", {"required": "celsius"}, "rename 'celcius' to 'celsius'", "celcius"),
         ({"celcius": 1}, "", {"additionalProperties": False}, "rename 'celcius' to 'celsius'", "celsius"),
         ({"celsius": 1, "zzz": 1}, "", {"additionalProperties": False}, "leave out zzz", None),
-        ({"celsius": 1, "quality": "goood"}, "/quality", {"enum": ["good", "poor"]}, "give 'good'", "good"),
+        ({"celsius": 1, "quality": "goood"}, "/quality", {"enum": ["good", "poor"]}, "set it to 'good'", "good"),
         ({"celsius": 1, "unit": {"nam": 1}}, "/unit", {"required": "name"}, "rename 'nam' to 'name'", "nam"),
-        ({"celsius": "x"}, "/celsius", {"type": "number"}, "give a value of type number", None),
-        ({"celsius": 1, "quality": 7}, "/quality", {"enum": ["good", "poor"]}, "give one of good, poor", None),
+        ({"celsius": "x"}, "/celsius", {"type": "number"}, "use a value of type number", None),
+        ({"celsius": 1, "quality": 7}, "/quality", {"enum": ["good", "poor"]}, "set it to one of 'good', 'poor'", None),
     ],
 )
 def test_faults_of_payloads(body: Any, path: str, rule: Any, remedy: str | None, nearest: str | None) -> None:
@@ -394,3 +400,105 @@ def test_what_a_structured_event_lacks_is_named_as_its_member() -> None:
     catalog = Catalog.load({"messagegroups": {"g": {"messages": named("a.b")}}})
     assert catalog.explain(json.dumps(record)).advice == ("rename 'soure' to 'source'",)
     assert catalog.explain(b"\xff").advice == ()
+
+
+# -- the definition of the same type ------------------------------------------------------------------------------
+
+
+def typed_catalog() -> Catalog:
+    """Two definitions that differ in almost everything but the source, which the second shares with no message."""
+
+    def message(type_: str, protocol: str, options: dict[str, Any], **more: Any) -> dict[str, Any]:
+        metadata = {"type": {"value": type_}, **more}
+        return {
+            "envelope": "CloudEvents/1.0",
+            "envelopemetadata": metadata,
+            "protocol": protocol,
+            "protocoloptions": options,
+        }
+
+    messages = {
+        "placed": message("order.placed", "HTTP", {"method": "POST"}, level={"type": "integer", "value": 3}),
+        "moved": message("order.moved", "KAFKA", {"topic": "orders"}),
+    }
+    return Catalog.load({"specversion": "1.0-rc4", "messagegroups": {"g": {"messages": messages}}})
+
+
+KAFKA = {"protocol": "KAFKA", "topic": "orders"}
+EVENT = {"specversion": "1.0", "id": "1", "source": "/s", "type": "order.placed"}
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        KAFKA | {"headers": [[f"ce_{name}", value] for name, value in EVENT.items()]},
+        KAFKA | {"value": json.dumps(EVENT)},
+        KAFKA | {"value": json.dumps(EVENT), "headers": [["content-type", "application/cloudevents+json"]]},
+    ],
+    ids=["binary", "without content type", "structured"],
+)
+def test_definition_of_the_same_type_comes_first(record: dict[str, Any]) -> None:
+    explanation = typed_catalog().explain(record)
+    assert explanation.outcome.outcome == "unexpected"
+    assert explanation.comparisons[0].definition == "/messagegroups/g/messages/placed"
+
+
+@pytest.mark.parametrize("value", ["4", "three"])
+def test_remedy_for_a_constant_is_the_constant(value: str) -> None:
+    headers = [[f"ce-{name}", text] for name, text in (EVENT | {"level": value}).items()]
+    record = {"protocol": "HTTP", "method": "POST", "target": "/", "headers": headers}
+    explanation = typed_catalog().explain(record)
+    (report,) = explanation.comparisons[0].wrong
+    assert (report.slot, report.remedy) == ("envelopemetadata.level", "set it to 3")
+
+
+@pytest.mark.parametrize(
+    ("rule", "remedy"),
+    [
+        ({"const": 3}, "set it to 3"),
+        ({"enum": [3]}, "set it to 3"),
+        ({"const": "a"}, "set it to 'a'"),
+        ({"const": [1]}, "set it to [1]"),
+        ({"enum": [1, None]}, "set it to one of 1, null"),
+    ],
+)
+def test_remedy_for_a_constant_of_the_payload_is_the_constant(rule: dict[str, Any], remedy: str) -> None:
+    schema = {"type": "object", "properties": {"n": rule}}
+    message = {"protocol": "KAFKA", "protocoloptions": {"topic": "orders"}}
+    message |= {"dataschemaformat": "JsonSchema/draft-07", "dataschema": schema}
+    loaded = Catalog.load({"specversion": "1.0-rc4", "messagegroups": {"g": {"messages": {"m": message}}}})
+    payload = loaded.explain(KAFKA | {"value": '{"n": true}'}).comparisons[0].payload
+    assert payload is not None
+    assert [fault.remedy for fault in payload.faults] == [remedy]
+
+
+@pytest.mark.parametrize(
+    ("record", "remedy"),
+    [
+        (KAFKA | {"value": json.dumps(EVENT)}, "add content-type: 'application/cloudevents+json', "),
+        (
+            {"protocol": "HTTP", "method": "POST", "target": "/", "headers": [], "body": json.dumps([EVENT])},
+            "add content-type: 'application/cloudevents-batch+json', ",
+        ),
+        (
+            {
+                "protocol": "MQTT/5.0",
+                "topic": "t",
+                "payload": json.dumps(EVENT),
+                "properties": {"content_type": "text/json"},
+            },
+            "set content_type to 'application/cloudevents+json' (now 'text/json'), ",
+        ),
+        (
+            {"protocol": "AMQP/1.0", "properties": {"subject": "s"}, "body": json.dumps(EVENT)},
+            "add content-type: 'application/cloudevents+json', ",
+        ),
+        (KAFKA | {"value": json.dumps({"type": "order.placed"})}, "send it as a CloudEvent"),
+    ],
+    ids=["kafka", "http batch", "mqtt", "amqp", "no event"],
+)
+def test_remedy_names_the_content_type_of_a_structured_event(record: dict[str, Any], remedy: str) -> None:
+    explanation = typed_catalog().explain(record)
+    reports = {report.slot: report for report in explanation.comparisons[0].wrong}
+    expected = remedy if remedy.endswith("CloudEvent") else f"{remedy}as the payload is a CloudEvent"
+    assert reports["envelope"].remedy == expected

@@ -249,21 +249,24 @@ class Comparing:
         return f"add {name}: {_quoted(constraint.declared)}" if constraint.fixed else f"add {name}, {constraint.type}"
 
     def _remedy(self, constraint: Constraint, finding: Finding, parts: Sequence[Part]) -> str:
+        if constraint.fixed and constraint.template is None:
+            return f"set it to {_quoted(constraint.declared)}"
         if finding.code == "wrong-type":
-            return f"give {finding.expected}"
+            return f"use {finding.expected}"
         if finding.code == "placeholder-conflict" and constraint.template:
             known = self.trace.bound | {finding.expected["placeholder"]: finding.expected["value"]}
             other = finding.expected["slot"]
-            return f"give '{filled(constraint.template, (), known)}' here, or '{finding.actual}' in {other}"
+            return f"set it to '{filled(constraint.template, (), known)}', or set {other} to '{finding.actual}'"
         if constraint.template is not None:
             return self._refilled(constraint, constraint.template, parts)
-        return f"give {_quoted(constraint.declared)}"
+        return f"use {finding.expected}"
 
     def _refilled(self, constraint: Constraint, template: Template, parts: Sequence[Part]) -> str:
         """A value of the template's form that keeps what the message says; one that would not fit is not proposed."""
         text = filled(template, parts, self.trace.bound)
         proposed = text if self._fits(constraint, text) else filled(template, (), {})
-        return f"give '{shown(proposed)}'"
+        is_whole = template.match(proposed) is not None and "{" not in proposed
+        return f"{'set it to' if is_whole else 'use the form'} '{shown(proposed)}'"
 
 
 # -- texts ----------------------------------------------------------------------------------------------------------
@@ -300,6 +303,8 @@ def _selected(finding: Finding, slips: Slips) -> tuple[str, str | None]:
         return f"send it over {finding.expected}", None
     if finding.code == "wrong-mode":
         return f"send it in {finding.expected} mode", None
+    if (remedy := slips.missing_content_type()) is not None:
+        return remedy, None
     nearest = slips.nearest_marker()
     if nearest:
         return f"rename '{nearest[0]}' to '{nearest[1]}'", nearest[0]

@@ -24,7 +24,7 @@ from wirebook.message.alignment import nearest_name
 from wirebook.message.comparison import SlotReport, compare
 from wirebook.message.definition import Definition
 from wirebook.message.matcher import Match, Rank
-from wirebook.message.nearness import Types, distance
+from wirebook.message.nearness import MAX_TYPES, Types, distance
 from wirebook.message.payloadfaults import PayloadReport, payload_report
 from wirebook.message.selection import EVERYTHING, Outcome, Scope, Selector, view_for, views_of
 from wirebook.message.slips import Slips
@@ -190,12 +190,19 @@ class Explainer:
         return Explanation(outcome, reason, comparisons, advice)
 
     def _nearest(self, outcome: Outcome, views: Sequence[View], scope: Scope) -> tuple[Comparison, ...]:
-        """The near misses that selecting found, and definitions of a type like the message's; the nearest first."""
+        """Definitions of the message's type, near misses that selection found, and definitions of a similar type.
+
+        Order: those of the message's type first, then by distance.
+        """
+        same = list(islice((each for view in views for each in self.types.same(view, scope.members)), MAX_TYPES))
         near = [self.definitions[each.definition] for each in outcome.near]
         alike = (each for view in views for each in self.types.alike(view, scope.members))
-        named = islice(dict.fromkeys((*near, *alike)), MAX_RIVALS) if near else ()
+        named = islice(dict.fromkeys((*same, *near, *alike)), MAX_RIVALS) if same or near else ()
         found = [self._near(each, views, scope) for each in named]
-        return tuple(sorted(found, key=lambda each: distance(each.slots, each.payload)))
+        first = {each.xid for each in same}
+        return tuple(
+            sorted(found, key=lambda each: (each.definition not in first, *distance(each.slots, each.payload)))
+        )
 
     def _near(self, definition: Definition, views: Sequence[View], scope: Scope) -> Comparison:
         view = view_for(definition, views)

@@ -17,6 +17,7 @@ from wirebook.message.alignment import begin_alike
 from wirebook.message.comparison import SlotReport
 from wirebook.message.definition import Definition
 from wirebook.message.payloadfaults import PayloadReport
+from wirebook.message.slips import unmarked_event
 from wirebook.message.slots import ENVELOPE, Slot
 from wirebook.message.view import View
 
@@ -36,9 +37,17 @@ class Types:
     def by_type(self) -> dict[str, list[Definition]]:
         found: dict[str, list[Definition]] = {}
         for definition in self.definitions:
-            if definition.is_cloudevent and (type_ := _constant_type(definition)):
-                found.setdefault(type_, []).append(definition)
+            if definition.is_cloudevent and (type_ := _constant(definition)):
+                found.setdefault(_text(type_), []).append(definition)
         return found
+
+    def same(self, view: View, members: frozenset[str] | None) -> Iterator[Definition]:
+        """Definitions whose type is the message's, whatever their protocol; those for its protocol first."""
+        type_ = type_of(view)
+        found = [each for each in self.by_type.get(_text(type_), ()) if _constant(each) == type_] if type_ else []
+        for definition in sorted(found, key=lambda each: each.protocol not in (None, view.protocol)):
+            if members is None or definition.xid in members:
+                yield definition
 
     def alike(self, view: View, members: frozenset[str] | None) -> Iterator[Definition]:
         """Definitions for the message's protocol whose type is like its own, the likest first.
@@ -46,8 +55,8 @@ class Types:
         Cost: linear in the number of types, with little for each: only those that begin and end most alike are looked
         at closely.
         """
-        type_ = view.value(TYPE) if view.is_cloudevent else None
-        if not isinstance(type_, str):
+        type_ = type_of(view)
+        if type_ is None:
             return
         text = _text(type_)
         looked_at = nlargest(MAX_LOOKED_AT, self.by_type, key=lambda each: _ends_alike(text, each))
@@ -63,10 +72,21 @@ def _ends_alike(one: str, other: str) -> int:
     return start + begin_alike(one[start:][::-1], other[start:][::-1])
 
 
-def _constant_type(definition: Definition) -> str | None:
+def type_of(view: View) -> str | None:
+    """The `type` of a CloudEvent, or of the event in the payload of a message that is not marked as one."""
+    if view.is_cloudevent:
+        found = view.value(TYPE)
+    else:
+        event = unmarked_event(view)
+        found = (event[0] if isinstance(event, list) else event or {}).get("type")
+    return found if isinstance(found, str) and found else None
+
+
+def _constant(definition: Definition) -> str | None:
+    """The type that a definition asks for, if it is a constant."""
     declared = (each.declared for each in definition.constraints if each.slot == TYPE and each.template is None)
     found = next(declared, None)
-    return _text(found) if isinstance(found, str) and found else None
+    return found if isinstance(found, str) and found else None
 
 
 def _text(value: object) -> str:

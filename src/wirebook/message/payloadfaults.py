@@ -7,6 +7,7 @@ Spec: docs/explain.md#payloads
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -24,21 +25,21 @@ MAX_NAMED = 5
 PLACE = "payload#"
 
 PHRASES: dict[str, str] = {
-    "type": "give a value of type {}",
-    "const": "give {}",
-    "enum": "give one of {}",
-    "symbols": "give one of {}",
-    "minimum": "give {} or more",
-    "exclusiveMinimum": "give more than {}",
-    "maximum": "give {} or less",
-    "exclusiveMaximum": "give less than {}",
-    "multipleOf": "give a multiple of {}",
-    "minLength": "give {} characters or more",
-    "maxLength": "give {} characters or fewer",
-    "minItems": "give {} items or more",
-    "maxItems": "give {} items or fewer",
-    "pattern": "give a text that fits {}",
-    "format": "give a text of format {}",
+    "type": "use a value of type {}",
+    "const": "set it to {}",
+    "enum": "set it to one of {}",
+    "symbols": "set it to one of {}",
+    "minimum": "set it to {} or more",
+    "exclusiveMinimum": "set it to more than {}",
+    "maximum": "set it to {} or less",
+    "exclusiveMaximum": "set it to less than {}",
+    "multipleOf": "set it to a multiple of {}",
+    "minLength": "use {} characters or more",
+    "maxLength": "use {} characters or fewer",
+    "minItems": "use {} items or more",
+    "maxItems": "use {} items or fewer",
+    "pattern": "use a string that matches {}",
+    "format": "use a string of format {}",
 }
 """What would satisfy a rule that is a keyword with its value."""
 
@@ -123,24 +124,30 @@ def _remedy(
         return _required(name, here, path, declared, problems)
     if isinstance(allowed := rule.get("enum") or rule.get("symbols"), list) and isinstance(problem.actual, str):
         near = nearest_name(problem.actual, [each for each in allowed if isinstance(each, str)])
-        return (f"give '{near}'" if near else _phrase(rule)), near
+        return (f"set it to '{near}'" if near else _phrase(rule)), near
     if "additionalProperties" in rule and isinstance(problem.actual, list) and not path:
         return _undeclared(problem.actual, declared, here)
     if isinstance(fields := rule.get("fields"), list):
         name = path.rpartition("/")[2]
         near = nearest_name(name, [each for each in fields if isinstance(each, str)])
         return (f"rename '{name}' to '{near}'" if near else f"leave '{name}' out"), near
-    return "give data" if problem.code == "missing-data" else _phrase(rule), None
+    return "add data" if problem.code == "missing-data" else _phrase(rule), None
 
 
 def _phrase(rule: Mapping[str, Any]) -> str | None:
     """What would satisfy the rule, in words; None where that takes more than a keyword."""
-    for keyword, phrase in PHRASES.items():
+    for keyword in PHRASES:
         if keyword in rule:
             value = rule[keyword]
-            named = [str(each) for each in (value if isinstance(value, list) else [value])]
-            return phrase.format(", ".join(named[:MAX_NAMED]) + (" ..." if len(named) > MAX_NAMED else ""))
+            values = value if isinstance(value, list) and keyword != "const" else [value]
+            named = [_literal(each) if keyword in ("const", "enum", "symbols") else str(each) for each in values]
+            listed = ", ".join(named[:MAX_NAMED]) + (" ..." if len(named) > MAX_NAMED else "")
+            return PHRASES["const" if keyword == "enum" and len(named) == 1 else keyword].format(listed)
     return None
+
+
+def _literal(value: Any) -> str:
+    return f"'{value}'" if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _required(

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from typing import Any, Final
 
+from wirebook.core.jsonvalue import JsonError, parse_json
 from wirebook.message.alignment import nearest_name
 from wirebook.message.slots import (
     ATTRIBUTE_PREFIXES,
@@ -18,6 +20,8 @@ from wirebook.message.slots import (
     envelope_attribute,
 )
 from wirebook.message.view import View
+
+MAX_BYTES: Final = 1 << 20
 
 
 class Slips:
@@ -62,6 +66,17 @@ class Slips:
         found = self.nearest(marker)
         return (found, self.spelled(marker)) if found else None
 
+    def missing_content_type(self) -> str | None:
+        """What marks the message as a structured CloudEvent, if its payload is one and its content type is not."""
+        name = next((name for (family, _), name in CONTENT_TYPE_SLOTS.items() if family == self.view.family), None)
+        event = unmarked_event(self.view)
+        if name is None or event is None or (isinstance(event, list) and self.view.family != "HTTP"):
+            return None
+        media_type = f"application/cloudevents{'-batch' if isinstance(event, list) else ''}+json"
+        if (present := self.view.received.datacontenttype) is not None:
+            return f"set {name} to '{media_type}' (now '{present}'), as the payload is a CloudEvent"
+        return f"add {name}: '{media_type}', as the payload is a CloudEvent"
+
     def _carriers(self, slot: Slot) -> Iterator[tuple[str, str]]:
         """The sections that carry an attribute in binary mode, each with the prefix of its names."""
         if slot.section != ENVELOPE or self.view.mode in ("structured", "batch"):
@@ -71,6 +86,22 @@ class Slips:
                 yield section, prefixes[0]
         if self.view.family == "MQTT":
             yield "user_properties", ""
+
+
+def unmarked_event(view: View) -> dict[str, Any] | list[Any] | None:
+    """The CloudEvent, or the batch, in the JSON payload of a message that is no CloudEvent; None if there is none."""
+    payload = view.received.payload
+    if view.is_cloudevent or payload is None or payload.raw is None or len(payload.raw) > MAX_BYTES:
+        return None
+    try:
+        value = parse_json(payload.raw)
+    except JsonError:
+        return None
+    events = value if isinstance(value, list) else [value]
+    is_event = bool(events) and all(
+        isinstance(each, dict) and {"specversion", "type"} <= each.keys() for each in events
+    )
+    return value if is_event else None
 
 
 def _nearest_carrier(prefix: str, name: str, choices: Sequence[str]) -> str | None:
