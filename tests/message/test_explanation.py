@@ -502,3 +502,22 @@ def test_remedy_names_the_content_type_of_a_structured_event(record: dict[str, A
     reports = {report.slot: report for report in explanation.comparisons[0].wrong}
     expected = remedy if remedy.endswith("CloudEvent") else f"{remedy}as the payload is a CloudEvent"
     assert reports["envelope"].remedy == expected
+
+
+def test_the_instance_of_a_repeated_name_that_was_compared_is_shown() -> None:
+    options = {"key": "{x}", "headers": {"h": {"value": "{x}"}, "g": {"value": "{y}"}}}
+    message = {"messageid": "m", "protocol": "KAFKA", "protocoloptions": options}
+    catalog = Catalog.load({"messagegroups": {"g": {"messagegroupid": "g", "messages": {"m": message}}}})
+    record = {"protocol": "KAFKA", "topic": "t", "key": "2", "value": "{}"}
+    headers = [["h", "1"], ["h", "2"], ["g", "a"], ["g", "b"]]
+
+    def reports(key: str) -> dict[str, SlotReport]:
+        comparison = catalog.explain(record | {"key": key, "headers": headers}).comparisons[0]
+        return {report.slot: report for report in comparison.slots}
+
+    fitting = reports("2")["protocoloptions.headers.h"]
+    assert (fitting.verdict, fitting.actual) == ("fits", "2")
+    wrong = reports("3")["protocoloptions.headers.h"]
+    assert (wrong.verdict, wrong.actual, wrong.problem and wrong.problem.code) == ("wrong", "1", "placeholder-conflict")
+    assert wrong.remedy == "set it to '3', or set protocoloptions.key to '1'"
+    assert reports("3")["protocoloptions.headers.g"].verdict == "fits"

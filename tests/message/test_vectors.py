@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from functools import cache
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import pytest
@@ -142,3 +143,27 @@ def test_names_are_unique() -> None:
 
 def test_known_failures_are_cases() -> None:
     assert set(KNOWN_FAILURES) <= {case["name"] for case in CASES + read("build.json")["vectors"]}
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"h": {"value": "{x}"}},
+        {"h": {"value": "{a}-{b}"}, "g": {"value": "{b}-{c}"}},
+        {str(n): {"name": "h", "value": f"{{x{n}}}"} for n in range(5)},
+    ],
+    ids=["one entry", "shared placeholders", "five entries of one name"],
+)
+def test_repeated_headers_cost_grows_linearly(headers: dict[str, Any]) -> None:
+    """Ten times as many headers take about ten times as long, not a hundred times."""
+    options = {"key": "{x}", "headers": headers}
+    message = {"messageid": "m", "protocol": "KAFKA", "protocoloptions": options}
+    catalog = Catalog.load({"messagegroups": {"g": {"messagegroupid": "g", "messages": {"m": message}}}})
+    times = []
+    for count in (1_000, 10_000):
+        pairs = [[name, f"{n}-{n}"] for name in ("h", "g") for n in range(count)]
+        record = {"protocol": "KAFKA", "topic": "t", "key": "7-7", "headers": pairs, "value": "{}"}
+        start = process_time()
+        assert catalog.match(record).outcome == "matched"
+        times.append(process_time() - start)
+    assert times[1] < 30 * times[0] + 0.1

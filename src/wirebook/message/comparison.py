@@ -22,7 +22,6 @@ from wirebook.message.matcher import (
     agreed_bindings,
     explain_metadata,
     fit,
-    members,
     shown,
     template_text,
 )
@@ -75,17 +74,20 @@ class SlotReport:
 
 @dataclass(slots=True)
 class Trace(Trial):
-    """A trial that keeps, constraint by constraint, what the matcher said."""
+    """A trial that keeps the result and the value of each constraint."""
 
     held: dict[int, Found | Finding] = field(default_factory=dict)
+    values: dict[int, Any] = field(default_factory=dict)
 
-    def add(self, code: str, constraint: Constraint, actual: Any, expected: Any = None) -> None:
-        Trial.add(self, code, constraint, actual, expected)
-        self.held[id(constraint)] = self.findings[-1]
-
-    def count(self, constraint: Constraint, found: Found) -> None:
-        Trial.count(self, constraint, found)
+    def add(self, constraint: Constraint, found: Finding, value: Any) -> None:
+        Trial.add(self, constraint, found, value)
         self.held[id(constraint)] = found
+        self.values[id(constraint)] = value
+
+    def count(self, constraint: Constraint, found: Found, value: Any) -> None:
+        Trial.count(self, constraint, found, value)
+        self.held[id(constraint)] = found
+        self.values[id(constraint)] = value
 
     @property
     def bound(self) -> dict[str, str]:
@@ -152,7 +154,9 @@ class Comparing:
 
     def reports(self) -> Iterator[SlotReport]:
         slips = Slips((each.slot for each in self.definition.all_constraints), self.view)
-        conflicts = {each.slot: each for each in self.trace.findings if each.code == "placeholder-conflict"}
+        known = {id(each) for each in self.trace.held.values()}
+        found = (each for each in self.trace.findings if each.code == "placeholder-conflict")
+        conflicts = {each.slot: each for each in found if id(each) not in known}
         yield from self._selectors(slips)
         for constraint in (*self.definition.all_constraints, *self._endpoint()):
             conflict = conflicts.pop(constraint.label, None) if constraint.template else None
@@ -214,13 +218,13 @@ class Comparing:
         )
 
     def _value(self, constraint: Constraint) -> Any:
-        """The message's value at the slot: of several of one name, the one that fits, else the first."""
+        """The message's value at the slot: of several of one name, the one that was compared, else the first."""
+        if id(constraint) in self.trace.values:
+            return self.trace.values[id(constraint)]
         slot = constraint.slot
         if slot.section not in ENTRY_SECTIONS.get(self.view.family, ()):
             return self.view.value(slot)
-        values = self.view.values(slot.section, slot.name)
-        each = [*values, *(member for value in values for member in members(value))]
-        return next((value for value in each if self._fits(constraint, value)), values[0] if values else ABSENT)
+        return next(iter(self.view.values(slot.section, slot.name)), ABSENT)
 
     def _fits(self, constraint: Constraint, value: Any) -> bool:
         return isinstance(fit(constraint, value, rfc6570=self.options.placeholders == "rfc6570"), Found)

@@ -9,15 +9,16 @@ Spec: message/spec.md#message-definition-matching; docs/semantics.md D1, D5, D14
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from math import inf
 from typing import Any, Literal, NamedTuple
 
 from wirebook.message.definition import Constraint, Definition, Entries
 from wirebook.message.mediatype import parse_media_type
+from wirebook.message.repeated import Candidate, Choice, Instance, Settling, Taken, assigned, instances_of
 from wirebook.message.slots import ATTRIBUTES, ENVELOPE, envelope_attribute
-from wirebook.message.uritemplate import Bound, Conflict, Split, Template, solve, units_of
+from wirebook.message.uritemplate import Bound, Conflict, Solver, Split, Template, units_of
 from wirebook.message.values import CHECKS, NotOfType
 from wirebook.message.view import ABSENT, QueryText, View
 from wirebook.problems import CODES, Problem
@@ -99,6 +100,8 @@ class Finding(NamedTuple):
 class Trial:
     """One definition tried on one message: what is counted and found on the way.
 
+    Shape: `choices` are declared entries of repeated names, whose instances depend on the placeholders of other slots;
+    `slot_order` has the labels of all slots with placeholders, in slot order.
     Rule: it ends at the latest with the finding number `enough`: one decides that there is no match.
     """
 
@@ -106,6 +109,8 @@ class Trial:
     enough: float
     findings: list[Finding] = field(default_factory=list)
     splits: list[TextSplit] = field(default_factory=list)
+    choices: list[Choice] = field(default_factory=list)
+    slot_order: list[str] = field(default_factory=list)
     literals: int = 0
     valued: int = 0
     required: int = 0
@@ -115,15 +120,21 @@ class Trial:
     def over(self) -> bool:
         return len(self.findings) >= self.enough
 
-    def add(self, code: str, constraint: Constraint, actual: Any, expected: Any = None) -> None:
-        self.findings.append(finding(code, constraint, actual, expected))
+    def add(self, constraint: Constraint, found: Finding, value: Any) -> None:  # noqa: ARG002 (for subclasses)
+        self.findings.append(found)
 
-    def count(self, constraint: Constraint, found: Found) -> None:
+    def count(self, constraint: Constraint, found: Found, value: Any) -> None:  # noqa: ARG002 (for subclasses)
         self.literals += constraint.valued
         self.required += constraint.required
         self.typed += constraint.typed
         if constraint.template is not None and found.split is not None:
             self.splits.append((constraint.label, constraint.template, found.text, found.split))
+            self.slot_order.append(constraint.label)
+
+    def defer(self, choice: Choice) -> None:
+        """Leave the instance of an entry open until all slots have been read."""
+        self.choices.append(choice)
+        self.slot_order.append(choice.constraint.label)
 
 
 class Found(NamedTuple):
@@ -247,9 +258,9 @@ def _try_constraint(constraint: Constraint, value: Any, trial: Trial) -> None:
     if value is not ABSENT:
         _try_value(constraint, value, trial)
     elif constraint.fixed and (constraint.required or _implied(constraint, trial.options)):
-        trial.add("missing-value", constraint, None)
+        trial.add(constraint, finding("missing-value", constraint, None), ABSENT)
     elif constraint.required:
-        trial.add("missing-required", constraint, None)
+        trial.add(constraint, finding("missing-required", constraint, None), ABSENT)
     trial.valued += constraint.fixed
 
 
@@ -260,9 +271,9 @@ def _implied(constraint: Constraint, options: MatchOptions) -> bool:
 def _try_value(constraint: Constraint, value: Any, trial: Trial) -> None:
     found = fit(constraint, value, rfc6570=trial.options.placeholders == "rfc6570")
     if isinstance(found, Unfit):
-        trial.add(found.code, constraint, value, found.expected)
+        trial.add(constraint, finding(found.code, constraint, value, found.expected), value)
     else:
-        trial.count(constraint, found)
+        trial.count(constraint, found, value)
 
 
 def fit(constraint: Constraint, value: Any, *, rfc6570: bool = False) -> Found | Unfit:
@@ -310,85 +321,88 @@ def _try_endpoint(templates: Iterable[Constraint], view: View, trial: Trial) -> 
 
 
 def _try_repeated(definition: Definition, view: View, trial: Trial) -> None:
-    for group in definition.entries:
+    for number, group in enumerate(definition.entries):
         if trial.over:
             return
-        _try_entries(group, view.values(group.section, group.name), trial)
+        _try_entries(group, number, view.values(group.section, group.name), trial)
 
 
-def _try_entries(group: Entries, values: list[Any], trial: Trial) -> None:
-    free = list(values)
-    for constraint in group.entries:
-        if trial.over:
-            return
-        if constraint.kind.transport and not trial.options.match_transport:
-            continue
-        _try_entry(constraint, group, free, trial)
-        trial.valued += constraint.fixed
-
-
-def _try_entry(constraint: Constraint, group: Entries, free: list[Any], trial: Trial) -> None:
-    """Give the entry the first free line that fits, else the first member of a comma-separated line (D30)."""
-    if not free:
-        _try_constraint(constraint, ABSENT, trial)
+def _try_entries(group: Entries, number: int, values: list[Any], trial: Trial) -> None:
+    """Hold the entries of one name against its instances; with a choice among them, placeholders decide later."""
+    entries = [each for each in group.entries if trial.options.match_transport or not each.kind.transport]
+    instances = instances_of(values, lists=group.lists)
+    if not values or len(entries) == len(instances) == 1:
+        for constraint in entries:
+            _try_constraint(constraint, values[0] if values else ABSENT, trial)
         return
     rfc6570 = trial.options.placeholders == "rfc6570"
-    candidates = [(value, index) for index, value in enumerate(free)]
-    if group.lists:
-        candidates += [(member, index) for index, line in enumerate(free) for member in members(line)]
-    for value, index in candidates:
-        found = fit(constraint, value, rfc6570=rfc6570)
-        if isinstance(found, Found):
-            trial.count(constraint, found)
-            if group.each:
-                _take(free, index, value)
-            return
-    first = fit(constraint, free[0], rfc6570=rfc6570)
-    if isinstance(first, Unfit):
-        trial.add(first.code, constraint, free[0], first.expected)
-
-
-def _take(free: list[Any], index: int, value: Any) -> None:
-    """Use up a line, or one member of it."""
-    rest = list(members(free[index]))
-    if value in rest:
-        rest.remove(value)
-        free[index : index + 1] = rest
+    choices = [Choice(each, number, group.each, _candidates(each, instances, rfc6570)) for each in entries]
+    chosen = assigned(choices)
+    for choice in choices:
+        if choice not in chosen:
+            _try_left_over(choice, instances, chosen, trial)
+    trial.valued += sum(each.fixed for each in entries)
+    if any(choice.constraint.template for choice in chosen):
+        for choice in filter(chosen.__contains__, choices):
+            trial.defer(choice)
     else:
-        del free[index]
+        for choice, candidate in chosen.items():
+            trial.count(choice.constraint, FITS, candidate.instance.value)
 
 
-def members(line: Any) -> list[str]:
-    """The comma-separated members of a field line; a comma inside quotes separates nothing. One member is none."""
-    if not isinstance(line, str) or "," not in line:
-        return []
-    found, quoted, start = [], False, 0
-    for index, char in enumerate(line):
-        if char == '"' and (index == 0 or line[index - 1] != "\\"):
-            quoted = not quoted
-        elif char == "," and not quoted:
-            found.append(line[start:index].strip(" \t"))
-            start = index + 1
-    found.append(line[start:].strip(" \t"))
-    return [member for member in found if member] if len(found) > 1 else []
+def _candidates(constraint: Constraint, instances: Sequence[Instance], rfc6570: bool) -> list[Candidate]:
+    tried = ((each, fit(constraint, each.value, rfc6570=rfc6570)) for each in instances)
+    template = constraint.template
+    return [Candidate.of(each, template, found.text, found.split) for each, found in tried if isinstance(found, Found)]
+
+
+def _try_left_over(
+    choice: Choice, instances: Sequence[Instance], chosen: Mapping[Choice, Candidate], trial: Trial
+) -> None:
+    """An entry that no instance is left for: none is free, or none of the free ones fits."""
+    taken = Taken.of(chosen) if choice.each else Taken()
+    free = next((each for each in instances if not taken.holders(each)), None)
+    _try_constraint(choice.constraint, ABSENT if free is None else free.value, trial)
 
 
 # -- the whole ------------------------------------------------------------------------------------------------------
 
 
 def agreed_bindings(trial: Trial) -> tuple[dict[str, str], bool]:
-    """Placeholder values that agree in every slot (D18-D20); a conflict is added to the trial."""
-    agreed, ambiguous = _agreed(trial.splits), False
+    """Placeholder values that agree in every slot (D18-D20), and whether other values would, too.
+
+    Takes an instance for each entry that was left open. A conflict is added to the trial.
+    """
+    agreed, ambiguous = None if trial.choices else _agreed(trial.splits), False
     if agreed is None:
-        solution = solve(
-            [unit for label, template, text, _ in trial.splits for unit in units_of(label, template, text)]
-        )
-        agreed = solution.conflict or solution.bindings([label for label, *_ in trial.splits])
-        ambiguous = solution.ambiguous
+        solver = Solver()
+        solver.add(unit for label, template, text, _ in trial.splits for unit in units_of(label, template, text))
+        if trial.choices and not _settle_choices(trial, solver):
+            return {}, False
+        solver.finish()
+        agreed = solver.solution.conflict or solver.solution.bindings(list(dict.fromkeys(trial.slot_order)))
+        ambiguous = solver.solution.ambiguous
     if isinstance(agreed, Conflict):
         trial.findings.append(_contradiction(agreed))
         return {}, ambiguous
     return agreed, ambiguous
+
+
+def _settle_choices(trial: Trial, solver: Solver) -> bool:
+    """Take an instance for each open choice; False, with a finding, when one contradicts what other slots bind."""
+    settled = Settling(trial.choices, solver).run()
+    for choice in trial.choices:
+        constraint, first = choice.constraint, choice.every[0]
+        if choice is not settled.failed:
+            candidate = settled.chosen.get(choice, first)
+            trial.count(constraint, Found(candidate.text, candidate.split), candidate.instance.value)
+        elif settled.conflict is not None:
+            trial.add(constraint, _contradiction(settled.conflict), settled.value)
+        else:
+            code = "mismatch" if constraint.template is None else "template-mismatch"
+            trial.add(constraint, finding(code, constraint, first.instance.value), first.instance.value)
+    trial.choices = []
+    return settled.failed is None
 
 
 def _agreed(splits: Sequence[TextSplit]) -> dict[str, str] | Conflict | None:
@@ -444,7 +458,7 @@ def _check_vacuity(definition: Definition, trial: Trial) -> None:
     """Under the relaxed reading of `value`, one of the definition's values must be there (D1)."""
     if trial.options.values_imply_presence or trial.findings or not trial.valued:
         return
-    if not trial.literals and not trial.splits:
+    if not trial.literals and not trial.splits and not trial.choices:
         message = "none of the values that the definition gives is present"
         trial.findings.append(Finding("vacuous-match", definition.xid, message=message))
 

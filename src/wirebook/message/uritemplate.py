@@ -269,6 +269,11 @@ class Unit:
     piece: Piece
     text: str
 
+    def read(self) -> list[Bound]:
+        """The placeholders of the segment by itself, split leftmost-shortest."""
+        captures = scan(self.piece, self.text) or ()
+        return [self.template.bind(name, raw) for name, raw in zip(self.piece.names, captures, strict=False)]
+
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
@@ -303,27 +308,65 @@ def units_of(slot: str, template: Template, text: str) -> Iterator[Unit]:
         yield Unit(slot, template, piece, segments[position])
 
 
-def solve(units: Iterable[Unit]) -> Solution:
-    """Solve segments together (D18): what has one reading first, its values into the rest, until nothing changes.
-
-    What is free then is split leftmost-shortest, without backtracking, and the solution is `ambiguous`.
-    Cost: at most one pass over the units for each placeholder name.
-    """
-    solution, known = Solution([]), Known()
-    waiting = list(units)
-    while waiting and solution.conflict is None:
-        settled = [unit for unit in waiting if _is_determined(unit, known)]
-        if not settled:
-            solution.ambiguous = True
-            settled = waiting[:1]
-        for unit in settled:
-            _settle(unit, known, solution)
-        waiting = [unit for unit in waiting if unit not in settled]
-    return solution
-
-
 class Known(dict[str, tuple[Unit, Bound]]):
     """Placeholder name to its first occurrence."""
+
+
+class Solver:
+    """Solves segments together (D18): those with one reading first, their values into the rest, until nothing changes.
+
+    `finish` splits what is still free leftmost-shortest, without backtracking; the solution is then `ambiguous`.
+    Cost: at most one pass over the waiting units for each placeholder name.
+    """
+
+    def __init__(self) -> None:
+        self.solution = Solution([])
+        self.known = Known()
+        self.waiting: list[Unit] = []
+
+    def add(self, units: Iterable[Unit]) -> None:
+        """Add segments and bind every placeholder that they determine."""
+        self.waiting += units
+        while self.solution.conflict is None:
+            determined = [_is_determined(unit, self.known) for unit in self.waiting]
+            settled = [unit for unit, is_settled in zip(self.waiting, determined, strict=True) if is_settled]
+            if not settled:
+                return
+            self.waiting = [unit for unit, is_settled in zip(self.waiting, determined, strict=True) if not is_settled]
+            for unit in settled:
+                _settle(unit, self.known, self.solution)
+
+    def finish(self) -> None:
+        """Split the segments that are still ambiguous."""
+        while self.waiting and self.solution.conflict is None:
+            self.solution.ambiguous = True
+            _settle(self.waiting.pop(0), self.known, self.solution)
+            self.add(())
+
+    def admits(self, units: Sequence[Unit]) -> bool:
+        """Could these segments be added without an immediate contradiction?
+
+        Looks at what is known and at the waiting segments that share a placeholder with `units`.
+        """
+        known = Known(self.known)
+        for unit in units:
+            bounds = _read(unit, known)
+            if _contradicts(bounds, known):
+                return False
+            if _is_determined(unit, known):
+                for bound in bounds:
+                    known.setdefault(bound.name, (unit, bound))
+        new = known.keys() - self.known.keys()
+        related = (unit for unit in self.waiting if not new.isdisjoint(unit.piece.names))
+        return not any(_contradicts(_read(unit, known), known) for unit in related)
+
+
+def solve(units: Iterable[Unit]) -> Solution:
+    """The solution of segments that are all known at once."""
+    solver = Solver()
+    solver.add(units)
+    solver.finish()
+    return solver.solution
 
 
 def _is_determined(unit: Unit, known: Known) -> bool:
@@ -334,16 +377,25 @@ def _is_determined(unit: Unit, known: Known) -> bool:
 
 def _settle(unit: Unit, known: Known, solution: Solution) -> None:
     """Bind the unit's names; a name that contradicts what is known is the solution's conflict."""
-    captures = scan(_substitute(unit, known), unit.text)
-    names: Sequence[str] = [name for name in unit.piece.names if name not in known]
-    if captures is None:  # fits alone, as every template was tried, but not with what is known
-        captures, names = scan(unit.piece, unit.text) or [], unit.piece.names
-    for name, raw in zip(names, captures, strict=False):
-        bound = unit.template.bind(name, raw)
-        first_unit, first = known.setdefault(name, (unit, bound))
+    for bound in _read(unit, known):
+        first_unit, first = known.setdefault(bound.name, (unit, bound))
         if first.key != bound.key and solution.conflict is None:
-            solution.conflict = Conflict(name, first_unit.slot, first.value, unit.slot, bound.value)
+            solution.conflict = Conflict(bound.name, first_unit.slot, first.value, unit.slot, bound.value)
         solution.found.append((unit, bound))
+
+
+def _read(unit: Unit, known: Known) -> list[Bound]:
+    """The placeholders that the unit binds beyond `known`; all of them when it does not fit what is known."""
+    captures = scan(_substitute(unit, known), unit.text)
+    if captures is None:
+        return unit.read()
+    names = (name for name in unit.piece.names if name not in known)
+    return [unit.template.bind(name, raw) for name, raw in zip(names, captures, strict=True)]
+
+
+def _contradicts(bounds: Iterable[Bound], known: Known) -> bool:
+    seen = {name: bound.key for name, (_, bound) in known.items()}
+    return any(seen.setdefault(bound.name, bound.key) != bound.key for bound in bounds)
 
 
 def _substitute(unit: Unit, known: Known) -> Piece:

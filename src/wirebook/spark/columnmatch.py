@@ -201,8 +201,8 @@ def _hold(verdict: Verdict, check: Check, column: Column, expected: list[Any]) -
     sure = np.where(present, certain, True) & ~column.doubtful
     if check.ranks_when_present:
         sure &= present
-    if check.lists:  # a line that does not fit may be a list of which one does
-        sure &= fits | ~mask_of(pc.match_substring(column.text, ","))
+    if check.lists:  # of a list a member may fit; which one a template takes depends on other slots
+        sure &= ~mask_of(pc.match_substring(column.text, ",")) | (fits & (not check.segments))
     verdict.certain &= sure | ~verdict.fits
     verdict.fits &= np.where(present, fits, not check.needed)
 
