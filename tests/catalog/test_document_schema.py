@@ -1,4 +1,4 @@
-"""The JSON Schema of catalog documents: sound catalogs are valid, usual slips are not, and slips are located."""
+"""The JSON Schema of catalogue documents: sound catalogues are valid, usual slips are not, and slips are located."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def test_schema_is_a_valid_draft_07_schema() -> None:
 
 
 @pytest.mark.parametrize("path", OWN, ids=lambda path: path.name)
-def test_own_catalog_is_valid(path: Path) -> None:
+def test_own_catalogue_is_valid(path: Path) -> None:
     assert pointers(json.loads(path.read_text())) == []
 
 
-def test_real_catalogs_are_valid(shared: Path) -> None:
+def test_real_catalogues_are_valid(shared: Path) -> None:
     paths = sorted(
         path for folder in ("production", "spec-scenarios") for path in (shared / "corpus" / folder).glob("*.json")
     )

@@ -1,4 +1,4 @@
-"""Starter catalogs: every combination passes lint, and its example message matches."""
+"""Starter catalogues: every combination passes lint, and its example message matches."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CHOICES = [choice for choice in itertools.product(PROTOCOLS, ENVELOPES, FORMATS)
 
 
 @pytest.mark.parametrize(("protocol", "envelope", "format"), CHOICES)
-def test_starter_catalog_passes_lint_and_matches_its_example(protocol: str, envelope: str, format: str) -> None:
+def test_starter_catalogue_passes_lint_and_matches_its_example(protocol: str, envelope: str, format: str) -> None:
     document = starter_catalog(protocol, envelope, format)
     assert not lint(load_registry(document))
     catalog = Catalog.load(document)

@@ -13,7 +13,7 @@ import pytest
 from wirebook.cli.app import run
 
 
-def test_yes_writes_a_catalog_that_passes_lint_and_a_message_that_matches(
+def test_yes_writes_a_catalogue_that_passes_lint_and_a_message_that_matches(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     catalog, capture = tmp_path / "new" / "orders.xreg.json", tmp_path / "new" / "orders.jsonl"

@@ -1,4 +1,4 @@
-"""A JSON Schema (draft-07) of catalog documents, for editors: completion, hover texts, underlined slips.
+"""A JSON Schema (draft-07) of catalogue documents, for editors: completion, hover texts, underlined slips.
 
 The schema comes from the built-in model, so it knows every attribute and protocol option that the model knows. It
 differs from the schemas of the HTTP API (`wirebook.core.model_schema`) in three ways. It uses draft-07, which every
@@ -21,7 +21,7 @@ from wirebook.message.dialects_names import BASE_NAMES, PROTOCOL_FAMILIES, PROTO
 from wirebook.message.dialects_options import SHAPES, fold
 
 DRAFT: Final = "http://json-schema.org/draft-07/schema#"
-TITLE: Final = "xRegistry 1.0-rc4 catalog of messages, endpoints and schemas"
+TITLE: Final = "xRegistry 1.0-rc4 catalogue of messages, endpoints and schemas"
 MESSAGES: Final = ("messagegroups.messages", "messagegroups.messages.versions")
 MIN_LENGTH: Final = 5  # of names with typing slips: most words near a shorter name are names of their own
 _DOCUMENTATION: Final[Schema] = {
@@ -45,7 +45,7 @@ _CLOUDEVENTS: Final = r"^[Cc][Ll][Oo][Uu][Dd][Ee][Vv][Ee][Nn][Tt][Ss](?:/1(?:\.0
 
 
 def document_schema() -> Schema:
-    """The schema of a catalog document: a registry with its message groups, endpoints and schema groups."""
+    """The schema of a catalogue document: a registry with its message groups, endpoints and schema groups."""
     full = complete(builtin_model())
     definitions = {name: _draft_07(schema) for name, schema in entity_schemas(full).items()}
     registry = definitions.pop("registry")

@@ -1,4 +1,4 @@
-"""A first catalog: one message of a web shop, in a chosen protocol, envelope and payload format.
+"""A first catalogue: one message of a web shop, in a chosen protocol, envelope and payload format.
 
 The tables below say what each choice contributes. Every combination passes lint and builds the example message, which
 `tests/catalog/test_starter.py` verifies.
@@ -105,7 +105,7 @@ FORMATS: Final = (*_SCHEMAS, NONE)
 
 
 def starter_catalog(protocol: str, envelope: str, format: str) -> dict[str, Any]:
-    """A catalog document with one message group, its schema and, with a protocol, an endpoint.
+    """A catalogue document with one message group, its schema and, with a protocol, an endpoint.
 
     Without a protocol and an envelope there is nothing to recognize a message by: at least one of them is required.
     """

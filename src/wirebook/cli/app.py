@@ -38,7 +38,7 @@ class Command(NamedTuple):
 
 COMMANDS: dict[str, Command] = {
     "demo": Command("wirebook.cli.demo", "demo", "Land 200,000 synthesised messages of a shipped catalogue."),
-    "init": Command("wirebook.cli.init", "init", "Write a small catalog and an example message to start from."),
+    "init": Command("wirebook.cli.init", "init", "Write a small catalogue and an example message to start from."),
     "match": Command("wirebook.cli.match", "match", "Say which definition each captured message is, and why not."),
     "explain": Command("wirebook.cli.explain", "explain", "Show slot by slot why messages fit or do not."),
     "build": Command("wirebook.cli.build", "build", "Build a message by its definition, or a command that sends it."),
@@ -52,7 +52,7 @@ COMMANDS: dict[str, Command] = {
     "report": Command("wirebook.cli.report", "report", "Write what landed as a page of HTML that needs no network."),
     "lint": Command("wirebook.cli.documents", "lint", "Check catalogue documents and say what is wrong with them."),
     "fmt": Command("wirebook.cli.fmt", "fmt", "Put catalogue documents in canonical order."),
-    "schema": Command("wirebook.cli.schema", "schema", "Print a JSON Schema of catalog documents, for editors."),
+    "schema": Command("wirebook.cli.schema", "schema", "Print a JSON Schema of catalogue documents, for editors."),
     "import": Command("wirebook.cli.importing", "import_", "Import catalogues of any dialect into a registry."),
     "serve": Command("wirebook.cli.serve", "serve", "Serve a registry: catalogues that many share."),
     "registry": Command("wirebook.cli.registry", "registry", "Lock a Resource of a registry against clients."),

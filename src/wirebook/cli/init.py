@@ -1,4 +1,4 @@
-"""`wirebook init`: a first catalog and an example message, to start from."""
+"""`wirebook init`: a first catalogue and an example message, to start from."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def init(
     format: Annotated[str | None, typer.Option(help=f"Payload format: one of {', '.join(FORMATS)}.")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing; use the first choice of each option.")] = False,
 ) -> None:
-    """Write a small catalog that passes lint, and an example message that matches it.
+    """Write a small catalogue that passes lint, and an example message that matches it.
 
     Asks for the protocol, the envelope and the payload format unless they are set. Existing files are never replaced.
     """
@@ -50,7 +50,7 @@ def init(
         raise WirebookError(Problem("unwritable-file", message, file=str(folder))) from None
     write_whole(json.dumps(document, indent=2, ensure_ascii=False) + "\n", catalog)
     write_whole(line + "\n", capture)
-    print(f"wrote {catalog}: the catalog, with one message definition")
+    print(f"wrote {catalog}: the catalogue, with one message definition")
     print(f"wrote {capture}: a message that matches it")
     print_note(f"Next: wirebook lint {catalog}")
     print_note(f"      wirebook match {capture} --catalog {catalog}")

@@ -1,4 +1,4 @@
-"""`wirebook schema`: a JSON Schema of catalog documents, for editors."""
+"""`wirebook schema`: a JSON Schema of catalogue documents, for editors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wirebook.cli.documents import write_whole
 def schema(
     output: Annotated[Path | None, typer.Option(help="File to write. Default: standard output.")] = None,
 ) -> None:
-    """Print a JSON Schema of catalog documents, so that editors complete names and underline slips.
+    """Print a JSON Schema of catalogue documents, so that editors complete names and underline slips.
 
     The schema covers JSON and YAML catalogs. `wirebook lint` checks more: references, templates, payload schemas.
     """
