@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,7 +12,7 @@ from cloudevents.core.formats.json import JSONFormat
 from cloudevents.core.v1.event import CloudEvent
 
 from wirebook.bindings import Timestamp, read_events, read_message, write_event
-from wirebook.convert.cloudevents import attributes_of, data_of, event_of, moment, payload_of
+from wirebook.convert.cloudevents import PlainCloudEvent, attributes_of, data_of, event_of, moment, payload_of
 from wirebook.problems import WirebookError
 from wirebook.schema import Payload
 
@@ -92,6 +93,33 @@ def test_an_event_without_a_time_stays_one() -> None:
 def test_times() -> None:
     assert moment("2026-12-31T23:59:60Z") == datetime(2027, 1, 1, tzinfo=UTC)
     assert moment("2026-01-01t00:00:00.1234567z") == datetime(2026, 1, 1, 0, 0, 0, 123456, tzinfo=UTC)
-    with pytest.raises(WirebookError) as error:
-        event_of(FOUR | {"time": "0000-01-01T00:00:00Z"}, None)
-    assert [each.code for each in error.value.problems] == ["not-expressible"]
+
+
+@pytest.mark.parametrize("time", ["0000-01-01T00:00:00Z", "9999-12-31T23:59:60Z"])
+def test_a_time_outside_of_datetimes_stays_text(time: str) -> None:
+    event = event_of(FOUR | {"time": time}, None)
+    assert attributes_of(event) == FOUR | {"time": time}
+    assert json.loads(JSONFormat().write(event))["time"] == time
+
+
+def test_bytes_are_their_base64() -> None:
+    event = event_of(FOUR | {"key": b"\x00\x01"}, None)
+    assert event.get_extension("key") == "AAE="
+    assert json.loads(JSONFormat().write(event))["key"] == "AAE="
+
+
+def test_event_without_the_sdk_has_the_same_getters(monkeypatch: pytest.MonkeyPatch) -> None:
+    attributes = FOUR | {
+        "subject": "s", "dataschema": "https://h/s", "datacontenttype": "application/json", "n": 5,
+        "time": Timestamp("2026-01-05T08:00:00Z"),
+    }  # fmt: skip
+    payload = Payload(b'{"a":1}', content_type="application/json")
+    event = event_of(attributes, payload)
+    monkeypatch.setitem(sys.modules, "cloudevents.core.v1.event", None)
+    plain = event_of(attributes, payload)
+    assert isinstance(plain, PlainCloudEvent)
+    getters = [name for name in dir(CloudEvent) if name.startswith("get_") and name != "get_extension"]
+    assert [getattr(plain, name)() for name in getters] == [getattr(event, name)() for name in getters]
+    assert plain.get_extension("n") == event.get_extension("n") == 5
+    assert attributes_of(plain) == attributes_of(event)
+    assert payload_of(plain) == payload_of(event)

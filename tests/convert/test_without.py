@@ -27,7 +27,6 @@ def test_a_converter_is_imported_without_its_library(name: str, monkeypatch: pyt
     ("library", "extra", "call"),
     [
         ("paho.mqtt.packettypes", "mqtt", ("paho", "arguments_of", Mqtt5Publish(topic="t"))),
-        ("cloudevents.core.v1.event", "cloudevents", ("cloudevents", "event_of", {}, None)),
     ],
 )
 def test_a_call_says_what_to_install(library: str, extra: str, call: Any, monkeypatch: pytest.MonkeyPatch) -> None:

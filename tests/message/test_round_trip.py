@@ -98,7 +98,7 @@ METADATA = st.fixed_dictionaries(
         "subject": TEXTS.map(lambda text: {"value": text}),
         "id": TEXTS.map(lambda text: {"value": text}),
         "ext": TEXTS.map(lambda text: {"value": text}),
-        "dataschema": URIS.map(lambda text: {"type": "uritemplate", "value": text}),
+        "dataschema": templates("/", "https://h/").map(lambda text: {"type": "uritemplate", "value": text}),
     },
 )
 

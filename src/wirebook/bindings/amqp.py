@@ -17,7 +17,6 @@ from typing import Any, Final
 import msgspec
 
 from wirebook.bindings.cloudevents import Binding, Contents, Parts, add_attribute, map_content_type, read_parts
-from wirebook.bindings.jsonevent import is_attribute_name, strange_name
 from wirebook.bindings.received import Received
 from wirebook.bindings.strict import Check, boolean, integer, octets, refused, text
 from wirebook.bindings.typed import Timestamp, native, natives, type_of, written
@@ -45,7 +44,8 @@ def read(wire: AmqpMessage) -> tuple[Received, ...]:
     for name, value in (wire.application_properties or {}).items():
         if name[:11] == PREFIX and name[11:12] in SEPARATORS and len(name) > 12:
             separators.add(name[11])
-            _take_attribute(parts, name[12:], native(value))
+            if (attribute := native(value)) is not None:
+                add_attribute(parts.attributes, name[12:], attribute, parts.problems)
     if len(separators) > 1:
         expected, actual = "one separator, '_' or ':'", "both"
         slot = "application-properties"
@@ -57,14 +57,6 @@ def read(wire: AmqpMessage) -> tuple[Received, ...]:
 def _content_type(properties: dict[str, Any] | None) -> str | None:
     value = native((properties or {}).get("content-type"))
     return value if isinstance(value, str) else None
-
-
-def _take_attribute(parts: Parts, name: str, value: Any) -> None:
-    if value is None:
-        return
-    if not is_attribute_name(name):
-        parts.problems.append(strange_name(name))
-    add_attribute(parts.attributes, name, value, parts.problems)
 
 
 def slots(wire: AmqpMessage) -> dict[str, Any]:

@@ -16,14 +16,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from wirebook.bindings.attributes import MANDATORY, attribute_slot, malformed, wrong_attributes
 from wirebook.bindings.jsonevent import (
     BATCH_MEDIA_TYPE,
-    MANDATORY,
     MEDIA_TYPE,
     Event,
     NotAnEvent,
-    attribute_slot,
-    check_mandatory,
     read_batch,
     read_event,
 )
@@ -109,8 +107,7 @@ def _read_binary(parts: Parts) -> Received:
     if not _claims(parts):
         remarks = [problem for problem in problems if problem.severity is not Severity.ERROR]
         return parts.message("native", None, Event({}, _payload(parts, None), remarks))
-    if not _is_sound(attributes):
-        check_mandatory(attributes, problems)
+    problems += (malformed(*wrong) for wrong in wrong_attributes(attributes))
     event = Event(attributes, _payload(parts, attributes.get("datacontenttype")), problems)
     return parts.message(event_kind(problems), "binary", event)
 
@@ -119,13 +116,6 @@ def _claims(parts: Parts) -> bool:
     """Does the message claim to be a CloudEvent in the binary form?"""
     some = _FOUR & parts.attributes.keys() if parts.attributes else _NONE
     return "specversion" in some and len(some) > 1 if parts.binding.bare_names else bool(some)
-
-
-def _is_sound(attributes: dict[str, Any]) -> bool:
-    """The quick answer for text attributes; `check_mandatory` says what is wrong."""
-    if not attributes.keys() >= _FOUR or attributes["specversion"] != "1.0":
-        return False
-    return all(isinstance(attributes[name], str) and attributes[name] for name in ("id", "source", "type"))
 
 
 def _payload(parts: Parts, declared: Any) -> Payload | None:

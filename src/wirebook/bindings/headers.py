@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
+from wirebook.bindings.attributes import WELL_KNOWN, attribute_slot, malformed
 from wirebook.bindings.cloudevents import Parts, add_attribute, not_text
-from wirebook.bindings.jsonevent import WELL_KNOWN, attribute_slot, is_attribute_name, malformed, strange_name
 from wirebook.bindings.percent import PLAIN, decode_value, encode_value
 from wirebook.bindings.strict import check_pairs, text
 from wirebook.bindings.wire import Bytes, Pair, from_bytes, shown, text_of
@@ -54,8 +54,6 @@ def take_content_type(parts: Parts, value: str | bytes | None) -> None:
 
 
 def _take_attribute(parts: Parts, name: str, value: str | bytes | None) -> None:
-    if not is_attribute_name(name):
-        parts.problems.append(strange_name(name))
     add_attribute(parts.attributes, name, _decoded(name, value, parts.problems), parts.problems)
 
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
 from typing import Any, Final, NamedTuple
 
+from wirebook.bindings.attributes import malformed, wrong_attributes
 from wirebook.bindings.duplicates import may_repeat, top_level_repeats
 from wirebook.bindings.wire import shown
 from wirebook.core.jsonvalue import JsonError, parse_json
@@ -23,12 +23,8 @@ from wirebook.schema.payload import Payload
 
 MEDIA_TYPE: Final = "application/cloudevents+json"
 BATCH_MEDIA_TYPE: Final = "application/cloudevents-batch+json"
-MANDATORY: Final = ("specversion", "id", "source", "type")
-WELL_KNOWN: Final = frozenset({*MANDATORY, "datacontenttype", "dataschema", "subject", "time"})
 MAX_EVENT_BYTES: Final = 64 * 1024 * 1024
-_NAME: Final = re.compile(r"[a-z0-9]+\Z")
 _DATA: Final = frozenset({"data", "data_base64"})
-_ATTRIBUTE_TYPES: Final = frozenset({str, bool, int})
 
 
 class Event(NamedTuple):
@@ -45,17 +41,6 @@ class NotAnEvent(ValueError):
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.message)
         self.problem = problem
-
-
-def attribute_slot(name: str) -> str:
-    return f"envelopemetadata.{name}"
-
-
-def malformed(name: str, expected: str, actual: Any) -> Problem:
-    """A broken attribute or data member of a CloudEvent."""
-    name = shown(name)
-    message = f"the CloudEvent's '{name}' must be {expected}"
-    return Problem("malformed-cloudevent", message, slot=attribute_slot(name), expected=expected, actual=shown(actual))
 
 
 # -- reading --------------------------------------------------------------------------------------------------------
@@ -103,43 +88,9 @@ def event_of(value: Any, repeated: str | None = None) -> Event:
         problem = Problem("malformed-cloudevent", slot="payload", expected="an object", actual=found)
         return Event({}, None, [problem])
     problems = [] if repeated is None else [malformed(repeated, "there once", "twice")]
-    attributes = _attributes(value, problems)
-    check_mandatory(attributes, problems)
+    attributes = {name: item for name, item in value.items() if item is not None and name not in _DATA}
+    problems += (malformed(*wrong) for wrong in wrong_attributes(attributes))
     return Event(attributes, _data(value, attributes.get("datacontenttype"), problems), problems)
-
-
-def _attributes(value: dict[str, Any], problems: list[Problem]) -> dict[str, Any]:
-    attributes = {}
-    for name, item in value.items():
-        if item is None or name in _DATA:
-            continue
-        attributes[name] = item
-        # Reading: objects, arrays and fractions have no CloudEvents type; the matcher checks what is declared.
-        if type(item) not in _ATTRIBUTE_TYPES:
-            problems.append(malformed(name, "a text, a boolean or an integer", type(item).__name__))
-        if not is_attribute_name(name):
-            problems.append(strange_name(name))
-    return attributes
-
-
-def is_attribute_name(name: str) -> bool:
-    return name in WELL_KNOWN or (_NAME.match(name) is not None and name != "data")
-
-
-def strange_name(name: str) -> Problem:
-    name = shown(name)
-    return Problem("attribute-name", slot=attribute_slot(name), expected="lower-case letters and digits", actual=name)
-
-
-def check_mandatory(attributes: dict[str, Any], problems: list[Problem]) -> None:
-    """`specversion` is 1.0; `id`, `source` and `type` are texts, and not empty."""
-    if attributes.get("specversion") != "1.0":
-        problems.append(malformed("specversion", "'1.0'", attributes.get("specversion")))
-    for name in ("id", "source", "type"):
-        value = attributes.get(name)
-        # Reading: "MUST be non-empty" is part of being there.
-        if not isinstance(value, str) or not value:
-            problems.append(malformed(name, "a text that is not empty", value))
 
 
 def _data(value: dict[str, Any], content_type: Any, problems: list[Problem]) -> Payload | None:

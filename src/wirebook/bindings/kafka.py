@@ -16,6 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from wirebook.bindings import headers
+from wirebook.bindings.attributes import WELL_KNOWN
 from wirebook.bindings.cloudevents import (
     Binding,
     Contents,
@@ -25,7 +26,6 @@ from wirebook.bindings.cloudevents import (
     not_text,
     read_parts,
 )
-from wirebook.bindings.jsonevent import WELL_KNOWN, is_attribute_name, strange_name
 from wirebook.bindings.received import Received
 from wirebook.bindings.strict import Check, check_pairs, check_slots, integer, octets, text
 from wirebook.bindings.wire import KafkaRecord, bytes_of, from_bytes, text_of
@@ -57,8 +57,6 @@ def _take_attribute(parts: Parts, name: str, value: str | bytes | None) -> None:
         return
     if not isinstance(value, str):
         parts.problems.append(not_text(name, value))
-    if not is_attribute_name(name):
-        parts.problems.append(strange_name(name))
     add_attribute(parts.attributes, name, value, parts.problems)
 
 

@@ -17,6 +17,7 @@ from typing import Any, Final
 import msgspec
 
 from wirebook.bindings import headers
+from wirebook.bindings.attributes import WELL_KNOWN, is_attribute_name
 from wirebook.bindings.cloudevents import (
     Binding,
     Contents,
@@ -26,7 +27,6 @@ from wirebook.bindings.cloudevents import (
     not_text,
     read_parts,
 )
-from wirebook.bindings.jsonevent import WELL_KNOWN, is_attribute_name
 from wirebook.bindings.received import Received
 from wirebook.bindings.strict import (
     MQTT_STRING,

@@ -11,9 +11,10 @@ from typing import Any, Final
 import msgspec
 
 from wirebook.bindings import amqp, http, kafka, mqtt, nats
+from wirebook.bindings.attributes import MANDATORY
 from wirebook.bindings.capture import Parsed, parse_record
 from wirebook.bindings.cloudevents import bounded, event_kind
-from wirebook.bindings.jsonevent import MANDATORY, MEDIA_TYPE, NotAnEvent, read_event
+from wirebook.bindings.jsonevent import MEDIA_TYPE, NotAnEvent, read_event
 from wirebook.bindings.received import Received
 from wirebook.bindings.wire import (
     CLASSES,

@@ -10,18 +10,17 @@ Spec: docs/semantics.md#cloudevents-over-each-protocol; *-protocol-binding.md#3
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from wirebook.bindings import amqp, http, kafka, mqtt, nats
+from wirebook.bindings.attributes import MANDATORY, attribute_slot, malformed, wrong_attributes
 from wirebook.bindings.cloudevents import Contents
-from wirebook.bindings.jsonevent import MEDIA_TYPE, WELL_KNOWN, attribute_slot, check_mandatory, is_attribute_name
+from wirebook.bindings.jsonevent import MEDIA_TYPE
 from wirebook.bindings.jsonwrite import canonical_text, data_bytes, write_json_event
 from wirebook.bindings.strict import SURROGATE, refused
 from wirebook.bindings.wire import (
     CLASSES,
-    TIME_PATTERN,
     AmqpMessage,
     AnyMessage,
     HttpMessage,
@@ -31,6 +30,7 @@ from wirebook.bindings.wire import (
     NatsMessage,
     shown,
 )
+from wirebook.core.mediatypes import is_media_type
 from wirebook.problems import Problem
 from wirebook.schema.payload import Payload
 
@@ -61,17 +61,6 @@ _WITH_SLOTS: Final[dict[type[AnyMessage], Callable[[Any, dict[str, Any]], tuple[
     AmqpMessage: amqp.with_slots,
     NatsMessage: nats.with_slots,
 }
-# What is no CloudEvents String: controls, surrogates, noncharacters.
-FORBIDDEN: Final = re.compile(
-    "[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef"
-    + "".join(f"{chr(plane * 0x10000 + 0xFFFE)}{chr(plane * 0x10000 + 0xFFFF)}" for plane in range(17))
-    + "]"
-)
-# RFC 3986: the characters of a URI reference, with whole escapes.
-URI_REFERENCE: Final = re.compile(r"(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*\Z")
-_IS_TIME: Final = re.compile(TIME_PATTERN)
-# RFC 9110, 8.3.1: type, subtype, parameters.
-_MEDIA_TYPE: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+/[!#$%&'*+.^_`|~0-9A-Za-z-]+(?:[ \t]*;[\t\x20-\x7e]*)?\Z")
 
 
 class Written(NamedTuple):
@@ -169,46 +158,16 @@ def _no_binary(wire: AnyMessage) -> Iterator[Problem]:
 
 
 def _check_content_type(content_type: Any) -> Iterator[Problem]:
-    if content_type is not None and not (isinstance(content_type, str) and _MEDIA_TYPE.match(content_type)):
+    if content_type is not None and not (isinstance(content_type, str) and is_media_type(content_type)):
         slot = attribute_slot("datacontenttype")
         yield Problem("illegal-character", slot=slot, expected="a media type", actual=shown(content_type))
 
 
 def check_attributes(attributes: dict[str, Any]) -> Iterator[Problem]:
-    """The mandatory four, names in a-z and 0-9, values of CloudEvents types."""
-    missing: list[Problem] = []
-    check_mandatory(attributes, missing)
-    yield from missing
-    for name, value in attributes.items():
-        if not is_attribute_name(name):
-            expected = "lower-case letters and digits"
-            yield Problem("illegal-character", slot=attribute_slot(name), expected=expected, actual=shown(name))
-        yield from _check_value(name, value)
-
-
-def _check_core(name: str, slot: str, value: str) -> Iterator[Problem]:
-    """What the attributes of CloudEvents itself are besides texts (spec.md#required-attributes)."""
-    if name in ("source", "dataschema") and not URI_REFERENCE.match(value):
-        yield refused("illegal-character", slot, "a URI reference (RFC 3986)", value)
-    elif name == "time" and not _IS_TIME.match(value):
-        yield refused("wrong-type", slot, "a time as in RFC 3339, with an offset", value)
-    elif name in ("subject", "dataschema", "datacontenttype", "time") and not value:
-        yield refused("wrong-type", slot, "a text that is not empty", value)
-
-
-def _check_value(name: str, value: Any) -> Iterator[Problem]:
-    slot = attribute_slot(name)
-    if isinstance(value, str):
-        if FORBIDDEN.search(value):
-            expected = "a text without controls, surrogates and noncharacters"
-            yield Problem("illegal-character", slot=slot, expected=expected, actual=shown(value))
+    """What an event with these attributes would break."""
+    for name, expected, value in wrong_attributes(attributes):
+        if name == "specversion" or (name in MANDATORY and value in (None, "")):
+            yield malformed(name, expected, value)
         else:
-            yield from _check_core(name, slot, value)
-    elif name in WELL_KNOWN:
-        yield refused("wrong-type", slot, "a text", value)
-    elif isinstance(value, int) and not isinstance(value, bool):
-        if not -(2**31) <= value < 2**31:
-            yield Problem("wrong-type", slot=slot, expected="an integer of 32 bits", actual=shown(value))
-    elif not isinstance(value, (bool, bytes)):
-        expected = "a text, a boolean, an integer or bytes"
-        yield Problem("wrong-type", slot=slot, expected=expected, actual=type(value).__name__)
+            code = "illegal-character" if isinstance(value, str) and value and name != "time" else "wrong-type"
+            yield refused(code, attribute_slot(name), expected, value)

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
-from wirebook.bindings.write import URI_REFERENCE
+from wirebook.bindings.attributes import is_uri_reference
 from wirebook.core.attributes import KEY_NAME, MAX_BYTES
 from wirebook.core.names import IDENTIFIER_IN_WORDS, is_identifier
 from wirebook.core.pointers import child
@@ -61,7 +61,7 @@ def check_length(name: str, value: Any, pointer: str) -> Iterator[Finding]:
 
 
 def is_url(value: Any) -> bool:
-    return isinstance(value, str) and value != "" and URI_REFERENCE.match(value) is not None
+    return isinstance(value, str) and value != "" and is_uri_reference(value)
 
 
 def is_timestamp(value: Any) -> bool:

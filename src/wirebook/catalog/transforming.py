@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from wirebook.bindings import CLASSES, Received
-from wirebook.bindings.jsonevent import WELL_KNOWN
+from wirebook.bindings.attributes import WELL_KNOWN
 from wirebook.bindings.jsonwrite import canonical_text
 from wirebook.catalog.building import TextOrBytes, built_from, usable_definition
 from wirebook.message.builder import Built, Request

@@ -19,7 +19,7 @@ from itertools import islice
 from typing import Any
 
 from wirebook.bindings import Received, read_message
-from wirebook.bindings.jsonevent import MANDATORY
+from wirebook.bindings.attributes import MANDATORY
 from wirebook.message.alignment import nearest_name
 from wirebook.message.comparison import SlotReport, compare
 from wirebook.message.definition import Definition
@@ -136,7 +136,7 @@ class Explainer:
         """
         xid = endpoint or outcome.received.endpoint
         scope = self.selector.scopes.get(xid) if xid else EVERYTHING
-        if outcome.received.kind in ("malformed", "unsupported"):
+        if outcome.received.kind in ("malformed", "unsupported") and outcome.outcome != "unexpected":
             return Explanation(outcome, _first_message(outcome), (), tuple(_lacking_attributes(outcome)))
         if scope is None or scope.empty:
             return Explanation(outcome, _first_message(outcome), (), tuple(self._about_endpoint(xid, scope)))

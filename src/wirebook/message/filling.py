@@ -13,9 +13,9 @@ from typing import Any, Final
 from uuid import UUID
 
 from wirebook.bindings import Timestamp, Uuid
+from wirebook.bindings.attributes import is_uri_reference
 from wirebook.bindings.http import Escaped
 from wirebook.bindings.strict import SURROGATE
-from wirebook.bindings.write import URI_REFERENCE
 from wirebook.message.definition import Constraint
 from wirebook.message.matcher import Unfit, fit, problem
 from wirebook.message.request import Request
@@ -97,7 +97,7 @@ def _unfit(template: Template, text: str) -> str | None:
     if template.match(text) is None:
         outside = place.forbidden if template.spanning else place.separator + place.forbidden
         return f"placeholders there without {', '.join(map(repr, outside))}"
-    return "a URI reference (RFC 3986)" if place.uri and not URI_REFERENCE.match(text) else None
+    return "a URI reference (RFC 3986)" if place.uri and not is_uri_reference(text) else None
 
 
 def _is_given(context: Mapping[str, str], name: str) -> bool:

@@ -14,6 +14,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from wirebook.bindings import Received, as_structured
+from wirebook.message import faults
 from wirebook.message.definition import Constraint, Definition
 from wirebook.message.index import Index
 from wirebook.message.matcher import DEFAULT_OPTIONS, Finding, Match, MatchOptions, explain_metadata, match_metadata
@@ -23,6 +24,8 @@ from wirebook.schema import Payload, Reading
 
 if TYPE_CHECKING:
     from cloudevents.core.v1.event import CloudEvent
+
+    from wirebook.convert.cloudevents import PlainCloudEvent
 
 MAX_NEAR = 3
 MAX_TRIED = 5
@@ -83,11 +86,14 @@ class Outcome:
             return None
         return payload.value if payload.raw is None else payload.raw
 
-    def to_cloudevent(self) -> CloudEvent:
-        """The message as an event of the CloudEvents SDK (extra ``cloudevents``).
+    def to_cloudevent(self) -> CloudEvent | PlainCloudEvent:
+        """The message as an event of the CloudEvents SDK (extra ``cloudevents``); without it one with the same getters.
 
         Of a message without envelope that a definition with one matched (`accept_native`, `synthesized`): the event
-        that the definition makes of it. Raises: WirebookError (``no-cloudevent``, ``missing-extra`` ...).
+        that the definition makes of it. Every CloudEvent that matched has one.
+
+        Raises: WirebookError (``no-cloudevent`` for a message that is not a CloudEvent; the problems of its definition
+        when that cannot make one).
         """
         from wirebook.convert.cloudevents import event_of  # noqa: PLC0415 (only here)
         from wirebook.message.cloudevent import event_in  # noqa: PLC0415 (it knows the builder)
@@ -143,18 +149,24 @@ class Selector:
         self.observed = Index(self.definitions)
 
     @cached_property
+    def _by_xid(self) -> dict[str, Definition]:
+        return {definition.xid: definition for definition in self.definitions}
+
+    @cached_property
     def unobserved(self) -> Index:
         """The index for events from plain files, whose protocol slots cannot be observed."""
         return Index(self.definitions, protocol_slots=False)
 
     def select(self, received: Received, endpoint: str | None = None) -> Outcome:
         """The outcome of one message. `endpoint` wins over the record's own. Cost: the index, then the payload."""
-        if received.kind in ("malformed", "unsupported"):
+        if received.kind == "unsupported" or (received.kind == "malformed" and not faults.only_values(received)):
             return _unreadable(received)
         xid = endpoint or received.endpoint
         scope = self.scopes.get(xid) if xid else EVERYTHING
         if scope is None:
             return Outcome("malformed", received, problems=(_unknown_endpoint(xid, self.scopes),))
+        if scope.empty and received.kind == "malformed":
+            return _unreadable(received)
         if scope.empty:
             message = "the endpoint has neither messages nor message groups"
             problem = Problem(code="no-candidates", slot="endpoint", actual=xid, message=message)
@@ -168,7 +180,11 @@ class Selector:
             return self._unexpected(views, scope)
         best_rank = max(match.rank for match, _ in matches)
         best = [(match, view.received) for match, view in matches if match.rank == best_rank]
-        return self._settle(*best[0]) if len(best) == 1 else self._settle_several(best)
+        usable = [(match, faults.accepted(match.definition, found)) for match, found in best]
+        sound = [(match, found) for match, found in usable if found is not None]
+        if not sound:  # the event is malformed, whatever it fits
+            return _unreadable(best[0][1])
+        return self._settle(*sound[0]) if len(sound) == 1 else self._settle_several(sound)
 
     def fitting(self, views: Sequence[View], scope: Scope) -> list[tuple[Match, View]]:
         """Every definition of the scope whose metadata fits, in their order, each with the view that it fits."""
@@ -243,9 +259,13 @@ class Selector:
             )
             return Outcome("unexpected", view.received, problems=(problem,))
         near = self._near(views, scope)
-        return Outcome(
-            "unexpected", view.received, problems=near[0].problems if near else (_nothing_near(),), near=near
-        )
+        problems = near[0].problems if near else (_nothing_near(),)
+        event = views[-1].received
+        # Where only the context says that it is an event, the nearest definition is the context.
+        is_event = len(views) == 1 or (near and self._by_xid[near[0].definition].is_cloudevent)
+        if event.kind == "malformed" and is_event and not faults.are_reported(event, problems):
+            return _unreadable(event)
+        return Outcome("unexpected", view.received, problems=problems, near=near)
 
     def _near(self, views: Sequence[View], scope: Scope) -> tuple[Near, ...]:
         """At most three definitions that came near, fewest problems first, each with every problem."""

@@ -16,9 +16,8 @@ import re
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from wirebook.bindings.write import FORBIDDEN, URI_REFERENCE
+from wirebook.bindings.attributes import FORBIDDEN, INT32, URI_PATTERN, URI_REFERENCE_PATTERN
 
-INT32: Final = (-(2**31), 2**31 - 1)
 UINT32: Final = (0, 2**32 - 1)
 ULONG: Final = (0, 2**64 - 1)
 
@@ -45,7 +44,8 @@ DURATION = re.compile(
     r"P(?:[0-9]+W|(?=[0-9T])(?:[0-9]+Y)?(?:[0-9]+M)?(?:[0-9]+D)?"
     r"(?:T(?=[0-9])(?:[0-9]+H)?(?:[0-9]+M)?(?:[0-9]+(?:[.,][0-9]+)?S)?)?)\Z"
 )
-SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:.")
+URI = re.compile(rf"{URI_PATTERN}\Z")
+URI_REFERENCE = re.compile(rf"{URI_REFERENCE_PATTERN}\Z")
 MAX_INTEGER_DIGITS: Final = 40
 
 
@@ -75,12 +75,6 @@ def _matching(pattern: re.Pattern[str], allowed: str) -> Callable[[Any], Canonic
 def _ascii(value: Any) -> Canonical:
     if not text_of(value).isascii():
         raise NotOfType("a string of ASCII characters")
-    return Canonical("text", value)
-
-
-def _uri(value: Any) -> Canonical:
-    if not SCHEME.match(text_of(value)) or not URI_REFERENCE.match(value):
-        raise NotOfType("an absolute URI (RFC 3986)")
     return Canonical("text", value)
 
 
@@ -243,7 +237,7 @@ CHECKS: dict[str, Callable[[Any], Canonical]] = {
     "timestamp": _timestamp,
     "uint32": integer_in(*UINT32),
     "ulong": integer_in(*ULONG),
-    "uri": _uri,
+    "uri": _matching(URI, "an absolute URI (RFC 3986)"),
     "urireference": _matching(URI_REFERENCE, "a URI reference (RFC 3986)"),
     "uritemplate": _text,
     "uuid": _uuid,

@@ -34,6 +34,7 @@ class QueryText(str):
 class View:
     """A message as the matcher asks for it.
 
+    A malformed CloudEvent has a view if its attributes can be compared, so that its nearest definition can be named.
     `is_reinterpreted`: only the context says that it is a CloudEvent (MQTT 3.1.1, bare NATS). `shows_protocol`: its
     protocol slots can be observed, which those of an event from a plain file cannot.
     """
@@ -55,7 +56,7 @@ class View:
         self.protocol = received.protocol
         self.family = family(received.protocol)
         self.mode = received.mode
-        self.is_cloudevent = received.kind == "cloudevent"
+        self.is_cloudevent = received.kind in ("cloudevent", "malformed")
         self.is_reinterpreted = is_reinterpreted
         self.shows_protocol = received.protocol != CLOUDEVENTS
         self._slots: dict[str, Any] | None = None

@@ -245,7 +245,6 @@ _TABLE: tuple[tuple[str, Severity, str], ...] = (
     ("envelope-overrides-header", WARNING, "a header disagrees with the structured event"),
     # -- reading records and CloudEvents off the wire ------------------------------------------------------------
     ("unknown-member", INFO, "a capture record has a member that the format does not have"),
-    ("attribute-name", WARNING, "a CloudEvents attribute's name has other characters than a-z and 0-9"),
     ("unencoded-header", WARNING, "a header value is not percent-encoded as the binding says"),
     ("data-not-text", WARNING, "a structured event has JSON as the data of a content type that is not JSON"),
     # -- payloads ------------------------------------------------------------------------------------------------

@@ -21,14 +21,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import UNSET, Raw
 
+from wirebook.bindings.attributes import WELL_KNOWN
 from wirebook.bindings.duplicates import names_of
-from wirebook.bindings.jsonevent import MAX_EVENT_BYTES, WELL_KNOWN
+from wirebook.bindings.jsonevent import MAX_EVENT_BYTES
 from wirebook.bindings.received import CLOUDEVENTS
 from wirebook.core.jsonvalue import MAX_DEPTH
 from wirebook.core.mediatypes import is_json
 from wirebook.schema.lines import decode_column
 from wirebook.spark.columns import Column, absent, codes_of, mask_of, texts
-from wirebook.spark.frames import Frame, apart
+from wirebook.spark.frames import Frame, apart, sound_attributes
 from wirebook.spark.parts import Parts
 from wirebook.spark.records import Records
 
@@ -81,7 +82,11 @@ def structured_frame(frame: Frame, extensions: frozenset[str]) -> Frame:
     attributes = {name: _attribute(columns[name]) for name in names}
     for column in attributes.values():
         doubtful |= column.doubtful
-    doubtful |= ~_sound(attributes) | _not_json(attributes["datacontenttype"]) | _overridden(frame, attributes)
+    doubtful |= (
+        ~sound_attributes(attributes, len(events))
+        | _not_json(attributes["datacontenttype"])
+        | _overridden(frame, attributes)
+    )
     declared = attributes["datacontenttype"].text
     return replace(
         frame,
@@ -123,13 +128,6 @@ def _attribute(values: list[Any]) -> Column:
     text, odd = texts(values)
     missing = np.fromiter(map(is_, values, repeat(None)), bool, len(values)) | ~_given(values)
     return Column(text, odd & ~missing)
-
-
-def _sound(attributes: dict[str, Column]) -> Any:
-    sound = mask_of(pc.equal(attributes["specversion"].text, "1.0"))
-    for name in ("id", "source", "type"):
-        sound &= mask_of(pc.not_equal(attributes[name].text, ""))
-    return sound
 
 
 def _overridden(frame: Frame, attributes: dict[str, Column]) -> Any:

@@ -15,10 +15,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wirebook.bindings.jsonevent import MANDATORY, MEDIA_TYPE
+from wirebook.bindings.attributes import MANDATORY, URI_PATTERN, URI_REFERENCE_PATTERN
+from wirebook.bindings.jsonevent import MEDIA_TYPE
 from wirebook.bindings.received import CLOUDEVENTS, EMPTY_IS_NONE
+from wirebook.core.mediatypes import is_media_type
 from wirebook.message.slots import ENVELOPE, family
-from wirebook.spark.columns import Column, Mask, Rows, absent, codes_of, mask_of
+from wirebook.spark.columns import (
+    OFFSET,
+    SECOND,
+    UNPRINTABLE,
+    Column,
+    Mask,
+    Rows,
+    absent,
+    codes_of,
+    is_plain,
+    mask_of,
+)
 from wirebook.spark.parts import TAKE_APART, Parts
 from wirebook.spark.records import Records
 
@@ -153,10 +166,34 @@ def _claims(protocol: str, parts: Parts) -> tuple[Mask, Mask]:
     some = present > 0
     if family(protocol) == "MQTT":
         some = columns["specversion"].present & (present > 1)
-    sound = (present == len(MANDATORY)) & mask_of(pc.equal(columns["specversion"].text, "1.0"))
+    data_type = parts.attributes.get("datacontenttype", absent(length)) if protocol == "NATS" else parts.content_type
+    return some, sound_attributes({**parts.attributes, "datacontenttype": data_type}, length)
+
+
+def sound_attributes(attributes: dict[str, Column], length: int) -> Mask:
+    """Where the attributes of an event certainly keep the rules of CloudEvents."""
+    nothing = absent(length)
+    sound = mask_of(pc.equal(attributes.get("specversion", nothing).text, "1.0"))
     for name in ("id", "source", "type"):
-        sound &= mask_of(pc.not_equal(columns[name].text, ""))
-    return some, sound
+        sound &= mask_of(pc.not_equal(attributes.get(name, nothing).text, ""))
+    for name, pattern in _PATTERNS.items():
+        column = attributes.get(name, nothing)
+        if column.text.null_count < length:
+            sound &= mask_of(pc.match_substring_regex(column.text, pattern)) | ~column.present
+    encoded = attributes.get("datacontenttype", nothing).text.dictionary_encode()
+    sound &= np.array([True, *map(is_media_type, encoded.dictionary.to_pylist())])[codes_of(encoded)]
+    for column in attributes.values():
+        if not is_plain(column.text):
+            sound &= ~mask_of(pc.match_substring_regex(column.text, UNPRINTABLE))
+    return sound
+
+
+_PATTERNS: Final = {
+    "source": rf"^{URI_REFERENCE_PATTERN}$",
+    "subject": "(?s).",
+    "dataschema": rf"^{URI_PATTERN}$",
+    "time": SECOND + r"(\.[0-9]{1,9})?" + OFFSET,
+}
 
 
 def _events(protocol: str, parts: Parts, rows: Rows) -> Frame:

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wirebook.bindings.jsonevent import is_attribute_name
+from wirebook.bindings.attributes import is_attribute_name
 from wirebook.message.slots import BARE, entry_name
 from wirebook.spark.columns import Column, Mask, Pairs, absent, any_of, is_plain, mask_of
 from wirebook.spark.records import Fields

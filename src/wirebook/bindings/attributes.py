@@ -1,0 +1,121 @@
+"""CloudEvents context attributes: which names and values an event may have.
+
+Readers and writers share these rules. A URI may have a fragment, as in the JSON schema of CloudEvents, although the
+text's `Absolute URI` has none.
+
+Spec: cloudevents-spec.md#naming-conventions, #type-system, #context-attributes; RFC 3986 appendix A.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+from wirebook.bindings.wire import TIME_PATTERN, shown
+from wirebook.core.mediatypes import is_media_type
+from wirebook.problems import Problem
+
+MANDATORY: Final = ("specversion", "id", "source", "type")
+WELL_KNOWN: Final = frozenset({*MANDATORY, "datacontenttype", "dataschema", "subject", "time"})
+INT32: Final = (-(2**31), 2**31 - 1)
+_NAME: Final = re.compile(r"[a-z0-9]+\Z")
+
+# Characters that a String cannot have: controls, surrogates, noncharacters.
+FORBIDDEN: Final = re.compile(
+    "[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef"
+    + "".join(f"{chr(plane * 0x10000 + 0xFFFE)}{chr(plane * 0x10000 + 0xFFFF)}" for plane in range(17))
+    + "]"
+)
+
+# URIs, for whole texts; the expressions are those of RE2 too.
+_WORD: Final = "A-Za-z0-9._~!$&'()*+,;="
+_ESCAPE: Final = "%[0-9A-Fa-f]{2}"
+_PATH: Final = rf"(?:[{_WORD}:@/-]|{_ESCAPE})*"
+_HOST: Final = rf"(?:\[[0-9A-Fa-f:.]+\]|\[v[0-9A-Fa-f]+\.[{_WORD}:-]+\]|(?:[{_WORD}-]|{_ESCAPE})*)"
+_AUTHORITY: Final = rf"//(?:(?:[{_WORD}:-]|{_ESCAPE})*@)?{_HOST}(?::[0-9]*)?(?:/{_PATH})?"
+_ROOTED: Final = rf"/(?:(?:[{_WORD}:@-]|{_ESCAPE}){_PATH})?"
+_TAIL: Final = rf"(?:\?(?:[{_WORD}:@/?-]|{_ESCAPE})*)?(?:#(?:[{_WORD}:@/?-]|{_ESCAPE})*)?"
+URI_PATTERN: Final = (
+    rf"[A-Za-z][A-Za-z0-9+.-]*:(?:{_AUTHORITY}|{_ROOTED}|(?:(?:[{_WORD}:@-]|{_ESCAPE}){_PATH})?){_TAIL}"
+)
+URI_REFERENCE_PATTERN: Final = (
+    rf"(?:{URI_PATTERN}|(?:{_AUTHORITY}|{_ROOTED}|(?:(?:[{_WORD}@-]|{_ESCAPE})+(?:/{_PATH})?)?){_TAIL})"
+)
+_is_uri: Final = re.compile(URI_PATTERN).fullmatch
+_is_reference: Final = re.compile(URI_REFERENCE_PATTERN).fullmatch
+_is_time: Final = re.compile(TIME_PATTERN).match
+
+
+def is_uri_reference(text: str) -> bool:
+    """Is the text a URI or a relative reference? An empty text is one. Cost: linear."""
+    return _is_reference(text) is not None
+
+
+def attribute_slot(name: str) -> str:
+    return f"envelopemetadata.{name}"
+
+
+def malformed(name: str, expected: str, actual: Any) -> Problem:
+    """A broken attribute or data member of a CloudEvent."""
+    name = shown(name)
+    message = f"the CloudEvent's '{name}' must be {expected}"
+    return Problem("malformed-cloudevent", message, slot=attribute_slot(name), expected=expected, actual=shown(actual))
+
+
+def is_attribute_name(name: str) -> bool:
+    return name in WELL_KNOWN or (_NAME.match(name) is not None and name != "data")
+
+
+def wrong_attributes(attributes: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    """(name, what it must be, value) of every attribute that breaks a rule, the mandatory ones first.
+
+    Shape: values as `Received` has them; the native values of JSON and AMQP count like their canonical strings.
+    """
+    for name in MANDATORY:
+        if name not in attributes:
+            yield name, _EXPECTED[name], None
+    for name, value in attributes.items():
+        if expected := wrong_value(name, value):
+            yield name, expected, value
+        elif not is_attribute_name(name):
+            yield name, "named with lower-case letters and digits, and not 'data'", name
+
+
+def wrong_value(name: str, value: Any) -> str | None:
+    """What the value of an attribute must be; None when the value is allowed."""
+    if isinstance(value, str):
+        if not (value.isascii() and value.isprintable()) and FORBIDDEN.search(value):
+            return "a text without controls, surrogates and noncharacters"
+        check = _CHECKS.get(name)
+        return None if check is None or check(value) else _EXPECTED[name]
+    if name in WELL_KNOWN:
+        return _EXPECTED[name]
+    if isinstance(value, (bool, bytes)):
+        return None
+    if isinstance(value, int):
+        return None if INT32[0] <= value <= INT32[1] else "an integer of 32 bits"
+    return "a text, a boolean or an integer"
+
+
+_CHECKS: Final[dict[str, Callable[[str], Any]]] = {
+    "specversion": "1.0".__eq__,
+    "id": bool,
+    "source": lambda text: text and _is_reference(text),
+    "type": bool,
+    "subject": bool,
+    "time": _is_time,
+    "dataschema": _is_uri,
+    "datacontenttype": lru_cache(maxsize=1024)(is_media_type),
+}
+_EXPECTED: Final = {
+    "specversion": "'1.0'",
+    "id": "a text that is not empty",
+    "source": "a URI reference (RFC 3986) that is not empty",
+    "type": "a text that is not empty",
+    "subject": "a text that is not empty",
+    "time": "a time as in RFC 3339, with an offset",
+    "dataschema": "an absolute URI (RFC 3986)",
+    "datacontenttype": "a media type (RFC 2046)",
+}
