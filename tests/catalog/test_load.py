@@ -142,7 +142,7 @@ def test_findings_in_stacked_documents_have_their_own_file(tmp_path: Path) -> No
 def test_bad_files_never_stop_the_rest(tmp_path: Path) -> None:
     write(tmp_path / "good.json", GROUP)
     write(tmp_path / "cut.json", json.dumps(GROUP)[:-9])
-    write(tmp_path / "double.json", '{"messagegroups": {}, "messagegroups": {}}')
+    write(tmp_path / "double.json", '{"messagegroups": {"g": {}}, "messagegroups": {}}')
     write(tmp_path / "deep.json", "[" * 5000)
     write(tmp_path / "bad.yaml", "a: [")
     (tmp_path / "binary.json").write_bytes(os.urandom(64) + b"\xff")

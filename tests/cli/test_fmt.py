@@ -52,7 +52,7 @@ def test_a_link_stays_a_link() -> None:
     [
         ("cut.json", '{"messagegroups": ', "syntax-error"),
         ("other.json", '{"openapi": "3.1.0"}', "not-a-registry"),
-        ("twice.json", '{"messagegroups": {}, "messagegroups": {}}', "duplicate-member"),
+        ("twice.json", '{"messagegroups": {"g": {}}, "messagegroups": {}}', "duplicate-member"),
         (
             "anchor.yaml",
             "messagegroups:\n  b: &x {envelope: X/1}\n  a: *x\n",
@@ -67,6 +67,32 @@ def test_what_cannot_be_put_in_order_is_left(
     assert run(["fmt", name]) == 2
     assert Path(name).read_text("utf-8") == text
     assert f"[{code}]" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "written"),
+    [
+        (
+            "twice.json",
+            '{"messagegroups": {"g": {"epoch": 1, "epoch": 1.0}}, "messagegroups": {"g": {"epoch": 1}}}',
+            '{\n  "messagegroups": {\n    "g": {\n      "epoch": 1\n    }\n  }\n}\n',
+        ),
+        (
+            "twice.yaml",
+            "messagegroups:\n  g:\n    name: x\n    # again\n    name: x\n    envelope: X/1\n",
+            "messagegroups:\n  g:\n    name: x\n    envelope: X/1\n",
+        ),
+    ],
+)
+def test_member_that_occurs_twice_is_written_once_and_reported(
+    name: str, text: str, written: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path(name).write_text(text, "utf-8")
+    assert run(["fmt", name]) == 0
+    assert Path(name).read_text("utf-8") == written
+    assert "duplicate-member" in capsys.readouterr().err
+    assert run(["fmt", "--check", name]) == 0
+    assert "duplicate-member" not in capsys.readouterr().err
 
 
 def test_other_files_of_a_folder_are_left() -> None:

@@ -65,8 +65,20 @@ class Number(str):
 
 
 def parse_as_written(data: bytes) -> Any:
-    """A JSON document that was read before, so that it is known to be one, with its numbers as they are written."""
-    return json.loads(data.decode("utf-8-sig"), parse_int=Number, parse_float=Number)
+    """A JSON document that was read before, so that it is known to be one, with its numbers as they are written.
+
+    Of members with the same name, which have equal values, the first one counts.
+    """
+    return json.loads(
+        data.decode("utf-8-sig"), parse_int=Number, parse_float=Number, object_pairs_hook=_with_first_members
+    )
+
+
+def _with_first_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members: dict[str, Any] = {}
+    for name, value in pairs:
+        members.setdefault(name, value)
+    return members
 
 
 def render(value: Any) -> str:

@@ -1,5 +1,7 @@
 """YAML in canonical order without a word changed: members move with their lines, and with the comments above them.
 
+Of members with the same key, which have equal values, the first one stays.
+
 Only block mappings move, as each of their members begins a line. What is written on one line stays as it is.
 
 Spec: https://yaml.org/spec/1.2.2/#821-block-collections; docs/decisions/0067-canonical-order.md
@@ -51,7 +53,8 @@ def _mapping(node: yaml.MappingNode, wanted: Any, lines: Lines, begin: int, end:
     if members is None or not isinstance(wanted, dict):
         return lines[begin:end]
     place = {str(name): number for number, name in enumerate(wanted)}
-    chosen = sorted(members, key=lambda member: place.get(member.key, len(place)))
+    once = {member.key: member for member in reversed(members)}  # the first of members with one key
+    chosen = sorted(once.values(), key=lambda member: place.get(member.key, len(place)))
     return [line for member in chosen for line in _inside(member, wanted.get(member.key), lines)]
 
 

@@ -22,7 +22,7 @@ from wirebook.catalog.load import (
     read_text,
 )
 from wirebook.catalog.yamlorder import reordered
-from wirebook.cli.documents import CLEAN, FINDINGS, write_whole
+from wirebook.cli.documents import CLEAN, FINDINGS, render_finding, write_whole
 from wirebook.cli.options import STANDARD_INPUT
 from wirebook.cli.output import print_note, printable
 from wirebook.cli.sources import check_standard_input
@@ -36,6 +36,7 @@ class Text(NamedTuple):
     name: str
     before: bytes
     after: bytes
+    problems: tuple[Problem, ...]
 
 
 def fmt(
@@ -49,14 +50,16 @@ def fmt(
 ) -> int:
     """Put catalogue documents in canonical order. Their meaning and the comments of YAML stay the same.
 
-    JSON is rewritten with two spaces for each level. In YAML only whole lines move. A document from standard input is
-    written to standard output.
+    JSON is rewritten with two spaces for each level. In YAML only whole lines move. A member that occurs twice with
+    equal values is reported and written once. A document from standard input is written to standard output.
 
     Exit codes: 0 all documents are in order (or were put in order), 1 with --check: some are not, 2 a document cannot
     be read.
     """
     check_standard_input(file=sources)
     texts = [text for source in sources for text in _texts(source)]
+    for problem in (problem for text in texts for problem in text.problems):
+        print_note(render_finding(problem))
     changed = [text for text in texts if text.before != text.after]
     report = print_note if STANDARD_INPUT in sources else print  # standard output is for the document
     for text in changed:
@@ -98,7 +101,7 @@ def _text(name: str, data: bytes, source: Source) -> Text:
     else:
         text = render(in_canonical_order(parse_as_written(data))).encode()
     _check_meaning(name, text, kind, before)
-    return Text(name, data, text)
+    return Text(name, data, text, source.problems)
 
 
 def _yaml(name: str, data: bytes, wanted: object) -> bytes:

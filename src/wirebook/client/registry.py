@@ -59,8 +59,10 @@ class _Reader:
         self.fetcher, self.limits = fetcher, limits
         self.asked: set[str] = set()
         self.problems: list[Problem] = []
+        self.url = ""
 
     def read(self, url: str) -> Source:
+        self.url = url
         source, following = self._all_at_once(url, *self._page(url))
         value = source.value
         if isinstance(value, dict):
@@ -94,9 +96,13 @@ class _Reader:
 
     def _parse(self, answer: Answer) -> Source:
         path = httpx.URL(answer.url).path
-        if answer.media_type in YAML_TYPES or path.endswith((".yaml", ".yml")):
-            return read_yaml(answer.body, answer.url, self.limits)
-        return read_json(answer.body, answer.url, self.limits)
+        is_yaml = answer.media_type in YAML_TYPES or path.endswith((".yaml", ".yml"))
+        return self._noted((read_yaml if is_yaml else read_json)(answer.body, answer.url, self.limits))
+
+    def _noted(self, source: Source) -> Source:
+        """An answer, whose problems are those of the whole document."""
+        self.problems.extend(problem.at(file=self.url) for problem in source.problems)
+        return source
 
     def _pages(self, members: dict[str, Any], following: str | None) -> dict[str, Any]:
         """`members` and those of the pages after it."""
@@ -187,7 +193,7 @@ class _Reader:
         answer = self.fetcher.get(address.removesuffix(DETAILS))
         try:
             if answer.media_type.endswith("json"):
-                schema["schema"] = read_json(answer.body, answer.url, self.limits).value
+                schema["schema"] = self._noted(read_json(answer.body, answer.url, self.limits)).value
             else:
                 schema["schema"] = answer.body.decode("utf-8")
         except (WirebookError, UnicodeDecodeError):

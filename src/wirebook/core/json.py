@@ -1,8 +1,10 @@
-"""Strict JSON: one value, no duplicate members, no NaN, UTF-8, within limits; every refusal says where.
+"""Strict JSON: one value, no NaN, UTF-8, within limits; every refusal says where.
 
     read_json(data, "catalogue.json").value
 
-A byte order mark is tolerated and reported; comments, trailing commas and text after the value are not JSON.
+A byte order mark is tolerated and reported; comments, trailing commas and text after the value are not JSON. A member
+that occurs twice is an error: with different values the document is refused, with equal values it is read and the
+error reported.
 
 Spec: RFC 8259; docs/semantics.md D47.
 """
@@ -12,16 +14,29 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterator
 from functools import partial
+from itertools import islice
 from typing import Any, Final
 
+from wirebook.core.jsonvalue import are_equal
 from wirebook.core.positions import outline
-from wirebook.core.source import DEFAULT_LIMITS, Limits, Place, Source, place_of, places_of
+from wirebook.core.source import (
+    DEFAULT_LIMITS,
+    Limits,
+    Place,
+    Source,
+    line_starts,
+    place_in,
+    place_of,
+    places_of,
+)
 from wirebook.problems import Problem, WirebookError
 
 BYTE_ORDER_MARK: Final = "\ufeff"
 SURROGATE_ESCAPE: Final = re.compile(r"\\u[dD][89abAB]|\\u[dD][c-fC-F]")
 LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+AFTER_KEY: Final = re.compile(r'"(?:[^"\\]|\\.)*"\s*:\s*', re.DOTALL)
 MAX_DUPLICATES: Final = 20
 
 
@@ -39,10 +54,12 @@ def read_json(data: bytes, name: str, limits: Limits = DEFAULT_LIMITS) -> Source
     Raises: too-large, not-utf-8, syntax-error, duplicate-member, not-a-number, too-deep.
     """
     text, problems = decode(data, name, limits)
-    value = _parse(text, name)
+    repeated: list[str] = []
+    value = _parse(text, name, repeated)
     if is_deeper_than(value, limits.depth):
         raise WirebookError(_too_deep(text, name, limits))
-    return Source(name, value, problems, partial(_places, text))
+    duplicates = tuple(_duplicates(text, name)) if repeated else ()
+    return Source(name, value, (*problems, *duplicates), partial(_places, text))
 
 
 def decode(data: bytes, name: str, limits: Limits = DEFAULT_LIMITS) -> tuple[str, tuple[Problem, ...]]:
@@ -96,9 +113,11 @@ def is_deeper_than(value: Any, depth: int) -> bool:
 # -- parsing --------------------------------------------------------------------------------------------------------
 
 
-def _parse(text: str, name: str) -> Any:
+def _parse(text: str, name: str, repeated: list[str]) -> Any:
+    """The value; `repeated` gets the names of members that occur twice with equal values."""
+    hook = partial(_object, repeated)
     try:
-        value = json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
+        value = json.loads(text, object_pairs_hook=hook, parse_constant=_constant, parse_float=_float)
     except _Refused as error:
         raise WirebookError(*_refusals(text, name, error)) from None
     except json.JSONDecodeError as error:
@@ -112,10 +131,17 @@ def _parse(text: str, name: str) -> Any:
     return value
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object(repeated: list[str], pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
-    if len(members) != len(pairs):
-        raise _Refused("duplicate-member", "")
+    if len(members) == len(pairs):
+        return members
+    members = {}
+    for name, value in pairs:
+        if name in members:
+            if not are_equal(members[name], value):
+                raise _Refused("duplicate-member", name)
+            repeated.append(name)
+        members.setdefault(name, value)
     return members
 
 
@@ -155,21 +181,49 @@ def _excerpt(text: str, offset: int) -> str:
 
 
 def _refusals(text: str, name: str, error: _Refused) -> list[Problem]:
-    found = outline(text)
-    if error.code == "duplicate-member" and found.duplicates:
-        return [_duplicate(text, name, *duplicate) for duplicate in found.duplicates[:MAX_DUPLICATES]]
     if error.code == "duplicate-member":
-        return [Problem(code=error.code, message="a member is there twice, deep inside", file=name, line=1, column=1)]
-    offset = next((start for start, word in found.words if word == error.found), 0)
+        return list(islice(_duplicates(text, name, error.found), MAX_DUPLICATES))
+    offset = next((start for start, word in outline(text).words if word == error.found), 0)
     return [_refused_number(text, name, error.found, offset)]
 
 
-def _duplicate(text: str, name: str, pointer: str, offset: int) -> Problem:
-    line, column = place_of(text, offset)
-    message = f"the member '{pointer}' is there twice"
-    return Problem(
-        code="duplicate-member", message=message, pointer=pointer, file=name, line=line, column=column, expected="one"
+def _duplicates(text: str, name: str, different: str | None = None) -> Iterator[Problem]:
+    """A problem for each repetition of a member: all have equal values, or those named `different` do not."""
+    found = outline(text).duplicates
+    if different is not None:
+        found = [each for each in found if not _say_the_same(text, *each[1:])]
+    starts = line_starts(text)
+    for pointer, first, second in found:
+        places = place_in(starts, first), place_in(starts, second)
+        yield duplicate_member(name, pointer, *places, are_equal=different is None)
+
+
+def duplicate_member(file: str, pointer: str, first: Place, second: Place, *, are_equal: bool) -> Problem:
+    """A member that an object has twice, at the place of the second one."""
+    holder, _, token = pointer.rpartition("/")
+    member = token.replace("~1", "/").replace("~0", "~")
+    values = "equal values" if are_equal else "different values"
+    message = (
+        f"the member '{member}' of '{holder}' occurs twice, in lines {first.line} and {second.line}, with {values}"
     )
+    hint = "`wirebook upgrade` writes it once" if are_equal else "remove one of them"
+    return Problem(
+        "duplicate-member", message, pointer=pointer, file=file, line=second.line, column=second.column,
+        expected="one", hint=hint,
+    )  # fmt: skip
+
+
+def _say_the_same(text: str, first: int, second: int) -> bool:
+    """Do two members, whose keys begin at these offsets, have equal values?"""
+    try:
+        return are_equal(_value_of(text, first), _value_of(text, second))
+    except ValueError:
+        return False
+
+
+def _value_of(text: str, key: int) -> Any:
+    start = AFTER_KEY.match(text, key)
+    return json.JSONDecoder().raw_decode(text, start.end() if start else key)[0]
 
 
 def _refused_number(text: str, name: str, word: str, offset: int) -> Problem:

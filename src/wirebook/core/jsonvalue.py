@@ -49,6 +49,18 @@ def parse_json(data: bytes, *, max_depth: int = MAX_DEPTH) -> Any:
         _refuse(data, error)
 
 
+def are_equal(one: Any, other: Any) -> bool:
+    """Are two JSON values the same: numbers by value, objects whatever the order of their members?
+
+    Raises: RecursionError for values nested too deep for Python.
+    """
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(are_equal(value, other[name]) for name, value in one.items())
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(are_equal, one, other))
+    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
+
+
 def check_depth(data: bytes, max_depth: int = MAX_DEPTH) -> None:
     """Refuse arrays and objects nested deeper than `max_depth`, without parsing.
 

@@ -20,13 +20,14 @@ TOKEN: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+'
 class Outline:
     """What stands where.
 
-    Shape: `offsets` pointer to offset (of the key, for a member); `duplicates` (pointer, offset) of every second
-    member of a name; `strings` and `words` (offset, text) of the strings' values and of the other scalars; `open_at`
-    the pointer being read where the scan stopped; `deepest` (offset, pointer) where it was first too deep.
+    Shape: `offsets` pointer to offset (of the key, for a member); `duplicates` has every further member of a name in
+    one object, with the pointer and the offsets of the first member and of this one; `strings` and `words` (offset,
+    text) of the strings' values and of the other scalars; `open_at` the pointer being read where the scan stopped;
+    `deepest` (offset, pointer) where it was first too deep.
     """
 
     offsets: dict[str, int] = field(default_factory=lambda: {"": 0})
-    duplicates: list[tuple[str, int]] = field(default_factory=list)
+    duplicates: list[tuple[str, int, int]] = field(default_factory=list)
     strings: list[tuple[int, str]] = field(default_factory=list)
     words: list[tuple[int, str]] = field(default_factory=list)
     open_at: str = ""
@@ -35,11 +36,15 @@ class Outline:
 
 @dataclass(slots=True)
 class _Frame:
-    """An object or array being read: `key` is the member in hand, `index` the next item (None in an object)."""
+    """An object or array being read.
+
+    Shape: `key` is the member in hand, `index` the next item (None in an object), `members` the offset of each key.
+    """
 
     pointer: str
     index: int | None
     key: str | None = None
+    members: dict[str, int] = field(default_factory=dict)
 
     def here(self) -> str:
         """The pointer of the value about to be read."""
@@ -97,8 +102,9 @@ class _Scan:
         frame = self.stack[-1]
         frame.key = key[:MAX_POINTER]
         pointer = frame.here()
-        if pointer in self.outline.offsets and pointer != frame.pointer:
-            self.outline.duplicates.append((pointer, offset))
+        first = frame.members.setdefault(key, offset)
+        if first != offset:
+            self.outline.duplicates.append((pointer, first, offset))
         self.outline.offsets.setdefault(pointer, offset)
 
     def _value(self, offset: int) -> None:

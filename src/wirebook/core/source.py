@@ -69,12 +69,19 @@ class Source:
 
 def places_of(text: str, offsets: dict[str, int]) -> dict[str, Place]:
     """The place of every offset. Cost: one pass over `text`, then a search in its line starts for each."""
-    starts = [0, *(found.end() for found in re.finditer("\n", text))]
-    places = {}
-    for pointer, offset in offsets.items():
-        line = bisect_right(starts, offset)
-        places[pointer] = Place(line, offset - starts[line - 1] + 1)
-    return places
+    starts = line_starts(text)
+    return {pointer: place_in(starts, offset) for pointer, offset in offsets.items()}
+
+
+def line_starts(text: str) -> list[int]:
+    """The offset of each line's first character."""
+    return [0, *(found.end() for found in re.finditer("\n", text))]
+
+
+def place_in(starts: list[int], offset: int) -> Place:
+    """The line and column of an offset in a text with these line starts."""
+    line = bisect_right(starts, offset)
+    return Place(line, offset - starts[line - 1] + 1)
 
 
 def place_of(text: str, offset: int) -> Place:

@@ -3,8 +3,9 @@
     read_yaml(data, "catalogue.yaml").value
 
 Scalars are read as in YAML 1.2's core schema, so ``on`` and ``2024-01-01`` are texts; keys are always texts. Refused:
-duplicate keys, tags other than those of the core schema, several documents, aliases that would unfold to more than
-the limits allow. ``<<`` merges, as everyone expects.
+duplicate keys with different values, tags other than those of the core schema, several documents, aliases that would
+unfold to more than the limits allow. A duplicate key with an equal value is reported. ``<<`` merges, as everyone
+expects.
 
 Spec: https://yaml.org/spec/1.2.2/#103-core-schema; docs/semantics.md D47.
 """
@@ -19,7 +20,8 @@ from typing import Any, Final, NoReturn
 
 import yaml
 
-from wirebook.core.json import decode, is_deeper_than
+from wirebook.core.json import decode, duplicate_member, is_deeper_than
+from wirebook.core.jsonvalue import are_equal
 from wirebook.core.pointers import child
 from wirebook.core.positions import MAX_POINTER
 from wirebook.core.source import DEFAULT_LIMITS, Limits, Place, Source
@@ -52,7 +54,7 @@ def read_yaml(data: bytes, name: str, limits: Limits = DEFAULT_LIMITS) -> Source
     if is_deeper_than(builder.root, limits.depth):
         message = f"aliases unfold to more than {limits.depth} levels"
         raise WirebookError(Problem(code="too-deep", message=message, file=name, line=1, column=1))
-    return Source(name, builder.root, problems, partial(dict, builder.places))
+    return Source(name, builder.root, (*problems, *builder.problems), partial(dict, builder.places))
 
 
 def _syntax_error(error: yaml.YAMLError, name: str, pointer: str) -> Problem:
@@ -64,12 +66,17 @@ def _syntax_error(error: yaml.YAMLError, name: str, pointer: str) -> Problem:
 
 @dataclass(slots=True)
 class _Open:
-    """A mapping or sequence being read; `values` counts what it holds with every alias written out."""
+    """A mapping or sequence being read.
+
+    Shape: `again` is the place of the key in hand when the mapping has it already; `values` counts what is held with
+    every alias written out.
+    """
 
     value: Any
     pointer: str
     anchor: str | None
     key: str | None = None
+    again: Place | None = None
     merges: list[Any] = field(default_factory=list)
     values: int = 1
 
@@ -84,6 +91,7 @@ class _Builder:
         self.stack: list[_Open] = []
         self.anchors: dict[str, tuple[Any, int]] = {}
         self.documents = 0
+        self.problems: list[Problem] = []
 
     def take(self, event: Any) -> None:
         handler = getattr(self, f"_{type(event).__name__}", None)
@@ -144,9 +152,8 @@ class _Builder:
         top = self.stack[-1]
         top.key = event.value
         pointer = self.here()
-        if event.value in top.value:
-            self.refuse(event, "duplicate-member", f"the member '{pointer}' is there twice")
-        self.places[pointer] = _place(event)
+        top.again = _place(event) if event.value in top.value else None
+        self.places.setdefault(pointer, _place(event))
 
     def _take_value(self, event: Any, value: Any, anchor: str | None, values: int) -> None:
         if anchor is not None:
@@ -165,8 +172,21 @@ class _Builder:
             top.merges += value if isinstance(value, list) else [value]
             top.key = None
         else:
-            top.value[top.key] = value
+            if top.again is not None:
+                self._take_again(top, value)
+            else:
+                top.value[top.key] = value
             top.key = None
+
+    def _take_again(self, top: _Open, value: Any) -> None:
+        """A key that the mapping has already: an equal value is reported, another one refused."""
+        assert top.again is not None
+        pointer = self.here()
+        same = are_equal(top.value[top.key], value)
+        problem = duplicate_member(self.name, pointer, self.places[pointer], top.again, are_equal=same)
+        if not same:
+            raise WirebookError(problem)
+        self.problems.append(problem)
 
     def _open(self, event: Any, value: Any, kind: str) -> None:
         if self._is_key():
@@ -177,7 +197,7 @@ class _Builder:
             self.refuse(event, "too-deep", f"nested deeper than {self.limits.depth} levels")
         pointer = self.here()
         if self.stack and isinstance(self.stack[-1].value, list):
-            self.places[pointer] = _place(event)
+            self.places.setdefault(pointer, _place(event))
         self.stack.append(_Open(value, pointer, event.anchor))
 
     def _merge(self, event: Any, top: _Open, merged: Any) -> None:
