@@ -17,6 +17,7 @@ WRONG = {
     "--events-keep": ["x", "0s"],
     "--trusted-proxy": ["nonsense"],
     "--allow-fetch": ["a b"],
+    "--allowed-host": ["a b", "", "host:", "host:0", "host:99999", "https://host", "::1"],
     "--host": ["0.0.0.0"],
 }
 

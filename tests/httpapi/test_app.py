@@ -26,10 +26,10 @@ HOST = "http://registry.test"
 
 
 class Web:
-    """Sends requests to an application, without a socket between."""
+    """Sends requests to an application, without a socket between. It is not on loopback unless `options` say so."""
 
     def __init__(self, registry: Client, **options: Any) -> None:
-        self.app = App(registry.service, Options(**options))
+        self.app = App(registry.service, Options(**{"host": "192.0.2.1", **options}))
         registry.database.observe = self.app.metrics.transaction
 
     def send(

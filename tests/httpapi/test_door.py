@@ -12,6 +12,7 @@ import pytest
 from tests.httpapi.conftest import Client
 from tests.httpapi.test_app import HOST, Web
 from wirebook.cli.app import run
+from wirebook.httpapi.hosts import parse_allowed
 
 WRITES = ("PUT", "PATCH", "POST", "DELETE")
 PAGE = "https://page.example"
@@ -66,9 +67,121 @@ def test_a_host_that_is_none(registry: Client, host: str) -> None:
 
 
 def test_hosts_that_are_not_answered_for(registry: Client) -> None:
-    web = Web(registry, allowed_hosts=("good.example",))
+    web = Web(registry, allowed_hosts=(parse_allowed("Good.example"),))
     assert web.get("/", host="evil.example").status_code == 400
     assert web.get("/", host="good.example").json()["self"] == "http://good.example/"
+
+
+LOOPBACK = ("127.0.0.1", "::1", "localhost", "127.8.9.10")
+LOCAL_HOSTS = (
+    "localhost",
+    "LocalHost:8080",
+    "localhost.",
+    "registry.localhost:1",
+    "127.0.0.1",
+    "127.200.0.1:65535",
+    "[::1]",
+    "[::1]:8080",
+    "[0:0:0:0:0:0:0:1]",
+    "[::ffff:127.0.0.1]",
+)
+FOREIGN_HOSTS = (
+    "attacker.example",
+    "attacker.example:8080",
+    "localhost.attacker.example",
+    "127.0.0.1.attacker.example",
+    "notlocalhost",
+    "0.0.0.0",
+    "[::]",
+    "128.0.0.1",
+    "192.0.2.1",
+    "[2001:db8::1]",
+)
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", *WRITES])
+@pytest.mark.parametrize("host", FOREIGN_HOSTS)
+def test_foreign_host_on_loopback_is_rejected(registry: Client, method: str, host: str) -> None:
+    for listening in LOOPBACK:
+        web = Web(registry, host=listening)
+        answer = web.send(method, "/dirs/d", "{}", host=host, origin=f"http://{host}")
+        assert answer.status_code == 400
+        if method != "HEAD":
+            assert answer.json()["type"] == "urn:wirebook:error:bad_host"
+            assert host in answer.json()["detail"]
+            assert "--allowed-host" in answer.json()["detail"]
+    assert registry.get("/dirs").json == {}
+
+
+def test_foreign_host_gets_no_events_on_loopback(registry: Client) -> None:
+    answer = Web(registry, host="127.0.0.1").get("/.wirebook/events", host="attacker.example")
+    assert answer.status_code == 400
+
+
+@pytest.mark.parametrize("host", LOCAL_HOSTS)
+def test_loopback_host_on_loopback_is_accepted(registry: Client, host: str) -> None:
+    for number, listening in enumerate(LOOPBACK):
+        web = Web(registry, host=listening)
+        answer = web.send("PUT", f"/dirs/d{number}", "{}", host=host, origin=f"http://{host.lower()}")
+        assert (answer.status_code, answer.json()["self"]) == (201, f"http://{host}/dirs/d{number}")
+
+
+@pytest.mark.parametrize("host", ["attacker.example", "192.0.2.1", "localhost"])
+def test_any_host_is_accepted_off_loopback(registry: Client, host: str) -> None:
+    assert Web(registry, host="0.0.0.0").get("/", host=host).status_code == 200
+
+
+def test_foreign_host_forwarded_to_loopback_needs_allowed_host(registry: Client) -> None:
+    options = {"host": "127.0.0.1", "trusted_proxies": (ip_network("127.0.0.0/8"),)}
+    for sent in ({"x_forwarded_host": "front.example"}, {"forwarded": "host=front.example"}):
+        assert Web(registry, **options).get("/", host="localhost", **sent).status_code == 400
+        allowing = Web(registry, **options, allowed_hosts=(parse_allowed("front.example"),))
+        assert allowing.get("/", host="localhost", **sent).json()["self"] == "http://front.example/"
+
+
+def test_host_of_base_url_on_loopback_is_accepted(registry: Client) -> None:
+    web = Web(registry, host="127.0.0.1", base_url="https://Registry.example/reg")
+    assert web.get("/", host="registry.EXAMPLE").status_code == 200
+    assert web.get("/", host="localhost:8080").status_code == 200
+    assert web.get("/", host="attacker.example").status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("allowed", "accepted", "rejected"),
+    [
+        (
+            "registry.example",
+            ["REGISTRY.example", "registry.example:8080", "registry.example."],
+            ["x.registry.example"],
+        ),
+        ("Registry.Example:80", ["registry.example", "registry.example:80"], ["registry.example:8080"]),
+        ("[::1]", ["[::1]:9", "[0:0:0:0:0:0:0:1]"], ["[::2]", "localhost"]),
+    ],
+)
+def test_allowed_host_ignores_case_and_compares_a_port_if_it_has_one(
+    registry: Client, allowed: str, accepted: list[str], rejected: list[str]
+) -> None:
+    web = Web(registry, host="127.0.0.1", allowed_hosts=(parse_allowed(allowed),))
+    assert {web.get("/", host=host).status_code for host in accepted} == {200}
+    assert {web.get("/", host=host).status_code for host in rejected} == {400}
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/.wirebook/healthz", "/.wirebook/readyz"])
+@pytest.mark.parametrize("prefix", ["", "/reg"])
+def test_probe_with_any_host_is_answered(registry: Client, path: str, prefix: str) -> None:
+    for options in ({"host": "127.0.0.1"}, {"allowed_hosts": (parse_allowed("good.example"),)}):
+        web = Web(registry, base_path=prefix or "/", **options)
+        for method in ("GET", "HEAD"):
+            assert web.send(method, prefix + path, host="10.1.2.3:8080").status_code == 200
+        assert web.send("PUT", prefix + path, "{}", host="10.1.2.3:8080").status_code == 400
+
+
+def test_group_named_like_a_probe_is_not_answered_for_any_host(registry: Client) -> None:
+    assert registry.put("/modelsource", {"groups": {"healthz": {"singular": "health"}}}).status == 200
+    assert registry.get("/").status == 200  # the server knows the model once it has read it
+    web = Web(registry, host="127.0.0.1")
+    assert web.get("/healthz", host="attacker.example").status_code == 400
+    assert web.get("/.wirebook/healthz", host="attacker.example").status_code == 200
 
 
 def test_proxies_are_believed_if_they_are_trusted(registry: Client) -> None:
@@ -94,7 +207,7 @@ def test_prefixes_that_are_no_path(registry: Client, prefix: str) -> None:
 
 
 def test_a_fixed_url_is_no_way_around_the_hosts(registry: Client) -> None:
-    web = Web(registry, base_url="https://fixed.example", allowed_hosts=("good.example",))
+    web = Web(registry, base_url="https://fixed.example", allowed_hosts=(parse_allowed("Good.example"),))
     assert [web.get("/", host=host).status_code for host in ("good.example", "evil.example", "a b")] == [200, 400, 400]
 
 

@@ -16,7 +16,8 @@ import pytest
 from tests.core.memory import NoFormats
 from tests.httpapi.conftest import OFFER, Client
 from tests.httpapi.servers import launch, serving
-from wirebook.httpapi.fetching import Allowed, Fetcher, parse_allowed
+from wirebook.httpapi.fetching import Fetcher
+from wirebook.httpapi.hosts import Allowed, parse_allowed
 from wirebook.httpapi.model_file import first_model
 from wirebook.httpapi.setup import make_registry, make_service
 from wirebook.problems import WirebookError
@@ -316,7 +317,7 @@ def test_hosts_that_are_allowed(text: str, allowed: Allowed) -> None:
 
 @pytest.mark.parametrize("text", ["", "http://h", "h:", "h:0", "h:99999", "h/path", "*", "::1", "a b"])
 def test_what_is_no_host(text: str) -> None:
-    with pytest.raises(ValueError, match="neither HOST nor HOST:PORT"):
+    with pytest.raises(ValueError, match="is not HOST or HOST:PORT"):
         parse_allowed(text)
 
 
@@ -389,7 +390,7 @@ def test_servers_and_their_first_model(tmp_path: Path, web: Web) -> None:
         assert process.wait(60) == 2
         process.stdout and process.stdout.close()
     assert "another model" in log.read_text()
-    assert "neither HOST nor HOST:PORT" in log.read_text()
+    assert "is not HOST or HOST:PORT" in log.read_text()
     with serving(f"sqlite:///{tmp_path / 'empty.db'}", log, "--model", "empty") as [server], server.client() as http:
         assert (http.get("/modelsource").json(), http.get("/").json()["epoch"]) == ({}, 1)
         assert "groups" not in http.get("/model").json()

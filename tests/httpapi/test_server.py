@@ -52,7 +52,7 @@ def _receive(connection: socket.socket) -> bytes:
 
 def test_a_head_that_never_ends(server: Server) -> None:
     with connect(server) as slow:
-        slow.sendall(b"GET / HTTP/1.1\r\nHost: h\r\n")
+        slow.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n")
         started = time.monotonic()
         assert read_all(slow) == b""
         assert 1 < time.monotonic() - started < 20
@@ -65,7 +65,7 @@ def test_a_connection_that_says_nothing(server: Server) -> None:
 
 def test_a_head_that_is_too_large(server: Server) -> None:
     with connect(server) as large:
-        large.sendall(b"GET / HTTP/1.1\r\nHost: h\r\n")
+        large.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n")
         for number in range(40):
             try:
                 large.sendall(b"X-%d: " % number + b"x" * 8000 + b"\r\n")
@@ -77,10 +77,8 @@ def test_a_head_that_is_too_large(server: Server) -> None:
 
 def test_a_body_that_does_not_come(server: Server) -> None:
     with connect(server) as slow:
-        head = (
-            b"PUT /messagegroups/slow HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer hush\r\nContent-Length: 10\r\n\r\n{"
-        )
-        slow.sendall(head)
+        slow.sendall(b"PUT /messagegroups/slow HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer hush\r\n")
+        slow.sendall(b"Content-Length: 10\r\n\r\n{")
         assert read_all(slow).startswith(b"HTTP/1.1 408 ")
 
 
@@ -155,3 +153,45 @@ def test_a_file_has_one_server(tmp_path: Path) -> None:
 def _close(process: subprocess.Popen[str]) -> None:
     assert process.stdout
     process.stdout.close()
+
+
+def exchange(server: Server, request: bytes) -> bytes:
+    """The answer to a request that is sent as it is."""
+    with connect(server) as connection:
+        connection.sendall(request)
+        return read_all(connection)
+
+
+CLOSE = b"Connection: close\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "status"),
+    [
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\n", b"200"),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n", b"400"),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\nHOST: attacker.example\r\n", b"400"),
+        (b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n", b"400"),
+        (b"GET /.wirebook/events HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n", b"400"),
+        (b"GET / HTTP/1.1\r\n", b"400"),
+        (b"GET /healthz HTTP/1.0\r\n", b"200"),
+        (b"GET http://localhost:1/ HTTP/1.1\r\nHost: attacker.example\r\n", b"200"),
+        (b"GET HTTP://LOCALHOST HTTP/1.1\r\nHost: attacker.example\r\n", b"200"),
+        (b"GET http://localhost?inline HTTP/1.1\r\nHost: attacker.example\r\n", b"200"),
+        (b"GET http://attacker.example/ HTTP/1.1\r\nHost: localhost\r\n", b"400"),
+        (b"PUT http://attacker.example/messagegroups/g HTTP/1.1\r\nHost: localhost\r\n", b"400"),
+        (b"GET http://user@localhost/ HTTP/1.1\r\nHost: localhost\r\n", b"400"),
+        (b"GET http:/// HTTP/1.1\r\nHost: localhost\r\n", b"400"),
+        (b"GET http://attacker.example/healthz HTTP/1.1\r\nHost: attacker.example\r\n", b"200"),
+        (b"FOO http://localhost/ HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer hush\r\n", b"405"),
+    ],
+)
+def test_host_of_a_request_is_checked(server: Server, head: bytes, status: bytes) -> None:
+    answer = exchange(server, head + CLOSE)
+    assert answer.partition(b"\r\n")[0].split()[1] == status, answer
+
+
+def test_absolute_request_target_replaces_host(server: Server) -> None:
+    answer = exchange(server, b"GET http://127.0.0.1:99/?doc HTTP/1.1\r\nHost: localhost\r\n" + CLOSE)
+    assert b"<http://127.0.0.1:99>;rel=xregistry-root" in answer
+    assert b'"self":"#/"' in answer

@@ -6,7 +6,7 @@ Spec: docs/registry.md
 from __future__ import annotations
 
 import re
-from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 from urllib.parse import urlsplit
@@ -18,7 +18,6 @@ from wirebook.problems import Problem, WirebookError
 if TYPE_CHECKING:
     from wirebook.httpapi.imports import Fit
 
-LOOPBACK = ("localhost",)
 UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 TIME: Final = re.compile(r"(?P<number>[1-9][0-9]{0,8})(?P<unit>[smhd])")
 FORMATS: Final = ("text", "json")
@@ -42,7 +41,10 @@ def serve(  # noqa: PLR0917 (options)
         bool, typer.Option("--insecure-writes", help="Let anyone write who can reach the server.")
     ] = False,
     cors_origin: Annotated[list[str], typer.Option(help="Origin of pages that may write. Repeatable.")] = [],  # noqa: B006
-    allowed_host: Annotated[list[str], typer.Option(help="Host that is answered for. Repeatable.")] = [],  # noqa: B006
+    allowed_host: Annotated[
+        list[str],
+        typer.Option(help="HOST[:PORT] to answer for. Repeatable. Default: on loopback its names, else any."),
+    ] = [],  # noqa: B006
     trusted_proxy: Annotated[list[str], typer.Option(help="Network of proxies, as a CIDR. Repeatable.")] = [],  # noqa: B006
     allow_fetch: Annotated[list[str], typer.Option(help="HOST[:PORT] that models may include from. Repeatable.")] = [],  # noqa: B006
     events_sink: Annotated[str | None, typer.Option(help="URL that change events are sent to.")] = None,
@@ -73,9 +75,9 @@ def serve(  # noqa: PLR0917 (options)
         cors_origins=tuple(
             _matching("--cors-origin", each, ORIGIN, "origin, such as https://host") for each in cors_origin
         ),
-        allowed_hosts=tuple(allowed_host),
+        allowed_hosts=tuple(_allowed("--allowed-host", each) for each in allowed_host),
         trusted_proxies=tuple(map(_network, trusted_proxy)),
-        allowed_fetches=tuple(map(_allowed, allow_fetch)),
+        allowed_fetches=tuple(_allowed("--allow-fetch", each) for each in allow_fetch),
         events_sink=_url("--events-sink", events_sink),
         events_keep=_seconds("--events-keep", events_keep),
         access_log=access_log,
@@ -168,26 +170,21 @@ def _one_of(option: str, text: str, allowed: tuple[str, ...]) -> str:
     return text
 
 
-def _allowed(text: str) -> Any:
+def _allowed(option: str, text: str) -> Any:
     """Raises: bad-setting"""
-    from wirebook.httpapi.fetching import parse_allowed  # noqa: PLC0415 (as above)
+    from wirebook.httpapi.hosts import parse_allowed  # noqa: PLC0415 (as above)
 
     try:
         return parse_allowed(text)
     except ValueError as error:
-        raise WirebookError(Problem("bad-setting", f"--allow-fetch {error}")) from None
+        raise WirebookError(Problem("bad-setting", f"{option} {error}")) from None
 
 
 def _check_reach(options: Any) -> None:
-    """Others than this machine may write only if that was said. Raises: bad-setting"""
-    if _is_loopback(options.host) or options.read_only or options.write_token or options.insecure_writes:
+    """Other machines may write only if an option says so. Raises: bad-setting"""
+    from wirebook.httpapi.hosts import is_loopback  # noqa: PLC0415 (as above)
+
+    if is_loopback(options.host) or options.read_only or options.write_token or options.insecure_writes:
         return
     hint = "add --write-token-file FILE, --read-only, or --insecure-writes"
     raise WirebookError(Problem("bad-setting", f"anyone who can reach '{options.host}' could write", hint=hint))
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host in LOOPBACK

@@ -21,7 +21,7 @@ from wirebook.httpapi.options import Options
 from wirebook.httpapi.sending import Sent, send_answer, until_gone
 from wirebook.httpapi.service import PATHS, Service, error_answer
 from wirebook.httpapi.tags import known_as, quoted, tag_of_answer
-from wirebook.httpapi.web import has_come
+from wirebook.httpapi.web import authority_of, has_come
 from wirebook.problems.xregistry import Refused, refused
 
 PLAIN: Final = "text/plain; charset=utf-8"
@@ -83,7 +83,7 @@ class App:
         self, scope: Scope, headers: Pairs, first: Mapping[str, str], receive: Receive
     ) -> tuple[Answer, str | None]:
         """The answer, and the origin that may read it. `first` are the first headers of each name."""
-        caller, base = Caller(scope["method"], scope["path"], first, scope["scheme"], peer_of(scope)), None
+        caller, base = self._caller(scope, headers, first), None
         try:
             base = self.door.base_of(caller)
             self.door.check(caller, base)
@@ -109,11 +109,29 @@ class App:
             return self.service.answer(incoming), friend
         return await run_in_threadpool(self.service.answer, incoming), friend
 
+    def _caller(self, scope: Scope, headers: Pairs, first: Mapping[str, str]) -> Caller:
+        path, method = scope["path"], scope["method"]
+        return Caller(
+            method,
+            path,
+            first,
+            [value for name, value in headers if name == "host"],
+            scope["scheme"],
+            peer_of(scope),
+            authority_of(scope),
+            is_probe=method in ("GET", "HEAD")
+            and self._is_probe("/" + path.removeprefix(self.options.prefix).strip("/")),
+        )
+
+    def _is_probe(self, path: str) -> bool:
+        """Whether a path asks for the health of the server. A Group type may have the name of such a path."""
+        return path in HEALTH and not self.service.has_groups(path.strip("/"))
+
     async def _own(self, path: str) -> Answer | None:
         """What is answered without the registry, if that is such a path."""
         if path == METRICS_PATH:
             return Answer(200, self.metrics.text(), {"Content-Type": CONTENT_TYPE})
-        if path not in HEALTH or self.service.has_groups(path.strip("/")):
+        if not self._is_probe(path):
             return None
         if path.endswith("healthz"):
             return Answer(200, b"ok\n", {"Content-Type": PLAIN})
@@ -152,7 +170,7 @@ class App:
     async def _stream(self, scope: Scope, headers: Pairs, receive: Receive, send: Send) -> None:
         """Sends events as they come, until the client leaves or the server stops."""
         first = dict(reversed(headers))
-        caller = Caller("GET", scope["path"], first, scope["scheme"], peer_of(scope))
+        caller = self._caller(scope, headers, first)
         try:
             base = self.door.base_of(caller)
             after = await run_in_threadpool(start_of, self.service.database, first.get(LAST))

@@ -1,4 +1,4 @@
-"""The door: who may come in, and under which URL the registry is for them. The one place where a request is judged.
+"""The door: decides whether a request may pass, and under which URL its client sees the registry.
 
 Spec: docs/registry.md#who-may-write.
 """
@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import hmac
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
+from wirebook.httpapi.hosts import is_loopback, normalise, split_host
 from wirebook.httpapi.options import Options
 from wirebook.problems.xregistry import ErrorType, Refused
 
-HOST: Final = re.compile(r"(?:[A-Za-z0-9._~\-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::\d{1,5})?\Z")
 READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 FORWARDED: Final = re.compile(r'(?:^|[;,])\s*(for|host|proto)=(?:"([^"]*)"|([^;,\s]*))', re.IGNORECASE)
 
 
@@ -30,13 +31,18 @@ class Barred(Refused):
 
 @dataclass(slots=True)
 class Caller:
-    """Who sends a request. `headers` by their names in lower case, the first of each; `peer` is the address, if any."""
+    """Who sends a request. `headers` by their names in lower case, the first of each; `hosts` are all Host headers,
+    `authority` that of a request target in absolute form; `peer` is the address, if any; `is_probe`: it asks for the
+    health of the server, which does not depend on the host."""
 
     method: str
     path: str
     headers: Mapping[str, str]
+    hosts: Sequence[str]
     scheme: str = "http"
     peer: str | None = None
+    authority: str | None = None
+    is_probe: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +53,38 @@ class Door:
 
     def base_of(self, caller: Caller) -> str:
         """The Registry's URL for a caller, without a slash at its end. Raises: Barred"""
-        scheme, host, prefix = caller.scheme, caller.headers.get("host", ""), self.options.prefix
+        if len(caller.hosts) > 1:
+            raise Barred(400, "bad_host", "The request has more than one header Host.", caller.path)
+        host = caller.authority if caller.authority is not None else "".join(caller.hosts)
+        scheme, prefix = caller.scheme, self.options.prefix
         if self._is_proxy(caller.peer):
             scheme, host, prefix = _forwarded(caller.headers, scheme, host, prefix)
-        if not HOST.match(host):
-            raise Barred(400, "bad_host", "The header Host names no host.", caller.path)
-        if self.options.allowed_hosts and host not in self.options.allowed_hosts:
-            raise Barred(400, "bad_host", "The host is not one that this server answers for.", caller.path)
+        if not caller.is_probe:
+            self._check_host(scheme, host, caller.path)
         return self.options.base_url.rstrip("/") if self.options.base_url else f"{scheme}://{host}{prefix}"
+
+    def _check_host(self, scheme: str, text: str, path: str) -> None:
+        """Whether the server answers for a host. A page whose name was made to resolve to this machine (DNS rebinding)
+        sends its own name, and is of the same origin by that. Raises: Barred"""
+        found = split_host(text)
+        if found is None:
+            raise Barred(400, "bad_host", "The header Host is missing or not a valid host.", path)
+        host, port = found[0], found[1] or DEFAULT_PORTS.get(scheme)
+        if self.options.allowed_hosts:
+            if any(each.host == host and each.port in (None, port) for each in self.options.allowed_hosts):
+                return
+            why = "allowed hosts are those of the option --allowed-host"
+        elif not is_loopback(self.options.host) or is_loopback(host) or host == self._own_host():
+            return
+        else:
+            why = (
+                "the server listens on loopback and answers for loopback names only, unless --allowed-host adds others"
+            )
+        raise Barred(400, "bad_host", "The server does not answer for this host.", path, f"'{text}': {why}.")
+
+    def _own_host(self) -> str | None:
+        """The host of --base-url."""
+        return normalise(urlsplit(self.options.base_url).hostname or "") if self.options.base_url else None
 
     def check(self, caller: Caller, base: str) -> None:
         """Whether a caller may do what it asks for. Raises: Barred"""
@@ -72,7 +102,7 @@ class Door:
     def is_friend(self, origin: str, base: str) -> bool:
         """Whether a page of `origin` may read and write: the registry's own, or one that the server was told of."""
         own = urlsplit(base)
-        return origin == f"{own.scheme}://{own.netloc}" or origin in self.options.cors_origins
+        return origin.lower() == f"{own.scheme}://{own.netloc}".lower() or origin in self.options.cors_origins
 
     def _has_token(self, caller: Caller) -> bool:
         scheme, _, token = caller.headers.get("authorization", "").partition(" ")

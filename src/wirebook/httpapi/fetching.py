@@ -9,14 +9,14 @@ Spec: core/model.md#includes-in-the-xregistry-model-data; docs/decisions/0099.
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urljoin, urlsplit
 
 from wirebook.core.json import is_deeper_than
+from wirebook.httpapi.hosts import Allowed, normalise
 
 if TYPE_CHECKING:
     import httpx
@@ -30,26 +30,9 @@ MAX_DOCUMENTS: Final = 20
 """How many documents one model may need from elsewhere."""
 
 MAX_DEPTH: Final = 100
-_ALLOWED: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::(\d{1,5}))?\Z")
 HEADERS: Final = {"Accept": "application/json", "Accept-Encoding": "identity"}
 OK: Final = 200
 _PORTS: Final = {"http": 80, "https": 443}
-
-
-class Allowed(NamedTuple):
-    """A host that may be asked, on one port or (None) on any."""
-
-    host: str
-    port: int | None
-
-
-def parse_allowed(text: str) -> Allowed:
-    """HOST or HOST:PORT, IPv6 addresses in brackets. Raises: ValueError"""
-    found = _ALLOWED.match(text)
-    port = int(found[2]) if found and found[2] else None
-    if not found or (port is not None and not 0 < port < 65536):
-        raise ValueError(f"'{text}' is neither HOST nor HOST:PORT")
-    return Allowed(found[1].strip("[]").lower(), port)
 
 
 class Unfetched(Exception):
@@ -97,9 +80,9 @@ class Fetcher:
         parts = urlsplit(address)
         if parts.scheme not in _PORTS or not parts.hostname or "@" in parts.netloc:
             raise ValueError(f"'{address}' may not be fetched: it is no address of http or https")
-        host, port = parts.hostname, parts.port or _PORTS[parts.scheme]
+        host, port = normalise(parts.hostname), parts.port or _PORTS[parts.scheme]
         if not any(each.host == host and each.port in (None, port) for each in self.allowed):
-            hosts = ", ".join(map(_shown, self.allowed))
+            hosts = ", ".join(map(str, self.allowed))
             raise ValueError(f"'{host}:{port}' may not be asked; {f'allowed: {hosts}' if hosts else 'no host is'}")
 
     def _body(self, pieces: Iterable[bytes], deadline: float) -> bytes:
@@ -122,11 +105,6 @@ def _parse(body: bytes) -> Any:
     if is_deeper_than(document, MAX_DEPTH):
         raise ValueError(f"it is nested deeper than {MAX_DEPTH} levels")
     return document
-
-
-def _shown(allowed: Allowed) -> str:
-    host = f"[{allowed.host}]" if ":" in allowed.host else allowed.host
-    return host if allowed.port is None else f"{host}:{allowed.port}"
 
 
 class Fetched:

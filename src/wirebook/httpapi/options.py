@@ -8,7 +8,7 @@ from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Final
 
-from wirebook.httpapi.fetching import Allowed
+from wirebook.httpapi.hosts import Allowed
 
 DEFAULT_DATABASE: Final = "sqlite:///./wirebook.db"
 MIB: Final = 1 << 20
@@ -47,7 +47,7 @@ class Options:
     read_only: bool = False
     insecure_writes: bool = False
     cors_origins: tuple[str, ...] = ()
-    allowed_hosts: tuple[str, ...] = ()
+    allowed_hosts: tuple[Allowed, ...] = ()
     trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = ()
     allowed_fetches: tuple[Allowed, ...] = ()
     events_sink: str | None = None

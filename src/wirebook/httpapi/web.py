@@ -21,10 +21,22 @@ MAX_HEAD: Final = 64 * 1024
 HEAD_TOO_LARGE: Final = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 )
-METHOD: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]{1,40}) /")
+METHOD: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]{1,40}) (?:/|https?://)", re.IGNORECASE)
 USUAL: Final = frozenset((b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS", b"TRACE"))
 COME: Final = "wirebook.come"
 """In the state of a request: all of it is there."""
+
+
+AUTHORITY: Final = "wirebook.authority"
+"""In the state of a request: the host and port of a request target in absolute form."""
+
+ABSOLUTE: Final = re.compile(rb"https?://([^/?#]*)", re.IGNORECASE)
+
+
+def authority_of(scope: Scope) -> str | None:
+    """The host and port of the request target, if that is in absolute form: they count, and not the header Host."""
+    found: str | None = scope.get("state", {}).get(AUTHORITY)
+    return found
 
 
 def has_come(scope: Scope) -> bool:
@@ -55,6 +67,10 @@ class Connection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self.head_since = None
+        if found := ABSOLUTE.match(self.url):
+            self.scope["state"][AUTHORITY] = found[1].decode("latin-1")
+            rest = self.url[found.end() :]
+            self.url = rest if rest.startswith(b"/") else b"/" + rest
         super().on_headers_complete()
         if self.method is not None:
             self.scope["method"], self.method = self.method, None
