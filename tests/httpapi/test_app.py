@@ -35,12 +35,17 @@ class Web:
     def send(
         self, method: str, url: str, content: Any = None, peer: str = "127.0.0.1", **headers: Any
     ) -> httpx.Response:
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return self.send_lines(method, url, [(n.replace("_", "-"), v) for n, v in headers.items()], content, peer)
+
+    def send_lines(
+        self, method: str, url: str, headers: list[tuple[str, Any]], content: Any = None, peer: str = "127.0.0.1"
+    ) -> httpx.Response:
+        """As `send`, with headers of which some may have the same name."""
 
         async def run() -> httpx.Response:
             transport = httpx.ASGITransport(self.app, client=(peer, 1))
             async with httpx.AsyncClient(transport=transport, base_url=HOST) as client:
-                return await client.request(method, url, content=content, headers=named)
+                return await client.request(method, url, content=content, headers=headers)
 
         return asyncio.run(run())
 

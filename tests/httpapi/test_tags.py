@@ -142,7 +142,26 @@ def test_any_tag_is_known_to_a_star(registry: Client) -> None:
     assert Web(registry).get(f"{DATA}/none", If_None_Match="*").status_code == 404
 
 
-def test_a_write_is_done_whatever_a_client_has(registry: Client) -> None:
+def test_star_matches_nothing_where_there_is_no_version(registry: Client) -> None:
     registry.put(f"{DATA}/x", {})
-    done = Web(registry).send("PUT", f"{DATA}/x", '{"name": "new"}', If_None_Match="*")
-    assert (done.status_code, done.json()["name"]) == (200, "new")
+    assert Web(registry).get(f"{DATA}/x/versions/none", If_None_Match="*").status_code == 404
+
+
+def test_document_stored_elsewhere_is_a_redirect_whatever_a_client_has(registry: Client) -> None:
+    registry.put("/dirs/d/files/f$details", {"fileurl": "http://elsewhere.test/f"})
+    answer = Web(registry).get("/dirs/d/files/f", If_None_Match="*")
+    assert (answer.status_code, answer.headers["location"]) == (303, "http://elsewhere.test/f")
+    assert "etag" not in answer.headers
+
+
+def test_tag_does_not_depend_on_the_origin_of_a_page(registry: Client) -> None:
+    web = Web(registry)
+    registry.put("/dirs/d", {})
+    assert web.get("/dirs/d").headers["etag"] == web.get("/dirs/d", Origin=HOST).headers["etag"]
+
+
+def test_tags_in_several_headers_are_one_list(registry: Client) -> None:
+    registry.put(f"{DATA}/x", {})
+    tag = Web(registry).get(f"{DATA}/x").headers["etag"]
+    sent = [("if-none-match", '"other"'), ("if-none-match", tag)]
+    assert Web(registry).send_lines("GET", f"{DATA}/x", sent).status_code == 304

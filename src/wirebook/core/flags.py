@@ -29,6 +29,8 @@ from wirebook.core.target import Target
 from wirebook.problems.xregistry import refused
 
 Query = Mapping[str, Sequence[str]]
+WRITE_ONLY: Final = frozenset({"epoch", "ignore", "setdefaultversionid"})
+"""Flags that change nothing in the answer to a GET."""
 
 
 @dataclass(frozen=True, slots=True)

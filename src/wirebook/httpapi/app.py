@@ -18,9 +18,10 @@ from wirebook.httpapi.logs import log_access
 from wirebook.httpapi.messages import JSON, Answer, Incoming, decode_path, parse_query
 from wirebook.httpapi.metrics import CONTENT_TYPE, METRICS_PATH, Metrics, route_of
 from wirebook.httpapi.options import Options
+from wirebook.httpapi.preconditions import IF_NONE_MATCH
 from wirebook.httpapi.sending import Sent, send_answer, until_gone
 from wirebook.httpapi.service import PATHS, Service, error_answer
-from wirebook.httpapi.tags import known_as, quoted, tag_of_answer
+from wirebook.httpapi.tags import known_as, quoted
 from wirebook.httpapi.web import authority_of, has_come
 from wirebook.problems.xregistry import Refused, refused
 
@@ -74,9 +75,9 @@ class App:
         first = dict(reversed(headers))
         answer, origin = await self._answer(scope, headers, first, receive)
         if isinstance(answer.body, bytes) and len(answer.body) <= LARGE:
-            self._finish(answer, scope["method"], first, origin)
+            self._finish(answer, scope["method"], headers, first, origin)
         else:
-            await run_in_threadpool(self._finish, answer, scope["method"], first, origin)
+            await run_in_threadpool(self._finish, answer, scope["method"], headers, first, origin)
         await send_answer(receive, send, answer, is_head=scope["method"] == "HEAD")
 
     async def _answer(
@@ -209,7 +210,9 @@ class App:
         query = parse_query(scope["query_string"].decode("latin-1"))
         return Incoming(scope["method"], "/" + path.strip("/"), base, query, headers, body)
 
-    def _finish(self, answer: Answer, method: str, first: Mapping[str, str], origin: str | None) -> None:
+    def _finish(
+        self, answer: Answer, method: str, headers: Pairs, first: Mapping[str, str], origin: str | None
+    ) -> None:
         """What every answer has: who may read it; its tag; and it compressed where that was asked for."""
         answer.headers["Vary"] = "Accept-Encoding, Host, Origin"
         if origin:
@@ -221,19 +224,16 @@ class App:
         accepted = first.get("accept-encoding", "")
         is_large = not isinstance(answer.body, bytes) or len(answer.body) >= MIN_GZIP
         is_packed = is_large and answer.headers.get("Content-Type") == JSON and accepts_gzip(accepted)
-        if method in READS and answer.status in (200, 304):
-            is_packed = self._tag(answer, first.get("if-none-match"), packed=is_packed)
+        if answer.tag is not None and method in READS and answer.status in (200, 304):
+            known = ", ".join(value for name, value in headers if name == IF_NONE_MATCH) or None
+            is_packed = self._tag(answer, answer.tag, known, packed=is_packed)
         if is_packed:
             answer.headers["Content-Encoding"] = "gzip"
             if isinstance(answer.body, bytes):
                 answer.body = gzip.compress(answer.body, 1, mtime=0)  # the same bytes whenever, as its tag says
 
-    def _tag(self, answer: Answer, known: str | None, *, packed: bool) -> bool:
-        """Gives an answer its tag, and takes its body away if the client has it; whether it is still to be packed. What
-        is not yet whole has none."""
-        if not isinstance(answer.body, bytes) and not answer.body.is_whole:
-            return packed
-        tag = answer.tag or tag_of_answer(answer)
+    def _tag(self, answer: Answer, tag: str, known: str | None, *, packed: bool) -> bool:
+        """Sets the ETag of an answer, and drops its body if the client has it; whether it is still to be packed."""
         had = known_as(tag, known)
         answer.headers["ETag"] = had or quoted(tag, packed=packed)
         if had:

@@ -37,7 +37,7 @@ class Glances:
     def answer(self, incoming: Incoming, later: Later) -> Answer:
         """`later` takes what is to be done when all that had come before is answered."""
         self._forget()
-        key = incoming.base, incoming.path, incoming.header("if-none-match")
+        key = incoming.base, incoming.path, incoming.joined("if-none-match")
         answer = self._kept.get(key)
         if answer is None:
             answer = self._answer(incoming, partial(self._shared.until, later))

@@ -38,7 +38,13 @@ class Incoming:
     begun: Future[Answer] | None = None
 
     def header(self, name: str) -> str | None:
+        """The first header of a name."""
         return next((value for each, value in self.headers if each == name), None)
+
+    def joined(self, name: str) -> str | None:
+        """The value of a header that is a list, which may come in several lines."""
+        values = [value for each, value in self.headers if each == name]
+        return ", ".join(values) if values else None
 
 
 @dataclass(slots=True)

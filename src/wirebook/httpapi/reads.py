@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from wirebook.core.filters import level_of
-from wirebook.core.flags import Flags
+from wirebook.core.flags import WRITE_ONLY, Flags
 from wirebook.core.rows import (
     GroupRow,
     ResourceRow,
@@ -61,8 +61,8 @@ class Reading:
         if target.is_collection:
             return self.collection(target)
         row = self.resource_row(target)
-        tag = self._tag(target, row) if tagged and not self.query else None
-        if tag and known_as(tag, self.known):
+        tag = self._tag(target, row) if tagged and self.query.keys() <= WRITE_ONLY else None
+        if tag and known_as(tag, self.known, any_too=False):  # only what was there under this URL has the tag
             return Answer(304, tag=tag)
         answer = POINTS[target.kind](self, target, row)
         answer.tag = tag

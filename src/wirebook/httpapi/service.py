@@ -26,10 +26,18 @@ from wirebook.httpapi.imports import PATH as IMPORT
 from wirebook.httpapi.imports import DryRun, Fit, read_body, report
 from wirebook.httpapi.messages import JSON, Answer, Incoming
 from wirebook.httpapi.openapi import openapi
+from wirebook.httpapi.preconditions import (
+    IF_MATCH,
+    IF_NONE_MATCH,
+    Representation,
+    check_read,
+    check_write,
+)
 from wirebook.httpapi.reader import Reader
 from wirebook.httpapi.reads import Reading
 from wirebook.httpapi.settings import Settings, SettingsCache
 from wirebook.httpapi.spool import Broken, Spool
+from wirebook.httpapi.tags import tag_of_answer
 from wirebook.httpapi.writer import Writer
 from wirebook.httpapi.writes import Rules, Writing
 from wirebook.problems.xregistry import Refused, refused
@@ -83,6 +91,8 @@ class Service:
         parts = incoming.path.split("/")
         if incoming.method not in ("GET", "HEAD") or incoming.query or not 5 <= len(parts) <= 7:
             return False
+        if incoming.header(IF_MATCH) is not None:
+            return False
         if self.cache.last is None or (len(parts) == 6 and parts[5] != "meta") or "\0" in incoming.path:
             return False
         group = self.cache.last.model.groups.get(parts[1])
@@ -100,7 +110,10 @@ class Service:
     def answer(self, incoming: Incoming, reading: Opening | None = None) -> Answer:
         """The answer to a request, whatever happens. `reading` gives the transaction in which it is read."""
         try:
-            answer = self._answer(incoming, reading or self._reading)
+            answer = _tagged(self._answer(incoming, reading or self._reading), incoming)
+            if incoming.method == "GET" and answer.status in (200, 304):
+                check_read(incoming, answer.tag)
+            return answer
         except Refused as error:
             answer = error_answer(error)
             if answer.status == 405:
@@ -114,8 +127,7 @@ class Service:
         except Exception:
             LOG.exception("a request failed: %s %s", incoming.method, incoming.path)
             answer = error_answer(refused("server_error", incoming.path))
-        answer.headers["Link"] = ", ".join(filter(None, (answer.headers.get("Link"), link_to_root(incoming.base))))
-        return answer
+        return _linked(answer, incoming)
 
     def write(self, work: Callable[[Session], T]) -> T:
         """What `work` returns, or raises, done in a transaction. Raises: Conflict"""
@@ -182,6 +194,7 @@ class Service:
         settings = self.cache.load(session)
         if not settings.is_mutable("entities"):
             raise refused("action_not_supported", incoming.path, action=incoming.method)
+        self._check_preconditions(incoming, session)
         groups, problems = fit(settings.model)
         changes = self._writing(incoming, session, settings).catalogue(groups, incoming.path)
         return report([each.xid for each in changes], problems, incoming)
@@ -217,11 +230,27 @@ class Service:
                 raise refused("details_required", target.resource_xid)
             raise refused("action_not_supported", incoming.path, action=incoming.method)
         if incoming.method == "GET":
-            known = incoming.header("if-none-match")
+            known = incoming.joined(IF_NONE_MATCH)
             return Reading(
                 session, settings, incoming.base, flags, incoming.query, limits=self.rules.limits, known=known
             ).entity(target, tagged=True)
+        self._check_preconditions(incoming, session)
         return self._writing(incoming, session, settings).entity(incoming, target, flags)
+
+    def _check_preconditions(self, incoming: Incoming, session: Session) -> None:
+        """Raises: precondition_failed, header_error, and what a GET of the URL raises"""
+        check_write(incoming, lambda: self._representation(incoming, session))
+
+    def _representation(self, incoming: Incoming, session: Session) -> Representation | None:
+        """What a GET of the URL of a write gives, as the transaction of the write sees it; None if there is nothing."""
+        known = [(IF_NONE_MATCH, value) for name, value in incoming.headers if name in (IF_MATCH, IF_NONE_MATCH)]
+        reading = Incoming("GET", incoming.path, incoming.base, incoming.query, known)
+        try:
+            return Representation(_tagged(self._dispatch(reading, session), reading).tag)
+        except Refused as error:
+            if error.type.status in (404, 405):
+                return None
+            raise
 
     def _special(self, name: str, incoming: Incoming, session: Session, settings: Settings) -> Answer:
         methods, apis = PATHS[name]
@@ -234,6 +263,10 @@ class Service:
             parse_flags(incoming.query, target, incoming.method, settings.model, settings.capabilities)
         if incoming.method not in apis:
             raise refused("action_not_supported", incoming.path, action=incoming.method)
+        if incoming.method != "GET":
+            if not settings.is_mutable(name):
+                raise refused("not_available", f"/{name}")
+            self._check_preconditions(incoming, session)
         return apis[incoming.method](self, incoming, session, settings)
 
     def _writing(self, incoming: Incoming, session: Session, settings: Settings) -> Writing:
@@ -288,6 +321,20 @@ class Service:
 
     def discovery(self, incoming: Incoming, _: Session, __: Settings) -> Answer:
         return json_answer({"registries": [incoming.base]})
+
+
+def _linked(answer: Answer, incoming: Incoming) -> Answer:
+    answer.headers["Link"] = ", ".join(filter(None, (answer.headers.get("Link"), link_to_root(incoming.base))))
+    return answer
+
+
+def _tagged(answer: Answer, incoming: Incoming) -> Answer:
+    """The answer with its link to the root and, if it is one of a GET with a representation that is whole, its tag."""
+    _linked(answer, incoming)
+    is_whole = isinstance(answer.body, bytes) or answer.body.is_whole
+    if incoming.method == "GET" and answer.status == 200 and answer.tag is None and is_whole:
+        answer.tag = tag_of_answer(answer)
+    return answer
 
 
 def _end(spool: Spool, made: Future[Answer]) -> None:

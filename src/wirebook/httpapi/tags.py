@@ -43,11 +43,12 @@ def quoted(tag: str, *, packed: bool) -> str:
     return f'"{tag}{PACKED if packed else ""}"'
 
 
-def known_as(tag: str, sent: str | None) -> str | None:
-    """The value of ETag under which a client, by its If-None-Match, has what has `tag`; None if it has not."""
+def known_as(tag: str, sent: str | None, *, any_too: bool = True) -> str | None:
+    """The value of ETag under which a client, by its If-None-Match, has what has `tag`; None if it has not. `any_too`:
+    also by the value `*`, which matches whatever is there."""
     if sent is None:
         return None
     if sent.strip() == "*":
-        return quoted(tag, packed=False)
+        return quoted(tag, packed=False) if any_too else None
     same = (f'"{tag}"', f'"{tag}{PACKED}"')
     return next((each for each in EACH.findall(sent) if each in same), None)

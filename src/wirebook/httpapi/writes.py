@@ -114,7 +114,8 @@ class Writing:
         sent = request.sent if isinstance(request.sent, Mapping) else {}
         kinds = [kind for kind in ("capabilities", "modelsource") if kind in sent and kind not in flags.ignore]
         for kind in kinds:
-            self._mutable(kind)
+            if not self.settings.is_mutable(kind):
+                raise refused("not_available", f"/{kind}")
         if "capabilities" in kinds:
             self.capabilities(sent["capabilities"], patch=request.method == "PATCH", draft=draft)
         return self._change_model(draft, request, sent) if "modelsource" in kinds else draft
@@ -134,10 +135,6 @@ class Writing:
             return flags
         query = {name: values for name, values in incoming.query.items() if name != "ignore"}
         return parse_flags(query, target, incoming.method, self.settings.model, self.settings.capabilities)
-
-    def _mutable(self, kind: str) -> None:
-        if not self.settings.is_mutable(kind):
-            raise refused("not_available", f"/{kind}")
 
     def _validator(self) -> Enabled:
         return Enabled(self.rules.validator, self.settings.capabilities)
@@ -173,7 +170,6 @@ class Writing:
 
     def put_capabilities(self, incoming: Incoming) -> Answer:
         """PUT or PATCH of /capabilities."""
-        self._mutable("capabilities")
         sent = read_json(incoming)
         draft = self._registry_draft(incoming)
         self.capabilities({} if sent is None else sent, patch=incoming.method == "PATCH", draft=draft)
@@ -181,7 +177,6 @@ class Writing:
 
     def put_modelsource(self, incoming: Incoming) -> Answer:
         """PUT of /modelsource."""
-        self._mutable("modelsource")
         sent = read_json(incoming)
         draft = self._registry_draft(incoming)
         self.modelsource(sent, draft)

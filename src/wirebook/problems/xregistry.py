@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-__all__ = ["ERRORS", "ErrorType", "Refused", "refused"]
+__all__ = ["ERRORS", "OWN_ERRORS", "ErrorType", "Refused", "refused"]
 
 TEXTS: Final = "https://github.com/xregistry/spec/blob/main/core"
 PLACEHOLDER: Final = re.compile(r"<([a-z][a-z0-9_]*)>")
@@ -225,6 +225,12 @@ _HTTP: Final[tuple[tuple[str, int, str], ...]] = (
 )
 ERRORS: Final = {row[0]: ErrorType(*row) for row in _TABLE} | {row[0]: ErrorType(*row, "http.md") for row in _HTTP}
 
+_OWN: Final[tuple[tuple[str, int, str], ...]] = (
+    ("precondition_failed", 412, 'The precondition <header> is false for "<subject>".'),
+)
+OWN_ERRORS: Final = {row[0]: ErrorType(*row, text=None) for row in _OWN}
+"""Errors that HTTP has and the xRegistry text does not define."""
+
 
 class Refused(Exception):
     """A request that changes nothing and why. `arguments` are the texts of the title's placeholders."""
@@ -252,7 +258,7 @@ class Refused(Exception):
 
 def refused(name: str, subject: str | None = None, /, *, detail: str | None = None, **args: object) -> Refused:
     """The error `name`, to be raised. Shape: `args` has a text for each placeholder of the title, and no other."""
-    type_ = ERRORS[name]
+    type_ = ERRORS.get(name) or OWN_ERRORS[name]
     if args.keys() != type_.args:
         raise KeyError(f"'{name}' takes {sorted(type_.args)}, not {sorted(args)}")
     return Refused(type_, subject, {key: str(value) for key, value in args.items()}, detail)
