@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import psycopg
 from sqlalchemy import make_url
@@ -49,21 +50,18 @@ def running_postgresql() -> Iterator[str]:
 
 
 def _started(programs: Path, folder: Path) -> Iterator[str]:
-    data, run = folder / "data", {"check": True, "cwd": folder, "stdout": subprocess.DEVNULL}
     if os.geteuid() == 0:
         if PACKAGE in programs.parts:
             programs = _copied(programs, folder)
         server = pwd.getpwnam(SERVER_USER)
         shutil.chown(folder, server.pw_uid, server.pw_gid)
-        run |= {"user": server.pw_uid, "group": server.pw_gid, "extra_groups": []}
-    subprocess.run([programs / "initdb", "-D", data, "-U", "tests", "-A", "trust", "--no-sync"], **run)
-    options = f"-c listen_addresses='' -c unix_socket_directories={folder} -c fsync=off"
-    log = folder / "log"
-    subprocess.run([programs / "pg_ctl", "-D", data, "-w", "-l", log, "-o", options, "start"], **run)
+    _run(folder, programs / "initdb", "-D", folder / "data", "-U", "tests", "-A", "trust", "--no-sync")
+    address = f"postgresql://tests@/postgres?host={folder}"
+    start(address)
     try:
-        yield f"postgresql://tests@/postgres?host={folder}"
+        yield address
     finally:
-        subprocess.run([programs / "pg_ctl", "-D", data, "-m", "immediate", "stop"], **run)
+        stop(address)
 
 
 def _copied(programs: Path, folder: Path) -> Path:
@@ -74,6 +72,38 @@ def _copied(programs: Path, folder: Path) -> Path:
     shutil.copytree(programs.parent, copy / PACKAGE / "pginstall", ignore=unused)
     subprocess.run(["chmod", "-R", "a+rX", copy], check=True)
     return copy / PACKAGE / "pginstall" / "bin"
+
+
+def start(address: str) -> None:
+    """Start the server of an address that `running_postgresql` yielded."""
+    folder = _folder(address)
+    options = f"-c listen_addresses='' -c unix_socket_directories={folder} -c fsync=off"
+    _run(folder, *_control(folder), "-w", "-l", folder / "log", "-o", options, "start")
+
+
+def stop(address: str) -> None:
+    """Stop such a server as a crash would."""
+    folder = _folder(address)
+    _run(folder, *_control(folder), "-m", "immediate", "stop")
+
+
+def _folder(address: str) -> Path:
+    return Path(str(make_url(address).query["host"]))
+
+
+def _control(folder: Path) -> tuple[Path | str, ...]:
+    copied = folder / "programs" / PACKAGE / "pginstall" / "bin"
+    programs = copied if copied.exists() else _programs()
+    assert programs, MISSING
+    return programs / "pg_ctl", "-D", folder / "data"
+
+
+def _run(folder: Path, *command: Path | str) -> None:
+    settings: dict[str, Any] = {"check": True, "cwd": folder, "stdout": subprocess.DEVNULL}
+    if os.geteuid() == 0:
+        server = pwd.getpwnam(SERVER_USER)
+        settings |= {"user": server.pw_uid, "group": server.pw_gid, "extra_groups": []}
+    subprocess.run(command, **settings)
 
 
 def new_database(address: str, name: str, options: str = "") -> str:

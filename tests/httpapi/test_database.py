@@ -22,7 +22,8 @@ from wirebook.core.versions import instant_key
 from wirebook.httpapi.setup import make_service
 from wirebook.problems import WirebookError
 from wirebook.storage.database import HEAD, MIGRATIONS, VERSIONS, migrate, open_database
-from wirebook.storage.session import Session, Unreadable
+from wirebook.storage.outages import Unavailable
+from wirebook.storage.session import Session
 from wirebook.storage.statements import driver_of
 
 DURABLE = {
@@ -73,7 +74,7 @@ def test_connections_that_were_cut(registry: Client) -> None:
 @pytest.mark.parametrize("ask", [Session.group_counts, lambda session: session.group("dirs", "d")])
 def test_a_connection_that_is_cut_in_a_transaction(registry: Client, ask: Callable[[Session], Any]) -> None:
     """What was asked then fails, whoever runs the statement; what is asked next does not."""
-    with pytest.raises(Unreadable):
+    with pytest.raises(Unavailable):
         _ask_while_cut(registry, ask)
     assert registry.get("/").status == 200
 

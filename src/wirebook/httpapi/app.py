@@ -7,6 +7,7 @@ import gzip
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Final
 
 from starlette.concurrency import run_in_threadpool
@@ -24,6 +25,7 @@ from wirebook.httpapi.service import PATHS, Service, error_answer
 from wirebook.httpapi.tags import known_as, quoted
 from wirebook.httpapi.web import authority_of, has_come
 from wirebook.problems.xregistry import Refused, refused
+from wirebook.storage.outages import Unavailable
 
 PLAIN: Final = "text/plain; charset=utf-8"
 PATIENCE: Final = 3
@@ -178,6 +180,9 @@ class App:
         except Refused as error:
             await send_answer(receive, send, error_answer(error))
             return
+        except Unavailable:
+            await send_answer(receive, send, error_answer(refused("database_unavailable", PATH)))
+            return
         origin = first.get("origin", "*")
         kind = {"content-type": "text/event-stream", "cache-control": "no-store", "vary": "Host, Origin"}
         if origin == "*" or self.door.is_friend(origin, base):
@@ -187,7 +192,9 @@ class App:
         ends = [asyncio.ensure_future(until_gone(receive)), asyncio.ensure_future(self.stopping.wait())]
         try:
             while not any(end.done() for end in ends):
-                after, text = await run_in_threadpool(next_events, self.service.database, after, base)
+                text = ""
+                with suppress(Unavailable):  # the stream goes on when the database is back
+                    after, text = await run_in_threadpool(next_events, self.service.database, after, base)
                 part = text.encode() or b": nothing new\n\n"
                 await send({"type": "http.response.body", "body": part, "more_body": True})
                 if not text:

@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 from wirebook.httpapi.feed import Position, entries
 from wirebook.httpapi.service import Service
 from wirebook.storage.database import Turn
+from wirebook.storage.outages import OUTAGES
 
 if TYPE_CHECKING:
     import httpx
@@ -169,6 +170,8 @@ def _keep_on(work: Callable[[threading.Event], None], ending: threading.Event) -
     while not ending.is_set():
         try:
             work(ending)
+        except OUTAGES:  # which are logged once for all
+            ending.wait(POLL)
         except Exception as error:
             LOG.warning("the outbox waits: %s", error)
             ending.wait(POLL)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from wirebook.httpapi.gathering import Gathering
 from wirebook.httpapi.messages import Answer, Incoming
+from wirebook.storage.outages import Unavailable
 from wirebook.storage.rows import TooSlow
 from wirebook.storage.session import Session, Unreadable
 from wirebook.storage.shared import Opening, SharedReading
@@ -50,7 +51,7 @@ class Reader:
         for job in jobs:
             if job.future.set_running_or_notify_cancel():
                 job.future.set_result(self._answer(job.incoming, lambda: self._shared.until(ends.append)))
-        with suppress(TooSlow, Unreadable):  # all is answered
+        with suppress(TooSlow, Unreadable, Unavailable):  # all is answered
             for end in ends:
                 end()
 

@@ -24,6 +24,7 @@ from wirebook.httpapi.web import WebServer
 from wirebook.problems import Problem, WirebookError
 from wirebook.problems.xregistry import Refused
 from wirebook.storage.database import Database, open_database
+from wirebook.storage.outages import OUTAGES
 
 TURN: Final = 0.0005
 """Seconds that a thread may run while others wait: short, so that reads need not wait long for filters and imports."""
@@ -67,6 +68,8 @@ def _make(database: Database, options: Options, fetch: Fetcher) -> None:
         is_same = make_registry(database, options.registryid, first_model(options.model, fetch), OFFER, fetch)
     except Refused as error:
         raise WirebookError(Problem("bad-model", error.title)) from error
+    except OUTAGES as error:
+        raise WirebookError(Problem("bad-database", f"cannot write the new registry: {error}")) from error
     if options.model is not None and not is_same:
         message = f"the registry has another model than '{options.model}'"
         raise WirebookError(Problem("bad-model", message, hint="leave out --model, or change it by PUT /modelsource"))

@@ -5,6 +5,7 @@ Spec: core/http.md#http-api-patterns; core/http.md#error-processing.
 
 from __future__ import annotations
 
+import errno
 import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
@@ -42,6 +43,7 @@ from wirebook.httpapi.writer import Writer
 from wirebook.httpapi.writes import Rules, Writing
 from wirebook.problems.xregistry import Refused, refused
 from wirebook.storage.database import Database
+from wirebook.storage.outages import OUTAGES, Unavailable, Unwritable
 from wirebook.storage.rows import TooSlow
 from wirebook.storage.session import Conflict, Session, Unreadable
 from wirebook.storage.shared import Later, Opening
@@ -53,6 +55,7 @@ ATTEMPTS: Final = 5
 EXPORTS: Final = 2
 """How many exports are made at the same time; the others wait."""
 
+NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT)
 RETRY_AFTER: Final = "1"
 """Seconds after which a client may try again what was too much for now."""
 
@@ -110,7 +113,29 @@ class Service:
     def answer(self, incoming: Incoming, reading: Opening | None = None) -> Answer:
         """The answer to a request, whatever happens. `reading` gives the transaction in which it is read."""
         try:
-            answer = _tagged(self._answer(incoming, reading or self._reading), incoming)
+            return self._answered(incoming, reading or self._reading)
+        except Unavailable:
+            self.database.unavailable.count()
+            error = refused("database_unavailable", incoming.path)
+        except Unwritable as outage:
+            self.database.unwritable.count()
+            error = refused("insufficient_storage" if outage.is_full else "database_unwritable", incoming.path)
+        except TooSlow:
+            LOG.warning("a read took too long: %s %s", incoming.method, incoming.path)
+            error = refused("server_busy", incoming.path)
+        except Unreadable:
+            LOG.exception("the database cannot be read: %s %s", incoming.method, incoming.path)
+            error = refused("data_retrieval_error", incoming.path)
+        except Exception as fault:
+            is_full = isinstance(fault, OSError) and fault.errno in NO_SPACE  # for the file of a large answer
+            LOG.exception("a request failed: %s %s", incoming.method, incoming.path)
+            error = refused("insufficient_storage" if is_full else "server_error", incoming.path)
+        return _linked(error_answer(error), incoming)
+
+    def _answered(self, incoming: Incoming, reading: Opening) -> Answer:
+        """The answer, also to a request that is rejected. Raises: Unavailable, Unwritable, TooSlow, Unreadable"""
+        try:
+            answer = _tagged(self._answer(incoming, reading), incoming)
             if incoming.method == "GET" and answer.status in (200, 304):
                 check_read(incoming, answer.tag)
             return answer
@@ -118,16 +143,7 @@ class Service:
             answer = error_answer(error)
             if answer.status == 405:
                 answer.headers["Allow"] = self._allowed(incoming)
-        except TooSlow:
-            LOG.warning("a read took too long: %s %s", incoming.method, incoming.path)
-            answer = error_answer(refused("server_busy", incoming.path))
-        except Unreadable:
-            LOG.exception("the database cannot be read: %s %s", incoming.method, incoming.path)
-            answer = error_answer(refused("data_retrieval_error", incoming.path))
-        except Exception:
-            LOG.exception("a request failed: %s %s", incoming.method, incoming.path)
-            answer = error_answer(refused("server_error", incoming.path))
-        return _linked(answer, incoming)
+            return _linked(answer, incoming)
 
     def write(self, work: Callable[[Session], T]) -> T:
         """What `work` returns, or raises, done in a transaction. Raises: Conflict"""
@@ -141,10 +157,16 @@ class Service:
         self._exports.shutdown(cancel_futures=True)
 
     def is_ready(self) -> bool:
-        """Whether the database answers."""
+        """Whether the database can be read and written, the latter as far as it is known without writing."""
         try:
             with self.database.reading() as session:
                 self.cache.load(session)
+            if not self.database.has_space():
+                return False
+            if self.database.unwritable.is_on:
+                self.write(Session.rewrite)
+        except OUTAGES:
+            return False
         except Exception as error:
             LOG.warning("the database does not answer: %s", error)
             return False

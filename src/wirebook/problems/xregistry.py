@@ -226,6 +226,9 @@ _HTTP: Final[tuple[tuple[str, int, str], ...]] = (
 ERRORS: Final = {row[0]: ErrorType(*row) for row in _TABLE} | {row[0]: ErrorType(*row, "http.md") for row in _HTTP}
 
 _OWN: Final[tuple[tuple[str, int, str], ...]] = (
+    ("database_unavailable", 503, 'The database is not available, please try "<subject>" again later.'),
+    ("database_unwritable", 503, 'The database cannot be written, please try "<subject>" again later.'),
+    ("insufficient_storage", 507, 'The server has no space left to process "<subject>".'),
     ("precondition_failed", 412, 'The precondition <header> is false for "<subject>".'),
 )
 OWN_ERRORS: Final = {row[0]: ErrorType(*row, text=None) for row in _OWN}

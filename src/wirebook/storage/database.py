@@ -26,6 +26,8 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import QueuePool
 
 from wirebook.problems import Problem, WirebookError
+from wirebook.problems.xregistry import Refused
+from wirebook.storage.outages import OUTAGES, Outage, Unavailable, outage_of
 from wirebook.storage.postgresql import ENCODING, begin_reading, begin_writing, encoding_of, make_engine
 from wirebook.storage.rows import TooSlow, failures, has_waited, within
 from wirebook.storage.session import Conflict, Session, Unreadable, conflicts
@@ -41,6 +43,9 @@ CHECKPOINT: Final = 4000
 """Pages that SQLite's log has before they go into the file: each goes once, however often it was written; and one part
 of the log's index has as many."""
 
+SPACE: Final = 1 << 20
+"""Bytes of free space below which the disk of a SQLite file counts as full."""
+
 READERS: Final = 8
 READ_SECONDS: Final = 30
 
@@ -49,7 +54,7 @@ class Database:
     """An open database. `reading` and `writing` give connections with a transaction; one that writes has begun it.
 
     `observe` is told of each transaction: ``read`` or ``write``, and how many seconds it took. `written` counts those
-    that wrote and have ended.
+    that wrote and have ended. `unavailable`, `unwritable` and `full` are its outages.
     """
 
     def __init__(self, engine: Engine, lock: int | None = None) -> None:
@@ -57,12 +62,16 @@ class Database:
         self._kept: dict[str, Connection] = {}
         self.observe: Callable[[str, float], None] | None = None
         self.is_sqlite = engine.dialect.name == "sqlite"
+        self.unavailable = Outage("the database is not available", "the database is available again")
+        self.unwritable = Outage("the database cannot be written", "the database can be written again")
+        self.full = Outage("the disk of the database is full", "the disk of the database has space again")
 
     @contextmanager
     def reading(self, seconds: float = READ_SECONDS) -> Iterator[Session]:
-        """One snapshot, whatever is written meanwhile. Raises: Unreadable; TooSlow, if it takes longer"""
+        """One snapshot, whatever is written meanwhile. Raises: Unavailable; Unreadable; TooSlow, if it takes longer"""
         try:
             with (
+                self._watched(is_write=False),
                 self._timed(),
                 self._checked_out() as connection,
                 within(connection, seconds),
@@ -82,9 +91,10 @@ class Database:
 
     @contextmanager
     def glance(self) -> Iterator[Session]:
-        """As `reading`, of SQLite, for small reads of one thread, always the same. Raises: Unreadable"""
+        """As `reading`, of SQLite, for small reads of one thread, always the same. Raises: Unavailable; Unreadable"""
         try:
             with (
+                self._watched(is_write=False),
                 self._timed(),
                 self._kept_for("reading", "BEGIN") as connection,
                 closing(Session(connection)) as session,
@@ -97,12 +107,14 @@ class Database:
     def writing(self) -> Iterator[Session]:
         """Committed at the end, rolled back on any exception. SQLite: for one thread alone.
 
-        Raises: Conflict; TooSlow, where others write for too long
+        Raises: Unavailable; Unwritable; Conflict; TooSlow, where others write for too long
         """
         started = time.perf_counter()
         try:
-            with self._one_by_one() as session:
+            with self._watched(is_write=True), self._one_by_one() as session:
                 yield session
+            if session.has_changed:
+                self.unwritable.end()
         except PoolTimeoutError as error:
             raise TooSlow from error
         except conflicts(self.engine.dialect) as error:
@@ -110,6 +122,37 @@ class Database:
         finally:
             self.written += 1
             self._tell("write", started)
+
+    @contextmanager
+    def _watched(self, *, is_write: bool) -> Iterator[None]:
+        """Notes outages: one begins with an error that means one, and ends when a transaction succeeds.
+
+        Raises: Unavailable; Unwritable
+        """
+        try:
+            yield
+        except failures(self.engine.dialect) as error:
+            outage = outage_of(error, is_write=is_write)
+            if outage is None:
+                raise
+            (self.unavailable if isinstance(outage, Unavailable) else self.unwritable).begin(outage)
+            raise outage from error
+        except Refused:  # by what was read
+            self.unavailable.end()
+            raise
+        self.unavailable.end()
+
+    def has_space(self) -> bool:
+        """Whether the file system of a SQLite file has space left: a small write may succeed where others fail."""
+        if not self.is_sqlite:
+            return True
+        disk = os.statvfs(Path(self.engine.url.database or ".").parent)
+        blocks = disk.f_bfree if os.geteuid() == 0 else disk.f_bavail
+        if disk.f_blocks and blocks * disk.f_frsize < SPACE:
+            self.full.begin(f"{blocks * disk.f_frsize} bytes are free")
+        else:
+            self.full.end()
+        return not self.full.is_on
 
     @contextmanager
     def _one_by_one(self) -> Iterator[Session]:
@@ -167,7 +210,7 @@ class Database:
     @contextmanager
     def connected(self) -> Iterator[Connection]:
         """A connection in a transaction that may write."""
-        with self.engine.connect() as connection, connection.begin():
+        with self._watched(is_write=True), self.engine.connect() as connection, connection.begin():
             connection.exec_driver_sql("BEGIN IMMEDIATE" if self.is_sqlite else "BEGIN")
             yield connection
 
@@ -186,7 +229,7 @@ class Database:
         if self.is_sqlite:  # there is no other
             yield Turn(None)
             return
-        with self.engine.connect() as connection:
+        with self._watched(is_write=False), self.engine.connect() as connection:
             connection.detach()  # closed in the end, not kept for others: the lock goes with it
             lock = select(func.pg_try_advisory_lock(LOCK, func.hashtext(name)))
             yield Turn(connection) if connection.execute(lock).scalar() else None
@@ -206,7 +249,7 @@ class Turn:
         self._connection = connection
 
     def check(self) -> None:
-        """Raises: DBAPIError, when it is lost"""
+        """Raises: Unavailable, when it is lost"""
         if self._connection:
             self._connection.execute(select(1))
 
@@ -233,7 +276,7 @@ def open_database(
         raise _bad(parsed.render_as_string(), "it must begin with sqlite:/// or postgresql://")
     try:
         migrate(database)
-    except SQLAlchemyError as error:
+    except (SQLAlchemyError, *OUTAGES) as error:
         database.close()
         raise _bad(parsed.render_as_string(hide_password=True), str(getattr(error, "orig", error)).strip()) from None
     except BaseException:
@@ -258,6 +301,7 @@ def _open_sqlite(url: URL, readers: int, wait: float) -> Database:
         pool_size=readers + 2,
         pool_use_lifo=True,  # few readers have all the caches
         pool_timeout=wait,
+        hide_parameters=True,  # errors are logged, and values of clients are not
         connect_args={"check_same_thread": False, "isolation_level": None, "cached_statements": 256},
     )
     event.listen(engine, "connect", _set_up_sqlite)

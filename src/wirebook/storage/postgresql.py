@@ -27,6 +27,15 @@ SETTINGS: Final = {
     "tcp_keepalives_interval": "5",
     "tcp_keepalives_count": "3",
 }
+CONNECTING: Final = {
+    "connect_timeout": 5,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 30_000,  # milliseconds
+}
+"""How soon a server that is gone without a word is given up, unless the URL says otherwise."""
+
 READING: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = {}; "
 WRITING: Final = "BEGIN; "
 FIND: Final = "SELECT settings, members, revision, events, lastkey, xrefs FROM registry"
@@ -53,7 +62,13 @@ def make_engine(url: URL, readers: int, wait: float) -> Engine:
         max_overflow=readers,
         pool_use_lifo=True,  # few have all statements prepared
         pool_timeout=wait,
-        connect_args={"autocommit": True, "options": options, "client_encoding": ENCODING},
+        hide_parameters=True,  # errors are logged, and values of clients are not
+        connect_args={
+            **{name: value for name, value in CONNECTING.items() if name not in url.query},
+            "autocommit": True,
+            "options": options,
+            "client_encoding": ENCODING,
+        },
     )
     event.listen(engine, "connect", _set_up)
     event.listen(engine, "checkin", _put_back)

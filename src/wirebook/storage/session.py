@@ -94,6 +94,15 @@ class Session:
                 raise Undone from error
             raise
 
+    @property
+    def has_changed(self) -> bool:
+        """Whether the transaction changed something."""
+        return self._changes > 0
+
+    def rewrite(self) -> None:
+        """Writes the Registry's row as it is, which shows whether the database can be written."""
+        self._changes += 1
+
     # -- the Registry ---------------------------------------------------------------------------------------------
 
     def is_made(self) -> bool:

@@ -1,0 +1,101 @@
+"""Outages: a database that cannot be reached, or that cannot be written, and how the log tells of them.
+
+An outage is logged once when it begins and once when it ends, with how long it took and how many requests failed; what
+happens in between is counted only.
+
+Spec: docs/registry.md#outages; docs/decisions/0152-outages.md.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import threading
+import time
+from typing import Any, Final
+
+LOG: Final = logging.getLogger("wirebook.registry")
+SQLITE_UNUSABLE: Final = frozenset(
+    {
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_NOLFS,
+        sqlite3.SQLITE_PERM,
+        sqlite3.SQLITE_READONLY,
+    }
+)
+DISK_FULL, QUERY_CANCELED, READ_ONLY = "53100", "57014", "25006"
+LOST_CLASSES: Final = ("08", "28", "53", "57")
+"""Classes of SQLSTATE: connection, authorisation, resources, intervention of an operator."""
+
+SYSTEM_ERROR: Final = "58"
+CONFLICT_WITHOUT_STATE: Final = "PipelineAborted"
+
+
+class Unavailable(Exception):
+    """The database cannot be reached or read."""
+
+
+class Unwritable(Exception):
+    """The database can be read and not be written. `is_full`: because there is no space left."""
+
+    def __init__(self, why: str, *, is_full: bool) -> None:
+        super().__init__(why)
+        self.is_full = is_full
+
+
+OUTAGES: Final = (Unavailable, Unwritable)
+
+
+def outage_of(error: Exception, *, is_write: bool) -> Unavailable | Unwritable | None:
+    """The outage that an error of SQLAlchemy or of a driver means, in a transaction that reads or writes; None for
+    other errors. Its text is the driver's, without statement and parameters."""
+    cause: Any = getattr(error, "orig", None) or error
+    why = str(cause).strip().partition("\n")[0]
+    if isinstance(cause, sqlite3.Error):
+        code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
+        is_full, is_unusable, is_lost = code == sqlite3.SQLITE_FULL, code in SQLITE_UNUSABLE, False
+    else:
+        state = getattr(cause, "sqlstate", None) or ""
+        is_full, is_unusable = state == DISK_FULL, state == READ_ONLY or state.startswith(SYSTEM_ERROR)
+        is_lost = state.startswith(LOST_CLASSES) and state not in (DISK_FULL, QUERY_CANCELED)
+        if not state:
+            names = {each.__name__ for each in type(cause).__mro__}
+            is_lost = "OperationalError" in names and CONFLICT_WITHOUT_STATE not in names
+    if is_lost or (is_unusable and not is_write):
+        return Unavailable(why)
+    return Unwritable(why, is_full=is_full) if is_full or is_unusable else None
+
+
+class Outage:
+    """Keeps account of outages of one kind, of which `text` is what the log says."""
+
+    def __init__(self, text: str, over: str) -> None:
+        self._text, self._over, self._lock = text, over, threading.Lock()
+        self._since: float | None = None
+        self._requests = 0
+
+    @property
+    def is_on(self) -> bool:
+        return self._since is not None
+
+    def begin(self, why: object) -> None:
+        with self._lock:
+            if self._since is not None:
+                return
+            self._since, self._requests = time.monotonic(), 0
+        LOG.error("%s: %s", self._text, why)
+
+    def count(self) -> None:
+        """Counts a request that failed."""
+        with self._lock:
+            self._requests += 1
+
+    def end(self) -> None:
+        if self._since is None:  # nearly always, and then without the lock
+            return
+        with self._lock:
+            since, self._since, requests = self._since, None, self._requests
+        if since is not None:
+            failed = f"; requests that failed: {requests}" if requests else ""
+            LOG.warning("%s after %.1f s%s", self._over, time.monotonic() - since, failed)
