@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from wirebook.catalog import Catalog
-from wirebook.cli.app import COMMANDS, find_spec
+from wirebook.cli.app import COMMANDS, find_spec, load_command
 from wirebook.message.comparison import SlotReport
 from wirebook.message.explanation import Comparison, Explanation
 from wirebook.message.matcher import MatchOptions
@@ -42,12 +42,18 @@ WIDTH = 110
 
 def cli_page() -> str:
     present = [name for name, command in COMMANDS.items() if find_spec(command.module)]
-    sections = [f"## wirebook {name}\n\n{fenced(help_of(name))}" for name in present]
+    lines = [line for name in present for line in ((name,), *((name, inner) for inner in inner_commands(name)))]
+    sections = [f"## wirebook {' '.join(line)}\n\n{fenced(help_of(*line))}" for line in lines]
     head = (
         "The `--help` of each command. Exit codes of all commands: 0 done, 1 findings, 2 the command could not run, "
         "130\ninterrupted; [in detail](../outcomes.md#exit-codes)."
     )
     return page("Command line", head, fenced(help_of()), *sections)
+
+
+def inner_commands(name: str) -> list[str]:
+    """The commands of a command that is a group of them."""
+    return list(getattr(load_command(name), "commands", ()))
 
 
 def help_of(*command: str) -> str:

@@ -1,14 +1,17 @@
-"""`wirebook registry readonly`: a Resource is locked against clients in the database.
+"""`wirebook registry`: a Resource is locked against clients, and capabilities are reset, in the database.
 
 Spec: core/spec.md#readonly-attribute
 """
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from tests.httpapi.conftest import postgresql as postgresql
+from tests.httpapi.postgres import new_database
 from tests.httpapi.servers import serving
 from wirebook.cli.app import run
 from wirebook.httpapi.options import Options
@@ -64,3 +67,50 @@ def test_a_file_that_is_served(tmp_path: Path, capsys: pytest.CaptureFixture[str
     with serving(db, tmp_path / "log"):
         assert run(["registry", "readonly", XID, "on", "--db", db]) == 2
     assert "database-in-use" in capsys.readouterr().err
+
+
+LOCKED_OUT = {"available": {"entities": {"mutable": False}}, "flags": [], "pagination": False}
+
+
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+def test_reset_restores_default_capabilities(
+    database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
+) -> None:
+    db, log = f"sqlite:///{tmp_path / 'r.db'}", tmp_path / "log"
+    if database == "postgresql":
+        db = new_database(request.getfixturevalue("postgresql"), "locked")
+    with serving(db, log) as (server,), server.client() as client:
+        assert client.put(XID, json={"name": "one"}).status_code == 201
+        default = client.get("/capabilities").json()
+        assert client.put("/capabilities", json=LOCKED_OUT).status_code == 200
+        for path, status in (("/capabilities", 400), ("/", 405)):
+            assert client.patch(path, json={}).status_code == status
+        epoch = client.get("/").json()["epoch"]
+        if database == "postgresql":  # a running server notices
+            _reset_twice(db, capsys)
+            assert client.get("/capabilities").json() == default
+            assert client.patch(XID, json={"name": "two"}).status_code == 200
+    if database == "sqlite":
+        _reset_twice(db, capsys)
+    with serving(db, log) as (server,), server.client() as client:
+        assert client.get("/capabilities").json() == default
+        assert client.get("/").json()["epoch"] == epoch + 1
+        assert client.patch("/", json={"name": "three"}).status_code == 200
+    assert run(["registry", "capabilities", "--db", db]) == 0
+    assert json.loads(capsys.readouterr().out) == default
+
+
+def _reset_twice(db: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["registry", "capabilities", "--reset", "--db", db]) == 0
+    assert capsys.readouterr().out.startswith("capabilities reset: available, ")
+    assert run(["registry", "capabilities", "--reset", "--db", db]) == 0
+    assert capsys.readouterr().out == "the capabilities were the default ones already\n"
+
+
+def test_reset_of_a_served_file_is_rejected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    db = f"sqlite:///{tmp_path / 'r.db'}"
+    with serving(db, tmp_path / "log"):
+        assert run(["registry", "capabilities", "--reset", "--db", db]) == 2
+    assert "database-in-use" in capsys.readouterr().err
+    assert run(["registry", "capabilities", "--reset", "--db", f"sqlite:///{tmp_path / 'typo.db'}"]) == 2
+    assert "there is no such file" in capsys.readouterr().err

@@ -28,3 +28,16 @@ def test_what_an_option_cannot_be(option: str, text: str, tmp_path: Path, capsys
     assert run(["serve", "--port", "0", "--db", f"sqlite:///{file}", option, text]) == 2
     assert "bad-setting" in capsys.readouterr().err
     assert not file.exists()
+
+
+@pytest.mark.parametrize("path", ["typo/wirebook.db", "a/b/wirebook.db", "file/wirebook.db"])
+def test_missing_folder_of_a_database_is_an_error(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    assert run(["serve", "--port", "0", "--db", f"sqlite:///./{path}"]) == 2
+    error = capsys.readouterr().err
+    assert "bad-database" in error
+    assert f"the folder '{Path(path).parent}' does not exist" in error
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]

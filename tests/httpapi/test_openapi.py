@@ -72,8 +72,32 @@ def test_every_operation_has_a_name_of_its_own(served: Client) -> None:
 def test_flags_are_those_that_are_offered(registry: Client) -> None:
     assert registry.patch("/capabilities", {"flags": ["inline"], "pagination": False}).status == 200
     document = described(registry)
-    assert document["components"]["parameters"].keys() == {"inline"}
-    assert document["paths"]["/dirs"]["get"]["parameters"] == [{"$ref": "#/components/parameters/inline"}]
+    assert document["components"]["parameters"].keys() == {"inline", *CONDITIONS}
+    assert document["paths"]["/dirs"]["get"]["parameters"] == [
+        {"$ref": f"#/components/parameters/{name}"} for name in ("inline", *CONDITIONS)
+    ]
+
+
+CONDITIONS = ("If-Match", "If-None-Match")
+
+
+def test_writes_have_preconditions_and_their_errors(registry: Client) -> None:
+    document = described(registry)
+    writes = [
+        (path, method, operation)
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+        if method in ("put", "patch", "post", "delete")
+    ]
+    assert writes
+    for path, method, operation in writes:
+        assert {"412", "503", "507"} <= operation["responses"].keys(), (path, method)
+        assert ({"413", "415"} <= operation["responses"].keys()) == ("requestBody" in operation)
+        named = [each.get("$ref", "").rpartition("/")[2] for each in operation["parameters"]]
+        assert set(CONDITIONS) <= set(named), (path, method)
+    answers = document["components"]["responses"]
+    assert set(answers["unsupported"]["headers"]) == {"Accept-Encoding"}
+    assert set(answers["unavailable"]["headers"]) == {"Retry-After"}
 
 
 SENT = {

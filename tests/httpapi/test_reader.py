@@ -100,7 +100,7 @@ def test_a_connection_that_is_cut_while_it_is_read(
             driver_of(self._connection).execute("SELECT pg_terminate_backend(pg_backend_pid())")
 
     monkeypatch.setattr(Session, "expect", cut)
-    assert [status for status, _ in held.read(*PATHS)] == [500, 200, 200]
+    assert [status for status, _ in held.read(*PATHS)] == [503, 200, 200]
     assert registry.get(PATHS[0]).status == 200
 
 

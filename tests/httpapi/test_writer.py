@@ -159,5 +159,5 @@ def test_a_disk_that_is_full_takes_no_acknowledged_write_away(registry: Client) 
     answers = together(registry, ("/dirs/a", {}), ("/dirs/b", large), ("/dirs/c", {}))
     there = list(registry.get("/dirs").json)
     assert [id_ for id_, answer in zip("abc", answers, strict=True) if answer.status == 201] == there == ["a", "c"]
-    assert answers[1].error[:2] == (503, "server_busy")
+    assert (answers[1].status, answers[1].json["type"]) == (507, "urn:wirebook:error:insufficient_storage")
     registry.database.engine.dispose()

@@ -55,7 +55,9 @@ COMMANDS: dict[str, Command] = {
     "schema": Command("wirebook.cli.schema", "schema", "Print a JSON Schema of catalogue documents, for editors."),
     "import": Command("wirebook.cli.importing", "import_", "Import catalogues of any dialect into a registry."),
     "serve": Command("wirebook.cli.serve", "serve", "Serve a registry: catalogues that many share."),
-    "registry": Command("wirebook.cli.registry", "registry", "Lock a Resource of a registry against clients."),
+    "registry": Command(
+        "wirebook.cli.registry", "registry", "Lock a Resource, or restore the capabilities of a registry."
+    ),
     "upgrade": Command("wirebook.cli.documents", "upgrade", "Write a catalogue document as xRegistry 1.0-rc4."),
 }
 
@@ -78,9 +80,11 @@ class LazyGroup(TyperGroup):
 
 
 def load_command(name: str) -> Any:
-    """The command itself, with its options."""
+    """The command itself, with its options or its own commands."""
     command = COMMANDS[name]
     function = getattr(import_module(command.module), command.function)
+    if isinstance(function, typer.Typer):
+        return get_command(function)
     single = typer.Typer(add_completion=False, rich_markup_mode=_MARKUP)
     single.command(name)(function)
     return get_command(single)

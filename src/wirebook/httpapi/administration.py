@@ -1,9 +1,12 @@
-"""What only who runs a registry may do, in its database.
+"""Changes that only the operator of a registry may make, in its database.
 
-Spec: core/spec.md#readonly-attribute; docs/registry.md#read-only-resources.
+Spec: core/spec.md#readonly-attribute; docs/registry.md#read-only-resources; docs/registry.md#default-capabilities.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
 
 from wirebook.core.target import Target, parse_target
 from wirebook.httpapi.options import Options
@@ -38,6 +41,26 @@ def lock(service: Service, xid: str, *, is_on: bool) -> bool:
         return service.write(work)
     except Refused as error:
         raise WirebookError(Problem("not-a-resource", error.title, xid=xid)) from error
+
+
+def read_capabilities(database: str) -> Mapping[str, Any]:
+    """The capabilities of a registry. Raises: what `open_service` raises"""
+    with open_service(Options(database=database), must_exist=True) as service, service.database.reading() as session:
+        return service.cache.load(session).capabilities
+
+
+def reset_capabilities(database: str) -> tuple[str, ...]:
+    """Restores the capabilities of a new registry. Returns the names of those that were different.
+
+    Raises: what `open_service` raises
+    """
+
+    def work(session: Session) -> tuple[str, ...]:
+        settings = service.cache.load(session)
+        return Writing(session, settings, service.rules, service.rules.fetch).reset_capabilities()
+
+    with open_service(Options(database=database), must_exist=True) as service:
+        return service.write(work)
 
 
 def _meta_of(target: Target) -> Target:

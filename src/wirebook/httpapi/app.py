@@ -13,6 +13,7 @@ from typing import Final
 from starlette.concurrency import run_in_threadpool
 from starlette.types import Message, Receive, Scope, Send
 
+from wirebook.httpapi.codings import SUPPORTED, TooLarge, Unsupported, decode_body, parse_codings
 from wirebook.httpapi.door import READS, Barred, Caller, Door
 from wirebook.httpapi.feed import LAST, PATH, next_events, start_of
 from wirebook.httpapi.logs import log_access
@@ -95,7 +96,7 @@ class App:
         origin = first.get("origin")
         friend = origin if origin and self.door.is_friend(origin, base) else None
         try:
-            body = await self._read(first, receive, scope)
+            body = await self._read(headers, first, receive, scope)
             incoming = self._incoming(scope, base, headers, body)
         except Barred as error:
             return closing(error_answer(error, base)), friend
@@ -149,19 +150,31 @@ class App:
         except TimeoutError:
             return False
 
-    async def _read(self, headers: Mapping[str, str], receive: Receive, scope: Scope) -> bytes:
-        """The body. Raises: Barred, 408 or 413"""
-        if "content-length" not in headers and "transfer-encoding" not in headers:
+    async def _read(self, headers: Pairs, first: Mapping[str, str], receive: Receive, scope: Scope) -> bytes:
+        """The body, decoded. Raises: Barred, 408, 413 or 415; parsing_data"""
+        if "content-length" not in first and "transfer-encoding" not in first:
             return b""
-        most, length = self.options.max_body, headers.get("content-length", "")
+        path = scope["path"]
+        try:
+            codings = parse_codings(",".join(value for name, value in headers if name == "content-encoding"))
+        except Unsupported as error:
+            detail = f"Content-Encoding: {error}; supported: {', '.join(SUPPORTED)}, identity."
+            title = "The body has a coding that is not supported."
+            raise Barred(415, "unsupported_content_coding", title, path, detail) from None
+        most, length = self.options.max_body, first.get("content-length", "")
         size = int(length) if length.isdigit() and len(length) < 20 else 0
         try:
             body = None if size > most else await self._body(receive, scope)
         except TimeoutError:
-            raise Barred(408, "request_timeout", "The body did not come in time.", scope["path"]) from None
+            raise Barred(408, "request_timeout", "The body did not come in time.", path) from None
         if body is None:
-            raise Barred(413, "body_too_large", f"The body has more than {most} bytes.", scope["path"])
-        return body
+            raise Barred(413, "body_too_large", f"The body has more than {most} bytes.", path)
+        if not codings or not body:
+            return body
+        try:
+            return await run_in_threadpool(decode_body, body, codings, most)
+        except TooLarge:
+            raise Barred(413, "body_too_large", f"The decoded body has more than {most} bytes.", path) from None
 
     async def _body(self, receive: Receive, scope: Scope) -> bytes | None:
         """The body; None if it is larger than it may be. Raises: TimeoutError"""

@@ -20,7 +20,10 @@ from wirebook.httpapi.openapi_parts import (
     PROBLEM,
     answer,
     body,
+    condition_parameters,
+    conditions,
     document_headers,
+    errors,
     flag_parameters,
     json_content,
     own_paths,
@@ -128,7 +131,7 @@ def openapi(
         "components": {
             "schemas": _entities(model, capabilities["specversions"]) | capability | {"problem": PROBLEM},
             "responses": responses(),
-            "parameters": flag_parameters(capabilities),
+            "parameters": flag_parameters(capabilities) | conditions(),
         },
     }
 
@@ -164,7 +167,7 @@ class _Describing:
     def _operation(self, route: Route, method: str) -> Json:
         operation: Json = {"operationId": f"{method.lower()}-{route.name}"}
         headers = document_headers(self._attributes(route)) if route.is_document and method in ("POST", "PUT") else []
-        if parameters := [*self._flags(route, method), *headers]:
+        if parameters := [*self._flags(route, method), *headers, *condition_parameters()]:
             operation["parameters"] = parameters
         sent = self._sent(route, method)
         if sent is not None:
@@ -215,9 +218,9 @@ class _Describing:
         return {"allOf": [reference(name), {"required": asked}]} if asked else reference(name)
 
     def _answers(self, route: Route, method: str) -> Json:
-        errors = {status: {"$ref": "#/components/responses/problem"} for status in ("4XX", "5XX")}
+        failures = errors(has_body=self._sent(route, method) is not None)
         if method == "DELETE":
-            return {"204": answer("It is gone."), **errors}
+            return {"204": answer("It is gone."), **failures}
         if route.is_document:
             found = {"200": answer("The document, its attributes as headers.", {"*/*": {}})}
             found["303"] = {"$ref": "#/components/responses/elsewhere"}
@@ -227,7 +230,7 @@ class _Describing:
             found["201"] = found["200"] | {"description": "It was made, and is as shown."}
         if method == "GET":
             found["304"] = answer("The client has it already (If-None-Match).")
-        return {**found, **errors}
+        return {**found, **failures}
 
     def _shown(self, route: Route, method: str) -> Json:
         if method == "POST" and route.kind == "resource":

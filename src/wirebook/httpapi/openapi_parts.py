@@ -11,15 +11,16 @@ from typing import Any, Final
 from wirebook.core.model import SCALARS
 from wirebook.core.model_schema import TEXT, reference
 from wirebook.httpapi.imports import PATH as IMPORT
-from wirebook.problems.xregistry import ERRORS
+from wirebook.problems.xregistry import ERRORS, OWN_ERRORS
 
 Json = dict[str, Any]
 
+URIS: Final = sorted(each.uri for errors in (ERRORS, OWN_ERRORS) for each in errors.values())
 PROBLEM: Final[Json] = {
     "type": "object",
     "description": "What was wrong, as RFC 9457 says it.",
     "properties": {
-        "type": {"type": "string", "format": "uri-reference", "examples": sorted(each.uri for each in ERRORS.values())},
+        "type": {"type": "string", "format": "uri-reference", "examples": URIS},
         "title": {"type": "string"},
         "detail": {"type": "string"},
         "subject": {"type": "string", "description": "The xid of the entity, or the path of the request."},
@@ -63,11 +64,55 @@ def answer(description: str, content: Json | None = None) -> Json:
     return {"description": description} | ({"content": content} if content else {})
 
 
+def problem(description: str) -> Json:
+    return answer(description, json_content(reference("problem")))
+
+
+def errors(*, has_body: bool) -> Json:
+    """The errors of an operation on the registry."""
+    names = {"412": "failed", "4XX": "problem", "503": "unavailable", "507": "full", "5XX": "problem"}
+    if has_body:
+        names |= {"413": "too_large", "415": "unsupported"}
+    return {status: {"$ref": f"#/components/responses/{names[status]}"} for status in sorted(names)}
+
+
+CONDITIONS: Final = ("If-Match", "If-None-Match")
+
+
+def conditions() -> Json:
+    """The headers with preconditions, as components."""
+    texts = ("Do this only if one of these entity tags is current.", "Do this only if none of them is current.")
+    return {
+        name: {
+            "name": name,
+            "in": "header",
+            "description": text,
+            "schema": {"type": "string", "examples": ["*", '"1a2b"']},
+        }
+        for name, text in zip(CONDITIONS, texts, strict=True)
+    }
+
+
+def condition_parameters() -> list[Json]:
+    return [{"$ref": f"#/components/parameters/{name}"} for name in CONDITIONS]
+
+
 def responses() -> Json:
     """The answers that many operations have."""
     location = {"Location": {"schema": {"type": "string", "format": "uri-reference"}}}
     return {
-        "problem": answer("Nothing was changed; why.", json_content(reference("problem"))),
+        "problem": problem("The request was rejected; the body explains why."),
+        "failed": problem("A precondition (If-Match, If-None-Match) is false."),
+        "too_large": problem("The body is too large, before or after it is decoded."),
+        "unsupported": {
+            **problem("The body has a Content-Encoding that is not supported."),
+            "headers": {"Accept-Encoding": {"schema": {"type": "string"}, "description": "The supported codings."}},
+        },
+        "unavailable": {
+            **problem("The server is busy, or its database is not available."),
+            "headers": {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds to wait."}},
+        },
+        "full": problem("The server has no space left."),
         "elsewhere": {"description": "The document is elsewhere.", "headers": location},
     }
 
@@ -161,10 +206,10 @@ def own_paths(special: Mapping[str, Sequence[str]]) -> Json:
 def _text(path: str) -> Json:
     description, media_type = TEXTS[path]
     found = answer(description, {media_type: {"schema": {"type": "string"}}})
-    return {"operationId": f"get-{path[1:].replace('/', '-')}", "responses": {"200": found, **_errors()}}
+    return {"operationId": f"get-{path[1:].replace('/', '-')}", "responses": {"200": found, **_probe_errors()}}
 
 
-def _errors() -> Json:
+def _probe_errors() -> Json:
     return {status: {"$ref": "#/components/responses/problem"} for status in ("4XX", "5XX")}
 
 
@@ -173,7 +218,9 @@ def _own(name: str, method: str) -> Json:
     operation: Json = {"operationId": f"{method.lower()}-{name.replace('/', '-')}"}
     if method != "GET":
         operation["requestBody"] = body(dict(_sent(name, schema)))
-    return operation | {"responses": {"200": answer(description, json_content(schema)), **_errors()}}
+        operation["parameters"] = condition_parameters()
+    found = {"200": answer(description, json_content(schema))}
+    return operation | {"responses": {**found, **errors(has_body=method != "GET")}}
 
 
 def _sent(name: str, schema: Json) -> Iterator[tuple[str, Json]]:

@@ -20,6 +20,7 @@ from wirebook.core.capabilities import offered
 from wirebook.core.flags import parse_flags
 from wirebook.core.shortself import check_of, parse_short
 from wirebook.core.target import DETAILS, Target, parse_target
+from wirebook.httpapi.codings import SUPPORTED
 from wirebook.httpapi.door import READS
 from wirebook.httpapi.fetching import Fetched, Unfetched
 from wirebook.httpapi.glances import Glances
@@ -425,6 +426,8 @@ def error_answer(error: Refused, base: str | None = None) -> Answer:
         answer.headers["Retry-After"] = RETRY_AFTER
     if base is not None:
         answer.headers["Link"] = link_to_root(base)
+    if answer.status == 415:
+        answer.headers["Accept-Encoding"] = ", ".join(SUPPORTED)
     if answer.status == 401:
         answer.headers["WWW-Authenticate"] = "Bearer"
     return answer

@@ -171,20 +171,28 @@ class Writing:
     def put_capabilities(self, incoming: Incoming) -> Answer:
         """PUT or PATCH of /capabilities."""
         sent = read_json(incoming)
-        draft = self._registry_draft(incoming)
+        draft = self._registry_draft(incoming.path)
         self.capabilities({} if sent is None else sent, patch=incoming.method == "PATCH", draft=draft)
         return self._touched(draft, self.settings.capabilities)
+
+    def reset_capabilities(self) -> tuple[str, ...]:
+        """Restores the capabilities of a new registry. Returns the names of those that were different."""
+        draft = self._registry_draft("/capabilities")
+        self.capabilities(None, patch=False, draft=draft)
+        if self._new_capabilities:
+            self._touched(draft, self.settings.capabilities)
+        return self._new_capabilities or ()
 
     def put_modelsource(self, incoming: Incoming) -> Answer:
         """PUT of /modelsource."""
         sent = read_json(incoming)
-        draft = self._registry_draft(incoming)
+        draft = self._registry_draft(incoming.path)
         self.modelsource(sent, draft)
         return self._touched(draft, self.settings.modelsource)
 
-    def _registry_draft(self, incoming: Incoming) -> Draft:
+    def _registry_draft(self, path: str) -> Draft:
         snapshot = self.session.load(Touched(), self.settings.model)
-        return Draft(snapshot, self.rules.now(), incoming.path)
+        return Draft(snapshot, self.rules.now(), path)
 
     def _touched(self, draft: Draft, shown: Any) -> Answer:
         draft.registry.touch(draft.now)

@@ -310,8 +310,10 @@ def _open_sqlite(url: URL, readers: int, wait: float) -> Database:
 
 def _lock_file(path: Path) -> int:
     """Holds ``<file>.lock``, which a process loses when it dies. Raises: database-in-use, bad-database"""
+    if not path.parent.is_dir():
+        why = f"the folder '{path.parent}' does not exist; correct the path, or create the folder"
+        raise _bad(f"sqlite:///{path}", why)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         fd = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
         raise _bad(str(path), error.strerror or str(error)) from None
