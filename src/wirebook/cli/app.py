@@ -84,6 +84,7 @@ def load_command(name: str) -> Any:
     command = COMMANDS[name]
     function = getattr(import_module(command.module), command.function)
     if isinstance(function, typer.Typer):
+        function.rich_markup_mode = _MARKUP
         return get_command(function)
     single = typer.Typer(add_completion=False, rich_markup_mode=_MARKUP)
     single.command(name)(function)

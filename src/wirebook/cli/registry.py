@@ -16,7 +16,9 @@ Db = Annotated[
     typer.Option("--database", "--db", help="sqlite:///FILE, without a server running on it, or postgresql://..."),
 ]
 
-registry = typer.Typer(help="Change a registry in ways that only its operator may.", no_args_is_help=True)
+registry = typer.Typer(
+    add_completion=False, help="Change a registry in ways that only its operator may.", no_args_is_help=True
+)
 
 
 @registry.command()

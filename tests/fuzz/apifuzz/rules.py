@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from wirebook.problems.xregistry import ERRORS
+from wirebook.problems.xregistry import ERRORS, OWN_ERRORS
 
 SLOW = 20.0
 """Seconds after which an answer counts as hanging; the machine has other things to do."""
@@ -14,7 +14,7 @@ SLOW = 20.0
 NO_HTTP = (400, b"Invalid HTTP request received.")
 """What the parser of HTTP answers to bytes that are none, before there is a request."""
 
-BY_URI = {each.uri: each for each in ERRORS.values()}
+BY_URI = {each.uri: each for errors in (ERRORS, OWN_ERRORS) for each in errors.values()}
 PROBLEM_MEMBERS = {"type", "title", "detail", "subject", "args", "instance", "source"}
 
 
@@ -72,7 +72,7 @@ def _broken_problem(status: int, headers: dict[str, str], body: bytes) -> Iterat
 def _broken_type(status: int, problem: dict[str, Any]) -> Iterator[str]:
     known = BY_URI.get(problem["type"])
     if known is None:
-        if status in (400, 401, 403, 413) or status == 404:
+        if status in (400, 401, 403, 404, 413, 415):
             return  # an error that xRegistry does not have
         yield f"a problem of the type {problem['type']}"
         return
