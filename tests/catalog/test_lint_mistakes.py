@@ -19,6 +19,7 @@ from wirebook.problems import Problem, Severity, WirebookError
 
 FILE = Path(__file__).resolve().parent.parent / "vectors" / "lint" / "mistakes.json"
 VECTORS: list[dict[str, Any]] = json.loads(FILE.read_text("utf-8"))["vectors"]
+JSON = "JsonSchema/draft-07"
 EACH = pytest.mark.parametrize("vector", [pytest.param(vector, id=vector["name"]) for vector in VECTORS])
 
 
@@ -98,3 +99,77 @@ def test_capture_of_several_lines_is_named(tmp_path: Path, capsys: pytest.Captur
     file.write_text('{"protocol": "NATS", "subject": "a"}\n{"protocol": "NATS", "subject": "b"}\n', "utf-8")
     assert run(["lint", str(file)]) == 2
     assert "this is a capture, one message on each line, not an xRegistry catalogue" in capsys.readouterr().err
+
+
+def message_of(document: dict[str, Any], code: str) -> str:
+    """The message of the only finding with a code."""
+    (problem,) = [problem for problem in findings(copy.deepcopy(document)) if problem.code == code]
+    return problem.message
+
+
+def group(**messages: dict[str, Any]) -> dict[str, Any]:
+    return {"messagegroups": {"g": {"messages": messages}}}
+
+
+def test_inherited_fault_is_reported_once_where_it_is_written() -> None:
+    base = {"protocol": "HTTP", "protocoloptions": {"path": "bikes"}}
+    derived = {"basemessage": "/messagegroups/g/messages/b", "datacontenttype": "text/plain"}
+    names = {name: derived | {"datacontenttype": f"text/{name}"} for name in ("c", "d", "e", "f", "h")}
+    document = group(b=base, **names)
+    (problem,) = findings(document)
+    assert problem.pointer == "/messagegroups/g/messages/b/protocoloptions/path"
+    others = ", ".join(f"'/messagegroups/g/messages/{name}'" for name in "cde")
+    assert problem.message.endswith(f"(also: {others} and 2 more)")
+
+
+def test_contradiction_in_a_base_is_reported_once() -> None:
+    base = {"protocol": "HTTP", "protocoloptions": {"method": "GET", "status": "200"}}
+    document = group(b=base, c={"basemessage": "/messagegroups/g/messages/b"})
+    (problem,) = findings(document)
+    assert (problem.code, problem.pointer) == (
+        "method-and-status",
+        "/messagegroups/g/messages/b/protocoloptions/status",
+    )
+    assert problem.message.endswith("(also: '/messagegroups/g/messages/c')")
+
+
+def test_fault_seen_through_several_endpoints_is_reported_once() -> None:
+    event = {"envelope": "CloudEvents/1.0", "envelopemetadata": {"type": {"value": "a"}}}
+    document = group(a=event, b=event)
+    document["endpoints"] = {
+        name: {"usage": ["producer"], "channel": name, "messagegroups": ["/messagegroups/g"]} for name in "ef"
+    }
+    assert [problem.code for problem in findings(document)] == ["alike"]
+
+
+def test_alike_definitions_without_schemas_are_ambiguous() -> None:
+    event = {"envelope": "CloudEvents/1.0", "envelopemetadata": {"type": {"value": "x"}}}
+    message = message_of(group(a=event, b=event), "alike")
+    assert "no different schemas, so these messages are ambiguous" in message
+    assert "different values of envelopemetadata.type" in message
+    assert "(both have 'x' in envelopemetadata.type)" in message
+
+
+def test_alike_definitions_with_different_schemas_are_told_apart_by_payload() -> None:
+    event = {"envelope": "CloudEvents/1.0", "envelopemetadata": {"type": {"value": "x"}}, "dataschemaformat": JSON}
+    message = message_of(
+        group(a=event | {"dataschema": {"type": "string"}}, b=event | {"dataschema": {"type": "integer"}}), "alike"
+    )
+    assert "only a payload that fits just one of their schemas tells them apart" in message
+
+
+def test_alike_definitions_name_the_slots_of_their_protocol() -> None:
+    options = {"topic_name": "a/{x}", "qos": 0}
+    document = group(
+        a={"protocol": "MQTT/5.0", "protocoloptions": options},
+        b={"protocol": "MQTT/5.0", "protocoloptions": options | {"qos": 1}},
+    )
+    message = message_of(document, "alike")
+    assert "'protocoloptions.qos' may change on the way, so matching does not compare them" in message
+    assert "protocoloptions.topic_name or protocoloptions.user_properties" in message
+
+
+def test_alias_beside_its_target_is_named_as_one() -> None:
+    event = {"envelope": "CloudEvents/1.0", "envelopemetadata": {"type": {"value": "x"}}}
+    document = group(a=event, b={"meta": {"xref": "/messagegroups/g/messages/a"}})
+    assert "one is an alias of the other" in message_of(document, "alike")

@@ -8,7 +8,8 @@ Spec: message/spec.md, endpoint/spec.md, schema/spec.md; docs/catalogues.md#lint
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from wirebook.catalog.dialects import OLD_SPECVERSION
@@ -25,17 +26,16 @@ from wirebook.catalog.lint_schemas import (
 )
 from wirebook.catalog.registry import Registry
 from wirebook.core.names import GROUP_TYPES
-from wirebook.core.pointers import parent
-from wirebook.endpoint.lint import check_endpoint
+from wirebook.core.pointers import parent, resolve
+from wirebook.endpoint.lint import check_endpoint, foreign_selector
 from wirebook.message.definition import Definition as Compiled
 from wirebook.message.definition import compile_definition
 from wirebook.message.dialects_log import Log
 from wirebook.message.dialects_names import brief, shown
 from wirebook.message.lint import NAME, NAME_AND_VERSION, check_message
 from wirebook.message.lint_properties import Finding, check_identifier
-from wirebook.message.lint_reach import check_pairs, check_reach
-from wirebook.message.resolution import ResolvedMessage
-from wirebook.message.resolution_definitions import definitions_in
+from wirebook.message.lint_reach import check_pairs, check_reach, telling_apart
+from wirebook.message.resolution_definitions import Definition, definitions_in
 from wirebook.message.uritemplate import PLACEHOLDER
 from wirebook.problems import Problem, Severity
 from wirebook.schema import CompiledSchema, SchemaIndex, Unsupported
@@ -45,11 +45,52 @@ RANK: Final = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.INFO: 2}
 
 def lint(registry: Registry) -> tuple[Problem, ...]:
     """Every finding once, in the order of files, lines and columns, the grave ones first."""
-    found = [_problem(finding, xid) for xid, findings in _findings(registry) for finding in findings]
+    found = [
+        _problem(finding._replace(pointer=_place(finding.pointer, registry.document)), xid)
+        for xid, findings in _findings(registry)
+        for finding in findings
+    ]
     traced = (registry.trace(problem) for problem in found)
     late = map(registry.place, (*traced, *_of_documents(registry)))
-    each = {(p.code, p.file, p.pointer, p.message): p for p in (*registry.diagnostics, *late)}
-    return tuple(sorted(_without_consequences(each.values()), key=_order))
+    each = {(p.code, p.file, p.pointer, p.message, p.xid): p for p in (*registry.diagnostics, *late)}
+    return tuple(sorted(_merged(_without_consequences(each.values())), key=_order))
+
+
+def _place(pointer: str, document: dict[str, Any]) -> str:
+    """An attribute of the default Version may be written beside the Versions, at the Resource (D46)."""
+    found = VERSION.match(pointer)
+    missing = object()
+    if found is None or resolve(document, pointer, missing) is not missing:
+        return pointer
+    beside = f"{found[1]}{found[2]}"
+    return pointer if resolve(document, beside, missing) is missing else beside
+
+
+VERSION: Final = re.compile(r"((?:/[^/]+){4})/versions/[^/]+(/.+)\Z")
+
+
+def _merged(problems: Iterable[Problem]) -> Iterator[Problem]:
+    """One problem for each code and place; it counts the others, such as those of messages that inherit the fault."""
+    places: dict[tuple[str, str | None, str | None], list[Problem]] = {}
+    for problem in problems:
+        places.setdefault((problem.code, problem.file, problem.pointer), []).append(problem)
+    for first, *others in places.values():
+        yield first.at(message=f"{first.message}{_others(first, others)}") if others else first
+
+
+def _others(first: Problem, others: Sequence[Problem]) -> str:
+    """`` (also: 'X', 'Y' and 3 more)``: other definitions with the fault, or other things that are wrong here."""
+    names = [other.actual if other.code in PAIRS else other.xid for other in others]
+    distinct = list(dict.fromkeys(str(name) for name in names if name not in (None, first.xid)))
+    if not distinct:
+        return "".join(f"; {other.message}" for other in others)
+    listed = ", ".join(f"'{shown(name)}'" for name in distinct[:MAX_NAMED])
+    rest = f" and {len(distinct) - MAX_NAMED} more" if len(distinct) > MAX_NAMED else ""
+    return f" (also: {listed}{rest})"
+
+
+MAX_NAMED: Final = 3
+PAIRS: Final = ("alike", "shadowed", "always-ambiguous", "overlapping-templates")
 
 
 # What is not there because it could not be read: code -> the attribute, beside (or in) which it is reported.
@@ -131,12 +172,16 @@ def _findings(registry: Registry) -> Iterator[tuple[str, Iterable[Finding]]]:
     for xid, endpoint in registry.endpoints.items():
         yield xid, check_endpoint(endpoint, registry.messages, is_older=_is_older(registry, xid))
     compiled = _compiled(registry)
+    reachable = dict(compiled)
     for xid, definition in compiled.items():
-        yield xid, check_reach(definition)
+        if unreached := list(check_reach(definition, definitions[xid], definitions)):
+            del reachable[xid]
+            yield xid, unreached
         yield xid, check_examples(definitions[xid], definition, _schema_of(definition, index))
     for place, candidates in _candidate_sets(registry):
-        yield from _check_alike([registry.messages[xid] for xid in candidates])
-        yield from _each(check_pairs(_distinct(candidates, compiled), place))
+        members = [reachable[xid] for xid in candidates if xid in reachable]
+        yield from _check_alike(members, definitions)
+        yield from _each(check_pairs(_distinct(members), place))
     unused = list(unused_schemas(index.documents)) if registry.messages else []
     told = {finding.pointer for _, finding in schemas if finding.code == "bad-schema"}
     yield from _each((*unused, *check_compiling(index, document, told)))
@@ -202,9 +247,10 @@ def _candidate_sets(registry: Registry) -> Iterator[tuple[str, tuple[str, ...]]]
     """(where, XIDs) of messages that are told apart: of each endpoint, and of each group that no endpoint names."""
     seen: set[tuple[str, ...]] = set()
     for xid, endpoint in registry.endpoints.items():
-        if endpoint.messages not in seen:
-            seen.add(endpoint.messages)
-            yield xid, endpoint.messages
+        members = tuple(m for m in endpoint.messages if not foreign_selector(endpoint, registry.messages[m]))
+        if members not in seen:
+            seen.add(members)
+            yield xid, members
     named = {group for endpoint in registry.endpoints.values() for group in endpoint.groups}
     for key, group in registry.document.get("messagegroups", {}).items():
         if f"/messagegroups/{key}" not in named:
@@ -212,22 +258,23 @@ def _candidate_sets(registry: Registry) -> Iterator[tuple[str, tuple[str, ...]]]
             yield xid, tuple(f"{xid}/messages/{name}" for name in group.get("messages") or ())
 
 
-def _distinct(candidates: tuple[str, ...], compiled: dict[str, Compiled]) -> list[Compiled]:
-    """One of each that say the same: of the others `alike` was said."""
-    found = (compiled[xid] for xid in candidates if xid in compiled)
-    return list({constraints_text(dict(each.attributes)): each for each in reversed(list(found))}.values())[::-1]
+def _distinct(members: list[Compiled]) -> list[Compiled]:
+    """One of each that ask the same; `alike` is reported for the others."""
+    return list({constraints_text(dict(each.attributes)): each for each in reversed(members)}.values())[::-1]
 
 
-def _check_alike(messages: list[ResolvedMessage]) -> Iterator[tuple[str, list[Finding]]]:
-    """Definitions of one set whose metadata say the same; only the payload can tell them apart."""
-    first: dict[str, ResolvedMessage] = {}
-    for message in messages:
-        if message.incomplete is not None or message.invalid:
-            continue
-        other = first.setdefault(constraints_text(message.attributes), message)
-        if other.xid != message.xid:
-            text = f"'{other.xid}' and '{message.xid}' have the same metadata; only their payloads tell them apart"
-            yield message.xid, [Finding("alike", message.xid.replace("~", "~0"), text, other.xid, message.xid)]
+def _check_alike(members: list[Compiled], definitions: dict[str, Definition]) -> Iterator[tuple[str, list[Finding]]]:
+    """Definitions of one set that ask the same metadata of a message."""
+    first: dict[str, Compiled] = {}
+    for member in members:
+        other = first.setdefault(constraints_text(dict(member.attributes)), member)
+        if other is not member:
+            text = f"'{shown(member.xid)}' and '{shown(other.xid)}' ask for the same metadata; "
+            if {definitions[member.xid].xref, definitions[other.xid].xref} & {member.xid, other.xid}:
+                text += "one is an alias of the other, so their messages are ambiguous; keep one of them here"
+            else:
+                text += telling_apart(other, member)
+            yield member.xid, [Finding("alike", member.xid.replace("~", "~0"), text, None, other.xid)]
 
 
 CONSTRAINING: Final = (

@@ -195,6 +195,9 @@ def _known(name: str, members: dict[str, Any]) -> str | None:
 
 def check_use(definition: Definition, resolved: ResolvedMessage, index: WatchedIndex) -> Iterator[Finding]:
     """What a message says of its schema, and whether payloads can be read with it."""
+    for name in SCHEMA_NAMES[1:]:  # a reference makes a schema used, whatever else is wrong with the message
+        if isinstance(reference := definition.attributes.get(name), str):
+            index.documents.follow(reference)
     given = next((name for name in SCHEMA_NAMES if definition.attributes.get(name) is not None), None)
     format_ = resolved.attributes.get("dataschemaformat")
     if given is None or definition.xref is not None or not isinstance(format_, str):

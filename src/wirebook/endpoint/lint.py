@@ -137,20 +137,29 @@ def check_candidates(subject: Subject) -> Iterator[Finding]:
         if other != xid:
             message = f"'{shown(name)}' is the id of '{other}' and of '{xid}'"
             yield Finding("duplicate-messageid", subject.at(), message, other, xid)
-    for xid in subject.endpoint.messages:
-        yield from _check_candidate(subject, xid)
+    for index, reference in enumerate(subject.values.get("messagegroups") or ()):
+        members = [xid for xid in subject.endpoint.messages if xid.startswith(f"{reference}/messages/")]
+        found = [(xid, *each) for xid in members if (each := foreign_selector(subject.endpoint, subject.messages[xid]))]
+        if found:
+            xid, selector, own = found[0]
+            others = f" and {len(found) - 1} more of the group" if len(found) > 1 else ""
+            wanted = subject.values[selector]
+            message = (
+                f"'{xid}'{others} can never match here: its {selector} is '{shown(own)}', "
+                f"the endpoint's is '{shown(wanted)}'"
+            )
+            yield Finding("unreachable-message", subject.at("messagegroups", index), message, wanted, own)
 
 
-def _check_candidate(subject: Subject, xid: str) -> Iterator[Finding]:
-    protocol = subject.messages[xid].attributes.get("protocol")
-    embedded = xid.startswith(f"{subject.endpoint.xid}/")
-    if not embedded and protocol is not None and subject.protocol and protocol != subject.protocol:
-        message = f"'{xid}' has the protocol '{shown(protocol)}' and is never a candidate here"
-        yield Finding("unreachable-message", subject.at("messagegroups"), message, subject.protocol, protocol)
-    envelope, wanted = subject.messages[xid].attributes.get("envelope"), subject.values.get("envelope")
-    if not embedded and isinstance(envelope, str) and isinstance(wanted, str) and not fits_selector(wanted, envelope):
-        message = f"'{xid}' has the envelope '{shown(envelope)}', and the endpoint '{shown(wanted)}'"
-        yield Finding("unreachable-message", subject.at("messagegroups"), message, wanted, envelope)
+def foreign_selector(endpoint: ResolvedEndpoint, message: ResolvedMessage) -> tuple[str, str] | None:
+    """(`protocol` or `envelope`, its value) of a message of a group by which it is no candidate at the endpoint."""
+    if message.xid.startswith(f"{endpoint.xid}/"):
+        return None
+    for selector in ("protocol", "envelope"):
+        own, wanted = message.attributes.get(selector), endpoint.attributes.get(selector)
+        if isinstance(own, str) and isinstance(wanted, str) and not fits_selector(wanted, own):
+            return selector, own
+    return None
 
 
 # -- protocol options -----------------------------------------------------------------------------------------------
@@ -167,10 +176,16 @@ def check_options(subject: Subject) -> Iterator[Finding]:
             said = "the text " if isinstance(value, str) else ""
             message = f"'{name}' is {check.allowed}; found {said}'{shown(value)}'"
             yield Finding("bad-option", subject.option(name), message, check.allowed, value)
-        roles = OPTION_ROLES.get((subject.protocol, name))
-        if roles is not None and value is not None and subject.usage and not roles & set(map(str, subject.usage)):
+        if value is not None and not _has_use_for(subject, name):
+            roles = OPTION_ROLES[subject.protocol, name]
             message = f"'{name}' says nothing to a {' and a '.join(map(shown, subject.usage))}"
             yield Finding("option-of-other-usage", subject.option(name), message, sorted(roles), subject.usage)
+
+
+def _has_use_for(subject: Subject, name: str) -> bool:
+    """Does the option say something to one of the endpoint's usages?"""
+    roles = OPTION_ROLES.get((subject.protocol, name))
+    return roles is None or not subject.usage or not roles.isdisjoint(map(str, subject.usage))
 
 
 def check_option_names(subject: Subject) -> Iterator[Finding]:
@@ -394,7 +409,8 @@ def check_addressing(subject: Subject) -> Iterator[Finding]:
     if name in subject.options and filter_name in subject.options:
         message = f"'{name}' and '{filter_name}' exclude each other"
         yield Finding("topic-and-filter", subject.option(filter_name), message)
-    if group in subject.options and filter_name not in subject.options:
+    takes_filter = _has_use_for(subject, filter_name)  # else the group has none either, which is reported
+    if group in subject.options and filter_name not in subject.options and takes_filter:
         yield Finding("group-without-filter", subject.option(group), f"'{group}' needs a '{filter_name}'", filter_name)
     filter_ = subject.options.get(filter_name)
     if isinstance(filter_, str) and not is_filter(filter_, separator):
@@ -437,13 +453,13 @@ def check_kafka_roles(subject: Subject) -> Iterator[Finding]:
     if subject.protocol != "KAFKA":
         return
     group = subject.options.get("consumergroup")
-    if "consumer" in subject.usage and group is None:
+    if "consumer" in subject.usage and "subscriber" not in subject.usage and group is None:
         message = "a consumer of Kafka has a 'consumergroup'"
         yield Finding("missing-consumergroup", subject.option() if subject.options else subject.at(), message)
-    if "subscriber" in subject.usage and "consumergroup" in subject.options:
+    if "subscriber" in subject.usage and "consumer" not in subject.usage and "consumergroup" in subject.options:
         message = "a subscriber of Kafka makes its group and must not name one"
         yield Finding("consumergroup-of-subscriber", subject.option("consumergroup"), message, None, group)
-    if {"producer", "subscriber"} & set(map(str, subject.usage)):
+    if subject.usage and "consumer" not in subject.usage:
         for name in ("autooffsetreset", "enableautocommit"):
             if name in subject.options:
                 message = f"'{name}' is for consumers only"

@@ -402,7 +402,8 @@ def check_extent(subject: Subject) -> Iterator[Finding]:
     selectors = {name: subject.effective.get(name) for name in ("envelope", "protocol")}
     if any(selectors[selector] is None and subject.effective.get(names[0]) for selector, _, names in DEPENDANTS):
         return  # the missing selector is reported
-    if selectors["protocol"] not in (None, *PROTOCOLS):
+    foreign = selectors["envelope"] is not None and not is_cloudevents(selectors["envelope"])
+    if foreign or selectors["protocol"] not in (None, *PROTOCOLS):
         return  # no message fits it, which is reported
     properties = properties_of(subject.effective, selectors["protocol"], subject.at())
     constrained = any(p.fields.get("value") is not None or p.fields.get("required") is True for p in properties)

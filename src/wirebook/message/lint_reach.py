@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from wirebook.message import slots
@@ -17,6 +17,8 @@ from wirebook.message.dialects_names import CLOUDEVENTS, PROTOCOLS, is_cloudeven
 from wirebook.message.lint_properties import Finding
 from wirebook.message.overlap import meeting_of, takes_all_of, weight_of
 from wirebook.message.pairs import Pairs
+from wirebook.message.resolution_definitions import Definition as Written
+from wirebook.message.resolution_definitions import place_of_attribute
 from wirebook.message.uritemplate import PLACEHOLDER
 
 TIME_CHARACTERS: Final = frozenset("0123456789-:.+TtZz ")
@@ -28,18 +30,21 @@ MAX_TOLD: Final = 500  # findings of one place
 # -- no message at all ------------------------------------------------------------------------------------------------
 
 
-def check_reach(definition: Definition) -> Iterator[Finding]:
-    """Why no message can fit a definition."""
-    pointer = definition.xid.replace("~", "~0")
-    for message, actual in _reasons(definition):
+Reason = tuple[str, Any, tuple[str, ...]]  # a message, the value, and the names of the attribute that is at fault
+
+
+def check_reach(definition: Definition, written: Written, definitions: Mapping[str, Written]) -> Iterator[Finding]:
+    """Why no message can fit a definition: each reason where it is written, which may be in one of its bases."""
+    for message, actual, names in _reasons(definition):
+        pointer = place_of_attribute(written, definitions, *names)
         yield Finding("unmatchable", pointer, f"no message can fit the definition: {message}", None, actual)
 
 
-def _reasons(definition: Definition) -> Iterator[tuple[str, Any]]:
+def _reasons(definition: Definition) -> Iterator[Reason]:
     if definition.protocol is not None and definition.protocol not in PROTOCOLS:
-        yield _unread("protocol", definition.protocol, PROTOCOLS), definition.protocol
+        yield _unread("protocol", definition.protocol, PROTOCOLS), definition.protocol, ("protocol",)
     if definition.envelope is not None and not is_cloudevents(definition.envelope):
-        yield _unread("envelope", definition.envelope, (CLOUDEVENTS,)), definition.envelope
+        yield _unread("envelope", definition.envelope, (CLOUDEVENTS,)), definition.envelope, ("envelope",)
     yield from _mode_reasons(definition)
     yield from _response_reasons(definition)
     for constraint in definition.all_constraints:
@@ -54,24 +59,26 @@ def _unread(selector: str, value: str, known: Sequence[str]) -> str:
     return f"Wirebook does not read the {selector} '{shown(value)}', it reads {', '.join(known)}{hint}"
 
 
-def _mode_reasons(definition: Definition) -> Iterator[tuple[str, Any]]:
+def _mode_reasons(definition: Definition) -> Iterator[Reason]:
     if definition.mode == "binary" and definition.protocol == "MQTT/3.1.1":
-        yield "the mode is 'binary', and MQTT 3.1.1 carries structured events only", "binary"
+        reason = "the mode is 'binary', but MQTT 3.1.1 carries structured events only; use MQTT/5.0 or 'structured'"
+        yield reason, "binary", ("envelopeoptions", "mode")
     for constraint in definition.all_constraints:
         if definition.mode is None or constraint.media_type is None or not _is_on_the_wire(definition, constraint):
             continue
         if constraint.media_type.is_cloudevents != (definition.mode == "structured"):
-            text = shown(constraint.declared)
-            yield f"the mode is '{definition.mode}' and the content type '{text}'", definition.mode
+            reason = f"the mode is '{definition.mode}', but the content type is '{shown(constraint.declared)}'"
+            yield reason, definition.mode, _names_of(constraint)
 
 
-def _response_reasons(definition: Definition) -> Iterator[tuple[str, Any]]:
+def _response_reasons(definition: Definition) -> Iterator[Reason]:
     """What only a request has, asked of a response."""
     asked = [each for each in definition.all_constraints if each.fixed or each.required]
     if definition.protocol == "HTTP" and any(each.label == "protocoloptions.status" for each in asked):
         for each in asked:
             if each.slot.section == "query" or each.label == "protocoloptions.path":
-                yield "it has a status, so it is a response, and those have no path and no query", each.declared
+                reason = "it has a 'status', so it is a response, and responses have no path and no query"
+                yield reason, each.declared, _names_of(each)
                 return
 
 
@@ -82,18 +89,33 @@ def _is_on_the_wire(definition: Definition, constraint: Constraint) -> bool:
     return slots.envelope_attribute(kin, constraint.slot.section, constraint.slot.name) == "datacontenttype"
 
 
-def _text_reasons(constraint: Constraint, text: str, *, trimmed: bool) -> Iterator[tuple[str, Any]]:
+def _names_of(constraint: Constraint) -> tuple[str, ...]:
+    """The names of the attributes that lead to a constraint; of a header, a query item or a user property, to all."""
+    section, name = constraint.slot.section, constraint.slot.name
+    if section == slots.BARE:
+        return (constraint.label,) if "." not in constraint.label else ("protocoloptions", name)
+    if section == slots.ENVELOPE:
+        return "envelopemetadata", name
+    return ("protocoloptions", section, name) if section in slots.AMQP_SECTIONS else ("protocoloptions", section)
+
+
+def _text_reasons(constraint: Constraint, text: str, *, trimmed: bool) -> Iterator[Reason]:
+    names = _names_of(constraint)
+    yield from ((reason, text, names) for reason in _reasons_of_text(constraint, text, trimmed=trimmed))
+
+
+def _reasons_of_text(constraint: Constraint, text: str, *, trimmed: bool) -> Iterator[str]:
     label, left = constraint.label, PLACEHOLDER.sub("", text)
     if label == "protocoloptions.path" and not text.startswith(("/", "*", "http:", "https:")):
-        yield f"a path begins with a slash; here it is '{shown(text)}'", text
+        yield f"the path '{shown(text)}' has no leading slash; write '/{shown(text)}'"
     if constraint.slot.section == "headers" and trimmed and text != text.strip(" \t"):
-        yield f"blanks around a header's value are not part of it; here it is '{shown(text)}'", text
+        yield f"blanks around the value of a header are not part of it; found '{shown(text)}'"
     if constraint.kind.place.separator == "." and ("" in text.split(".") or any(map(str.isspace, left))):
-        yield f"a subject of NATS has no blanks and no empty tokens; here it is '{shown(text)}'", text
+        yield f"a NATS subject has no blanks and no empty tokens; found '{shown(text)}'"
     if label == "protocoloptions.topic" and (NOT_IN_KAFKA.search(left) or len(left) > 249 or text in (".", "..")):
-        yield f"a topic of Kafka is 1 to 249 of A-Z a-z 0-9 . _ -; here it is '{shown(text)}'", text
+        yield f"a Kafka topic is 1 to 249 of A-Z a-z 0-9 . _ -; found '{shown(text)}'"
     if constraint.template is not None and constraint.type == "timestamp" and not TIME_CHARACTERS.issuperset(left):
-        yield f"nothing that fits '{shown(text)}' is a timestamp", text
+        yield f"nothing that fits '{shown(text)}' is a timestamp"
 
 
 # -- two definitions --------------------------------------------------------------------------------------------------
@@ -134,18 +156,62 @@ def _mutual(first: Definition, second: Definition) -> tuple[str, Finding] | None
         return _one_sided(second, first)
     if weight_of(first) < weight_of(second):
         return _one_sided(first, second)
-    return _finding("alike", second, first, "the same messages fit both; only their payloads tell them apart")
+    return _finding("alike", second, first, f"the same messages fit both; {telling_apart(first, second)}")
 
 
 def _one_sided(narrow: Definition, wide: Definition) -> tuple[str, Finding] | None:
     """Every message of `narrow` fits `wide`; as it should be where `narrow` is the more specific one."""
     if weight_of(wide) > weight_of(narrow):
-        said = "every message that fits this definition fits that one too, which is more specific and is always chosen"
+        said = "every message that fits the first fits the second too, which is more specific and is always chosen"
         return _finding("shadowed", narrow, wide, said)
     if weight_of(wide) == weight_of(narrow) and _varies_alike(narrow, wide):
-        said = "every message that fits this definition fits that one equally well; only payloads tell them apart"
+        said = f"every message that fits the first fits the second equally well; {telling_apart(narrow, wide)}"
         return _finding("always-ambiguous", narrow, wide, said)
     return None
+
+
+# The slots by which definitions are told apart best, by protocol family; those of the envelope come first.
+TELLING_SLOTS: Final = {
+    "HTTP": ("path", "method", "query"),
+    "KAFKA": ("topic", "key", "headers"),
+    "MQTT": ("topic_name", "user_properties"),
+    "AMQP": ("properties.subject", "application-properties"),
+    "NATS": ("subject", "headers"),
+}
+SCHEMA_NAMES: Final = ("dataschemaformat", "dataschema", "dataschemauri", "dataschemaxid")
+
+
+def telling_apart(one: Definition, other: Definition) -> str:
+    """What tells two definitions apart that the same messages fit: their schemas, or a slot that they could use."""
+    schemas = [[each.attributes.get(name) for name in SCHEMA_NAMES] for each in (one, other)]
+    if schemas[0] != schemas[1] and (one.has_schema or other.has_schema):
+        effect = "only a payload that fits just one of their schemas tells them apart"
+    else:
+        effect = "they have no different schemas, so these messages are ambiguous"
+    return f"{effect}{_uncompared(one, other)}; {_advice(one, other)}"
+
+
+def _uncompared(one: Definition, other: Definition) -> str:
+    """The differences that do not count, as they may change on the way (D28)."""
+    first, second = (
+        {each.label: each.declared for each in definition.all_constraints if each.kind.transport and each.fixed}
+        for definition in (one, other)
+    )
+    names = sorted(label for label in {*first, *second} if first.get(label) != second.get(label))
+    if not names:
+        return ""
+    return f" ({' and '.join(map(repr, names))} may change on the way, so matching does not compare them)"
+
+
+def _advice(one: Definition, other: Definition) -> str:
+    labels = [f"envelopemetadata.{name}" for name in ("type", "source", "subject")] if one.is_cloudevent else []
+    labels += [f"protocoloptions.{name}" for name in TELLING_SLOTS.get(slots.family(one.protocol or ""), ())]
+    if not labels:
+        return "give one an 'envelope' or a 'protocol' to tell them apart"
+    values = [{each.label: each.declared for each in definition.all_constraints} for definition in (one, other)]
+    equal = [label for label in labels if values[0].get(label) is not None and values[0][label] == values[1].get(label)]
+    both = f" (both have '{shown(values[0][equal[0]])}' in {equal[0]})" if equal else ""
+    return f"give them different values of {', '.join(labels[:-1])} or {labels[-1]}{both}"
 
 
 def _varies_alike(one: Definition, other: Definition) -> bool:
@@ -163,11 +229,11 @@ def _meeting(first: Definition, second: Definition) -> tuple[str, Finding] | Non
     if found is None:
         return None
     equal = weight_of(first) == weight_of(second)
-    settled = "only payloads tell such messages apart" if equal else "the more specific one is chosen for such messages"
-    said = f"some messages fit both, with '{shown(found.text)}' in {found.slot} for one; {settled}"
+    settled = telling_apart(first, second) if equal else "the more specific one is chosen for such messages"
+    said = f"some messages fit both, for example with '{shown(found.text)}' in '{found.slot}'; {settled}"
     return _finding("overlapping-templates", second, first, said)
 
 
 def _finding(code: str, about: Definition, other: Definition, said: str) -> tuple[str, Finding]:
-    message = f"'{about.xid}' and '{other.xid}': {said}"
+    message = f"'{shown(about.xid)}' and '{shown(other.xid)}': {said}"
     return about.xid, Finding(code, about.xid.replace("~", "~0"), message, None, other.xid)

@@ -9,15 +9,16 @@ Spec: message/spec.md#basemessage, core/spec.md#cross-referencing-resources; doc
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from wirebook.core.pointers import parse_pointer
 from wirebook.core.xid import is_message, parse_xid
 from wirebook.message.dialects_log import Entity, Log
 from wirebook.message.dialects_names import canonical_envelope, shown
 from wirebook.message.dialects_options import MQTT_5_ONLY, normalise_options
 from wirebook.message.resolution_checks import SELECTORS, alias_problems, contradictions
-from wirebook.message.resolution_definitions import RESOURCE_ONLY, Definition, definitions_in
+from wirebook.message.resolution_definitions import RESOURCE_ONLY, Definition, definitions_in, place_of_attribute
 from wirebook.message.resolution_merge import OWN_ONLY, Site, merge
 from wirebook.problems import Problem, Severity
 
@@ -83,11 +84,22 @@ class _Resolver:
         definition = self.definitions[xid]
         effective = self._effective(xid)
         attributes = _own_bookkeeping(definition) | effective.attributes
-        found = tuple(contradictions(attributes, definition))
+        found = tuple(
+            replace(problem, pointer=self._place(problem, definition))
+            for problem in contradictions(attributes, definition)
+        )
         self.log.problems += found
         problems = (*effective.problems, *found)
         taken = frozenset(name for name in SELECTORS if name in attributes) - effective.explicit
         return ResolvedMessage(xid, definition.container, attributes, effective.incomplete, problems, taken)
+
+    def _place(self, problem: Problem, definition: Definition) -> str:
+        """Where a fault of the protocol options is written: in the definition itself, or in one of its bases."""
+        pointer = problem.pointer or ""
+        tokens = parse_pointer(pointer[len(definition.pointer) :])
+        if tokens[0] != "protocoloptions":
+            return pointer
+        return place_of_attribute(definition, self.definitions, *tokens)
 
     def _effective(self, xid: str) -> Effective:
         chain: dict[str, Definition] = {}

@@ -6,11 +6,11 @@ Spec: core/spec.md#default-version; docs/semantics.md D46.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from wirebook.core.pointers import child
+from wirebook.core.pointers import child, escape
 from wirebook.message.dialects_log import Log
 from wirebook.message.dialects_names import shown
 
@@ -53,6 +53,29 @@ def _definition(xid: str, container: str, group: dict[str, Any], resource: dict[
         own = {name: value for name, value in resource.items() if name not in RESOURCE_ONLY}
         pointer, attributes = child(f"{pointer}/versions", default), own | dict(versions[default])
     return Definition(xid, pointer, container, group, attributes, None if xref is None else str(xref), resource)
+
+
+def place_of_attribute(definition: Definition, definitions: Mapping[str, Definition], *names: str) -> str:
+    """The pointer of the attribute at `names` where it is written: in the definition, its target, a base or its group.
+
+    Where it is written nowhere, that of the definition.
+    """
+    seen: set[str] = set()
+    current: Definition | None = definition
+    while current is not None and current.xid not in seen:
+        seen.add(current.xid)
+        if current.xref is not None:
+            current = definitions.get(current.xref)
+            continue
+        value: Any = current.attributes
+        for name in names:
+            value = value.get(name) if isinstance(value, dict) else None
+        if value is not None:
+            return "".join((current.pointer, *(f"/{escape(name)}" for name in names)))
+        current = definitions.get(str(current.attributes.get("basemessage")).partition("/versions/")[0])
+    if len(names) == 1 and names[0] in definition.group:
+        return child(definition.container.replace("~", "~0"), names[0])
+    return definition.xid.replace("~", "~0")
 
 
 def default_version(resource: dict[str, Any], versions: dict[str, Any], pointer: str, xid: str, log: Log) -> str:
