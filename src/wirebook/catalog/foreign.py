@@ -12,9 +12,11 @@ from typing import Any, Final
 
 from wirebook.core.names import GROUP_TYPES, SINGULARS
 from wirebook.message.alignment import is_slip
-from wirebook.message.dialects_names import shown
+from wirebook.message.dialects_names import COLLECTIONS, shown
 from wirebook.message.dialects_options import fold
 
+OLD_COLLECTIONS: Final = tuple(old for old, new in COLLECTIONS.items() if new in GROUP_TYPES)
+EVENT_VERSION: Final = re.compile(r"[01]\.[0-9]+\Z")  # of CloudEvents; registries say 1.0-rc4
 CAPTURE_PROTOCOL: Final = re.compile(r"(?i)(?:HTTP|KAFKA|NATS|AMQP|MQTT)(?:/|\Z)")
 AVRO_NAMED: Final = {"record": "fields", "error": "fields", "enum": "symbols", "fixed": "size"}
 JSON_TYPES: Final = ("object", "array", "string", "number", "integer", "boolean", "null")
@@ -25,7 +27,7 @@ SCHEMA: Final = 'put it into a catalogue, as "schema" of a Version in "schemagro
 
 def refusal_of(value: Any) -> str:
     """Why `value` is not a catalogue, for a person: what it is instead, or what is missing."""
-    kind = document_kind(value)
+    kind = document_kind(value) or (_kind_of_part(value) if isinstance(value, Mapping) else None)
     if kind is not None:
         name, hint = kind
         return f"this is {name}, not an xRegistry catalogue; {hint}"
@@ -48,9 +50,9 @@ def document_kind(value: Any) -> tuple[str, str] | None:
             return None
         name = kind[0].partition(" ")[2]
         return (f"an array of {name}s" if kind[1] == CAPTURE else "an Avro schema, a union", kind[1])
-    if not isinstance(value, Mapping) or any(name in value for name in GROUP_TYPES):
+    if not isinstance(value, Mapping) or any(name in value for name in (*GROUP_TYPES, *OLD_COLLECTIONS)):
         return None
-    return _kind_of_api(value) or _kind_of_message(value) or _kind_of_schema(value) or _kind_of_part(value)
+    return _kind_of_api(value) or _kind_of_message(value) or _kind_of_schema(value)
 
 
 def _kind_of_text(text: str) -> tuple[str, str] | None:
@@ -71,7 +73,8 @@ def _kind_of_api(value: Mapping[str, Any]) -> tuple[str, str] | None:
 
 def _kind_of_message(value: Mapping[str, Any]) -> tuple[str, str] | None:
     version, type_ = value.get("specversion"), value.get("type")
-    if isinstance(version, str) and isinstance(type_, str) and ("source" in value or "id" in value):
+    is_event = isinstance(version, str) and EVENT_VERSION.match(version) is not None and isinstance(type_, str)
+    if is_event and ("source" in value or "id" in value):
         return f"a CloudEvents {shown(version)} event", CAPTURE
     protocol = value.get("protocol")
     definition = {"protocoloptions", "envelopemetadata", "usage", "messageid", "endpointid"}

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from wirebook.catalog.foreign import document_kind
+from wirebook.catalog.foreign import OLD_COLLECTIONS, document_kind
 from wirebook.core.names import GROUP_TYPES, SINGULARS, collection_of
 from wirebook.core.xid import parse_xid
 from wirebook.message.dialects_log import Log
-from wirebook.message.dialects_names import COLLECTIONS
 
-OLD_COLLECTIONS: Final = tuple(old for old, new in COLLECTIONS.items() if new in GROUP_TYPES)
 REGISTRY_MARKS: Final = ("specversion", "registryid", *GROUP_TYPES, *OLD_COLLECTIONS)
 
 
