@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.httpapi.answers import refuses
-from tests.httpapi.conftest import BASE, Client, model_with
+from tests.httpapi.conftest import BASE, Client, Reply, model_with
 from tests.httpapi.servers import serving
+from wirebook.httpapi.messages import Incoming
 
 F = "/dirs/d/files/f"
 
@@ -107,17 +108,102 @@ def test_c_hdr_03_nothing_complex(registry: Client) -> None:
 
 
 def test_c_hdr_04_the_media_type(registry: Client) -> None:
-    reply = registry.put(F, b"a", content_type="text/x; a=b", xregistry_contenttype="text/other")
+    reply = registry.put(F, b"a", content_type="text/x; a=b")
     assert reply.headers["Content-Type"] == registry.get(F).headers["Content-Type"] == "text/x; a=b"
     assert "xRegistry-contenttype" not in reply.headers
     assert registry.get(f"{F}$details").json["contenttype"] == "text/x; a=b"
-    reply = registry.put(F, b"a", xregistry_contenttype="text/other")
-    assert "Content-Type" not in reply.headers
-    assert "contenttype" not in registry.get(f"{F}$details").json
+    for headers in ({}, {"content_type": "text/other"}):
+        sent = {**headers, "xregistry_contenttype": "text/other"}
+        error = refuses(registry, "PUT", F, b"a", "extra_xregistry_header", **sent)
+        assert error["args"]["error_detail"] == "use the header Content-Type"
     refuses(registry, "PUT", F, b"a", "invalid_attribute", content_type="no media type")
     registry.patch(f"{F}$details", {"contenttype": "a/b"})
     assert registry.get(F).headers["Content-Type"] == "a/b"
     assert "contenttype" not in registry.post(F, b"").headers
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"content_type": ""},
+        {"content_type": "null"},
+        {"xregistry_contenttype": "null"},
+        {"content_type": "text/x", "xregistry_contenttype": "null"},
+    ],
+)
+@pytest.mark.parametrize("path", [F, f"{F}/versions/1"])
+def test_null_content_type_erases_it(registry: Client, path: str, headers: dict[str, str]) -> None:
+    registry.put(path, b"a", content_type="text/plain")
+    assert "Content-Type" not in registry.put(path, b"a", **headers).headers
+    assert "contenttype" not in registry.get(f"{path}$details").json
+
+
+META_HEADERS = ["meta", "meta.labels", "meta.labels.x", "meta.epoch", "meta.defaultversionsticky", "meta.xref", "META.a"]
+
+
+@pytest.mark.parametrize("name", [*META_HEADERS, "versions", "versions.1", "versions.1.name"])
+@pytest.mark.parametrize("text", ["null", "true", "1", ""])
+def test_header_that_names_meta_or_versions_is_rejected(registry: Client, name: str, text: str) -> None:
+    registry.put(F, b"a")
+    registry.put(f"{F}/meta", {"labels": {"a": "b"}, "defaultversionid": "1", "defaultversionsticky": True})
+    for method, path in (("PUT", F), ("POST", F), ("PUT", f"{F}/versions/1"), ("PUT", "/dirs/d/files/new")):
+        error = refuses(registry, method, path, b"a", "extra_xregistry_header", **{f"xregistry-{name}": text})
+        assert error["args"]["name"] == f"xRegistry-{name.lower()}"
+        used = f"{'/'.join(path.split('/')[:5])}/{name.lower().partition('.')[0]}"
+        assert error["args"]["error_detail"].endswith(f"use the path '{used}'")
+
+
+@pytest.mark.parametrize("name", ["xobj", "xobj.a", "xarr", "xarr.0"])
+def test_header_that_names_a_complex_attribute_is_rejected(registry: Client, name: str) -> None:
+    complex_ = {"xarr": [1], "xobj": {"a": "b"}}
+    registry.put(f"{F}$details", complex_)
+    texts = ("x", "null") if "." in name else ("x", "")
+    for text in texts:
+        error = refuses(registry, "PUT", F, b"", "extra_xregistry_header", **{f"xregistry-{name}": text})
+        assert f"use '{F}$details'" in error["args"]["error_detail"]
+    base = name.partition(".")[0]
+    assert registry.put(F, b"", **{f"xregistry-{base}": "null"}).status == 200
+    assert base not in registry.get(f"{F}$details").json
+
+
+def test_header_of_a_map_of_maps_is_rejected(registry: Client) -> None:
+    maps = {"xmaps": {"type": "map", "item": {"type": "map", "item": {"type": "string"}}}}
+    registry.put("/modelsource", model_with("files", attributes=maps))
+    registry.put(f"{F}$details", {"xmaps": {"a": {"b": "c"}}})
+    for name, text in (("xmaps.a", "null"), ("xmaps.a", "x"), ("xmaps", "x")):
+        refuses(registry, "PUT", F, b"", "extra_xregistry_header", **{f"xregistry-{name}": text})
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [("xregistry-name", "a"), ("xregistry-name", "b")],
+        [("xregistry-name", "a"), ("xregistry-name", "a")],
+        [("xregistry-labels.a", "1"), ("xregistry-name", "n"), ("xregistry-labels.a", "2")],
+        [("content-type", "text/a"), ("content-type", "text/b")],
+    ],
+)
+def test_repeated_header_is_rejected(registry: Client, headers: list[tuple[str, str]]) -> None:
+    registry.put(F, b"a")
+    before = registry.get("/export").body
+    answer = registry.service.answer(Incoming("PUT", F, BASE, {}, headers, b"b"))
+    assert answer.status == 400
+    assert isinstance(answer.body, bytes)
+    error = Reply(answer.status, answer.headers, answer.body)
+    assert error.error == (400, "header_error", F)
+    assert error.json["args"]["name"].lower() == headers[-1][0]
+    assert registry.get("/export").body == before
+
+
+def test_header_of_a_whole_map_beside_headers_of_its_keys_is_no_silent_choice(registry: Client) -> None:
+    registry.send("PUT", F, b"", **{"xregistry-labels.a": "1", "xregistry-labels": "null"})
+    assert registry.get(f"{F}$details").json["labels"] == {"a": "1"}
+    for headers in (
+        {"xregistry-labels.b": "1", "xregistry-labels": "x"},
+        {"xregistry-labels": "x", "xregistry-labels.b": "1"},
+    ):
+        refuses(registry, "PUT", F, b"", "invalid_attribute", **headers)
 
 
 def test_c_hdr_06_the_name_of_a_file(registry: Client) -> None:
@@ -305,6 +391,8 @@ def test_c_hdr_16_on_the_wire(tmp_path: Path) -> None:
             (b"xRegistry-Labels.A.b", b"Euro%20%e2%82%ac"),
             (b"xregistry-FORMAT", b"F/1"),
         ]
+        twice = [*headers, (b"xregistry-Name", b"m")]
+        assert client.put(path, content=b"abc", headers=twice).json()["type"].endswith("#header_error")
         headers += [(b"xRegistry-description", "ä ".encode() + b'"\\"q\\""'), (b"CONTENT-type", b"text/x; a=b")]
         made = client.put(path, content=b"abc", headers=headers)
         assert (made.status_code, made.content, made.headers["content-type"]) == (201, b"abc", "text/x; a=b")

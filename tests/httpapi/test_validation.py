@@ -42,14 +42,15 @@ def test_c_val_02_and_03(schemas: Client) -> None:
 
 def test_c_val_04_and_05_formats_that_are_not_known(schemas: Client) -> None:
     found = shown(put(schemas, V, OBJECT, "Thrift/1"))
-    assert (found["formatvalidated"], bool(found["formatvalidatedreason"])) == (False, True)
+    assert found == {"formatvalidated": False, "formatvalidatedreason": "Unknown format"}
     strict = "/dirs/d/stricts/s"
     assert put(schemas, strict, OBJECT, "Thrift/1").error == (400, "format_unknown", f"{strict}/versions/1")
 
 
 def test_c_val_06_documents_elsewhere(schemas: Client) -> None:
     sent = {"format": "Avro/1.9", "valurl": "http://h/x"}
-    assert shown(schemas.put(f"{V}$details", sent))["formatvalidated"] is False
+    found = shown(schemas.put(f"{V}$details", sent))
+    assert found == {"formatvalidated": False, "formatvalidatedreason": "Data stored externally"}
     strict = {"format": "Avro/1.9", "stricturl": "http://h/x"}
     assert schemas.put("/dirs/d/stricts/s$details", strict).error[:2] == (400, "format_external")
 
@@ -140,6 +141,22 @@ def test_c_val_09_and_13_what_is_not_validated_is_not_compared(schemas: Client) 
     assert schemas.patch(f"{V}$details", {"format": "Avro/1.9"}).status == 200
     schemas.patch(f"{V}/meta", {"compatibility": None})
     assert say(schemas, V) == {"formatvalidated": True}
+
+
+@pytest.mark.parametrize(
+    ("sent", "reason"),
+    [
+        ({"format": "Thrift/1", "val": 5}, "Unknown format"),
+        ({"format": "Avro/1.9", "valurl": "http://h/v"}, "Data stored externally"),
+        ({"format": "Thrift/1", "valurl": "http://h/v"}, "Unknown format"),
+    ],
+)
+def test_version_that_is_not_validated_has_the_same_reason_twice(
+    schemas: Client, sent: dict[str, Any], reason: str
+) -> None:
+    schemas.put(f"{V}$details", {**sent, "meta": {"compatibility": "backward"}})
+    found = shown(schemas.get(f"{V}$details"))
+    assert (found["formatvalidatedreason"], found["compatibilityvalidatedreason"]) == (reason, reason)
 
 
 def test_c_val_13_a_version_beside_one_that_was_not_validated(schemas: Client) -> None:

@@ -181,11 +181,53 @@ def test_c_ver_11_those_that_name_an_ancestor_beside_those_that_do_not(registry:
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])
 def test_c_ver_08_without_an_ancestor_it_stays(registry: Client, method: str) -> None:
     registry.post(f"{X}/versions", {"a": {}, "b": {}, "c": {"ancestorid": "a"}})
-    for sent in ({}, {"name": "n"}, {"ancestorid": None}):
+    for sent in ({}, {"name": "n"}):
         assert registry.send(method, f"{X}/versions/c", sent).json["ancestorid"] == "a"
         assert registry.send(method, X, sent).json["ancestorid"] == "a"
     collection = "POST" if method == "PUT" else "PATCH"
     assert registry.send(collection, f"{X}/versions", {"c": {}}).json["c"]["ancestorid"] == "a"
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+def test_null_ancestor_makes_an_existing_version_follow_the_newest_other(registry: Client, method: str) -> None:
+    registry.post(f"{X}/versions", {"a": {}, "b": {}, "c": {"ancestorid": "a"}})
+    sent = {"createdat": at(2001), "ancestorid": None}
+    assert registry.send(method, f"{X}/versions/a", sent).json["ancestorid"] == "a"
+    assert lineage(registry, X) == {"a": "a", "b": "a", "c": "a"}
+    assert registry.send(method, f"{X}/versions/c", {"ancestorid": None}).json["ancestorid"] == "b"
+    assert registry.send(method, X, {"ancestorid": None}).json["ancestorid"] == "b"
+    registry.post(f"{X}/versions", {"d": {"ancestorid": "b", "createdat": at(2000)}})
+    assert registry.send(method, f"{X}/versions/d", {"createdat": at(2000), "ancestorid": None}).json[
+        "ancestorid"
+    ] == ("c")
+
+
+@pytest.mark.parametrize("method", ["POST", "PATCH"])
+def test_null_ancestors_of_existing_versions_are_chained_by_creation_then_id(registry: Client, method: str) -> None:
+    created = {"a": 2003, "B": 2001, "c": 2001, "d": 2000}
+    registry.post(f"{X}/versions", {id_: {"createdat": at(year)} for id_, year in created.items()})
+    assert lineage(registry, X) == {"a": "a", "B": "a", "c": "B", "d": "c"}
+    epochs = {id_: each["epoch"] for id_, each in registry.get(f"{X}/versions").json.items()}
+    unset = {id_: {"createdat": at(year), "ancestorid": None} for id_, year in created.items()}
+    registry.send(method, f"{X}/versions", unset)
+    assert lineage(registry, X) == {"d": "d", "B": "d", "c": "B", "a": "c"}
+    found = registry.get(f"{X}/versions").json
+    assert {id_: each["epoch"] - epochs[id_] for id_, each in found.items()} == dict.fromkeys(created, 1)
+    assert default_of(registry, X) == ("a", False)
+
+
+def test_null_ancestors_of_existing_versions_come_before_new_versions(registry: Client) -> None:
+    registry.post(f"{X}/versions", {"a": {}, "m": {}})
+    registry.post(f"{X}/versions", {"z": {"createdat": at(1999)}, "b": {}, "m": {"ancestorid": None}})
+    assert lineage(registry, X) == {"a": "a", "m": "a", "b": "m", "z": "b"}
+
+
+def test_null_ancestor_of_a_version_with_descendants_makes_no_circle(registry: Client) -> None:
+    registry.post(f"{X}/versions", {"a": {}, "b": {}, "c": {}})
+    registry.post(f"{X}/versions", {"a": {"ancestorid": None}, "b": {"ancestorid": None}})
+    assert lineage(registry, X) == {"a": "a", "b": "a", "c": "b"}
+    registry.delete(f"{X}/versions", {"a": {}, "c": {}})
+    assert registry.patch(f"{X}/versions/b", {"ancestorid": None}).json["ancestorid"] == "b"
 
 
 def test_c_ver_10_the_newest_is_a_leaf(registry: Client) -> None:

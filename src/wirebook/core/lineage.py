@@ -19,7 +19,8 @@ def links_of(resource: Resource) -> dict[str, Link]:
 
 def _link(version: Version) -> Link:
     members = version.members
-    return Link(version.id, members["createdat"], members["modifiedat"], members.get("ancestorid") or None)
+    ancestor = members.get("ancestorid") or None
+    return Link(version.id, members["createdat"], members["modifiedat"], ancestor, version.is_new)
 
 
 def only_version(resource: Resource) -> Version | None:

@@ -47,7 +47,7 @@ def write_resource(draft: Draft, place: Place, sent: Sent, how: How) -> Resource
     if resource is not None and is_locked(draft, resource, how):
         return resource
     check_id(sent, place.type.singular, place.id, place.xid, ignored=how.root and "id" in draft.ignore)
-    meta = _meta_of(sent, f"{place.xid}/meta")
+    meta = _meta_of(sent, place.xid)
     if is_reference(resource, meta, how.patch):
         return write_reference(draft, place, sent, meta or {}, body=how.body, default=how.default)
     was_reference = resource is not None and resource.xref is not None
@@ -87,7 +87,7 @@ def is_locked(draft: Draft, resource: Resource, how: How, subject: str = "") -> 
 
 
 def _meta_of(sent: Sent, subject: str) -> Sent | None:
-    """The meta that was sent, if any. A null is an empty one."""
+    """Return the meta in a Resource, or None if it has none; null is an empty meta. Raises: invalid_attribute"""
     if "meta" not in sent:
         return None
     meta = sent["meta"]
@@ -171,17 +171,20 @@ def _check_names(version: Version, sent: Sent) -> None:
 
 
 UNSET: Final = ""
-"""The ancestor of a Version that is to get one."""
+"""The ancestorid of a Version until `finish` chooses an ancestor by the versionmode."""
 
 
 def _with_ancestor(version: Version, sent: Sent, *, asked: bool) -> Sent:
-    """What was sent, with an ancestorid: its own, the one that is there, or none yet.
+    """Return `sent` with an ancestorid: the one sent, or the stored one where it is absent, or `UNSET`, which null asks
+    for and new Versions start with.
 
     Raises: invalid_attribute
     """
-    given = sent.get("ancestorid")
-    if given is None:
+    if "ancestorid" not in sent:
         return {**sent, "ancestorid": version.members.get("ancestorid", UNSET)}
+    given = sent["ancestorid"]
+    if given is None:
+        return {**sent, "ancestorid": UNSET}
     try:
         check_value(Attribute("ancestorid", "string"), given, "ancestorid", lambda *_: True)
     except Unfit as error:

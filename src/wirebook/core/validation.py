@@ -60,11 +60,11 @@ def _matches(pattern: str, format_: str) -> bool:
     return matches_wildcard(format_.lower(), pattern.lower())
 
 
-UNKNOWN = "the format is not one that is checked here"
-ELSEWHERE = "the document is stored elsewhere"
-NO_RULE = "the rule is not one that is checked for the format"
-INVALID = "the format was not validated"
-NEIGHBOUR = "a Version that it must be compatible with was not validated"
+UNKNOWN = "Unknown format"
+EXTERNAL = "Data stored externally"
+NO_RULE = "Unknown compatibility rule for the format"
+INVALID = "Format not validated"
+NEIGHBOUR = "An ancestor was not validated"
 
 
 def check_formats(draft: Draft, resource: Resource, validator: Validator, *, every: bool = False) -> None:
@@ -125,7 +125,7 @@ class _Check:
         if self._resource.type.hasdocument and self._resource.type.document_names[1] in version.members:
             if self._is_strict:
                 raise refused("format_external", version.xid)
-            return ELSEWHERE
+            return EXTERNAL
         return None
 
     def _say(self, version: Version, kind: str, valid: bool | None, why: str | None) -> None:

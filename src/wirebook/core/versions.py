@@ -17,12 +17,13 @@ __all__ = ["MODES", "Lineage", "Link", "Mode", "circle", "prune_order", "roots"]
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One Version in a lineage. `ancestor` None asks the mode to choose one; a root is its own ancestor."""
+    """One Version in a lineage. With `ancestor` None the mode chooses the ancestor; a root is its own ancestor."""
 
     versionid: str
     createdat: str
     modifiedat: str
     ancestor: str | None
+    is_new: bool = False
 
     @property
     def is_root(self) -> bool:
@@ -112,28 +113,31 @@ def _oldest_root(links: Iterable[Link]) -> Link:
     return min([link for link in links if link.is_root] or links, key=_by_creation)
 
 
-def _chain_new(lineage: Lineage) -> dict[str, str]:
-    """Those without an ancestor get the newest Version at that moment, in the order of their ids."""
+def _chain_unset(lineage: Lineage) -> dict[str, str]:
+    """Return the ancestor of each Version, where Versions without one form a chain behind the newest Version.
+
+    Existing Versions whose ancestor was deleted come first, by (createdat, versionid), and new ones follow by versionid.
+    """
     settled = {name: link for name, link in lineage.items() if link.ancestor is not None}
-    waiting = sorted(
-        (link for link in lineage.values() if link.ancestor is None), key=lambda link: link.versionid.lower()
-    )
-    # Reading: Versions that name the first of them as their ancestor come after it.
-    after = _descendants(waiting[0].versionid, settled) if waiting else set()
+    unset = [link for link in lineage.values() if link.ancestor is None]
+    existing = sorted((link for link in unset if not link.is_new), key=_by_creation)
+    new = sorted((link for link in unset if link.is_new), key=lambda link: link.versionid.lower())
+    # Reading: descendants of an existing Version, or of the first new one, come after it and not before.
+    after = _descendants([link.versionid for link in (*existing, *new[:1])], settled)
     before = [link for name, link in settled.items() if name not in after]
     newest = _newest_leaf(before).versionid if before else None
-    for link in waiting:
+    for link in (*existing, *new):
         settled[link.versionid] = replace(link, ancestor=newest or link.versionid)
         newest = link.versionid
     return {name: link.ancestor or name for name, link in settled.items()}
 
 
-def _descendants(versionid: str, lineage: Lineage) -> set[str]:
+def _descendants(starts: Iterable[str], lineage: Lineage) -> set[str]:
     children: dict[str | None, list[str]] = {}
     for link in lineage.values():
         children.setdefault(link.ancestor, []).append(link.versionid)
     found: set[str] = set()
-    below = [versionid]
+    below = list(starts)
     while below:
         new = [child for child in children.get(below.pop(), ()) if child not in found]
         found.update(new)
@@ -183,7 +187,7 @@ def instant_key(text: str) -> str:
 
 
 MODES: Final[Mapping[str, Mode]] = {
-    "manual": Mode(_chain_new, _newest_leaf, _oldest_root),
+    "manual": Mode(_chain_unset, _newest_leaf, _oldest_root),
     "createdat": _ordered(_by_creation),
     "modifiedat": _ordered(_by_change),
     "semver": _ordered(_by_precedence),

@@ -14,7 +14,7 @@ from urllib.parse import quote, unquote_to_bytes
 from wirebook.core.datatypes import text_of
 from wirebook.core.entity import RESOURCE_LEVEL
 from wirebook.core.model import Attribute, Attributes, ResourceType
-from wirebook.problems.xregistry import refused
+from wirebook.problems.xregistry import Refused, refused
 
 PREFIX: Final = "xregistry-"
 SAFE: Final = "".join(chr(code) for code in range(0x21, 0x7F) if chr(code) not in '"%')
@@ -69,38 +69,88 @@ def _named(attributes: Attributes, name: str) -> Iterator[Attribute]:
 
 
 def parse_headers(headers: Sequence[tuple[str, str]], type_: ResourceType, path: str) -> dict[str, Any]:
-    """The attributes that a request has as headers, by the types of the model.
+    """Return the attributes that a request carries as headers, converted to the types of the model.
+
+    `contenttype` is always included: a request without Content-Type erases it.
+    Raises: extra_xregistry_header, header_error
+    """
+    content_types = [text for name, text in headers if name == CONTENT_TYPE]
+    if len(content_types) > 1:
+        raise _repeated("Content-Type", path)
+    found: dict[str, str] = {}
+    for header, text in headers:
+        if header.startswith(PREFIX):
+            name = header.removeprefix(PREFIX)
+            if name in found:
+                raise _repeated(f"xRegistry-{name}", path)
+            found[name] = text
+    sent: dict[str, Any] = {"contenttype": next((text for text in content_types if text not in ("", "null")), None)}
+    for name, text in found.items():
+        _check_allowed(name, text, type_, path)
+        if name == "contenttype":
+            sent[name] = None
+        elif name not in READ_ONLY_LEVEL:
+            _add(sent, name, decode(text, f"xRegistry-{name}", path), type_)
+    return sent
+
+
+CONTENT_TYPE: Final = "content-type"
+READ_ONLY_LEVEL: Final = RESOURCE_LEVEL - {"meta", "versions"}
+"""Attributes of the Resource that are read-only: they are ignored, so that a client can send back what it received."""
+
+
+def _repeated(header: str, path: str) -> Refused:
+    return refused("header_error", path, name=header, error_detail="it occurs more than once; send it once")
+
+
+def _check_allowed(name: str, text: str, type_: ResourceType, path: str) -> None:
+    """Reject the headers that a request with a document must not have: the document itself, `contenttype` under its
+    xRegistry name, and whatever is neither a scalar nor a map of scalars.
 
     Raises: extra_xregistry_header, header_error
     """
-    sent: dict[str, Any] = {}
-    for header, text in headers:
-        if not header.startswith(PREFIX):
-            continue
-        name = header.removeprefix(PREFIX)
-        shown = f"xRegistry-{name}"
-        if not name:
-            raise refused("header_error", path, name=shown, error_detail="the name of an attribute is missing")
-        if name in type_.document_names[::2]:
-            raise refused("extra_xregistry_header", path, name=shown, error_detail="the document is the body")
-        _add(sent, name, decode(text, shown, path), type_)
-    return {name: value for name, value in sent.items() if not _is_ignored(name)}
+    shown, (base, dot, _) = f"xRegistry-{name}", name.partition(".")
+    if not base:
+        raise refused("header_error", path, name=shown, error_detail="the name of an attribute is missing")
+    why = None
+    attribute = _definition(type_.attributes, base)
+    if name in type_.document_names[::2]:
+        why = "the document is the body"
+    elif name == "contenttype" and text != "null":
+        why = "use the header Content-Type"
+    elif base in ("meta", "versions"):
+        why = f"'{base}' cannot be written by headers; use the path '{_metadata_path(path, base)}'"
+    elif attribute and _is_complex(attribute) and (dot or text != "null"):
+        kind = "map of complex values" if attribute.type == "map" else attribute.type
+        why = f"'{base}' is of type {kind}, and headers carry scalars and maps of scalars only; use '{path}$details'"
+    if why:
+        raise refused("extra_xregistry_header", path, name=shown, error_detail=why)
 
 
-def _is_ignored(name: str) -> bool:
-    return name in RESOURCE_LEVEL - {"meta", "versions"}
+def _metadata_path(path: str, base: str) -> str:
+    return f"{'/'.join(path.split('/')[:5])}/{base}"
+
+
+def _is_complex(attribute: Attribute) -> bool:
+    if attribute.type == "map":
+        return attribute.item is not None and not attribute.item.is_scalar and attribute.item.type != "any"
+    return attribute.type in ("array", "object")
 
 
 def _add(sent: dict[str, Any], name: str, text: str, type_: ResourceType) -> None:
+    """Add the value of a header to `sent`; a map is sent one key per header.
+
+    A text that stands for a whole map beside headers for its keys stays, and fails where types are checked.
+    """
     name, dot, key = name.partition(".")
     attribute = _definition(type_.attributes, name)
-    if not dot or (attribute and attribute.type in ("array", "object")):  # of which there are no headers
-        sent.setdefault(name, _value(text, attribute))
-        return
-    entries = sent.get(name)
-    if not isinstance(entries, dict):
-        entries = sent[name] = {}
-    entries.setdefault(key, _value(text, attribute.item if attribute else None))
+    if not dot:
+        value = _value(text, attribute)
+        if value is not None or name not in sent:
+            sent[name] = value
+    elif not isinstance(entries := sent.get(name), str):
+        entries = sent[name] = entries if isinstance(entries, dict) else {}
+        entries[key] = _value(text, attribute.item if attribute else None)
 
 
 def _value(text: str, attribute: Attribute | None) -> Any:

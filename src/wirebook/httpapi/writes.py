@@ -260,7 +260,6 @@ def read_request(incoming: Incoming, target: Target, flags: Flags) -> Request:
         return Request(method, target, {} if sent is None else sent, None, flags.default)
     assert target.type
     sent = parse_headers(incoming.headers, target.type, incoming.path)
-    sent["contenttype"] = incoming.header("content-type") or None
     url = target.type.document_names[1]
     if sent.get(url) is not None and incoming.body:
         why = "the document is elsewhere, so the body must be empty"
