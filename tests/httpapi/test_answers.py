@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.httpapi.answers import refuses
 from tests.httpapi.conftest import BASE, FIXTURE, Client, serve
 from wirebook.storage.database import Database
 
@@ -162,6 +163,31 @@ def test_c_http_10_a_body_is_needed_and_must_be_an_object(filled: Client, method
     assert filled.send(method, path, deep).error == (400, "parsing_data", None)
     assert filled.send(method, path, b'{"name":' * 200_000).error == (400, "parsing_data", None)
     assert filled.get("/export").body == before
+
+
+DUPLICATES = {
+    b'{"name": "a", "name": "b"}': ("name", "/name"),
+    b'{"a": {"labels": {"x": "1", "y": "2", "x": "1"}}}': ("x", "/a/labels/x"),
+    b'{"versions": {"v": {"xarr": [1, {"n": {}, "n": {}}]}}}': ("n", "/versions/v/xarr/1/n"),
+    b'{"a/b~": {"\\u0061": 1, "a": 1}}': ("a", "/a~1b~0/a"),
+}
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        *[(method, path) for method in ("PUT", "PATCH") for path in ("/", "/capabilities", "/dirs/d", X, f"{X}/meta")],
+        *[(method, path) for method in ("POST", "PATCH") for path in ("/dirs", "/dirs/d/files", f"{X}/versions")],
+        *[("POST", path) for path in ("/", "/dirs/d", X, f"{F}$details")],
+        *[("PUT", path) for path in ("/modelsource", f"{F}$details", f"{F}/versions/1$details", f"{X}/versions/v1")],
+        *[("DELETE", path) for path in ("/dirs", "/dirs/d/files", f"{X}/versions")],
+    ],
+)
+def test_duplicate_member_in_a_body_is_rejected(filled: Client, method: str, path: str) -> None:
+    for body, (name, pointer) in DUPLICATES.items():
+        error = refuses(filled, method, path, body, "parsing_data")
+        why = f"duplicate member '{name}' at '{pointer}'; keep one of them"
+        assert (error["status"], error["args"]["error_detail"]) == (400, why)
 
 
 def test_c_http_10_any_type_of_body_is_read_as_json(registry: Client) -> None:

@@ -135,12 +135,42 @@ DEEP = b"[" * 81 + b"]" * 81
 
 
 @pytest.mark.parametrize(
-    "document", [b'"\\ud800"', b"[1e400]", b'\xef\xbb\xbf{"a": 1}', b" null", DEEP, b"[" * 5000 + b"]" * 5000]
+    "document",
+    [
+        b'"\\ud800"',
+        b"[1e400]",
+        b'\xef\xbb\xbf{"a": 1}',
+        b" null",
+        DEEP,
+        b"[" * 5000 + b"]" * 5000,
+        b'{"a": 1, "a": 1}',
+        b'{"a": [{"b": {"c": 1, "d": ":", "c": 2}}]}',
+        b'{"a": "\\u003a", "b": 1, "b": 2}',
+        b'{"k": 1, "\\u006b": 2}',
+        b'{"a": 123456789012345678901234567890, "a": 1}',
+    ],
 )
 def test_c_doc_11_c_http_15_what_no_request_may_have_is_base64(registry: Client, document: bytes) -> None:
     registry.put(F, document, content_type="application/json")
     assert registry.get(f"{F}$details?inline=file").json["filebase64"] == base64.b64encode(document).decode()
     assert registry.put("/?ignore=epoch", registry.get("/export").body).status == 200
+    assert registry.get(F).body == document
+
+
+@pytest.mark.parametrize("document", [b'{"a":"\\u003a:"}', b'{"a":{"a":":"}}', b'{"a":12345678901234567890123}'])
+def test_document_without_duplicate_members_is_inlined_as_json(registry: Client, document: bytes) -> None:
+    registry.put(F, document, content_type="application/json")
+    assert b'"file":' + document in registry.get(f"{F}$details?inline=file").body
+
+
+@pytest.mark.parametrize("type_", ["application/json", "application/x+json", "text/plain", None])
+def test_duplicate_members_of_a_document_in_the_body_are_kept(registry: Client, type_: str | None) -> None:
+    document = b'{"a": 1, "a": 2}'
+    headers = {"content_type": type_} if type_ else {}
+    for method, path in (("PUT", F), ("PUT", f"{F}/versions/1"), ("POST", F)):
+        assert registry.send(method, path, document, **headers).body == document
+    exported = registry.get("/export").body
+    assert registry.put("/?ignore=epoch", exported).status == 200
     assert registry.get(F).body == document
 
 

@@ -139,7 +139,15 @@ def test_null_content_type_erases_it(registry: Client, path: str, headers: dict[
     assert "contenttype" not in registry.get(f"{path}$details").json
 
 
-META_HEADERS = ["meta", "meta.labels", "meta.labels.x", "meta.epoch", "meta.defaultversionsticky", "meta.xref", "META.a"]
+META_HEADERS = [
+    "meta",
+    "meta.labels",
+    "meta.labels.x",
+    "meta.epoch",
+    "meta.defaultversionsticky",
+    "meta.xref",
+    "META.a",
+]
 
 
 @pytest.mark.parametrize("name", [*META_HEADERS, "versions", "versions.1", "versions.1.name"])

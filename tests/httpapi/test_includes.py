@@ -219,6 +219,7 @@ def test_c_mod_42_what_cannot_be_included(client: Client, web: Web) -> None:
         "/large": {"x": {"type": "string", "description": "a" * 20_000}},
         "/deep": (200, {}, b'{"a":' * 200 + b"1" + b"}" * 200),
         "/error": (500, {}, b""),
+        "/twice": (200, {}, b'{"a": {"b": 1, "b": 2}}'),
         "/both": {"$include": "/a", "$includes": []},
     }
     expected = {
@@ -227,6 +228,7 @@ def test_c_mod_42_what_cannot_be_included(client: Client, web: Web) -> None:
         "/text": "it is not JSON",
         "/large": "it is larger than",
         "/deep": "it is nested deeper",
+        "/twice": "duplicate member 'b' at '/a/b'",
         "/error": "it answers 500",
         "/none": "it answers 404",
         "/list#/x": "leads to nothing",

@@ -123,7 +123,14 @@ def test_meta_is_alone_in_its_resource(registry: Client) -> None:
     registry.put(X, {})
     for sent in ({"meta": 5}, {"meta": []}, {"meta": "x"}):
         error = refuses(registry, "PUT", X, sent, "invalid_attribute")
-        assert error["args"]["name"] == "meta"
+        assert (error["subject"], error["args"]["name"]) == (X, "meta")
+    for method, path, sent in (
+        ("PATCH", X, {"meta": "x"}),
+        ("POST", D, {"x": {"meta": "x"}}),
+        ("PUT", X.rpartition("/datas")[0], {"datas": {"x": {"meta": ["x"]}}}),
+        ("POST", "/dirs", {"d": {"datas": {"x": {"meta": True}}}}),
+    ):
+        assert refuses(registry, method, path, sent, "invalid_attribute")["subject"] == X
     refuses(registry, "PUT", f"{X}/meta", {"dataid": "y"}, "mismatched_id")
     refuses(registry, "PUT", X, {"meta": {"dataid": "X"}}, "mismatched_id")
     assert registry.put(f"{X}/meta?ignore=id", {"dataid": "y"}).status == 200

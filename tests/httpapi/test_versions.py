@@ -197,9 +197,9 @@ def test_null_ancestor_makes_an_existing_version_follow_the_newest_other(registr
     assert registry.send(method, f"{X}/versions/c", {"ancestorid": None}).json["ancestorid"] == "b"
     assert registry.send(method, X, {"ancestorid": None}).json["ancestorid"] == "b"
     registry.post(f"{X}/versions", {"d": {"ancestorid": "b", "createdat": at(2000)}})
-    assert registry.send(method, f"{X}/versions/d", {"createdat": at(2000), "ancestorid": None}).json[
-        "ancestorid"
-    ] == ("c")
+    assert registry.send(method, f"{X}/versions/d", {"createdat": at(2000), "ancestorid": None}).json["ancestorid"] == (
+        "c"
+    )
 
 
 @pytest.mark.parametrize("method", ["POST", "PATCH"])

@@ -14,11 +14,14 @@ from codecs import BOM_UTF8
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
+import orjson
+
 from wirebook.core.datatypes import Unfit, check_value, shown
 from wirebook.core.entity import refusal
 from wirebook.core.jsonvalue import parse_json
 from wirebook.core.mediatypes import is_media_type
 from wirebook.core.model import ResourceType
+from wirebook.core.requestjson import parse_request
 from wirebook.core.state import Version
 from wirebook.problems.xregistry import refused
 
@@ -144,11 +147,24 @@ def inlined(document: bytes | None, contenttype: str | None, type_: ResourceType
 
 
 def _checked(document: bytes) -> str:
-    """JSON without blanks around it, with its numbers as they are written: only what a request may have, too, so that
-    what is shown can be sent back: an attribute that is null has no document. Raises: ValueError"""
-    if document.startswith(BOM_UTF8) or parse_json(document, max_depth=DEEPEST) is None:
+    """Return the text of a JSON document, with its numbers as they are written, if a request may contain it as an
+    attribute: null would be no document, and duplicate members are an error. Raises: ValueError
+    """
+    value = parse_json(document, max_depth=DEEPEST)
+    if document.startswith(BOM_UTF8) or value is None:
         raise ValueError(document)
+    if not _keeps_members(document, value):
+        parse_request(document, DEEPEST)
     return document.decode().strip()
+
+
+def _keeps_members(document: bytes, value: Any) -> bool:
+    """Whether it is certain, at little cost, that no duplicate member of a document is missing in its value: they have
+    the same number of colons, none of which was escaped."""
+    try:
+        return b"\\u003" not in document and orjson.dumps(value).count(b":") == document.count(b":")
+    except TypeError:  # an integer beyond 64 bits
+        return False
 
 
 DEEPEST: Final = 80

@@ -116,7 +116,7 @@ def _oldest_root(links: Iterable[Link]) -> Link:
 def _chain_unset(lineage: Lineage) -> dict[str, str]:
     """Return the ancestor of each Version, where Versions without one form a chain behind the newest Version.
 
-    Existing Versions whose ancestor was deleted come first, by (createdat, versionid), and new ones follow by versionid.
+    Existing Versions without an ancestor come first, by (createdat, versionid); new ones follow by versionid.
     """
     settled = {name: link for name, link in lineage.items() if link.ancestor is not None}
     unset = [link for link in lineage.values() if link.ancestor is None]

@@ -8,14 +8,14 @@ Spec: core/model.md#includes-in-the-xregistry-model-data; docs/decisions/0099.
 
 from __future__ import annotations
 
-import json
 import time
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urljoin, urlsplit
 
-from wirebook.core.json import is_deeper_than
+from wirebook.core.requestjson import parse_request
 from wirebook.httpapi.hosts import Allowed, normalise
 
 if TYPE_CHECKING:
@@ -99,12 +99,9 @@ class Fetcher:
 def _parse(body: bytes) -> Any:
     """Raises: ValueError"""
     try:
-        document = json.loads(body)
-    except (ValueError, RecursionError) as error:
+        return parse_request(body.removeprefix(BOM_UTF8), MAX_DEPTH)
+    except ValueError as error:
         raise ValueError(f"it is not JSON: {error}") from None
-    if is_deeper_than(document, MAX_DEPTH):
-        raise ValueError(f"it is nested deeper than {MAX_DEPTH} levels")
-    return document
 
 
 class Fetched:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote
 
-import msgspec
-
-from wirebook.core.json import is_deeper_than
+from wirebook.core.requestjson import parse_request
 from wirebook.httpapi.fetching import Fetched
 from wirebook.httpapi.spool import Body, Spool
 from wirebook.problems.xregistry import Refused, refused
@@ -71,50 +67,13 @@ def decode_path(raw: str) -> str:
 
 
 def read_json(incoming: Incoming) -> Any:
-    """The JSON of a body. Raises: missing_body, parsing_data"""
+    """Return the JSON value of a body. Raises: missing_body, parsing_data"""
     if not incoming.body:
         raise refused("missing_body", incoming.path)
     try:
-        value = msgspec.json.decode(incoming.body)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        value = _read_slowly(incoming)
-    brackets = incoming.body.count(b"{") + incoming.body.count(b"[")
-    if brackets > MAX_DEPTH and is_deeper_than(value, MAX_DEPTH):
-        raise unparsable(f"it is nested deeper than {MAX_DEPTH} levels")
-    return value
-
-
-def _read_slowly(incoming: Incoming) -> Any:
-    """What the fast reader refuses: says why, unless it is valid after all. Raises: parsing_data"""
-    try:
-        value = _DECODER.decode(incoming.body.decode("utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise unparsable(str(error) or "it is nested too deeply") from None
-    if b"\\ud" in incoming.body.lower() and not _is_text(value):
-        raise unparsable("a string has half of a surrogate pair")
-    return value
-
-
-def _is_text(value: Any) -> bool:
-    try:
-        json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _constant(text: str) -> Any:
-    raise ValueError(f"'{text}' is not JSON")
-
-
-def _number(text: str) -> float:
-    number = float(text)
-    if math.isinf(number):
-        raise ValueError(f"the number {text[:40]} is too large")
-    return number
-
-
-_DECODER: Final = json.JSONDecoder(parse_constant=_constant, parse_float=_number)
+        return parse_request(incoming.body, MAX_DEPTH)
+    except ValueError as error:
+        raise unparsable(str(error)) from None
 
 
 def unparsable(why: str) -> Refused:

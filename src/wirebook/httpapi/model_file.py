@@ -6,7 +6,7 @@ sent back to the registry, which does not know the folder.
 
 from __future__ import annotations
 
-import json
+from codecs import BOM_UTF8
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,10 @@ from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from wirebook.core.builtin_model import builtin_model
+from wirebook.core.json import read_json
 from wirebook.core.model_source import expand_includes
+from wirebook.core.requestjson import parse_request
+from wirebook.core.source import DEFAULT_LIMITS
 from wirebook.problems import Problem, WirebookError
 
 Fetch = Callable[[str], Any]
@@ -23,7 +26,7 @@ Fetch = Callable[[str], Any]
 def first_model(model: Path | str | None, fetch: Fetch) -> dict[str, Any]:
     """The source of the model that a new registry begins with: of a file, ``empty``, or (None) the built-in one.
 
-    Raises: unreadable-file, syntax-error, bad-model (WirebookError), Refused
+    Raises: unreadable-file, bad-model, what `read_json` raises (WirebookError), Refused
     """
     if model is None:
         return builtin_model()
@@ -41,13 +44,15 @@ def _of_file(path: Path, fetch: Fetch) -> dict[str, Any]:
 
 def _read(path: Path) -> Any:
     try:
-        return json.loads(path.read_bytes())
+        data = path.read_bytes()
     except OSError as error:
         raise WirebookError(
             Problem("unreadable-file", f"cannot read '{path}': {error.strerror}", file=str(path))
         ) from None
-    except (ValueError, RecursionError) as error:
-        raise WirebookError(Problem("syntax-error", f"not JSON: {error}", file=str(path))) from None
+    source = read_json(data, str(path))
+    if duplicates := [problem for problem in source.problems if problem.code == "duplicate-member"]:
+        raise WirebookError(*duplicates)
+    return source.value
 
 
 class _Files:
@@ -65,4 +70,4 @@ class _Files:
         if not path.is_relative_to(self._folder):
             raise ValueError(f"'{path}' is outside of the model's folder")
         self.were_read = True
-        return json.loads(path.read_bytes())
+        return parse_request(path.read_bytes().removeprefix(BOM_UTF8), DEFAULT_LIMITS.depth)
