@@ -220,6 +220,39 @@ def test_c_id_08_and_09_numbers_that_the_server_chooses(registry: Client) -> Non
     assert new() == "1"
 
 
+NUMBERED = {"1": {}, "3": {}, "v": {}, "007": {}, "1.0": {}, "9" * 30: {}}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "wrap"),
+    [
+        ("PUT", X, lambda resource: resource),
+        ("PATCH", X, lambda resource: resource),
+        ("POST", "/dirs/d/datas", lambda resource: {"x": resource}),
+        ("PUT", "/dirs/d", lambda resource: {"datas": {"x": resource}}),
+        ("POST", "/", lambda resource: {"dirs": {"d": {"datas": {"x": resource}}}}),
+    ],
+)
+@pytest.mark.parametrize("exists", [False, True])
+def test_automatic_id_follows_the_numbers_that_a_resource_was_sent_with(
+    registry: Client, method: str, path: str, wrap: Any, exists: bool
+) -> None:
+    if exists:
+        registry.put(X, {})
+    assert registry.send(method, path, wrap({"versions": NUMBERED})).status in (200, 201)
+    assert [registry.post(X, {}).json["versionid"] for _ in range(2)] == ["4", "5"]
+
+
+def test_automatic_ids_of_an_export_continue_where_they_were(registry: Client) -> None:
+    for _ in range(4):
+        registry.post(X, {})
+    registry.delete(f"{X}/versions/2")
+    exported = registry.get("/export").json
+    registry.delete("/dirs")
+    assert registry.put("/?ignore=epoch", exported).status == 200
+    assert registry.post(X, {}).json["versionid"] == "5"
+
+
 def test_c_id_10_where_only_the_server_chooses(registry: Client) -> None:
     path = "/dirs/d/svids/s"
     for method, at, sent in (

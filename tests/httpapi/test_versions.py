@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.httpapi.answers import default_of, lineage, refuses, resource_of, seen, version_of
@@ -108,6 +110,71 @@ def test_c_ver_14_semver(registry: Client) -> None:
     expected = {"1.0.0": "1.0.0-rc.1", "1.0.0-rc.1": "1.0.0-rc.1", "1.0.10": "1.0.9", "1.0.9": "1.0.0"}
     assert lineage(registry, path) == expected
     assert default_of(registry, path) == ("1.0.10", False)
+
+
+NOT_SEMVER = ["notsemver", "1", "1.0", "v1.0.0", "1.0.0.0", "01.0.0", "1.0.0-", "1.0.0-01", "1.0.0-a..b", "1.0.0-a_b"]
+
+
+@pytest.mark.parametrize("id_", NOT_SEMVER)
+def test_id_that_is_no_semantic_version_is_rejected_in_semver_mode(registry: Client, id_: str) -> None:
+    path = "/dirs/d/sems/x"
+    registry.put(path, {})
+    for method, url, sent in (
+        ("PUT", f"{path}/versions/{id_}", {}),
+        ("PATCH", f"{path}/versions", {"1.2.0": {}, id_: {}}),
+        ("POST", path, {"versionid": id_}),
+        ("PATCH", path, {"versions": {id_: {}}}),
+        ("PUT", "/dirs/d/sems/new", {"versionid": id_}),
+        ("PUT", "/dirs/d/sems/new", {"meta": {"defaultversionid": id_}}),
+        ("POST", "/", {"dirs": {"d": {"sems": {"new": {"versions": {id_: {}}}}}}}),
+    ):
+        error = refuses(registry, method, url, sent, "malformed_id")
+        assert (error["status"], error["args"]["id"]) == (400, id_)
+        assert "MAJOR.MINOR.PATCH, for example 1.0.0" in error["args"]["error_detail"]
+
+
+@pytest.mark.parametrize("id_", ["0.0.0", "1.0.0-rc.1", "10.20.30", "1.0.0-0.3.7", "1.0.0-x-y-z.--", "1.0.0-0a.00a"])
+def test_semantic_version_is_accepted_in_semver_mode(registry: Client, id_: str) -> None:
+    assert registry.put(f"/dirs/d/sems/x/versions/{id_}", {}).status == 201
+
+
+def test_automatic_id_in_semver_mode_is_the_next_minor_version(registry: Client) -> None:
+    path = "/dirs/d/sems/x"
+
+    def new() -> str:
+        return str(registry.post(path, {}).json["versionid"])
+
+    assert [registry.put(path, {}).json["versionid"], new(), new()] == ["1.0.0", "1.1.0", "1.2.0"]
+    for id_, following in (("1.2.7", "1.3.0"), ("2.0.0-rc.1", "2.0.0"), ("2.4.1-rc.1", "2.5.0"), ("0.9.0", "2.6.0")):
+        registry.put(f"{path}/versions/{id_}", {})
+        assert new() == following
+        assert default_of(registry, path) == (following, False)
+    registry.delete(f"{path}/versions", {"2.6.0": {}, "2.5.0": {}})
+    assert new() == "2.7.0"
+    registry.put(f"{path}/versions/3.0.0", {})
+    assert new() == "3.1.0"
+    registry.put(f"{path}/versions/99999999999999999999.0.0", {})
+    assert new() == "99999999999999999999.1.0"
+
+
+@pytest.mark.parametrize("aspects", [{}, {"hasdocument": True}, {"setversionid": False}])
+def test_automatic_ids_follow_the_versionmode_when_it_changes(registry: Client, aspects: dict[str, Any]) -> None:
+    path = "/dirs/d/datas/x"
+
+    def change(mode: str) -> None:
+        model = model_with("datas", versionmode=mode, singleversionroot=True, **aspects)
+        assert registry.put("/modelsource", model).status == 200
+
+    def new() -> str:
+        return registry.post(f"{path}$details", {}).json["versionid"]
+
+    assert registry.put("/modelsource", model_with("datas", **aspects)).status == 200
+    assert (new(), new()) == ("1", "2")
+    change("semver")
+    assert (new(), new()) == ("2.1.0", "2.2.0")
+    assert lineage(registry, path) == {"1": "1", "2": "1", "2.1.0": "2", "2.2.0": "2.1.0"}
+    change("createdat")
+    assert new() == "3"
 
 
 def test_c_ver_18_too_many(registry: Client) -> None:

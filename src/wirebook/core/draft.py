@@ -15,6 +15,7 @@ from wirebook.core.datatypes import Types, types_of
 from wirebook.core.entity import Level, check_new_id, group_level, meta_level, registry_level, version_level
 from wirebook.core.model import Constraint, GroupType, Model, ResourceType
 from wirebook.core.state import Entity, Group, Members, Place, Registry, Resource, Snapshot, Version
+from wirebook.core.versions import MODES
 from wirebook.problems.xregistry import refused
 
 
@@ -122,22 +123,21 @@ class Draft:
         return resource
 
     def add_version(self, resource: Resource, id_: str | None) -> Version:
-        """A new Version without attributes. Without an id it gets the next number that is free."""
+        """Add a Version without attributes; without an id it gets the next one of the versionmode.
+
+        Raises: malformed_id
+        """
+        mode = MODES[resource.type.versionmode]
         if id_ is None:
-            id_ = self.next_id(resource)
+            id_, resource.counter = mode.next_id(resource.counter, resource.versions)
         else:
             check_new_id(id_, self.path, version=True)
+            if why := mode.id_fault(id_):
+                raise refused("malformed_id", self.path, id=id_, error_detail=why)
         members = {resource.type.id_name: resource.id, "versionid": id_, "epoch": 1}
         version = Version(f"{resource.xid}/versions/{id_}", members)
         resource.versions[id_] = version
         return version
-
-    def next_id(self, resource: Resource) -> str:
-        taken = {name.lower() for name in resource.versions}
-        resource.counter += 1
-        while str(resource.counter) in taken:
-            resource.counter += 1
-        return str(resource.counter)
 
     def touch_parent(self, entity: Entity) -> None:
         """A child came or went."""

@@ -8,7 +8,8 @@ Spec: core/spec.md#resource-processing-algorithm; core/resource.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,6 +21,7 @@ from wirebook.core.entity import RESOURCE_LEVEL, as_id, check_epoch, check_id, n
 from wirebook.core.lineage import relink
 from wirebook.core.model import Attribute
 from wirebook.core.state import Place, Resource, Version
+from wirebook.core.versions import SEMVER_COUNTER
 from wirebook.core.xref import check_no_reference, is_reference, leave_reference, write_reference
 from wirebook.problems.xregistry import refused
 
@@ -63,6 +65,7 @@ def write_resource(draft: Draft, place: Place, sent: Sent, how: How) -> Resource
         targets = [resource.default]
     for key in sorted(versions, key=str.lower):
         write_version(draft, resource, key, versions[key], How(patch=how.patch))
+    _skip_numbers(resource, versions)
     for target in targets:
         if target not in versions:
             own = {name: value for name, value in sent.items() if name not in RESOURCE_LEVEL}
@@ -70,6 +73,17 @@ def write_resource(draft: Draft, place: Place, sent: Sent, how: How) -> Resource
             write_version(draft, resource, target, own, how)
     finish(draft, resource, meta, how)
     return resource
+
+
+def _skip_numbers(resource: Resource, ids: Collection[str]) -> None:
+    """Make the counter continue after the highest number among the Versions sent with a Resource: those may have been
+    exported from a registry that had made, and deleted, Versions with the numbers in between."""
+    numbers = [int(id_) for id_ in ids if NUMBER.fullmatch(id_)]
+    if not resource.counter & SEMVER_COUNTER:
+        resource.counter = max([resource.counter, *numbers])
+
+
+NUMBER: Final = re.compile(r"[1-9][0-9]{0,17}")
 
 
 def is_locked(draft: Draft, resource: Resource, how: How, subject: str = "") -> bool:

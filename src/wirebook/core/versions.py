@@ -8,7 +8,7 @@ Spec: core/model.md#groupsstringresourcesstringversionmode; core/spec.md#ancesto
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -34,13 +34,31 @@ Lineage = Mapping[str, Link]
 Rank = Callable[[Link], Any]
 
 
+def next_number(counter: int, taken: Collection[str]) -> tuple[str, int]:
+    """Return the next number that no Version has, and the counter, which is the last number.
+
+    Spec: core/spec.md#version-ids
+    """
+    used = {id_.lower() for id_ in taken}
+    number = 0 if counter & SEMVER_COUNTER else counter
+    while str(number := number + 1) in used:
+        pass
+    return str(number), number
+
+
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """An algorithm: `chain` gives every Version its ancestor, `newest` and `oldest` choose one."""
+    """An algorithm: `chain` gives every Version its ancestor, `newest` and `oldest` choose one.
+
+    `next_id` returns the id of a new Version and the counter of its Resource, from the counter and the ids that exist;
+    `id_fault` says why a new Version cannot have an id, None if it can.
+    """
 
     chain: Callable[[Lineage], dict[str, str]]
     newest: Callable[[Iterable[Link]], Link]
     oldest: Callable[[Iterable[Link]], Link]
+    next_id: Callable[[int, Collection[str]], tuple[str, int]] = next_number
+    id_fault: Callable[[str], str | None] = lambda _: None
 
 
 def roots(lineage: Lineage) -> list[str]:
@@ -148,31 +166,63 @@ def _descendants(starts: Iterable[str], lineage: Lineage) -> set[str]:
 # -- chains by an order -------------------------------------------------------------------------------------------
 
 
-def _ordered(rank: Rank) -> Mode:
+def _ordered(rank: Rank, **ids: Any) -> Mode:
     """All Versions in one chain, from the lowest rank to the highest."""
 
     def chain(lineage: Lineage) -> dict[str, str]:
         names = [link.versionid for link in sorted(lineage.values(), key=rank)]
         return dict(zip(names, names[:1] + names[:-1], strict=True))
 
-    return Mode(chain, lambda links: max(links, key=rank), lambda links: min(links, key=rank))
+    return Mode(chain, lambda links: max(links, key=rank), lambda links: min(links, key=rank), **ids)
 
 
 def _by_change(link: Link) -> tuple[str, str]:
     return instant_key(link.modifiedat), link.versionid.lower()
 
 
-SEMVER: Final = re.compile(r"v?(\d+)(?:\.(\d+))?(?:\.(\d+))?(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?\Z")
+LENIENT_SEMVER: Final = re.compile(r"v?(\d+)(?:\.(\d+))?(?:\.(\d+))?(?:-([0-9A-Za-z.-]+))?\Z", re.ASCII)
+"""What is ordered as a semantic version: Versions that existed before their type had the mode may have such ids."""
+
+_NUMBER: Final = r"(?:0|[1-9]\d*)"
+_IDENTIFIER: Final = rf"(?:{_NUMBER}|\d*[A-Za-z-][0-9A-Za-z-]*)"
+SEMVER: Final = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-{_IDENTIFIER}(?:\.{_IDENTIFIER})*)?\Z", re.ASCII)
+"""A semantic version (semver.org, 2.0.0) without build metadata, since an id cannot contain ``+``."""
+
+SEMVER_COUNTER: Final = 1 << 62
+"""Marks a counter that holds the major (from bit 32) and minor number of the last semantic version that was made."""
 
 
 def _by_precedence(link: Link) -> tuple[Any, ...]:
-    """The precedence of a semantic version; what is none comes before all that are."""
-    found = SEMVER.match(link.versionid)
+    """The precedence of a semantic version; ids that are none come before all that are."""
+    return *_precedence(link.versionid), link.versionid.lower()
+
+
+def _precedence(id_: str) -> tuple[Any, ...]:
+    found = LENIENT_SEMVER.match(id_)
     if not found:
-        return (0, (), (), link.versionid.lower())
-    numbers = tuple(int(each or 0) for each in found.group(1, 2, 3))
-    release = ((1,),) if not found[4] else ((0,), *map(_part, found[4].split(".")))
-    return (1, numbers, release, link.versionid.lower())
+        return 0, (0, 0, 0), ()
+    numbers = tuple(int(number or 0) for number in found.group(1, 2, 3))
+    return 1, numbers, ((1,),) if not found[4] else ((0,), *map(_part, found[4].split(".")))
+
+
+def _semver_fault(id_: str) -> str | None:
+    if SEMVER.match(id_):
+        return None
+    return "the versionmode 'semver' requires a semantic version: MAJOR.MINOR.PATCH, for example 1.0.0 or 2.1.0-rc.1"
+
+
+def _next_semver(counter: int, taken: Collection[str]) -> tuple[str, int]:
+    """Return the next minor version above all that exist or were made, or the release of the highest pre-release."""
+    is_semver, (major, minor, patch), release = max(map(_precedence, taken), default=(0, (0, 0, 0), ()))
+    if not is_semver:
+        major, minor = 1, 0
+    elif patch or release == ((1,),):
+        minor += 1
+    if counter & SEMVER_COUNTER:
+        last = (counter ^ SEMVER_COUNTER) >> 32, counter & 0xFFFFFFFF
+        major, minor = max((major, minor), (last[0], last[1] + 1))
+    fits = major < 1 << 29 and minor < 1 << 32
+    return f"{major}.{minor}.0", SEMVER_COUNTER | major << 32 | minor if fits else counter
 
 
 def _part(text: str) -> tuple[int, int, str]:
@@ -190,5 +240,5 @@ MODES: Final[Mapping[str, Mode]] = {
     "manual": Mode(_chain_unset, _newest_leaf, _oldest_root),
     "createdat": _ordered(_by_creation),
     "modifiedat": _ordered(_by_change),
-    "semver": _ordered(_by_precedence),
+    "semver": _ordered(_by_precedence, next_id=_next_semver, id_fault=_semver_fault),
 }
