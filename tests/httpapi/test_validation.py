@@ -9,6 +9,7 @@ import pytest
 
 from tests.httpapi.conftest import FIXTURE, Client
 from wirebook.core.offer import OFFER
+from wirebook.httpapi.formats import Formats
 from wirebook.httpapi.setup import make_registry, make_service
 from wirebook.schema.validator import SchemaValidator
 from wirebook.storage.database import Database
@@ -205,6 +206,42 @@ def test_c_val_15_another_rule_is_held_to_every_version(schemas: Client, method:
     assert schemas.send(method, f"{V}/meta", {"compatibility": None}).status == 200
     assert not any("compatibilityvalidated" in each for each in schemas.get(f"{V}/versions").json.values())
     assert {id_: each["epoch"] for id_, each in schemas.get(f"{V}/versions").json.items()} == epochs
+
+
+WIDER = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}
+
+
+@pytest.mark.parametrize("rule", ["backward", "forward", "full", "full_transitive"])
+def test_optional_property_added_to_an_open_object_is_compatible(schemas: Client, rule: str) -> None:
+    open_ = {**OBJECT, "additionalProperties": True}
+    put(schemas, f"{V}/versions/1", OBJECT)
+    schemas.patch(f"{V}/meta", {"compatibility": rule})
+    for id_, document in (("2", WIDER), ("3", open_), ("4", {**open_, **WIDER})):
+        found = shown(put(schemas, f"{V}/versions/{id_}", document))
+        assert found == {"formatvalidated": True, "compatibilityvalidated": True}
+    assert put(schemas, f"{V}/versions/5", {**open_, "additionalProperties": False}).status == (
+        201 if rule == "forward" else 400
+    )
+
+
+def test_violation_names_versions_direction_rule_and_fix(schemas: Client) -> None:
+    put(schemas, f"{V}/versions/1", OBJECT)
+    schemas.patch(f"{V}/meta", {"compatibility": "backward"})
+    assert put(schemas, f"{V}/versions/2", {**WIDER, "required": ["b"]}).json["detail"] == (
+        f"{V}/versions/1 to {V}/versions/2 is not backward compatible: "
+        '/required: required-added (old: [], new: ["b"]). To fix: make the property optional in the new schema.'
+    )
+
+
+def test_strict_server_rejects_a_property_added_to_an_open_object(database: Database) -> None:
+    make_registry(database, "test", FIXTURE, OFFER)
+    strict = Client(make_service(database, Formats(strict_json_schema=True), OFFER), database)
+    put(strict, f"{V}/versions/1", OBJECT)
+    strict.patch(f"{V}/meta", {"compatibility": "backward"})
+    reply = put(strict, f"{V}/versions/2", WIDER)
+    assert reply.error == (400, "compatibility_violation", V)
+    assert "/properties/b: property-added-to-open-content" in reply.json["detail"]
+    assert 'set "additionalProperties": false in the old one' in reply.json["detail"]
 
 
 @pytest.mark.parametrize("rule", ["none", "NONE", "", "backwards", 5])

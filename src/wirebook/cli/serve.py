@@ -51,6 +51,12 @@ def serve(  # noqa: PLR0917 (options)
     events_keep: Annotated[str, typer.Option(help="How long events are kept, such as 90s, 30m, 24h or 7d.")] = "24h",
     access_log: Annotated[bool, typer.Option("--access-log", help="Log each request.")] = False,
     log_format: Annotated[str, typer.Option(help="Lines of the log: text or json.")] = "text",
+    strict_json_schema: Annotated[
+        bool,
+        typer.Option(
+            "--strict-json-schema", help="Treat a property added to an open JSON Schema object as incompatible."
+        ),
+    ] = False,
     max_page: Annotated[int, typer.Option(help="Most entities on a page.", min=1)] = 1000,
     max_body: Annotated[int, typer.Option(help="Most MiB of the body of a request.", min=1)] = 64,
     max_response: Annotated[int, typer.Option(help="Most MiB of an answer; exports may have more.", min=1)] = 256,
@@ -82,6 +88,7 @@ def serve(  # noqa: PLR0917 (options)
         events_keep=_seconds("--events-keep", events_keep),
         access_log=access_log,
         log_format=_one_of("--log-format", log_format, FORMATS),
+        strict_json_schema=strict_json_schema,
         max_page=max_page,
         max_body=max_body * MIB,
         max_response=max_response * MIB,

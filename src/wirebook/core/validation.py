@@ -201,7 +201,7 @@ class _Check:
         name = rule.lower().partition("_")[0]
         for direction in ("backward", "forward") if name == "full" else (name,):
             if fault := self._fault(old, new, direction):
-                detail = f"{old.xid} to {new.xid}: {fault}"
+                detail = f"{old.xid} to {new.xid} is not {direction} compatible: {fault}."
                 raise refused("compatibility_violation", self._resource.xid, compat=rule, detail=detail)
 
     def _fault(self, old: Version, new: Version, direction: str) -> str | None:

@@ -10,16 +10,20 @@ if TYPE_CHECKING:
 
 
 class Formats:
-    """A `Validator` (core/validation.py) that is loaded when it is first asked.
+    """A `Validator` (core/validation.py) that is loaded when it is first needed: its libraries take longer to load than
+    the rest of a server, and most requests do without.
 
-    What it stands on takes longer to load than all the rest of a server, and most requests do without.
+    `strict_json_schema` counts every value that a JSON Schema accepts (docs/decisions/0091).
     """
+
+    def __init__(self, *, strict_json_schema: bool = False) -> None:
+        self._is_strict = strict_json_schema
 
     @cached_property
     def _validator(self) -> SchemaValidator:
         from wirebook.schema.validator import SchemaValidator  # noqa: PLC0415
 
-        return SchemaValidator(as_declared=True)
+        return SchemaValidator(as_declared=not self._is_strict)
 
     def family(self, format_: str) -> str | None:
         return self._validator.family(format_)

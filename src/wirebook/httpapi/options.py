@@ -54,6 +54,7 @@ class Options:
     events_keep: float = 24 * 3600
     access_log: bool = False
     log_format: str = "text"
+    strict_json_schema: bool = False
     max_body: int = 64 * MIB
     max_page: int = 1000
     max_response: int = 256 * MIB

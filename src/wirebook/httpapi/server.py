@@ -53,7 +53,8 @@ def open_service(
     fetch = Fetcher(options.allowed_fetches)
     try:
         _make(database, options, fetch)
-        service = make_service(database, Formats(), OFFER, read_catalogue, fetch=fetch, limits=options.limits)
+        formats = Formats(strict_json_schema=options.strict_json_schema)
+        service = make_service(database, formats, OFFER, read_catalogue, fetch=fetch, limits=options.limits)
         try:
             yield service
         finally:

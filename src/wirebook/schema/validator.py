@@ -21,6 +21,7 @@ from wirebook.schema.avro_declarations import check_declarations
 from wirebook.schema.avro_types import AvroError, parse_types
 from wirebook.schema.compatibility import AS_DECLARED, BACKWARD, MissingImportsError, backward, forward
 from wirebook.schema.compatibility.protobuf_imports import lenient_files
+from wirebook.schema.compatibility.refusals import HINTS
 from wirebook.schema.compatibility.xsd_imports import lenient_model
 from wirebook.schema.compiling import ANONYMOUS, is_deep
 from wirebook.schema.formats import AVRO, JSON_SCHEMA, JSON_STRUCTURE, PROTOBUF, TEXTS, XSD, parse_format
@@ -44,11 +45,11 @@ EMPTY = "the document is empty"
 class SchemaValidator:
     """A `Validator` (core/validation.py) of schema documents. Used from any thread.
 
-    Shape: with `as_declared` objects of JSON Schema are taken to have no properties but those that the older schema
-    names, where it says nothing of others; else every value that it accepts counts (docs/decisions/0091).
+    Shape: `as_declared` compares JSON Schemas for documents that have no properties but those that the schema names or
+    constrains; without it every value that the schema accepts counts (docs/decisions/0091).
     """
 
-    as_declared: bool = False
+    as_declared: bool = True
 
     def family(self, format_: str) -> str | None:
         """``JsonSchema`` of ``jsonschema/Draft-07``: names compare without case, and have aliases (formats.py)."""
@@ -75,14 +76,22 @@ class SchemaValidator:
         return None
 
     def incompatible(self, rule: str, format_: str, old: bytes, new: bytes) -> str | None:
-        """Why `new` breaks ``backward`` or ``forward`` with `old`, place by place; None if it does not. Both are
-        valid."""
+        """Why `new` breaks ``backward`` or ``forward`` with `old`, and what to change; None if it does not. Both are
+        valid schemas.
+        """
         if old == new:
             return None
-        compare = forward if rule.startswith("forward") else backward
+        is_forward = rule.startswith("forward")
+        compare = forward if is_forward else backward
         found = compare(_source(format_, old), _source(format_, new), AS_DECLARED if self.as_declared else BACKWARD)
-        more = f"; and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-        return "; ".join(map(str, found[:SHOWN])) + more or None
+        if not found:
+            return None
+        reader, writer = ("old", "new") if is_forward else ("new", "old")
+        shown = [str(refusal) for refusal in found[:SHOWN]]
+        more = [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
+        wanted = dict.fromkeys(HINTS[refusal.rule] for refusal in found[:SHOWN] if refusal.rule in HINTS)
+        hints = [hint.format(reader=reader, writer=writer) for hint in wanted]
+        return "; ".join([*shown, *more]) + (f". To fix: {'; '.join(hints)}" if hints else "")
 
 
 class _Fault(ValueError):

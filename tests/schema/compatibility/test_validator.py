@@ -155,7 +155,8 @@ def test_what_is_no_schema_is_refused_with_a_reason(format_: str, document: str)
 def test_a_refusal_names_path_rule_old_and_new() -> None:
     old, new = b'{"type": "integer"}', b'{"type": "string"}'
     text = '/type: type-narrowed (old: {"type": "integer"}, new: ["string"])'
-    assert VALIDATOR.incompatible("backward", "JsonSchema", old, new) == text
+    hint = "To fix: accept in the new schema every type that the old one allows"
+    assert VALIDATOR.incompatible("backward", "JsonSchema", old, new) == f"{text}. {hint}"
     assert VALIDATOR.incompatible("backward", "JsonSchema", old, old) is None
     assert VALIDATOR.incompatible("forward", "Avro", b'"long"', b'"int"') is None
     assert VALIDATOR.incompatible("backward", "Avro", b'"long"', b'"int"') == "/: type-mismatch (old: long, new: int)"
@@ -164,19 +165,92 @@ def test_a_refusal_names_path_rule_old_and_new() -> None:
 def test_a_text_of_many_refusals_counts_the_rest() -> None:
     documents = [{"properties": {f"p{at}": {"type": type_} for at in range(9)}} for type_ in ("number", "integer")]
     old, new = (json.dumps(each).encode() for each in documents)
-    assert str(VALIDATOR.incompatible("backward", "jsonschema", old, new)).endswith("; and 6 more")
+    found = str(VALIDATOR.incompatible("backward", "jsonschema", old, new))
+    assert "; and 6 more. To fix: " in found
+    assert found.count("accept in the new schema") == 1
 
 
-def test_a_property_that_may_be_left_out_can_be_added_where_schemas_count_as_declared() -> None:
-    old, new = b'{"properties": {"a": {}}}', b'{"properties": {"a": {}, "b": {"type": "string"}}}'
-    assert "property-added-to-open-content" in str(VALIDATOR.incompatible("backward", "jsonschema", old, new))
-    lenient = SchemaValidator(as_declared=True)
-    assert lenient.incompatible("backward", "jsonschema", old, new) is None
-    assert lenient.incompatible("forward", "jsonschema", old, new) is None
-    required = b'{"properties": {"a": {}, "b": {"type": "string"}}, "required": ["b"]}'
-    assert "required-added" in str(lenient.incompatible("backward", "jsonschema", old, required))
-    opened = b'{"properties": {"a": {}}, "additionalProperties": true}'
-    assert "property-added" in str(lenient.incompatible("backward", "jsonschema", opened, new))
+OPEN = {"type": "object", "properties": {"a": {"type": "string"}}}
+WIDER = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}
+STRICT = SchemaValidator(as_declared=False)
+
+
+def compared(rule: str, old: Any, new: Any, validator: Validator = VALIDATOR) -> str | None:
+    return validator.incompatible(rule, "JsonSchema/draft/2020-12", json.dumps(old).encode(), json.dumps(new).encode())
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"additionalProperties": True},
+        {"additionalProperties": {}},
+        {"unevaluatedProperties": True},
+        {"required": ["a"]},
+        {"patternProperties": {"^x-": {"type": "string"}}},
+        {"patternProperties": {"^x-": {"type": "string"}}, "additionalProperties": True},
+    ],
+)
+def test_optional_property_can_be_added_to_and_removed_from_an_open_object(more: dict[str, Any]) -> None:
+    def nested(schema: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "properties": {"n": schema, "l": {"type": "array", "items": {"$ref": "#/$defs/x"}}},
+            "$defs": {"x": schema},
+        }
+
+    for rule in ("backward", "forward"):
+        assert compared(rule, {**OPEN, **more}, {**WIDER, **more}) is None
+        assert compared(rule, nested({**OPEN, **more}), nested({**WIDER, **more})) is None
+        assert compared(rule, {**WIDER, **more}, {**OPEN, **more}) is None
+    assert "property-added-to-open-content" in str(compared("backward", {**OPEN, **more}, {**WIDER, **more}, STRICT))
+
+
+def test_pattern_properties_can_be_added_to_an_open_object() -> None:
+    wider = {**OPEN, "patternProperties": {"^x-": {"type": "string"}}}
+    for old in (OPEN, {**OPEN, "additionalProperties": True}):
+        assert compared("backward", old, {**old, **wider}) is None
+        assert compared("backward", old, {**old, **wider}, STRICT)
+    assert "type-narrowed" in str(
+        compared("backward", wider, {**wider, "patternProperties": {"^x-": {"type": "null"}}})
+    )
+    assert compared("backward", OPEN, {**OPEN, "patternProperties": {"^a": {"type": "null"}}})
+    for constrained in (
+        {"additionalProperties": {"type": "string"}},
+        {"patternProperties": {"^xy": {"type": "string"}}},
+    ):
+        for pattern in ("^x", "^xyz"):
+            more = {**constrained.get("patternProperties", {}), pattern: {"type": "integer"}}
+            old = {**OPEN, **constrained}
+            assert compared("backward", old, {**old, "patternProperties": more}), (constrained, pattern)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "rule"),
+    [
+        (OPEN, {**WIDER, "required": ["b"]}, "required-added"),
+        ({**OPEN, "required": ["b"]}, WIDER, "type-narrowed"),
+        ({**OPEN, "additionalProperties": {"type": "string"}}, WIDER, "property-added-to-open-content"),
+        ({**OPEN, "patternProperties": {"^b": {"type": "string"}}}, WIDER, "property-added-to-open-content"),
+        (
+            {**OPEN, "additionalProperties": True},
+            {**OPEN, "additionalProperties": False},
+            "additional-properties-closed",
+        ),
+        (OPEN, {**OPEN, "properties": {"a": {"type": "null"}}}, "type-narrowed"),
+    ],
+)
+def test_property_that_a_document_may_already_have_cannot_be_narrowed(old: Any, new: Any, rule: str) -> None:
+    assert rule in str(compared("backward", old, new))
+    assert rule in str(compared("forward", new, old))
+
+
+def test_refusal_says_which_schema_to_change() -> None:
+    required = {**WIDER, "required": ["b"]}
+    backward, forward = compared("backward", OPEN, required), compared("forward", required, OPEN)
+    assert str(backward).endswith("To fix: make the property optional in the new schema")
+    assert str(forward).endswith("To fix: make the property optional in the old schema")
+    strict = str(compared("backward", OPEN, WIDER, STRICT))
+    assert 'set "additionalProperties": false in the old one' in strict
 
 
 # -- hostile ----------------------------------------------------------------------------------------------------------

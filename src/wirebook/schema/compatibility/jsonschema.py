@@ -2,8 +2,8 @@
 
 Rule: containment, decided for one case of the old schema after the other (jsonschema_cases.py), keyword by keyword of
 the new one. It is sound and not complete: what is not refused is compatible; what cannot be shown to be so is refused,
-by the keyword or as ``cannot-be-shown``. An object without `additionalProperties` accepts any further property, so that
-a property which is new to it narrows it.
+by the keyword or as ``cannot-be-shown``. Strictly, an open object accepts any further property, so that a new property
+narrows it; as declared (docs/decisions/0091), it does not.
 
 Spec: the drafts 04 to 2020-12; `format` counts where the draft asserts it (D52).
 """
@@ -36,8 +36,8 @@ def backward(old: Source, new: Source) -> list[Refusal]:
 
 
 def backward_as_declared(old: Source, new: Source) -> list[Refusal]:
-    """The same, where objects are taken to have no properties but those that the old schema names, unless it says
-    something of others: a new property that may be left out narrows nothing then.
+    """The same for documents that have no properties but those that the old schema names or constrains: a new
+    optional property narrows nothing then.
 
     Raises: TooComplexError
     """

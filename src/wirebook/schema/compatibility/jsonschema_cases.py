@@ -7,7 +7,7 @@ Rule: a case may say less than the schemas (a choice too many is left out): more
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -119,10 +119,31 @@ class Case:
         return _possible(words_of([node for each in self.words for node in _additional(each)]))
 
     @cached_property
+    def is_declared(self) -> bool:
+        """Whether documents have no properties but those that the schemas name or constrain; an object without
+        `properties` declares none, and may have any.
+        """
+        return (
+            self.document.declared_only and not self.single and any("properties" in each.words for each in self.words)
+        )
+
+    @cached_property
     def is_closed(self) -> bool:
-        """Are there no properties but those named? Where documents are taken to have none else."""
-        named = self.document.declared_only and any("properties" in each.words for each in self.words)
-        return named and not any(word in each.words for each in self.words for word in FURTHER)
+        """Whether there are no properties but those named, because no schema mentions further ones."""
+        return self.is_declared and not any(word in each.words for each in self.words for word in FURTHER)
+
+    def is_undeclared(self, name: str) -> bool:
+        """Whether documents do not have a property, because no schema names it or constrains its value."""
+        if not self.is_declared or name in self.names:
+            return False
+        has_unknown = any(each.matches(pattern, name) is None for each in self.words for pattern in self.patterns)
+        return not has_unknown and _is_anything(node for each in self.words for node in _of_property(each, name))
+
+    @cached_property
+    def is_unconstrained(self) -> bool:
+        """Whether documents have no properties but those named, because no schema constrains the value of others."""
+        others = (node for each in self.words for node in _additional(each))
+        return self.is_declared and not self.patterns and _is_anything(others)
 
     @property
     def most_properties(self) -> int | None:
@@ -160,6 +181,10 @@ class Case:
 
     def _literal(self, value: Any) -> Node:
         return self.document.literal(value)
+
+
+def _is_anything(nodes: Iterable[Node]) -> bool:
+    return all(node.schema is True or node.schema == {} for node in nodes)
 
 
 def _possible(words: tuple[Words, ...]) -> tuple[Words, ...] | None:

@@ -158,6 +158,8 @@ def properties(run: Containment, case: Case, new: Words, path: str, level: int) 
     if case.type != "object":
         return
     for name, node in new.members("properties").items():
+        if case.is_undeclared(name):
+            continue
         had, place = case.member(name), f"{child(path, 'properties')}{child('', name)}"
         refusals = run.of(had, node, place, level + 1) if had is not None else []
         if refusals and name not in case.names:
@@ -178,7 +180,7 @@ def pattern_properties(run: Containment, case: Case, new: Words, path: str, leve
                 yield Refusal(place, UNPROVEN, name, pattern)
             elif match and had is not None:
                 yield from run.of(had, node, place, level + 1)
-        generic = None if case.single else case.matching(pattern)
+        generic = None if case.single or case.is_unconstrained else case.matching(pattern)
         if generic is not None:
             yield from run.of(generic, node, place, level + 1)
 

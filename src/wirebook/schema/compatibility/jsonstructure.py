@@ -1,8 +1,7 @@
 """JSON Structure: is every value that the old document describes one that the new document describes?
 
-Rule: both are brought to JSON Schema as for reading (jsonstructure_schema.py), and that is compared. One thing differs:
-a type describes the properties that it names, so a property that is new and may be left out narrows nothing, where
-nothing is said of `additionalProperties`.
+Rule: both are translated to JSON Schema as for reading (jsonstructure_schema.py) and compared as declared: a type
+describes the properties that it names, so a new optional property narrows nothing, unless the old type constrains it.
 
 Spec: draft-vasters-json-structure-core, -validation, -conditional-composition.
 """

@@ -6,7 +6,7 @@ Spec: core/spec.md#compatibility-attribute (`backward`, `forward`, `full`); docs
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +31,19 @@ class Refusal:
 
     def __str__(self) -> str:
         return f"{self.path or '/'}: {self.rule} (old: {_shown(self.old)}, new: {_shown(self.new)})"
+
+
+HINTS: Mapping[str, str] = {
+    "required-added": "make the property optional in the {reader} schema",
+    "property-added-to-open-content": "the {writer} schema allows other values for the property: accept them in the "
+    '{reader} schema, or set "additionalProperties": false in the {writer} one',
+    "property-removed-from-closed-content": 'name the property in the {reader} schema, or remove "additionalProperties"'
+    ": false from it",
+    "additional-properties-closed": "allow further properties in the {reader} schema, as the {writer} one does",
+    "type-narrowed": "accept in the {reader} schema every type that the {writer} one allows",
+    "enum-narrowed": "accept in the {reader} schema every value that the {writer} one allows",
+}
+"""What to change, by rule: the `reader` must accept what the `writer` allows."""
 
 
 Backward = Callable[[Source, Source], list[Refusal]]
