@@ -84,6 +84,8 @@ HEADERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("xRegistry-xobj.a", ("x",)),
     ("xRegistry-ancestorid", ("1", "request", "zz")),
     ("If-None-Match", ("*", '"x"', "W/\"x\", \"y\"")),
+    ("If-Match", ("*", '"x"', "W/\"x\", \"y\"", "x", "")),
+    ("Content-Encoding", ("identity", "gzip", "zstd", "br", "gzip, zstd")),
     ("Accept-Encoding", ("gzip", "*", "gzip;q=0")),
     ("Origin", ("http://elsewhere.example", "null")),
     ("Forwarded", ("for=1;host=\"x\"", ";;")),
