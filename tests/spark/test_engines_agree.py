@@ -143,6 +143,23 @@ SCHEMAS = st.sampled_from((
 ))  # fmt: skip
 
 
+FORMATS = (
+    "application/cloudevents+json",
+    "application/cloudevents+json; charset=utf-8",
+    "application/cloudevents+avro",
+)
+ENVELOPE_OPTIONS = some(mode=st.sampled_from(("binary", "structured")), format=st.sampled_from((FORMATS[0], *FORMATS)))
+ENDPOINT_OPTIONS = {
+    "KAFKA": some(topic=DOTTED, key=SLASHED, headers=st.dictionaries(st.sampled_from(("h1", "ce_type")), SLASHED, max_size=2)),
+    "MQTT/5.0": some(topic=SLASHED),
+    "NATS": some(subject=DOTTED),
+    "HTTP": some(
+        method=st.sampled_from(("POST", "put")), query=st.dictionaries(st.sampled_from(("q", "r")), SLASHED, max_size=1),
+        headers=st.lists(st.builds(dict, name=st.sampled_from(("x-a", "X-A", "x-b")), value=SLASHED), max_size=2),
+    ),
+}  # fmt: skip
+
+
 @st.composite
 def definitions(draw: st.DrawFn) -> Document:
     made: Document = dict(draw(SCHEMAS))
@@ -152,7 +169,7 @@ def definitions(draw: st.DrawFn) -> Document:
     if protocol is None or draw(st.booleans()):
         made |= {"envelope": "CloudEvents/1.0", "envelopemetadata": draw(METADATA)}
         if draw(st.booleans()):
-            made["envelopeoptions"] = {"mode": draw(st.sampled_from(("binary", "structured")))}
+            made["envelopeoptions"] = draw(ENVELOPE_OPTIONS)
     if draw(st.integers(0, 3)) == 0:
         made["datacontenttype"] = draw(MEDIA_TYPES | st.just("application/cloudevents+json"))
     return made
@@ -161,13 +178,9 @@ def definitions(draw: st.DrawFn) -> Document:
 @st.composite
 def endpoints(draw: st.DrawFn) -> Document:
     protocol = draw(st.sampled_from((None, "KAFKA", "MQTT/5.0", "NATS", "HTTP")))
-    slot = {"KAFKA": "key", "MQTT/5.0": "topic", "NATS": "subject"}.get(protocol or "")
-    made: Document = {
-        "usage": ["consumer"],
-        "envelopeoptions": {"mode": draw(st.sampled_from(("binary", "structured", "")))},
-    }
+    made: Document = {"usage": ["consumer"], "envelopeoptions": draw(ENVELOPE_OPTIONS)}
     if protocol is not None:
-        made |= {"protocol": protocol, "protocoloptions": {slot: draw(SLASHED)} if slot else {}}
+        made |= {"protocol": protocol, "protocoloptions": draw(ENDPOINT_OPTIONS[protocol])}
     return made | {"messagegroups": draw(st.sampled_from((["/messagegroups/g"], ["/messagegroups/h"], [])))}
 
 
@@ -294,6 +307,22 @@ CASES: dict[str, tuple[Document, Document, str]] = {
     "no data, and a type that is the message's and not the event's": (
         EVENT | {"dataschemaformat": "Protobuf/3", "dataschema": 'syntax = "proto3"; message M { int32 a = 1; }'},
         {"protocol": "NATS", "subject": "s", "headers": [*nats()["headers"], ["content-type", "application/json"]]}, "invalid-payload",
+    ),
+    "a structured event of Kafka without a content type": (
+        EVENT | JSON_OBJECT | {"envelopeoptions": {"mode": "structured"}},
+        {"protocol": "KAFKA", "headers": [], "value": json.dumps(FOUR | {"data": {}})}, "matched",
+    ),
+    "the same where no definition asks for it": (
+        {"protocol": "KAFKA", "protocoloptions": {"topic": "t"}},
+        {"protocol": "KAFKA", "topic": "t", "headers": [], "value": json.dumps(FOUR | {"data": {}})}, "matched",
+    ),
+    "two members of one header that two slots name": (
+        {"protocol": "HTTP", "protocoloptions": {"path": "/{x}", "headers": [{"name": "x-a", "value": "{x}"}]}},
+        {"protocol": "HTTP", "method": "POST", "target": "/b", "headers": [["X-A", "a, b"]]}, "matched",
+    ),
+    "a repeated header that the key decides": (
+        {"protocol": "KAFKA", "protocoloptions": {"key": "{x}", "headers": {"h": {"value": "{x}"}}}},
+        {"protocol": "KAFKA", "key": "b", "headers": [["h", "a"], ["h", "b"]], "value": "{}"}, "matched",
     ),
     "a header that says the same as the event": (EVENT | JSON_OBJECT, structured(["ce_id", "1"]), "matched"),
     "a header of an attribute that the event has not": (EVENT | JSON_OBJECT, structured(["ce_subject", "s"]), "matched"),

@@ -85,7 +85,8 @@ def slots(wire: WireMessage) -> dict[str, Any]:
 def as_structured(message: Received) -> Received | None:
     """The CloudEvent in a native message, where only the context says that there is one; None when there is none.
 
-    Rule: the payload of MQTT 3.1.1, or of NATS without headers, is a JSON object with the four mandatory attributes.
+    Rule: the payload of MQTT 3.1.1, of NATS without headers, or of Kafka without a content type is a JSON object with
+    the four mandatory attributes. For Kafka it counts only where a definition or an endpoint asks for structured mode.
     """
     if message.kind != "native" or message.payload is None or not _may_hide_an_event(message.wire):
         return None
@@ -113,5 +114,8 @@ _NAMES: Final = tuple(name.encode() for name in MANDATORY)
 
 
 # Reading: NATS before 2.2 has no headers and is always structured; with any header the binary form decides.
+# Reading: the Kafka binding asks for a content type with SHOULD, so a structured event may come without one.
 def _may_hide_an_event(wire: WireMessage | None) -> bool:
+    if isinstance(wire, KafkaRecord):
+        return not any(name.lower() == "content-type" for name, _ in wire.headers or ())
     return isinstance(wire, Mqtt3Publish) or (isinstance(wire, NatsMessage) and not wire.headers)

@@ -20,6 +20,11 @@ CLOUDEVENTS: Final = "CLOUDEVENTS"
 EMPTY_IS_NONE: Final = frozenset({"HTTP", "MQTT/3.1.1", "MQTT/5.0", "NATS"})
 """Protocols that cannot tell a body of zero bytes from none."""
 
+EVENT_FORMATS: Final = {
+    "application/cloudevents": "application/cloudevents+json",
+    "application/cloudevents-batch+json": "application/cloudevents+json",
+}
+
 
 class Received(Struct, frozen=True):
     """A message that was read: a CloudEvent, a native message, or what claims to be one and is not.
@@ -59,6 +64,16 @@ class Received(Struct, frozen=True):
     def is_empty(self) -> bool:
         """Is there no data because the body has zero bytes, which is a value to some formats?"""
         return self.payload is None and self.protocol in EMPTY_IS_NONE and self.mode in (None, "binary")
+
+    @property
+    def event_format(self) -> str | None:
+        """The content type that names the format of a structured event, or of each event in a batch."""
+        if self.mode not in ("structured", "batch") or self.content_type is None:
+            return None
+        essence, semicolon, parameters = self.content_type.partition(";")
+        # Reading: a batch of events in a format, and the bare type of NATS, satisfy the format of a single event.
+        known = EVENT_FORMATS.get(essence.strip().lower(), essence)
+        return f"{known}{semicolon}{parameters}"
 
     @property
     def datacontenttype(self) -> str | None:

@@ -1,4 +1,4 @@
-"""What an endpoint allows: its candidates, its content mode, and the placeholders of its own options.
+"""What an endpoint allows: its candidates, and the constraints of its own options.
 
 Spec: endpoint/spec.md#protocoloptions, #envelopeoptions; docs/semantics.md D19, D25, D50, R29-R32.
 """
@@ -6,19 +6,32 @@ Spec: endpoint/spec.md#protocoloptions, #envelopeoptions; docs/semantics.md D19,
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from wirebook.endpoint.resolution import ResolvedEndpoint
-from wirebook.message.definition import ENVELOPE_MODES, Constraint, constraint_of
+from wirebook.message.definition import (
+    ENVELOPE_MODES,
+    Constraint,
+    Entries,
+    constraint_of,
+    entries_of,
+    format_constraints,
+)
+from wirebook.message.matcher import EndpointConstraints
 from wirebook.message.selection import Scope
 from wirebook.message.slots import BARE, BARE_SLOTS, Slot, family
+from wirebook.message.uritemplate import has_placeholder
 
 # Endpoint option to the slot of a message that carries it.
 OPTION_SLOTS: Final[dict[str, dict[str, str]]] = {
+    "HTTP": {"method": "method"},
     "KAFKA": {"topic": "topic", "key": "key"},
     "MQTT": {"topic": "topic_name"},
     "NATS": {"subject": "subject"},
 }
+# Endpoint options that are sections of a message, whose names repeat.
+OPTION_SECTIONS: Final[dict[str, tuple[str, ...]]] = {"HTTP": ("query", "headers"), "KAFKA": ("headers",)}
 
 
 def scope_of(endpoint: ResolvedEndpoint) -> Scope:
@@ -26,23 +39,36 @@ def scope_of(endpoint: ResolvedEndpoint) -> Scope:
     attributes = endpoint.attributes
     protocol = attributes.get("protocol")
     mode = str(_mapping(attributes.get("envelopeoptions")).get("mode") or "").lower()
+    options = _mapping(attributes.get("protocoloptions"))
+    kin = family(protocol or "")
+    format_ = format_constraints(attributes, mode, "endpoint.envelopeoptions.format")
     return Scope(
         members=frozenset(endpoint.messages),
         protocol=protocol,
-        mode=mode if mode in ENVELOPE_MODES else None,
-        templates=tuple(_templates(protocol or "", _mapping(attributes.get("protocoloptions")))),
+        constraints=EndpointConstraints(
+            mode if mode in ENVELOPE_MODES else None,
+            tuple(replace(each, ranks=False) for each in (*format_, *_bare_constraints(kin, options))),
+            tuple(_entries(kin, options)),
+        ),
         empty=not endpoint.messages and not endpoint.groups and not endpoint.dangling,
     )
 
 
-def _templates(protocol: str, options: Mapping[str, Any]) -> Iterator[Constraint]:
-    """The options that have placeholders, as constraints on the slots they show in."""
-    kin = family(protocol)
+def _bare_constraints(kin: str, options: Mapping[str, Any]) -> Iterator[Constraint]:
     for option, name in OPTION_SLOTS.get(kin, {}).items():
         slot = Slot(BARE, name, f"endpoint.protocoloptions.{option}")
         constraint = constraint_of(slot, BARE_SLOTS[kin][name], options.get(option))
-        if constraint.template is not None:
+        if constraint.fixed:
             yield constraint
+
+
+def _entries(kin: str, options: Mapping[str, Any]) -> Iterator[Entries]:
+    """Headers and query items. A message may have the name more often than the endpoint: any instance satisfies."""
+    for section in OPTION_SECTIONS.get(kin, ()):
+        for group in entries_of(kin, section, options.get(section), "endpoint.protocoloptions"):
+            entries = tuple(replace(each, ranks=False) for each in group.entries if each.fixed)
+            if entries and not has_placeholder(group.name):
+                yield replace(group, entries=entries, declared=entries, each=False, optional=True)
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

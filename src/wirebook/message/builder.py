@@ -24,7 +24,7 @@ from wirebook.message.mediatype import inferred_content_type, parse_media_type
 from wirebook.message.options import Slots, carried_attributes, filled_slots
 from wirebook.message.proof import check_built
 from wirebook.message.request import Built, Request
-from wirebook.message.slots import ATTRIBUTES, BARE, ENVELOPE, envelope_attribute, family
+from wirebook.message.slots import ATTRIBUTES, BARE, ENVELOPE, EVENT_FORMAT, envelope_attribute, family
 from wirebook.problems import Problem, Severity
 from wirebook.schema import Payload
 
@@ -141,7 +141,7 @@ def _written(definition: Definition, protocol: str, slots: Slots, filling: Filli
         return write_native(protocol, payload)
     attributes = event_attributes(definition, filling, dict(carried_attributes(protocol, slots)), payload)
     mode: WriteMode | None = definition.mode or request.mode  # type: ignore[assignment]
-    return write_event(protocol, mode, attributes, payload, content_type=event_format(definition))
+    return write_event(protocol, mode, attributes, payload, content_type=event_format(definition, request))
 
 
 # -- content type -----------------------------------------------------------------------------------------------------
@@ -200,14 +200,16 @@ def _with_content_type(definition: Definition, request: Request, filling: Fillin
     return Payload(payload.raw, payload.value, content_type)
 
 
-def event_format(definition: Definition) -> str:
-    """The content type of a structured event, as the definition states it."""
+def event_format(definition: Definition, request: Request) -> str:
+    """The content type of a structured event: what the definition's places that state it agree on, else JSON."""
+    stated = MEDIA_TYPE
     for each in definition.all_constraints:
-        if each.media_type and each.media_type.is_cloudevents:
-            return str(each.declared)
-    options = definition.attributes.get("envelopeoptions")
-    declared = options.get("format") if isinstance(options, Mapping) else None
-    return declared if isinstance(declared, str) and declared else MEDIA_TYPE
+        if each.slot.name == EVENT_FORMAT and each.template and not missing_names(each.template.names, request.context):
+            return each.template.expand(request.context)
+        is_format = each.slot.name == EVENT_FORMAT or (each.media_type and each.media_type.is_cloudevents)
+        if is_format and each.valued and (stated is MEDIA_TYPE or _refines(str(each.declared), stated)):
+            stated = str(each.declared)
+    return stated
 
 
 # -- envelope ---------------------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from wirebook.message.matcher import (
 )
 from wirebook.message.selection import Scope
 from wirebook.message.slips import Slips
-from wirebook.message.slots import ENTRY_SECTIONS, ENVELOPE
+from wirebook.message.slots import ENTRY_SECTIONS, ENVELOPE, EVENT_FORMAT
 from wirebook.message.uritemplate import Template, parse_template
 from wirebook.message.view import ABSENT, View
 from wirebook.problems import Problem
@@ -111,18 +111,17 @@ def compare(definition: Definition, view: View, options: MatchOptions, scope: Sc
 def _held(definition: Definition, view: View, options: MatchOptions, scope: Scope) -> tuple[list[Finding], Trace]:
     """What is wrong with the selectors, and the trace of everything else."""
     selectors: list[Finding] = []
-    mode = scope.mode
+    endpoint = scope.constraints
     while True:
         trace = Trace(options, inf)
-        templates = scope.templates
-        found = explain_metadata(definition, view, options, mode=mode, endpoint_templates=templates, trial=trace)
+        found = explain_metadata(definition, view, options, endpoint=endpoint, trial=trace)
         wrong = [each for each in found if each.code in SELECTORS]
         if not wrong:
             if found:
                 agreed_bindings(trace)  # adds a conflict among the slots that fit, which else comes to light later
             return selectors, trace
         selectors += wrong
-        mode = None if wrong[0].code == "wrong-mode" else mode
+        endpoint = replace(endpoint, mode=None) if wrong[0].code == "wrong-mode" else endpoint
         definition = _relaxed(definition, wrong[0].code)
 
 
@@ -168,7 +167,7 @@ class Comparing:
 
     def _selectors(self, slips: Slips) -> Iterator[SlotReport]:
         wrong = {each.slot: each for each in self.selectors}
-        mode = self.definition.mode or self.scope.mode
+        mode = self.definition.mode or self.scope.constraints.mode
         rows = (
             ("protocol", self.definition.protocol, self.view.protocol if self.view.shows_protocol else None),
             ("envelope", self.definition.envelope, "CloudEvents/1.0" if self.view.is_cloudevent else None),
@@ -182,7 +181,9 @@ class Comparing:
                 yield SlotReport(slot, "ignored" if actual is None else "fits", expected, actual)
 
     def _endpoint(self) -> Iterator[Constraint]:
-        return (each for each in self.scope.templates if id(each) in self.trace.held)
+        endpoint = self.scope.constraints
+        entries = (entry for group in endpoint.entries for entry in group.entries)
+        return (each for each in (*endpoint.constraints, *entries) if id(each) in self.trace.held)
 
     # -- one slot ---------------------------------------------------------------------------------------------------
 
@@ -236,6 +237,8 @@ class Comparing:
             return False
         if constraint.slot.section == ENVELOPE:
             return self.view.is_cloudevent
+        if constraint.slot.name == EVENT_FORMAT and self.view.mode == "binary":
+            return False
         return self.view.shows_protocol or constraint.slot.name == "datacontenttype"
 
     # -- what would make it fit -------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from urllib.parse import quote
 from wirebook.bindings.http import normal_path
 from wirebook.message import slots
 from wirebook.message.mediatype import MediaType, inferred_content_type, parse_media_type
-from wirebook.message.slots import BARE, ENVELOPE, Slot, SlotKind, family
+from wirebook.message.slots import BARE, ENVELOPE, EVENT_FORMAT, EVENT_FORMAT_KIND, Slot, SlotKind, family
 from wirebook.message.uritemplate import PATH, Template, has_placeholder, parse_template
 from wirebook.message.values import Canonical, NotOfType, canonical, is_current_time, type_name
 
@@ -31,7 +31,8 @@ class Constraint:
 
     Shape: at most one of `literal`, `media_type` and `template` is set; `declared` is the value as the author wrote
     it, for reports and for building; `required` is the author's flag, or implied by CloudEvents; `current_time` asks
-    for the time of building and constrains no message (R11).
+    for the time of building and constrains no message (R11). `ranks` is False for the constraints of an endpoint, which
+    all candidates share.
     """
 
     slot: Slot
@@ -43,6 +44,7 @@ class Constraint:
     media_type: MediaType | None = None
     template: Template | None = None
     current_time: bool = False
+    ranks: bool = True
 
     @property
     def label(self) -> str:
@@ -60,8 +62,11 @@ class Constraint:
 
     @cached_property
     def implies_presence(self) -> bool:
-        """Must the property be there because a value is given (D1)? Not the time, whose value is a default."""
-        return self.fixed and (self.slot.section, self.slot.name) != (ENVELOPE, "time")
+        """Must the property be there because a value is given (D1)?
+
+        Not the time, whose value is a default, and not the event format, which only structured messages have.
+        """
+        return self.fixed and (self.slot.section, self.slot.name) not in ((ENVELOPE, "time"), (BARE, EVENT_FORMAT))
 
     @cached_property
     def typed(self) -> bool:
@@ -74,7 +79,7 @@ class Entries:
 
     `each`: every entry needs an instance of its own (D30, D32); otherwise any instance satisfies (D33). `lists`: a
     line may be a comma-separated list of instances (D30). Literal entries come first, then templates, then the rest
-    (D18); `declared` has them in the order of the document.
+    (D18); `declared` has them in the order of the document. `optional`: nothing is asked of a message without the name.
     """
 
     section: str
@@ -83,6 +88,7 @@ class Entries:
     each: bool
     lists: bool
     declared: tuple[Constraint, ...]
+    optional: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,14 +162,16 @@ def compile_definition(
     bare, entries = _protocol_constraints(protocol, options) if protocol else ([], [])
     covered = _covered_attributes(protocol, [*bare, *(entry for group in entries for entry in group.entries)])
     metadata = _envelope_constraints(attributes) if envelope else []
+    mode = _mode(attributes, covered) if envelope else None
+    format_ = format_constraints(attributes, mode, "envelopeoptions.format") if envelope else ()
     return Definition(
         xid=xid,
         container=container,
         attributes=attributes,
         envelope=envelope,
         protocol=protocol,
-        mode=_mode(attributes, covered) if envelope else None,
-        constraints=(*_without(metadata, covered), *_content_type(attributes, metadata, covered), *bare),
+        mode=mode,
+        constraints=(*_without(metadata, covered), *_content_type(attributes, metadata, covered), *format_, *bare),
         entries=tuple(entries),
         soft=tuple(_soft(attributes, metadata)) if envelope else (),
         incomplete=incomplete,
@@ -182,7 +190,7 @@ def constraint_of(slot: Slot, kind: SlotKind, declaration: Any) -> Constraint:
         return constraint
     if kind.place is PATH and isinstance(value, str):
         value = _normal_path(value)
-    if slot.label == "protocoloptions.method" and isinstance(value, str):
+    if (slot.section, slot.name) == (BARE, "method") and isinstance(value, str):
         value = value.upper()
     constraint = replace(constraint, declared=value)
     is_template_type = type_ in TEMPLATE_TYPES or fields.get("type") is None  # D15
@@ -261,6 +269,13 @@ def _mode(attributes: Mapping[str, Any], covered: frozenset[str]) -> str | None:
     return "binary" if "datacontenttype" in covered else None
 
 
+def format_constraints(attributes: Mapping[str, Any], mode: str | None, label: str) -> Iterator[Constraint]:
+    """`envelopeoptions.format`: the content type of structured messages (R31); it says nothing about binary ones."""
+    declared = _mapping(attributes.get("envelopeoptions")).get("format")
+    if isinstance(declared, str) and declared and mode != "binary":
+        yield constraint_of(Slot(BARE, EVENT_FORMAT, label), EVENT_FORMAT_KIND, declared)
+
+
 def _stated_content_types(attributes: Mapping[str, Any]) -> Iterator[Any]:
     """The values of protocol constraints on the content type."""
     protocol = attributes.get("protocol") or ""
@@ -293,7 +308,7 @@ def _protocol_constraints(protocol: str, options: Mapping[str, Any]) -> tuple[li
     bare = [_bare_constraint(name, kind, options[name]) for name, kind in _bare_slots(protocol) if name in options]
     sections = list(_section_constraints(options)) if kin == "AMQP" else []
     named = () if _is_mqtt_3(protocol) else slots.ENTRY_SECTIONS[kin]
-    return [*bare, *sections], [group for section in named for group in _entries(kin, section, options.get(section))]
+    return [*bare, *sections], [group for section in named for group in entries_of(kin, section, options.get(section))]
 
 
 def _bare_slots(protocol: str) -> Iterator[tuple[str, SlotKind]]:
@@ -322,17 +337,30 @@ def _section_constraints(options: Mapping[str, Any]) -> Iterator[Constraint]:
             yield constraint_of(slot, slots.amqp_kind(section, name), declared[name])
 
 
-def _entries(kin: str, section: str, declared: Any) -> Iterator[Entries]:
+def entries_of(kin: str, section: str, declared: Any, prefix: str = "protocoloptions") -> Iterator[Entries]:
+    """The declared entries of a section whose names repeat, name by name; labels begin with `prefix`."""
     grouped: dict[str, list[Constraint]] = {}
+    trims = section == "headers" and kin in ("HTTP", "NATS")
     for shown, declaration in _named(declared):
         name = slots.entry_name(kin, section, shown)
-        slot = Slot(section, name, f"protocoloptions.{section}.{shown}")
-        constraint = constraint_of(slot, slots.entry_kind(kin, section, name), declaration)
+        slot = Slot(section, name, f"{prefix}.{section}.{shown}")
+        constraint = constraint_of(
+            slot, slots.entry_kind(kin, section, name), _trimmed(declaration) if trims else declaration
+        )
         grouped.setdefault(name, []).append(constraint)
     each = section != "query" and kin != "KAFKA"
     for name, constraints in grouped.items():
         lists = (kin, section) == ("HTTP", "headers") and name != "set-cookie"
         yield Entries(section, name, tuple(sorted(constraints, key=_entry_order)), each, lists, tuple(constraints))
+
+
+def _trimmed(declaration: Any) -> Any:
+    """A declared header as it compares: without blanks at its ends, which no receiver sees (D30)."""
+    if isinstance(declaration, str):
+        return declaration.strip(" \t")
+    if isinstance(declaration, Mapping) and isinstance(value := declaration.get("value"), str):
+        return {**declaration, "value": value.strip(" \t")}
+    return declaration
 
 
 def _entry_order(constraint: Constraint) -> int:

@@ -205,7 +205,7 @@ class Explainer:
         )
 
     def _near(self, definition: Definition, views: Sequence[View], scope: Scope) -> Comparison:
-        view = view_for(definition, views)
+        view = view_for(definition, views, scope)
         reports = compare(definition, view, self.selector.options, scope)
         same_kind = not any(report.slot in ("protocol", "envelope") for report in reports if report.verdict == "wrong")
         payload = self._payload(definition, view) if same_kind else None

@@ -49,7 +49,7 @@ def _reasons(definition: Definition) -> Iterator[Reason]:
     yield from _response_reasons(definition)
     for constraint in definition.all_constraints:
         if isinstance(constraint.declared, str) and constraint.fixed and not constraint.kind.transport:
-            yield from _text_reasons(constraint, constraint.declared, trimmed=definition.protocol == "HTTP")
+            yield from _text_reasons(constraint, constraint.declared)
 
 
 def _unread(selector: str, value: str, known: Sequence[str]) -> str:
@@ -83,7 +83,7 @@ def _response_reasons(definition: Definition) -> Iterator[Reason]:
 
 
 def _is_on_the_wire(definition: Definition, constraint: Constraint) -> bool:
-    if constraint.slot.name == "wire-content-type":
+    if constraint.slot.name in ("wire-content-type", slots.EVENT_FORMAT):
         return True
     kin = slots.family(definition.protocol or "")
     return slots.envelope_attribute(kin, constraint.slot.section, constraint.slot.name) == "datacontenttype"
@@ -93,23 +93,21 @@ def _names_of(constraint: Constraint) -> tuple[str, ...]:
     """The names of the attributes that lead to a constraint; of a header, a query item or a user property, to all."""
     section, name = constraint.slot.section, constraint.slot.name
     if section == slots.BARE:
-        return (constraint.label,) if "." not in constraint.label else ("protocoloptions", name)
+        return tuple(constraint.label.split("."))
     if section == slots.ENVELOPE:
         return "envelopemetadata", name
     return ("protocoloptions", section, name) if section in slots.AMQP_SECTIONS else ("protocoloptions", section)
 
 
-def _text_reasons(constraint: Constraint, text: str, *, trimmed: bool) -> Iterator[Reason]:
+def _text_reasons(constraint: Constraint, text: str) -> Iterator[Reason]:
     names = _names_of(constraint)
-    yield from ((reason, text, names) for reason in _reasons_of_text(constraint, text, trimmed=trimmed))
+    yield from ((reason, text, names) for reason in _reasons_of_text(constraint, text))
 
 
-def _reasons_of_text(constraint: Constraint, text: str, *, trimmed: bool) -> Iterator[str]:
+def _reasons_of_text(constraint: Constraint, text: str) -> Iterator[str]:
     label, left = constraint.label, PLACEHOLDER.sub("", text)
     if label == "protocoloptions.path" and not text.startswith(("/", "*", "http:", "https:")):
         yield f"the path '{shown(text)}' has no leading slash; write '/{shown(text)}'"
-    if constraint.slot.section == "headers" and trimmed and text != text.strip(" \t"):
-        yield f"blanks around the value of a header are not part of it; found '{shown(text)}'"
     if constraint.kind.place.separator == "." and ("" in text.split(".") or any(map(str.isspace, left))):
         yield f"a NATS subject has no blanks and no empty tokens; found '{shown(text)}'"
     if label == "protocoloptions.topic" and (NOT_IN_KAFKA.search(left) or len(left) > 249 or text in (".", "..")):
@@ -221,7 +219,8 @@ def _varies_alike(one: Definition, other: Definition) -> bool:
 
 def _extras(definition: Definition) -> tuple[Any, ...]:
     typed = sorted(each.label for each in definition.all_constraints if each.typed)
-    return typed, sorted((each.label, str(each.declared)) for each in definition.soft)
+    formats = (each for each in definition.constraints if each.slot.name == slots.EVENT_FORMAT)
+    return typed, sorted((each.label, str(each.declared)) for each in (*definition.soft, *formats))
 
 
 def _meeting(first: Definition, second: Definition) -> tuple[str, Finding] | None:

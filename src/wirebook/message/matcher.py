@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 from wirebook.message.definition import Constraint, Definition, Entries
 from wirebook.message.mediatype import parse_media_type
 from wirebook.message.repeated import Candidate, Choice, Instance, Settling, Taken, assigned, instances_of
-from wirebook.message.slots import ATTRIBUTES, ENVELOPE, envelope_attribute
+from wirebook.message.slots import ATTRIBUTES, ENVELOPE, EVENT_FORMAT, envelope_attribute
 from wirebook.message.uritemplate import Bound, Conflict, Solver, Split, Template, units_of
 from wirebook.message.values import CHECKS, NotOfType
 from wirebook.message.view import ABSENT, QueryText, View
@@ -112,6 +112,7 @@ class Trial:
     choices: list[Choice] = field(default_factory=list)
     slot_order: list[str] = field(default_factory=list)
     literals: int = 0
+    template_characters: int = 0
     valued: int = 0
     required: int = 0
     typed: int = 0
@@ -124,9 +125,11 @@ class Trial:
         self.findings.append(found)
 
     def count(self, constraint: Constraint, found: Found, value: Any) -> None:  # noqa: ARG002 (for subclasses)
-        self.literals += constraint.valued
-        self.required += constraint.required
-        self.typed += constraint.typed
+        if constraint.ranks:
+            self.literals += constraint.valued
+            self.template_characters += constraint.template.literal_length if constraint.template else 0
+            self.required += constraint.required
+            self.typed += constraint.typed
         if constraint.template is not None and found.split is not None:
             self.splits.append((constraint.label, constraint.template, found.text, found.split))
             self.slot_order.append(constraint.label)
@@ -135,6 +138,23 @@ class Trial:
         """Leave the instance of an entry open until all slots have been read."""
         self.choices.append(choice)
         self.slot_order.append(choice.constraint.label)
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointConstraints:
+    """What the endpoint in play adds to each candidate (D19, D25): its content mode, and its options that a message
+    shows, each as a constraint on the messages that have the slot."""
+
+    mode: str | None = None
+    constraints: tuple[Constraint, ...] = ()
+    entries: tuple[Entries, ...] = ()
+
+    def observed(self, definition: Definition) -> Iterator[Constraint]:
+        """Those that hold for a definition: the event format is for CloudEvents alone."""
+        return (each for each in self.constraints if definition.is_cloudevent or each.slot.name != EVENT_FORMAT)
+
+
+NO_ENDPOINT = EndpointConstraints()
 
 
 class Found(NamedTuple):
@@ -159,15 +179,11 @@ def match_metadata(
     view: View,
     options: MatchOptions = DEFAULT_OPTIONS,
     *,
-    mode: str | None = None,
-    endpoint_templates: Iterable[Constraint] = (),
+    endpoint: EndpointConstraints = NO_ENDPOINT,
 ) -> Match | None:
-    """The match, or None; `explain_metadata` says why.
-
-    `mode` and `endpoint_templates` come from the endpoint in play (D19, D25). Cost: linear in the message.
-    """
+    """The match, or None; `explain_metadata` says why. Cost: linear in the message."""
     trial = Trial(options, enough=1)
-    _try(definition, view, trial, mode, endpoint_templates)
+    _try(definition, view, trial, endpoint)
     if trial.findings:
         return None
     bindings, ambiguous = agreed_bindings(trial)
@@ -181,8 +197,7 @@ def explain_metadata(
     view: View,
     options: MatchOptions = DEFAULT_OPTIONS,
     *,
-    mode: str | None = None,
-    endpoint_templates: Iterable[Constraint] = (),
+    endpoint: EndpointConstraints = NO_ENDPOINT,
     enough: float = inf,
     trial: Trial | None = None,
 ) -> list[Finding]:
@@ -192,16 +207,14 @@ def explain_metadata(
     A `trial` of the caller's own is told of each constraint as it fits (`count`) or does not (`add`).
     """
     trial = trial or Trial(options, enough)
-    _try(definition, view, trial, mode, endpoint_templates)
+    _try(definition, view, trial, endpoint)
     if not trial.findings:
         agreed_bindings(trial)
     return trial.findings
 
 
-def _try(
-    definition: Definition, view: View, trial: Trial, mode: str | None, endpoint_templates: Iterable[Constraint]
-) -> None:
-    if wrong := _wrong_selector(definition, view, trial.options, mode):
+def _try(definition: Definition, view: View, trial: Trial, endpoint: EndpointConstraints) -> None:
+    if wrong := _wrong_selector(definition, view, trial.options, endpoint.mode):
         trial.findings.append(wrong)
         return
     for constraint in _observed(definition, view, trial.options):
@@ -209,8 +222,11 @@ def _try(
             return
         _try_constraint(constraint, view.value(constraint.slot), trial)
     if view.shows_protocol:
-        _try_repeated(definition, view, trial)
-        _try_endpoint(endpoint_templates, view, trial)
+        asked = () if view.is_response else endpoint.entries  # headers and query are those of the request
+        _try_repeated((*definition.entries, *asked), view, trial)
+        for constraint in endpoint.observed(definition):
+            if (value := view.value(constraint.slot)) is not ABSENT:
+                _try_value(constraint, value, trial)
     _check_vacuity(definition, trial)
     if trial.options.closed:
         trial.findings += undeclared(definition, view)
@@ -231,7 +247,7 @@ def _wrong_selector(definition: Definition, view: View, options: MatchOptions, m
     if not definition.is_cloudevent:
         if definition.protocol and not view.shows_protocol:
             return _selector("wrong-protocol", "protocol", definition.protocol, view.protocol)
-    elif not view.is_cloudevent:
+    elif not view.is_cloudevent or (view.needs_stated_mode and (definition.mode or mode) != "structured"):
         if not (options.accept_native and definition.protocol and view.kind == "native"):
             return _selector("wrong-envelope", "envelope", definition.envelope, None)
     elif (wanted := definition.mode or mode) and not _is_in_mode(view, wanted):
@@ -310,18 +326,11 @@ def _fit_media_type(constraint: Constraint, value: Any) -> Found | Unfit:
     return FITS if fits else Unfit("mismatch", constraint.declared)
 
 
-def _try_endpoint(templates: Iterable[Constraint], view: View, trial: Trial) -> None:
-    """What the endpoint's options say about slots that the message has (D19)."""
-    for constraint in templates:
-        if (value := view.value(constraint.slot)) is not ABSENT:
-            _try_value(constraint, value, trial)
-
-
 # -- repeated names -------------------------------------------------------------------------------------------------
 
 
-def _try_repeated(definition: Definition, view: View, trial: Trial) -> None:
-    for number, group in enumerate(definition.entries):
+def _try_repeated(groups: Iterable[Entries], view: View, trial: Trial) -> None:
+    for number, group in enumerate(groups):
         if trial.over:
             return
         _try_entries(group, number, view.values(group.section, group.name), trial)
@@ -330,6 +339,8 @@ def _try_repeated(definition: Definition, view: View, trial: Trial) -> None:
 def _try_entries(group: Entries, number: int, values: list[Any], trial: Trial) -> None:
     """Hold the entries of one name against its instances; with a choice among them, placeholders decide later."""
     entries = [each for each in group.entries if trial.options.match_transport or not each.kind.transport]
+    if not values and group.optional:
+        return
     instances = instances_of(values, lists=group.lists)
     if not values or len(entries) == len(instances) == 1:
         for constraint in entries:
@@ -341,7 +352,7 @@ def _try_entries(group: Entries, number: int, values: list[Any], trial: Trial) -
     for choice in choices:
         if choice not in chosen:
             _try_left_over(choice, instances, chosen, trial)
-    trial.valued += sum(each.fixed for each in entries)
+    trial.valued += sum(each.fixed and each.ranks for each in entries)
     if any(choice.constraint.template for choice in chosen):
         for choice in filter(chosen.__contains__, choices):
             trial.defer(choice)
@@ -444,8 +455,8 @@ def _contradiction(conflict: Conflict) -> Finding:
 
 def _rank(definition: Definition, view: View, trial: Trial) -> Rank:
     protocol = 0 if definition.protocol is None else 1 if view.shows_protocol else -1
-    characters = sum(template.literal_length for _, template, _, _ in trial.splits)
-    return Rank(trial.literals, characters, protocol, trial.required, trial.typed, _softness(definition, view))
+    soft = _softness(definition, view)
+    return Rank(trial.literals, trial.template_characters, protocol, trial.required, trial.typed, soft)
 
 
 def _softness(definition: Definition, view: View) -> int:

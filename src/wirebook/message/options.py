@@ -19,6 +19,7 @@ from wirebook.message.slots import (
     BARE_SLOTS,
     ENTRY_SECTIONS,
     ENVELOPE,
+    EVENT_FORMAT,
     Slot,
     amqp_kind,
     entry_kind,
@@ -30,7 +31,7 @@ from wirebook.problems import Problem
 
 Slots = dict[str, Any]
 Given = dict[tuple[str, str], list[tuple[str, Any]]]
-CONTENT_TYPES = ("datacontenttype", "wire-content-type")
+CONTENT_TYPES = ("datacontenttype", "wire-content-type", EVENT_FORMAT)
 MQTT_3_SLOTS = ("topic_name", "qos", "retain")
 
 

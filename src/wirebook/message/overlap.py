@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from wirebook.message.definition import Constraint, Definition, Entries
-from wirebook.message.slots import BARE, ENVELOPE, REQUIRED_ATTRIBUTES, attribute_kind
+from wirebook.message.slots import BARE, ENVELOPE, EVENT_FORMAT, REQUIRED_ATTRIBUTES, attribute_kind
 from wirebook.message.uritemplate import PLACEHOLDER, Piece, Template, scan
 
 FIRST_STAND_IN = 0xE000  # of the private use area: characters that no value of a catalogue has
@@ -42,6 +42,7 @@ def takes_all_of(wide: Definition, narrow: Definition) -> bool:
     return all(
         _is_implied(asked, given.get(place), names, narrow.is_cloudevent)
         for place, asked in constraints_by_place(wide).items()
+        if asked.slot.name != EVENT_FORMAT or narrow.mode != "binary"
     ) and all(_entries_implied(group, narrow, names) for group in wide.entries)
 
 
@@ -146,7 +147,10 @@ def meeting_of(one: Definition, other: Definition) -> Meeting | None:
         return None
     here, there = constraints_by_place(one), constraints_by_place(other)
     meetings: list[Meeting] = []
-    bare = [(here[place], there[place]) for place in here if place in there]
+    # Binary messages have no event format: it only keeps definitions apart that take structured messages alone.
+    formats_apart = "structured" in (one.mode, other.mode)
+    common = (place for place in here if place in there and (formats_apart or place[1] != EVENT_FORMAT))
+    bare = [(here[place], there[place]) for place in common]
     for first, second in (*bare, *_same_entries(one, other)):
         if not (first.fixed and second.fixed):
             continue
@@ -235,7 +239,7 @@ def weight_of(definition: Definition) -> Weight:
     counted = [
         each
         for each in definition.all_constraints
-        if not each.kind.transport and (each.implies_presence or not each.fixed)
+        if not each.kind.transport and (each.implies_presence or not each.fixed or _is_always_there(each, definition))
     ]
     return Weight(
         sum(each.valued for each in counted),
@@ -243,3 +247,8 @@ def weight_of(definition: Definition) -> Weight:
         int(definition.protocol is not None),
         sum(each.required for each in counted),
     )
+
+
+def _is_always_there(constraint: Constraint, definition: Definition) -> bool:
+    """Has every message that fits the definition an event format?"""
+    return constraint.slot.name == EVENT_FORMAT and definition.mode == "structured"

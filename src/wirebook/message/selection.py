@@ -14,10 +14,21 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from wirebook.bindings import Received, as_structured
+from wirebook.core.jsonvalue import JsonError, parse_json
+from wirebook.core.mediatypes import is_json
 from wirebook.message import faults
-from wirebook.message.definition import Constraint, Definition
+from wirebook.message.definition import Definition
 from wirebook.message.index import Index
-from wirebook.message.matcher import DEFAULT_OPTIONS, Finding, Match, MatchOptions, explain_metadata, match_metadata
+from wirebook.message.matcher import (
+    DEFAULT_OPTIONS,
+    NO_ENDPOINT,
+    EndpointConstraints,
+    Finding,
+    Match,
+    MatchOptions,
+    explain_metadata,
+    match_metadata,
+)
 from wirebook.message.view import View
 from wirebook.problems import Problem
 from wirebook.schema import Payload, Reading
@@ -78,13 +89,24 @@ class Outcome:
 
     @property
     def data(self) -> Any:
-        """The payload as decoded by its schema, else as it was received."""
+        """The payload as decoded by its schema; without a schema, a JSON value or bytes.
+
+        Without a schema the content mode makes no difference: data whose content type is JSON is the decoded value, any
+        other data is bytes, and so is JSON that does not parse. None: no data.
+        """
         if self.reading is not None:
             return self.reading.value
         payload = self.received.payload
         if payload is None:
             return None
-        return payload.value if payload.raw is None else payload.raw
+        if payload.raw is None:
+            return payload.value
+        if not is_json(payload.content_type):
+            return payload.raw
+        try:
+            return parse_json(payload.raw)
+        except JsonError:
+            return payload.raw
 
     def to_cloudevent(self) -> CloudEvent | PlainCloudEvent:
         """The message as an event of the CloudEvents SDK (extra ``cloudevents``); without it one with the same getters.
@@ -120,8 +142,7 @@ class Scope:
 
     members: frozenset[str] | None = None
     protocol: str | None = None
-    mode: str | None = None
-    templates: tuple[Constraint, ...] = ()
+    constraints: EndpointConstraints = NO_ENDPOINT
     empty: bool = False
 
 
@@ -196,7 +217,7 @@ class Selector:
         ]
 
     def _match(self, definition: Definition, view: View, scope: Scope) -> Match | None:
-        return match_metadata(definition, view, self.options, mode=scope.mode, endpoint_templates=scope.templates)
+        return match_metadata(definition, view, self.options, endpoint=scope.constraints)
 
     # -- candidates -------------------------------------------------------------------------------------------------
 
@@ -281,9 +302,8 @@ class Selector:
         return tuple(Near(each.xid, tuple(finding.problem() for finding in found)) for each, found in kept)
 
     def _findings(self, definition: Definition, views: Sequence[View], scope: Scope, enough: float) -> list[Finding]:
-        view = view_for(definition, views)
-        mode, templates = scope.mode, scope.templates
-        return explain_metadata(definition, view, self.options, mode=mode, endpoint_templates=templates, enough=enough)
+        view = view_for(definition, views, scope)
+        return explain_metadata(definition, view, self.options, endpoint=scope.constraints, enough=enough)
 
 
 def _ambiguity(match: Match) -> Iterator[Problem]:
@@ -300,9 +320,11 @@ def views_of(received: Received) -> list[View]:
     return views if structured is None else [*views, View(structured, is_reinterpreted=True)]
 
 
-def view_for(definition: Definition, views: Sequence[View]) -> View:
+def view_for(definition: Definition, views: Sequence[View], scope: Scope) -> View:
     """The view that a definition which does not fit is explained by."""
-    return views[-1] if definition.is_cloudevent else views[0]
+    last, mode = views[-1], definition.mode or scope.constraints.mode
+    asks_for_it = definition.is_cloudevent and (mode == "structured" or not last.needs_stated_mode)
+    return last if asks_for_it else views[0]
 
 
 def _unreadable(received: Received) -> Outcome:

@@ -14,6 +14,7 @@ from wirebook.message.uritemplate import MQTT_TOPIC, NATS_SUBJECT, PATH, QUERY, 
 
 ENVELOPE = "envelope"
 BARE = ""
+EVENT_FORMAT = "event-format"  # the bare slot of a structured event's content type; binary messages do not have it
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ class Slot:
 
 
 CONTENT_TYPE = SlotKind("ascii", media_type=True)
+EVENT_FORMAT_KIND = SlotKind("string", media_type=True)
 HOP = SlotKind(transport=True)
 
 ATTRIBUTES: dict[str, SlotKind] = {

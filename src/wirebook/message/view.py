@@ -12,7 +12,16 @@ from urllib.parse import unquote
 from wirebook.bindings import Received, slots
 from wirebook.bindings.http import split_target
 from wirebook.bindings.received import CLOUDEVENTS
-from wirebook.message.slots import AMQP_SECTIONS, BARE, ENTRY_SECTIONS, ENVELOPE, Slot, entry_name, family
+from wirebook.message.slots import (
+    AMQP_SECTIONS,
+    BARE,
+    ENTRY_SECTIONS,
+    ENVELOPE,
+    EVENT_FORMAT,
+    Slot,
+    entry_name,
+    family,
+)
 
 
 class Absent:
@@ -35,8 +44,8 @@ class View:
     """A message as the matcher asks for it.
 
     A malformed CloudEvent has a view if its attributes can be compared, so that its nearest definition can be named.
-    `is_reinterpreted`: only the context says that it is a CloudEvent (MQTT 3.1.1, bare NATS). `shows_protocol`: its
-    protocol slots can be observed, which those of an event from a plain file cannot.
+    `is_reinterpreted`: only the context says that it is a CloudEvent (MQTT 3.1.1, bare NATS, Kafka without a content
+    type). `shows_protocol`: its protocol slots can be observed, which those of an event from a plain file cannot.
     """
 
     __slots__ = (
@@ -65,6 +74,16 @@ class View:
     @property
     def kind(self) -> str:
         return self.received.kind
+
+    @property
+    def needs_stated_mode(self) -> bool:
+        """Is it a CloudEvent only to a definition or an endpoint that asks for structured mode?"""
+        return self.is_reinterpreted and self.family == "KAFKA"
+
+    @property
+    def is_response(self) -> bool:
+        """Is it an HTTP response? Then it shows nothing of the request."""
+        return self.family == "HTTP" and self._protocol_value("status") is not None
 
     @property
     def slots(self) -> dict[str, Any]:
@@ -111,7 +130,10 @@ class View:
     def _bare(self, name: str) -> Any:
         if name == "datacontenttype":
             return self._data_content_type()
-        value = self.received.content_type if name == "wire-content-type" else self._protocol_value(name)
+        if name == EVENT_FORMAT:
+            value = self.received.event_format
+        else:
+            value = self.received.content_type if name == "wire-content-type" else self._protocol_value(name)
         return ABSENT if value is None else value
 
     def _protocol_value(self, name: str) -> Any:

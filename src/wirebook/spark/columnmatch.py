@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from wirebook.message.index import Index, Part
 from wirebook.message.index import Mask as IndexMask
 from wirebook.message.mediatype import MediaType, parse_media_type
+from wirebook.message.slots import BARE
 from wirebook.spark.columns import OFFSET, SECOND, UNPRINTABLE, Column, Mask, Rows, codes_of, is_plain, mask_of
 from wirebook.spark.frames import Frame
 from wirebook.spark.patterns import Check, Pattern, Patterns
@@ -94,7 +95,9 @@ def match_frame(frame: Frame, index: Index, patterns: Patterns, groups: Rows) ->
         fits[places], certain[places] = verdict.fits, verdict.certain
         captures[number] = places, verdict.captures
     certain &= ~frame.doubtful[pairs.rows]
-    chosen = _best(pairs, fits, certain, patterns.rank, len(frame))
+    if patterns.asks_structured and (hiding := frame.may_hide_structured) is not None:
+        certain &= ~hiding[pairs.rows]
+    chosen = _best(pairs, fits, certain, patterns.rank(frame.mode), len(frame))
     if len(chosen):
         yield from _matched(frame, pairs, _Winners(chosen, patterns, captures, groups))
 
@@ -189,6 +192,9 @@ def _judge(frame: Frame, pattern: Pattern, rows: Rows, members: Rows) -> Verdict
             return verdict
         expected = [text.take(pa.array(members)) if len(pattern.texts) > 1 else text[0] for text in given]
         _hold(verdict, check, column.take(rows), expected)
+        if check.of_request and frame.protocol == "HTTP":
+            method = frame.column(BARE, "method")
+            verdict.certain &= np.zeros(len(rows), bool) if method is None else method.take(rows).present
     if kind is None and frame.is_reinterpreted:  # the message as it came may fit, and is a rival then
         verdict.certain &= ~verdict.fits
     return verdict

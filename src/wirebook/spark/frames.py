@@ -19,7 +19,7 @@ from wirebook.bindings.attributes import MANDATORY, URI_PATTERN, URI_REFERENCE_P
 from wirebook.bindings.jsonevent import MEDIA_TYPE
 from wirebook.bindings.received import CLOUDEVENTS, EMPTY_IS_NONE
 from wirebook.core.mediatypes import is_media_type
-from wirebook.message.slots import ENVELOPE, family
+from wirebook.message.slots import ENVELOPE, EVENT_FORMAT, family
 from wirebook.spark.columns import (
     OFFSET,
     SECOND,
@@ -28,6 +28,7 @@ from wirebook.spark.columns import (
     Mask,
     Rows,
     absent,
+    any_of,
     codes_of,
     is_plain,
     mask_of,
@@ -89,8 +90,17 @@ class Frame:
             return self.attributes.get(name) or absent(len(self))
         if name == "wire-content-type":
             return self.content_type
+        if name == EVENT_FORMAT:
+            return self.content_type if self.mode == "structured" else absent(len(self))
         whole = self.parts.column(section, name)
         return None if whole is None else whole.take(self.places)
+
+    @property
+    def may_hide_structured(self) -> Mask | None:
+        """Rows that are structured events where a definition asks for them (Kafka without a content type), if any."""
+        if self.protocol != "KAFKA" or self.is_cloudevent:
+            return None
+        return _traces(self.payload) & ~self.content_type.present
 
     @property
     def payload_type(self) -> pa.StringArray:
@@ -220,8 +230,8 @@ def _natives(protocol: str, parts: Parts, rows: Rows) -> Frame:
     """Messages that are no events; where only the context could tell (MQTT 3.1.1, bare NATS), one is doubtful."""
     payload = _payloads(parts.data, protocol)
     doubtful = parts.content_type.doubtful | parts.doubtful
-    for trace in (b"specversion", b"\\u") if protocol in HIDING else ():
-        doubtful |= mask_of(pc.match_substring(payload, trace))
+    if protocol in HIDING:
+        doubtful |= _traces(payload)
     return Frame(
         protocol=protocol,
         is_cloudevent=False,
@@ -235,6 +245,12 @@ def _natives(protocol: str, parts: Parts, rows: Rows) -> Frame:
         payload=payload,
         doubtful=doubtful,
     )
+
+
+def _traces(payload: pa.BinaryArray) -> Mask:
+    """Where a payload may be a structured event; an escape may hide the name of an attribute."""
+    found = [mask_of(pc.match_substring(payload, trace)) for trace in (b"specversion", b"\\u")]
+    return any_of(found, len(payload))
 
 
 def _hidden(natives: Frame) -> Iterator[Frame]:

@@ -20,7 +20,7 @@ import pyarrow as pa
 from wirebook.message.definition import Constraint, Definition
 from wirebook.message.mediatype import MediaType
 from wirebook.message.selection import Scope
-from wirebook.message.slots import ENVELOPE
+from wirebook.message.slots import ENVELOPE, EVENT_FORMAT
 from wirebook.message.uritemplate import Piece, Template
 from wirebook.spark.columns import Rows
 
@@ -30,10 +30,10 @@ class Check:
     """What a pattern asks of one slot.
 
     Shape: `needed`: an absent value does not fit. `ranks_when_present`: the value may be absent, and counts in the rank
-    when it is not. `lists`: a line may hold several values. `literal` is the kind of a constant, whose text is the
-    pattern's next one. A template has `segments`, the regular expression (RE2) that cuts a text: groups ``l0``, ``l1``
-    ... are literal segments, the pattern's next texts; ``p0`` ... are placeholders, whose numbers in the pattern are
-    `placeholders`.
+    when it is not. `of_request`: HTTP responses are not held to it. `lists`: a line may hold several values. `literal`
+    is the kind of a constant, whose text is the pattern's next one. A template has `segments`, the regular expression
+    (RE2) that cuts a text: groups ``l0``, ``l1`` ... are literal segments, the pattern's next texts; ``p0`` ... are
+    placeholders, whose numbers in the pattern are `placeholders`.
     """
 
     section: str
@@ -41,6 +41,7 @@ class Check:
     type: str
     needed: bool
     ranks_when_present: bool = False
+    of_request: bool = False
     lists: bool = False
     literal: str = ""
     media_type: MediaType | None = None
@@ -83,7 +84,7 @@ class Patterns:
     """The patterns of `definitions` within a scope.
 
     Shape: by definition number: `pattern_of` (-1: no column check can hold it) and `member_of`, its place in the
-    pattern; `names` of its placeholders; `rank`, the greater the more specific; `in_scope`.
+    pattern; `names` of its placeholders; `in_scope`. `asks_structured`: does one ask for structured CloudEvents?
     """
 
     def __init__(self, definitions: Sequence[Definition], scope: Scope, *, shows_protocol: bool) -> None:
@@ -93,11 +94,20 @@ class Patterns:
         self.pattern_of = np.full(len(definitions), -1, np.int64)
         self.member_of = np.zeros(len(definitions), np.int64)
         self._add_all(scope, shows_protocol)
-        ranks = [static_rank(definition, shows_protocol) for definition in definitions]
-        order = {rank: number for number, rank in enumerate(sorted(set(ranks)))}
-        self.rank: Rows = np.array([order[rank] for rank in ranks], np.int64)
+        self.ranks = {structured: self._ranked(shows_protocol, structured) for structured in (False, True)}
         members = scope.members
         self.in_scope = np.array([members is None or each.xid in members for each in definitions], bool)
+        modes = (each.mode or scope.constraints.mode for each in definitions if each.is_cloudevent)
+        self.asks_structured = "structured" in modes
+
+    def rank(self, mode: str | None) -> Rows:
+        """By definition number how specific it is for messages of a mode: the greater wins."""
+        return self.ranks[mode == "structured"]
+
+    def _ranked(self, shows_protocol: bool, structured: bool) -> Rows:
+        ranks = [static_rank(definition, shows_protocol, structured) for definition in self.definitions]
+        order = {rank: number for number, rank in enumerate(sorted(set(ranks)))}
+        return np.array([order[rank] for rank in ranks], np.int64)
 
     def _add_all(self, scope: Scope, shows_protocol: bool) -> None:
         numbers: dict[Shape, int] = {}
@@ -114,9 +124,13 @@ class Patterns:
             self.patterns[number].texts.append(compiled.texts)
 
 
-def static_rank(definition: Definition, shows_protocol: bool) -> tuple[int, int, int, int]:
-    """The members of the rank that do not depend on the message, under the default options; a tie is left to it."""
-    observed = [each for each in definition.all_constraints if _is_observed(each, shows_protocol)]
+def static_rank(definition: Definition, shows_protocol: bool, structured: bool) -> tuple[int, int, int, int]:
+    """The members of the rank that are the same for all messages of a mode, under the default options."""
+    observed = [
+        each
+        for each in definition.all_constraints
+        if _is_observed(each, shows_protocol) and (structured or each.slot.name != EVENT_FORMAT)
+    ]
     literals = sum(each.valued for each in observed)
     characters = sum(each.template.literal_length for each in observed if each.template is not None)
     protocol = 0 if definition.protocol is None else 1 if shows_protocol else -1
@@ -138,13 +152,18 @@ def compile_pattern(definition: Definition, scope: Scope, shows_protocol: bool) 
         if constraint is None or not builder.add(constraint, lists, optional=False):
             return None
     own = len(builder.names)
-    for constraint in scope.templates if shows_protocol else ():
+    for group in scope.constraints.entries if shows_protocol else ():
+        if len(group.entries) > 1 or group.section == "query":
+            return None
+        if not builder.add(group.entries[0], group.lists, optional=True, of_request=True):
+            return None
+    for constraint in scope.constraints.observed(definition) if shows_protocol else ():
         if not builder.add(constraint, lists=False, optional=True):
             return None
     if len(builder.names) > own:  # a placeholder of the endpoint alone has no column
         return None
     hidden = definition.protocol is not None and not definition.is_cloudevent and not shows_protocol
-    mode = definition.mode or scope.mode if definition.is_cloudevent else None
+    mode = definition.mode or scope.constraints.mode if definition.is_cloudevent else None
     kind = "hidden" if hidden else "event" if definition.is_cloudevent else None
     shape = (shows_protocol, kind, mode, tuple(builder.checks))
     return Compiled(shape, tuple(builder.texts), tuple(builder.names))
@@ -169,7 +188,7 @@ class _Builder:
         self.texts: list[str] = []
         self.names: dict[str, int] = {}
 
-    def add(self, constraint: Constraint, lists: bool, *, optional: bool) -> bool:
+    def add(self, constraint: Constraint, lists: bool, *, optional: bool, of_request: bool = False) -> bool:
         """Add the check of a constraint; False when columns cannot hold it."""
         needed = not optional and (constraint.required or constraint.implies_presence)
         check = Check(
@@ -177,7 +196,8 @@ class _Builder:
             constraint.slot.name,
             constraint.type,
             needed,
-            ranks_when_present=constraint.fixed and not constraint.implies_presence and not optional,
+            ranks_when_present=_ranks_when_present(constraint) and not optional,
+            of_request=of_request,
             lists=lists,
             media_type=constraint.media_type,
         )
@@ -200,6 +220,11 @@ class _Builder:
         check = replace(check, segments=segments, literals=len(literals), placeholders=numbers, uri=uri)
         self.checks.append(check)
         return True
+
+
+def _ranks_when_present(constraint: Constraint) -> bool:
+    """Does the rank depend on whether a message has the value? (All structured ones have an event format.)"""
+    return constraint.fixed and not constraint.implies_presence and constraint.slot.name != EVENT_FORMAT
 
 
 def _segments(template: Template) -> tuple[str, list[str]]:

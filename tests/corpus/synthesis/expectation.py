@@ -55,6 +55,6 @@ def _of_view(catalog: Catalog, view: View, scope: Scope, *, events_only: bool) -
         outside = scope.members is not None and xid not in scope.members
         if outside or definition.incomplete or (events_only and not definition.is_cloudevent):
             continue
-        found = match_metadata(definition, view, mode=scope.mode, endpoint_templates=scope.templates)
+        found = match_metadata(definition, view, endpoint=scope.constraints)
         if isinstance(found, Match):
             yield found

@@ -23,7 +23,7 @@ from wirebook.catalog import Catalog
 from wirebook.message.definition import Constraint, Definition
 from wirebook.message.mediatype import parse_media_type
 from wirebook.message.selection import Scope
-from wirebook.message.slots import BARE, ENVELOPE
+from wirebook.message.slots import BARE, ENVELOPE, EVENT_FORMAT
 from wirebook.message.uritemplate import Template
 from wirebook.problems import WirebookError
 from wirebook.schema import Payload, Unsupported
@@ -301,11 +301,23 @@ def _properties(
             made[name] = _of_type(constraint, protocol, dice)
     declared = {each.slot.name for each in definition.constraints if each.slot.section == BARE}
     made |= {name: draw(dice) for name, draw in _ADDRESSES.get(protocol, {}).items() if name not in declared}
-    for constraint in scope.templates:
-        values = {name: context.get(name) or texts.word(dice) for name in constraint.template.names}  # type: ignore[union-attr]
+    for constraint in _shown(scope):
         if constraint.slot.name not in declared:
-            made[constraint.slot.name] = constraint.template.expand(values)  # type: ignore[union-attr]
+            made[constraint.slot.name] = _option_value(constraint, context, dice)
     return made
+
+
+def _shown(scope: Scope) -> Iterator[Constraint]:
+    """The endpoint's constraints on addresses, which messages show."""
+    return (each for each in scope.constraints.constraints if each.slot.name != EVENT_FORMAT)
+
+
+def _option_value(constraint: Constraint, context: Mapping[str, str], dice: Dice) -> Any:
+    if constraint.template is None:
+        return constraint.declared
+    return constraint.template.expand(
+        {name: context.get(name) or texts.word(dice) for name in constraint.template.names}
+    )
 
 
 _ADDRESSES = {
@@ -332,12 +344,12 @@ def _scopes(catalog: Catalog) -> tuple[tuple[str, Scope], ...]:
 
 def _allows(scope: Scope, definition: Definition, way: Way) -> bool:
     mode = "structured" if way.mode == "batch" else way.mode
-    right_mode = mode is None or mode == (definition.mode or scope.mode or mode)
+    right_mode = mode is None or mode == (definition.mode or scope.constraints.mode or mode)
     is_member = definition.xid in (scope.members or ()) and scope.protocol in (None, way.protocol)
-    return is_member and right_mode and all(_agrees(each, definition) for each in scope.templates)
+    return is_member and right_mode and all(_agrees(each, definition) for each in _shown(scope))
 
 
 def _agrees(option: Constraint, definition: Definition) -> bool:
-    """Does the endpoint's template say the same as the definition about their slot? (Some real ones do not.)"""
+    """Does the endpoint's option say the same as the definition about their slot? (Some real ones do not.)"""
     own = (each for each in definition.constraints if each.slot.section == BARE and each.slot.name == option.slot.name)
     return all(not each.fixed or each.declared == option.declared for each in own)
