@@ -324,6 +324,15 @@ CASES: dict[str, tuple[Document, Document, str]] = {
         {"protocol": "KAFKA", "protocoloptions": {"key": "{x}", "headers": {"h": {"value": "{x}"}}}},
         {"protocol": "KAFKA", "key": "b", "headers": [["h", "a"], ["h", "b"]], "value": "{}"}, "matched",
     ),
+    "a literal beyond ASCII in a URI": (
+        EVENT | {"envelopemetadata": {"source": {"value": "/é/{x}"}}}, kafka(source="/%C3%A9/1"), "matched",
+    ),
+    "a URI sent with a character that no URI has": (
+        EVENT | {"envelopemetadata": {"source": {"value": "/é/{x}"}}}, kafka(source="/é/1"), "matched",
+    ),
+    "a constant URI sent with a blank": (
+        EVENT | {"envelopemetadata": {"source": {"value": "/a b"}}}, kafka(source="/a b"), "matched",
+    ),
     "a header that says the same as the event": (EVENT | JSON_OBJECT, structured(["ce_id", "1"]), "matched"),
     "a header of an attribute that the event has not": (EVENT | JSON_OBJECT, structured(["ce_subject", "s"]), "matched"),
 }  # fmt: skip
@@ -351,3 +360,27 @@ def test_placeholders_that_cannot_be_observed() -> None:
     result = Engines(catalog).compare(chunk_of_lines([message], "events"), [message])
     assert not result.differences, str(result.differences[0])
     assert result.landed.tables["g__m"]["ctx_a"].to_pylist() == [None]
+
+
+def test_a_general_definition_does_not_take_a_uri_that_was_sent_raw() -> None:
+    """The index has the more specific definition under the percent-encoded literal; columns leave such rows alone."""
+    messages = {
+        name: EVENT | {"messageid": name, "envelopemetadata": {"type": {"value": "t1"}, "source": {"value": source}}}
+        for name, source in (
+            ("m", "/é/{x}"),
+            ("n", "{y}"),
+            ("o", "/o/{x}"),
+            ("p", "/p/{x}"),
+            ("q", "/q/{x}"),
+            ("r", "/r/{x}"),
+        )
+    }
+    groups = {"g": {"messagegroupid": "g", "messages": messages}}
+    catalog = Catalog.load({"specversion": "1.0-rc4", "registryid": "r", "messagegroups": groups})
+    sent = [
+        Message(json.dumps(kafka(source=source)).encode(), Way("KAFKA", "binary"), "/messagegroups/g/messages/m")
+        for source in ("/é/1", "/%C3%A9/1", "/x/1")
+    ]
+    result = Engines(catalog).compare(chunk_of_lines(sent, "capture"), sent)
+    assert not result.differences, str(result.differences[0])
+    assert {name: len(table) for name, table in result.landed.tables.items()} == {"g__m": 2, "g__n": 1}

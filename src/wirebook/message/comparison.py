@@ -28,7 +28,7 @@ from wirebook.message.matcher import (
 from wirebook.message.selection import Scope
 from wirebook.message.slips import Slips
 from wirebook.message.slots import ENTRY_SECTIONS, ENVELOPE, EVENT_FORMAT
-from wirebook.message.uritemplate import Template, parse_template
+from wirebook.message.uritemplate import Template, parse_template, uri_text
 from wirebook.message.view import ABSENT, View
 from wirebook.problems import Problem
 
@@ -245,7 +245,10 @@ class Comparing:
 
     def _parts(self, constraint: Constraint, value: Any) -> tuple[Part, ...]:
         template = _template(constraint)
-        return parted(template, template_text(value)) if template and isinstance(value, str) else ()
+        if template is None or not isinstance(value, str):
+            return ()
+        text = template_text(value)
+        return parted(template, uri_text(text) if template.place.has_uri_text else text)
 
     def _missing(self, constraint: Constraint, slips: Slips, nearest: str | None) -> str:
         name = slips.spelled(constraint.slot)

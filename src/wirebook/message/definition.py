@@ -18,7 +18,7 @@ from wirebook.bindings.http import normal_path
 from wirebook.message import slots
 from wirebook.message.mediatype import MediaType, inferred_content_type, parse_media_type
 from wirebook.message.slots import BARE, ENVELOPE, EVENT_FORMAT, EVENT_FORMAT_KIND, Slot, SlotKind, family
-from wirebook.message.uritemplate import PATH, Template, has_placeholder, parse_template
+from wirebook.message.uritemplate import PATH, Template, has_placeholder, parse_template, uri_literals
 from wirebook.message.values import Canonical, NotOfType, canonical, is_current_time, type_name
 
 TEMPLATE_TYPES = frozenset({"string", "symbol", "ascii", "uri", "urireference", "uritemplate", "timestamp"})
@@ -188,6 +188,8 @@ def constraint_of(slot: Slot, kind: SlotKind, declaration: Any) -> Constraint:
         return replace(constraint, current_time=True)
     if value is None or value == "":  # D3
         return constraint
+    if kind.place.has_uri_text and isinstance(value, str):
+        value = uri_literals(value)
     if kind.place is PATH and isinstance(value, str):
         value = _normal_path(value)
     if (slot.section, slot.name) == (BARE, "method") and isinstance(value, str):

@@ -20,7 +20,7 @@ from wirebook.message.definition import Constraint
 from wirebook.message.matcher import Unfit, fit, problem
 from wirebook.message.request import Request
 from wirebook.message.slots import AMQP_SECTIONS, ENVELOPE
-from wirebook.message.uritemplate import QUERY, Template, percent_encode, placeholders
+from wirebook.message.uritemplate import QUERY, Template, percent_encode, placeholders, uri_text
 from wirebook.message.values import NotOfType, canonical
 from wirebook.problems import Problem
 
@@ -114,6 +114,8 @@ def _says(constraint: Constraint, fixed: Any, given: Any) -> bool:
     """Does the application give what the definition fixes (D23)?"""
     if constraint.template is None:
         return not isinstance(fit(constraint, given), Unfit)
+    if constraint.kind.place.has_uri_text and isinstance(given, str):
+        given = uri_text(given)
     try:
         return canonical(constraint.type, given) == canonical(constraint.type, str(fixed))
     except NotOfType:

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from wirebook.message.definition import Constraint, Definition
 from wirebook.message.slots import BARE, ENVELOPE, Slot
-from wirebook.message.uritemplate import Template
+from wirebook.message.uritemplate import Template, uri_text
 from wirebook.message.view import View
 
 INDEXED = {
@@ -34,6 +34,7 @@ INDEXED = {
     (BARE, "key"): "/",
     ("properties", "subject"): "/",
 }
+URI_SLOTS = frozenset({(ENVELOPE, "source"), (BARE, "path")})
 SLOTS = {place: Slot(*place, label="") for place in INDEXED}
 MAX_MASKS = 48
 SMALL_BUCKET = 4
@@ -74,7 +75,8 @@ class Values:
         slot = (section, name)
         if slot not in self.texts:
             value = self.view.value(SLOTS[slot])
-            self.texts[slot] = value if isinstance(value, str) else None
+            text = value if isinstance(value, str) else None
+            self.texts[slot] = uri_text(text) if text is not None and slot in URI_SLOTS else text
         return self.texts[slot]
 
     def cut(self, section: str, name: str, separator: str) -> list[str]:
@@ -116,6 +118,12 @@ class Index:
             used = found if (definition.protocol, _mask(found)) in kept else _coarse(found)
             table = self.tables.setdefault(definition.protocol, {}).setdefault(_mask(used), {})
             table.setdefault(tuple(feature.key for feature in used), []).append(number)
+
+    @cached_property
+    def slots(self) -> frozenset[tuple[str, str]]:
+        """The slots that prune."""
+        masks = (mask for table in self.tables.values() for mask in table)
+        return frozenset((part.section, part.name) for mask in masks for part in mask)
 
     def candidates(self, view: View) -> list[Definition]:
         """Every definition that could fit `view` (and some that do not). Cost: one probe for each mask."""

@@ -21,7 +21,14 @@ from wirebook.message.dialects_names import shown
 from wirebook.message.resolution import ResolvedMessage
 from wirebook.message.resolution_definitions import Definition
 from wirebook.message.slots import SlotKind
-from wirebook.message.uritemplate import PLACEHOLDER, has_placeholder
+from wirebook.message.uritemplate import (
+    ILLEGAL_LITERAL,
+    MQTT_TOPIC,
+    NATS_SUBJECT,
+    PLACEHOLDER,
+    has_placeholder,
+    percent_encode,
+)
 from wirebook.message.values import DECLARABLE, NotOfType, canonical, is_current_time, type_name
 
 # Types whose values the text gives placeholders (R8).
@@ -308,12 +315,23 @@ def _is_template(declared: Property) -> bool:
     return isinstance(value, str) and has_templates and has_placeholder(value)
 
 
+def _is_uri_template(declared: Property) -> bool:
+    """Must the value be a URI template by RFC 6570? Topics of MQTT and subjects of NATS are no URIs."""
+    place = declared.kind.place
+    if place in (MQTT_TOPIC, NATS_SUBJECT) or effective_type(declared) not in TEMPLATE_TYPES:
+        return False
+    return place.has_uri_text or type_name(declared.fields.get("type")) == "uritemplate"
+
+
 def _spoken(declared: Property) -> str:
     return str(declared.fields.get("type") or declared.kind.type)
 
 
 def _check_placeholders(declared: Property, value: str) -> Iterator[Finding]:
     left = PLACEHOLDER.sub("", value)
+    if _is_uri_template(declared) and (illegal := ILLEGAL_LITERAL.search(left)):
+        message = f"'{shown(illegal[0])}' is not allowed in a URI template; write it as '{percent_encode(illegal[0])}'"
+        yield Finding("illegal-literal", declared.at("value"), message, percent_encode(illegal[0]), value)
     if effective_type(declared) in TEXT_TYPES:
         if found := OPERATOR.search(left):
             message = f"'{found[0]}' has an operator; placeholders are those of RFC 6570 level 1; it is read literally"

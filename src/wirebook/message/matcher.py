@@ -18,7 +18,7 @@ from wirebook.message.definition import Constraint, Definition, Entries
 from wirebook.message.mediatype import parse_media_type
 from wirebook.message.repeated import Candidate, Choice, Instance, Settling, Taken, assigned, instances_of
 from wirebook.message.slots import ATTRIBUTES, ENVELOPE, EVENT_FORMAT, envelope_attribute
-from wirebook.message.uritemplate import Bound, Conflict, Solver, Split, Template, units_of
+from wirebook.message.uritemplate import Bound, Conflict, Solver, Split, Template, units_of, uri_text
 from wirebook.message.values import CHECKS, NotOfType
 from wirebook.message.view import ABSENT, QueryText, View
 from wirebook.problems import CODES, Problem
@@ -293,7 +293,20 @@ def _try_value(constraint: Constraint, value: Any, trial: Trial) -> None:
 
 
 def fit(constraint: Constraint, value: Any, *, rfc6570: bool = False) -> Found | Unfit:
-    """Does one value satisfy one constraint?"""
+    """Does one value satisfy one constraint?
+
+    A URI that was sent with characters that no URI has compares as if they were percent-encoded, as literals are.
+    """
+    found = _fit(constraint, value, rfc6570=rfc6570)
+    if isinstance(found, Found) or rfc6570 or not constraint.kind.place.has_uri_text or not isinstance(value, str):
+        return found
+    if found.code == "wrong-type" or (encoded := uri_text(value)) == value:
+        return found
+    again = _fit(constraint, encoded)
+    return again if isinstance(again, Found) else found
+
+
+def _fit(constraint: Constraint, value: Any, *, rfc6570: bool = False) -> Found | Unfit:
     if constraint.media_type is not None:
         return _fit_media_type(constraint, value)
     if constraint.literal is not None and type(value) is str and value == constraint.declared:

@@ -21,6 +21,9 @@ from urllib.parse import quote, unquote
 
 PLACEHOLDER = re.compile(r"\{([A-Za-z0-9_]+)\}")
 UNRESERVED_OR_ESCAPED = re.compile(r"(?:[A-Za-z0-9._~-]|%[0-9A-Fa-f]{2})+\Z")
+NOT_IN_URI = re.compile(r"[^A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]|%(?![0-9A-Fa-f]{2})")
+# Reading: the grammar excludes the apostrophe, which URIs allow (RFC 3986 sub-delims) and expansion copies: accepted.
+ILLEGAL_LITERAL = re.compile(r"[\x00-\x20\x7f-\x9f\"<>\\^`|]|%(?![0-9A-Fa-f]{2})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +32,8 @@ class Place:
 
     `separator` cuts text and template into segments; a placeholder never crosses one. `forbidden` characters are not
     bound at all. `spans`: a placeholder that is the whole value matches any non-empty text, separators included.
-    `uri`: bound text is compared, and reported when embedded, after percent-decoding (D20); where the slot is
-    `encoded` through and through, as a query is, a whole value is decoded too.
+    `uri`: bound text is compared, and reported when embedded, after percent-decoding (D20), and literals are those of
+    a URI (`uri_text`); where the slot is `encoded` through and through, as a query is, the text is decoded as a whole.
     """
 
     name: str
@@ -39,6 +42,11 @@ class Place:
     spans: bool = True
     uri: bool = False
     encoded: bool = False
+
+    @property
+    def has_uri_text(self) -> bool:
+        """Is the text here a URI as it is sent?"""
+        return self.uri and not self.encoded
 
 
 TEXT = Place("text")
@@ -182,6 +190,23 @@ def percent_decode(text: str) -> str:
         return unquote(text, errors="strict")
     except UnicodeDecodeError:
         return text
+
+
+def uri_text(text: str) -> str:
+    """`text` with every character that no URI has percent-encoded, as RFC 6570 expands literals (section 3.1).
+
+    Reserved and unreserved characters and existing escapes stay as they are.
+    """
+    return NOT_IN_URI.sub(lambda found: percent_encode(found[0]), text)
+
+
+def uri_literals(template: str) -> str:
+    """A template whose literals are those of a URI (`uri_text`)."""
+    pieces = _AROUND_PLACEHOLDERS.split(template)
+    return "".join(piece if place % 2 else uri_text(piece) for place, piece in enumerate(pieces))
+
+
+_AROUND_PLACEHOLDERS = re.compile(rf"({PLACEHOLDER.pattern.replace('(', '(?:')})")
 
 
 def has_placeholder(text: str) -> bool:

@@ -175,6 +175,7 @@ _TABLE: tuple[tuple[str, Severity, str], ...] = (
     ("type-not-of-property", ERROR, "a property is declared with a type that it cannot have"),
     ("value-not-of-type", ERROR, "a property's value is not of its type"),
     ("template-in-other-type", INFO, "a value of a type that has no templates has a placeholder"),
+    ("illegal-literal", ERROR, "a URI template has a character that RFC 6570 does not allow in its literals"),
     ("malformed-placeholder", ERROR, "braces in a template are no placeholder of RFC 6570 level 1"),
     ("adjacent-placeholders", WARNING, "nothing separates two placeholders"),
     ("matches-everything", WARNING, "a definition constrains nothing"),

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import repeat
 from typing import Any, Final, NamedTuple
 
@@ -18,11 +19,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wirebook.message.index import Index, Part
+from wirebook.message.index import URI_SLOTS, Index, Part
 from wirebook.message.index import Mask as IndexMask
 from wirebook.message.mediatype import MediaType, parse_media_type
 from wirebook.message.slots import BARE
-from wirebook.spark.columns import OFFSET, SECOND, UNPRINTABLE, Column, Mask, Rows, codes_of, is_plain, mask_of
+from wirebook.spark.columns import (
+    NOT_IN_URI,
+    OFFSET,
+    SECOND,
+    UNPRINTABLE,
+    Column,
+    Mask,
+    Rows,
+    codes_of,
+    is_plain,
+    mask_of,
+)
 from wirebook.spark.frames import Frame
 from wirebook.spark.patterns import Check, Pattern, Patterns
 
@@ -94,7 +106,7 @@ def match_frame(frame: Frame, index: Index, patterns: Patterns, groups: Rows) ->
         verdict = _judge(frame, patterns.patterns[number], pairs.rows[places], members)
         fits[places], certain[places] = verdict.fits, verdict.certain
         captures[number] = places, verdict.captures
-    certain &= ~frame.doubtful[pairs.rows]
+    certain &= ~(frame.doubtful | _unindexed(frame, index))[pairs.rows]
     if patterns.asks_structured and (hiding := frame.may_hide_structured) is not None:
         certain &= ~hiding[pairs.rows]
     chosen = _best(pairs, fits, certain, patterns.rank(frame.mode), len(frame))
@@ -123,6 +135,20 @@ def _candidates(frame: Frame, index: Index, patterns: Patterns) -> Pairs:
     pairs = Pairs(np.concatenate(rows), np.concatenate(definitions))
     allowed = patterns.in_scope[pairs.definitions]
     return pairs if allowed.all() else Pairs(pairs.rows[allowed], pairs.definitions[allowed])
+
+
+def _unindexed(frame: Frame, index: Index) -> Mask:
+    """Rows with a URI that the index has under another text: characters that no URI has are percent-encoded there."""
+    found = np.zeros(len(frame), bool)
+    for section, name in URI_SLOTS & index.slots:
+        column = frame.column(section, name)
+        if column is not None:
+            found |= frame.once(("not in a URI", name), partial(_not_in_uri, column.text))
+    return found
+
+
+def _not_in_uri(text: pa.StringArray) -> Mask:
+    return mask_of(pc.match_substring_regex(text, NOT_IN_URI))
 
 
 def _probe(
@@ -207,6 +233,8 @@ def _hold(verdict: Verdict, check: Check, column: Column, expected: list[Any]) -
     sure = np.where(present, certain, True) & ~column.doubtful
     if check.ranks_when_present:
         sure &= present
+    if check.uri and not fits.all():  # as the reference percent-encodes it, it may fit
+        sure &= fits | ~_not_in_uri(column.text)
     if check.lists:  # of a list a member may fit; which one a template takes depends on other slots
         sure &= ~mask_of(pc.match_substring(column.text, ",")) | (fits & (not check.segments))
     verdict.certain &= sure | ~verdict.fits

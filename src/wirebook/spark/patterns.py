@@ -33,7 +33,8 @@ class Check:
     when it is not. `of_request`: HTTP responses are not held to it. `lists`: a line may hold several values. `literal`
     is the kind of a constant, whose text is the pattern's next one. A template has `segments`, the regular expression
     (RE2) that cuts a text: groups ``l0``, ``l1`` ... are literal segments, the pattern's next texts; ``p0`` ... are
-    placeholders, whose numbers in the pattern are `placeholders`.
+    placeholders, whose numbers in the pattern are `placeholders`. `uri`: escapes and characters that no URI has are the
+    reference's.
     """
 
     section: str
@@ -200,6 +201,7 @@ class _Builder:
             of_request=of_request,
             lists=lists,
             media_type=constraint.media_type,
+            uri=constraint.kind.place.uri,
         )
         if constraint.template is not None:
             return self._add_template(check, constraint.template)
@@ -216,8 +218,7 @@ class _Builder:
         segments, literals = _segments(template)
         self.texts += literals
         numbers = tuple(self.names.setdefault(name, len(self.names)) for name in names)
-        uri = template.place.uri
-        check = replace(check, segments=segments, literals=len(literals), placeholders=numbers, uri=uri)
+        check = replace(check, segments=segments, literals=len(literals), placeholders=numbers)
         self.checks.append(check)
         return True
 
