@@ -75,3 +75,30 @@ def test_interrupt_while_reading_input_exits_with_one_line(arguments: list[str])
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=120)
     assert (process.returncode, out, err) == (130, "", "interrupted\n")
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("delay", [0.0, 1.0, 6.0])
+def test_interrupt_while_spark_runs_leaves_no_process(delay: float, tmp_path: Path) -> None:
+    arguments = ["land", str(EXAMPLES / "captures"), *CATALOG, "--to", str(tmp_path / "tables"), "--json"]
+    program = f"""if True:
+        import os, signal, subprocess, threading
+        from wirebook.cli import main
+
+        class Popen(subprocess.Popen):
+            def __init__(self, command, *args, **options):
+                super().__init__(command, *args, **options)
+                if "spark-submit" in str(command):
+                    threading.Timer({delay}, os.killpg, (0, signal.SIGINT)).start()
+
+        subprocess.Popen = Popen
+        main({arguments!r})
+    """
+    process = start(program)
+    out, err = process.communicate(timeout=300)  # returns when no process has the streams any more
+    if process.returncode == 0:  # landing was faster than the interrupt
+        assert delay > 1
+        return
+    assert (process.returncode, out) == (130, "")
+    assert err.splitlines()[-1] == "interrupted"
+    assert "Traceback" not in err

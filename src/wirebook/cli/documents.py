@@ -19,7 +19,7 @@ from wirebook.catalog.load import load_registry
 from wirebook.catalog.registry import Registry
 from wirebook.catalog.upgrade import render_document
 from wirebook.catalog.upgrade import upgrade as upgrade_registry
-from wirebook.cli.output import print_note, printable, suggestion
+from wirebook.cli.output import STYLES, print_note, printable, styled, suggestion
 from wirebook.cli.sarif import sarif_log
 from wirebook.cli.sources import check_standard_input, documents_of
 from wirebook.problems import Problem, Severity, WirebookError
@@ -83,7 +83,9 @@ def _print_findings(problems: Sequence[Problem], format_: Format) -> None:
         print(json.dumps(sarif_log(problems, version("wirebook"))))  # ASCII, so UTF-8 as it must be on any terminal
     else:
         for problem in problems:
-            print(render_finding(problem))
+            mark = f": {problem.severity} {problem.code}: "
+            place, _, rest = render_finding(problem).partition(mark)
+            print(f"{place}: {styled(problem.severity, STYLES.get(problem.severity, ''))} {problem.code}: {rest}")
 
 
 def render_finding(problem: Problem) -> str:

@@ -6,6 +6,7 @@ Spec: docs/explain.md
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,7 +21,7 @@ from wirebook.cli.options import (
     FailOnOption,
     JsonLinesOption,
 )
-from wirebook.cli.output import print_json, print_note, printable
+from wirebook.cli.output import GREEN, RED, print_json, print_note, printable, styled
 from wirebook.cli.sources import check_standard_input, load_catalog, outcomes_of
 
 if TYPE_CHECKING:
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 LIMIT = 20
 SHOWN = 120
 WORDS = {"fits": "fits", "wrong": "WRONG", "open": "open", "ignored": "-"}
+STYLE_OF = {"fits": GREEN, "WRONG": RED}
+VERDICT = re.compile(r"( {4})(fits|WRONG)(?= )")
+CARETS = re.compile(r" {8,}[ ^]*\^[ ^]*")
 ROLES = {"chosen": "chosen", "equal": "fits as well", "beaten": "fits, less specific", "near": "came near"}
 
 
@@ -69,10 +73,19 @@ def explain(  # noqa: PLR0917 (options)
         if as_json:
             print_json(place.to_dict() | explanation.to_dict())
         else:
-            print("\n" * bool(count) + "\n".join(lines_of(str(place), explanation, full=full)))
+            print("\n" * bool(count) + "\n".join(map(_painted, lines_of(str(place), explanation, full=full))))
         count += 1
     _note(count, line, rest=rest)
     return int(fails)
+
+
+def _painted(line: str) -> str:
+    """A line with the verdict, or the marks under what does not fit, in colour."""
+    if CARETS.fullmatch(line):
+        return styled(line, RED)
+    if found := VERDICT.match(line):
+        return found[1] + styled(found[2], STYLE_OF[found[2]]) + line[found.end() :]
+    return line
 
 
 def _note(count: int, line: int | None, *, rest: bool) -> None:

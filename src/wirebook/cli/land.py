@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Sequence
 from datetime import date, datetime, time
 from pathlib import Path
@@ -28,7 +29,8 @@ OK, CANNOT_RUN = 0, 2
 TOP_REASONS = 10
 OTHERS = {"resolved": "dead letters that have landed since", "staged": "definitions without files of their own"}
 CELL = 48
-"""Characters of a value that a table shows."""
+"""Characters of a value that a table shows. XIDs are never cut."""
+XID = re.compile(r"(/[^/\s]+/[^/\s]+){1,3}")
 FormatOption = Annotated[
     str | None, typer.Option("--format", help="The format of the tables: parquet (unless said), delta or iceberg.")
 ]
@@ -172,7 +174,7 @@ def _cell(value: Any) -> str:
     if value is None:
         return ""
     text = printable(value.decode(errors="backslashreplace") if isinstance(value, bytes) else _text(value))
-    return text if len(text) <= CELL else text[: CELL - 1] + "…"
+    return text if len(text) <= CELL or XID.fullmatch(text) else text[: CELL - 1] + "…"
 
 
 def _text(value: Any) -> str:

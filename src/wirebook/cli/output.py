@@ -1,14 +1,53 @@
-"""How the command line speaks: tables and JSON on standard output, problems and notes on standard error."""
+"""Output of the command line: tables and JSON on standard output, problems and notes on standard error."""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from typing import IO, Any
+from itertools import zip_longest
+from shutil import get_terminal_size
+from typing import IO, Any, Final
+
+from rich.cells import cell_len
 
 from wirebook.problems import Problem
+
+BOLD, RED, GREEN, YELLOW = "1", "31", "32", "33"
+"""Styles, as ANSI escape sequences number them."""
+GAP: Final = "  "
+STYLES: Final = {
+    "matched": GREEN,
+    "unconstrained": RED,
+    "unexpected": RED,
+    "ambiguous": RED,
+    "malformed": RED,
+    "undecodable": RED,
+    "invalid-payload": RED,
+    "unsupported": RED,
+    "oversized": RED,
+    "error": RED,
+    "warning": YELLOW,
+}
+"""The styles of words that are a cell of their own."""
+
+
+def has_colours(stream: IO[str]) -> bool:
+    """NO_COLOR precedes FORCE_COLOR; without either, terminals have colours unless TERM is ``dumb``."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if forced := os.environ.get("FORCE_COLOR"):
+        return forced != "0"
+    return os.environ.get("TERM") != "dumb" and stream.isatty()
+
+
+def styled(text: str, style: str, stream: IO[str] | None = None) -> str:
+    """The text in a style, if the stream (by default standard output) has colours."""
+    if not style or not text or not has_colours(stream or sys.stdout):
+        return text
+    return f"\x1b[{style}m{text}\x1b[0m"
 
 
 def print_json(value: Any) -> None:
@@ -30,8 +69,11 @@ def print_note(text: str) -> None:
 
 def print_problems(problems: Iterable[Problem], file: IO[str] | None = None) -> None:
     """One line per problem; on standard error unless another file is given."""
+    stream = file or sys.stderr
     for problem in problems:
-        print(render_problem(problem), file=file or sys.stderr)
+        mark = f"{problem.severity}: "
+        place, _, rest = render_problem(problem).partition(mark)
+        print(f"{place}{styled(str(problem.severity), STYLES.get(problem.severity, ''), stream)}: {rest}", file=stream)
 
 
 def render_problem(problem: Problem) -> str:
@@ -50,10 +92,94 @@ def printable(text: str) -> str:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str | None = None) -> None:
-    """A table: drawn on a terminal, aligned text otherwise. Numbers stand at the right."""
-    cells = [tuple("" if value is None else value for value in row) for row in rows]
-    draw = _draw_rich if sys.stdout.isatty() else _draw_plain
-    draw(columns, cells, title)
+    """A table as aligned text, numbers at the right. On a terminal it fits the width, and no word is ever broken.
+
+    Lines fold between words. Where that is not enough, each row is a block with one line for each column: an XID or a
+    file name stays whole, and can be copied.
+    """
+    is_terminal = sys.stdout.isatty()
+    cells = [tuple(_cell(value, grouped=is_terminal) for value in row) for row in rows]
+    right = [bool(rows_) and all(number for _, number in rows_) for rows_ in zip(*cells, strict=True)] or [False] * len(
+        columns
+    )
+    texts = [tuple(text for text, _ in row) for row in cells]
+    if title:
+        print(styled(title, BOLD))
+    natural = [max(map(cell_len, column)) for column in zip(columns, *texts, strict=True)]
+    widths = _fitting(columns, texts, natural) if is_terminal else natural
+    if widths is None:
+        _print_blocks(columns, texts)
+        return
+    formats = list(zip(widths, right, strict=True))
+    print(_line([_pad(name, *format_) for name, format_ in zip(columns, formats, strict=True)], BOLD))
+    for row in texts:
+        folded = [_fold(text, width) for text, width in zip(row, widths, strict=True)]
+        styles = [STYLES.get(text, "") for text in row]
+        for parts in zip_longest(*folded, fillvalue=""):
+            padded = (_pad(part, *format_) for part, format_ in zip(parts, formats, strict=True))
+            print(_line([styled(part, style) for part, style in zip(padded, styles, strict=True)]))
+
+
+def _cell(value: Any, *, grouped: bool) -> tuple[str, bool]:
+    """The text of a value, and whether it is a number."""
+    is_number = isinstance(value, int | float)
+    text = f"{value:,}" if grouped and type(value) is int else str("" if value is None else value)
+    return printable(text), is_number
+
+
+def _fitting(columns: Sequence[str], rows: list[tuple[str, ...]], natural: list[int]) -> list[int] | None:
+    """The widths of columns that together fit the terminal; None if only a broken word would fit."""
+    room = get_terminal_size().columns - len(GAP) * (len(columns) - 1)
+    if sum(natural) <= room:
+        return natural
+    least = [
+        max(cell_len(word) for text in column for word in text.split() or [""])
+        for column in zip(columns, *rows, strict=True)
+    ]
+    spare = room - sum(least)
+    if spare < 0:
+        return None
+    widths = list(least)
+    for index in sorted(range(len(widths)), key=lambda index: natural[index] - least[index]):
+        columns_left = sum(width < full for width, full in zip(widths, natural, strict=True)) or 1
+        more = min(natural[index] - least[index], max(spare // columns_left, 0))
+        widths[index] += more
+        spare -= more
+    return widths
+
+
+def _print_blocks(columns: Sequence[str], rows: list[tuple[str, ...]]) -> None:
+    """A line for each column of a row, and an empty line between rows."""
+    head = max(map(cell_len, columns))
+    room = max(get_terminal_size().columns - head - len(GAP), 1)
+    for number, row in enumerate(rows):
+        if number:
+            print()
+        for name, text in zip(columns, row, strict=True):
+            for place, line in enumerate(_fold(text, room) if text else ()):
+                label = styled(_pad(name if place == 0 else "", head, False), BOLD)
+                print(_line([label, styled(line, STYLES.get(text, ""))]))
+
+
+def _fold(text: str, width: int) -> list[str]:
+    """Lines of a text, folded between words only."""
+    if cell_len(text) <= width:
+        return [text]
+    lines = [""]
+    for word in text.split():
+        if lines[-1] and cell_len(lines[-1]) + 1 + cell_len(word) > width:
+            lines.append("")
+        lines[-1] += f" {word}" if lines[-1] else word
+    return lines
+
+
+def _pad(text: str, width: int, right: bool) -> str:
+    blanks = " " * max(width - cell_len(text), 0)
+    return blanks + text if right else text + blanks
+
+
+def _line(parts: Sequence[str], style: str = "") -> str:
+    return styled(GAP.join(parts).rstrip(), style)
 
 
 def nearest(name: str, choices: Iterable[str]) -> str | None:
@@ -65,32 +191,3 @@ def suggestion(name: str, choices: Iterable[str]) -> str | None:
     """A hint for an unknown name, if one of the choices comes near."""
     near = nearest(name, choices)
     return near and f"did you mean '{near}'?"
-
-
-def _draw_plain(columns: Sequence[str], rows: list[tuple[Any, ...]], title: str | None) -> None:
-    lines = [tuple(columns), *(tuple(printable(str(value)) for value in row) for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    right = _numeric(columns, rows)
-    if title:
-        print(title)
-    for line in lines:
-        aligned = (c.rjust(w) if r else c.ljust(w) for c, w, r in zip(line, widths, right, strict=True))
-        print("  ".join(aligned).rstrip())
-
-
-def _draw_rich(columns: Sequence[str], rows: list[tuple[Any, ...]], title: str | None) -> None:
-    from rich import box  # noqa: PLC0415
-    from rich.console import Console  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
-    for column, right in zip(columns, _numeric(columns, rows), strict=True):
-        table.add_column(Text(column), justify="right" if right else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(printable(f"{value:,}" if type(value) is int else str(value))) for value in row))
-    Console().print(table)
-
-
-def _numeric(columns: Sequence[str], rows: list[tuple[Any, ...]]) -> list[bool]:
-    return [bool(rows) and all(isinstance(row[i], int | float) for row in rows) for i in range(len(columns))]

@@ -208,7 +208,8 @@ class FlatPairs(NamedTuple):
         return np.asarray((np.bincount(self.owners[broken], minlength=self.length) == 0) & self.fits)
 
 
-_NO_PAIRS: Final = FlatPairs(0, np.zeros(0, np.int64), pa.array([], pa.string()), pa.array([], pa.string()), False)
+_NO_TEXTS: Final = pa.nulls(0, pa.string())  # pa.array([]) would import pandas
+_NO_PAIRS: Final = FlatPairs(0, np.zeros(0, np.int64), _NO_TEXTS, _NO_TEXTS, False)
 
 
 def _list_of_pairs(column: pa.Array) -> FlatPairs:

@@ -39,7 +39,7 @@ def session(app_name: str = "wirebook", *, cores: int | None = None) -> SparkSes
     builder = SparkSession.builder.appName(app_name)
     if any(name in os.environ for name in GIVEN):
         return builder.getOrCreate()
-    with _environment(_local_environment(find_java())):
+    with _environment(_local_environment(find_java())), _killing_java_on_failure():
         spark = builder.config(map={**local_settings(cores)}).getOrCreate()
     _say_nothing_when_java_ends(spark)
     return spark
@@ -73,6 +73,34 @@ def _local_environment(java: Java) -> dict[str, str]:
         "SPARK_HOME": str(Path(pyspark.__file__).parent),
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
+
+
+@contextmanager
+def _killing_java_on_failure() -> Iterator[None]:
+    """Kills the Java process if starting the session fails or is interrupted.
+
+    PySpark removes the folder in which it expects Java's port. A Java process that finds no folder neither ends nor
+    notices that its parent process is gone.
+    """
+    from pyspark import java_gateway  # noqa: PLC0415
+
+    gateway: Any = java_gateway
+    popen, started = gateway.Popen, []
+
+    def start(*args: Any, **options: Any) -> Any:
+        started.append(popen(*args, **options))
+        return started[-1]
+
+    gateway.Popen = start
+    try:
+        yield
+    except BaseException:
+        for process in started:
+            process.kill()
+            process.wait()
+        raise
+    finally:
+        gateway.Popen = popen
 
 
 def _say_nothing_when_java_ends(spark: SparkSession) -> None:
