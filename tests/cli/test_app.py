@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import os
 import subprocess
 import sys
@@ -17,6 +19,7 @@ import typer
 from wirebook.cli import app
 from wirebook.problems import Problem, WirebookError
 
+EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 PROBLEM = Problem(code="syntax-error", message="expected ',' and found '}'", file="a.json", line=2, column=9)
 
 
@@ -129,6 +132,19 @@ def test_a_catalogue_loads_the_libraries_of_no_format_that_it_does_not_name() ->
     loaded = loaded_by("from wirebook import Catalog; Catalog.load({'specversion': '1.0-rc4', 'messagegroups': {}})")
     assert "wirebook.schema.compiling" in loaded
     assert not {"httpx", "xmlschema", "jsonschema_rs"} & loaded
+
+
+@pytest.mark.parametrize("command", ["match", "explain"])
+@pytest.mark.parametrize("pack", ["plain", "gzip", "whole"])
+def test_matching_ten_lines_loads_neither_pandas_nor_spark(command: str, pack: str, tmp_path: Path) -> None:
+    lines = (EXAMPLES / "captures" / "kafka.jsonl").read_bytes() * 3
+    whole = json.dumps(json.loads(lines.splitlines()[0]), indent=1).encode()
+    data = {"plain": lines, "gzip": gzip.compress(lines), "whole": whole}[pack]
+    (tmp_path / "ten").write_bytes(data)
+    arguments = [command, str(tmp_path / "ten"), "--catalog", str(EXAMPLES / "bikes.xreg.json")]
+    loaded = loaded_by(f"from wirebook.cli.app import run; assert run({arguments!r}) == 0")
+    assert "wirebook.spark.reading" in loaded
+    assert not {"pandas", "pyspark", "httpx", "xmlschema"} & loaded
 
 
 @pytest.mark.parametrize("lines", [1, 1_000_000])

@@ -68,18 +68,20 @@ def land(  # noqa: PLR0917 (options)
 
     Running it again lands only what is new. A run that was killed goes on where it was.
     """
-    from wirebook.cli.progress import ProgressBar  # noqa: PLC0415 (half a second, all of these)
-    from wirebook.cli.report import report_run  # noqa: PLC0415
-    from wirebook.spark.job import land as land_job  # noqa: PLC0415
-    from wirebook.spark.runfacts import committed_batches  # noqa: PLC0415
+    from wirebook.cli.progress import ProgressBar  # noqa: PLC0415
 
-    _check_format(form)
     check_standard_input(source=source, catalog=catalog)
-    loaded = load_catalog_to_land(catalog, confluent=confluent)
-    before = committed_batches(to)
     settings: dict[str, Any] = {"form": form, "dry_run": dry_run, "batch_bytes": batch_size << 20}
     settings |= {"stage_below": stage_below}
-    with capture_path(source) as path, ProgressBar() as bar:
+    with ProgressBar("loading the catalog") as bar, capture_path(source) as path:
+        from wirebook.cli.report import report_run  # noqa: PLC0415 (half a second, all of these)
+        from wirebook.spark.job import land as land_job  # noqa: PLC0415
+        from wirebook.spark.runfacts import committed_batches  # noqa: PLC0415
+
+        _check_format(form)
+        loaded = load_catalog_to_land(catalog, confluent=confluent)
+        before = committed_batches(to)
+        bar.say("looking at the source")
         report = land_job(bar.start_spark, path, loaded, to, endpoint=endpoint, watch=bar, **settings)
     print_problems(report.problems)
     if as_json:

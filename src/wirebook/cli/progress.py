@@ -1,23 +1,29 @@
-"""A progress bar on standard error, from the marks that tasks leave; nothing when nobody looks at a terminal."""
+"""Progress on standard error: a bar on a terminal, a line every few seconds elsewhere."""
 
 from __future__ import annotations
 
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-POLL_SECONDS = 0.2
+from wirebook.cli.output import print_note
+
+POLL_SECONDS: Final = 0.2
+FIRST_LINE, LINE_SECONDS = 0.8, 5.0
+"""Seconds before the first line, so that a run with nothing to do prints none, and between lines."""
 
 
 class ProgressBar:
-    """Bytes read of all bytes to read, and messages so far."""
+    """The current step, the share of the source's bytes that is read, and the messages so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, step: str = "looking at the source") -> None:
         console = Console(stderr=True)
         columns = (
             TextColumn("{task.description}"),
@@ -26,52 +32,67 @@ class ProgressBar:
             TextColumn("{task.fields[messages]:,} messages"),
         )
         self._bar = Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console, transient=True)
-        self._shown = console.is_terminal
-        self._task = self._bar.add_task("looking at the source", total=None, messages=0)
+        self._draws = console.is_terminal and sys.stderr.isatty() and not console.is_dumb_terminal
+        self._task = self._bar.add_task(step, total=None, messages=0)
         self._before = (0, 0)
+        self._marks: Path | None = None
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._follow, daemon=True)
 
     def __enter__(self) -> ProgressBar:
-        if self._shown:
+        if self._draws:
             self._bar.start()
+        self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._shown:
+        self._done.set()
+        self._thread.join()
+        if self._draws:
             self._bar.stop()
 
-    def say(self, what: str) -> None:
-        """What is going on now."""
-        self._bar.update(self._task, description=what)
+    def say(self, step: str) -> None:
+        """Name the current step."""
+        self._bar.update(self._task, description=step)
 
     def start_spark(self) -> Any:
-        """A session, and word of it starting."""
+        """Start a session, as a step of its own."""
         from wirebook.spark.session import session  # noqa: PLC0415 (a second)
 
         self.say("starting Spark")
         return session()
 
     def begin(self, total: int) -> None:
+        """Set the bytes to read."""
         self._bar.update(self._task, total=total or None)
 
     @contextmanager
     def during(self, marks: str) -> Iterator[None]:
-        """Follows the marks in a folder until the batch is done."""
+        """Follow the marks that tasks leave in a folder until the batch is done."""
         self.say("landing")
-        done = threading.Event()
-        thread = threading.Thread(target=self._follow, args=(Path(marks), done), daemon=True)
-        if self._shown:
-            thread.start()
+        self._marks = Path(marks)
         try:
             yield
         finally:
-            done.set()
-            if self._shown:
-                thread.join()
-            self._before = self._show(Path(marks))
+            self._before = self._show(self._marks)
+            self._marks = None
 
-    def _follow(self, marks: Path, done: threading.Event) -> None:
-        while not done.wait(POLL_SECONDS):
-            self._show(marks)
+    def _follow(self) -> None:
+        next_line = time.monotonic() + FIRST_LINE
+        while not self._done.wait(POLL_SECONDS):
+            if (marks := self._marks) is not None:
+                with suppress(OSError):  # the batch has just ended
+                    self._show(marks)
+            if not self._draws and time.monotonic() >= next_line:
+                print_note(self._line())
+                next_line = time.monotonic() + LINE_SECONDS
+
+    def _line(self) -> str:
+        task = self._bar.tasks[0]
+        share = f", {task.percentage:.0f} %" if task.total else ""
+        messages = task.fields["messages"]
+        counted = f", {messages:,} message{'' if messages == 1 else 's'}" if messages else ""
+        return f"{task.description}{share}{counted} ({task.elapsed or 0:.0f} s)"
 
     def _show(self, marks: Path) -> tuple[int, int]:
         weight, messages = (sum(column) for column in zip(self._before, *_read_marks(marks), strict=True))

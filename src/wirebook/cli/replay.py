@@ -53,11 +53,12 @@ def replay(  # noqa: PLR0917 (options)
     from wirebook.spark.job import replay as replay_job  # noqa: PLC0415
     from wirebook.spark.runfacts import committed_batches  # noqa: PLC0415
 
-    loaded = load_catalog_to_land(catalog, confluent=confluent)
     settings: dict[str, Any] = {"codes": code or (), "definitions": definition or (), "endpoint": endpoint}
     settings |= {"stage_below": stage_below}
-    before = committed_batches(folder)
-    with ProgressBar() as bar:
+    with ProgressBar("loading the catalog") as bar:
+        loaded = load_catalog_to_land(catalog, confluent=confluent)
+        before = committed_batches(folder)
+        bar.say("looking at the dead letters")
         report = replay_job(bar.start_spark, folder, loaded, dry_run=dry_run, watch=bar, **settings)
     print_problems(report.problems)
     if as_json:

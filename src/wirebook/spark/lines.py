@@ -68,7 +68,18 @@ def split_lines(data: Bytes, first: int, after: int = 0) -> Lines:
     starts, ends = _bounds(data)
     numbers = np.arange(first, first + len(starts), dtype=np.int64)
     kept = np.flatnonzero(~_is_blank(data, starts, ends) & (numbers > after))
-    return Lines(_pieces(data, starts, ends).take(pa.array(2 * kept)), numbers[kept], first + len(starts) - 1)
+    return Lines(_pieces(data, starts, ends).take(_indices(2 * kept)), numbers[kept], first + len(starts) - 1)
+
+
+def one_line(raw: bytes) -> pa.LargeBinaryArray:
+    """A line as an array. Unlike `pa.array`, this does not import pandas, which takes longer than reading a file."""
+    bounds = np.array([0, len(raw)], np.int64)
+    return pa.Array.from_buffers(pa.large_binary(), 1, [None, pa.py_buffer(bounds), pa.py_buffer(raw)])
+
+
+def _indices(numbers: Numbers) -> pa.Int64Array:
+    """Numbers as an array, without importing pandas."""
+    return pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
 
 
 def _bounds(data: Bytes) -> tuple[Numbers, Numbers]:

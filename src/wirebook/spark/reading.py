@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from wirebook.problems import Problem
 from wirebook.spark.chunks import Chunk
 from wirebook.spark.kinds import first_value, is_whole
-from wirebook.spark.lines import BLANKS, BOM, DEFAULT_SIZES, LF, LineReader, Lines, LongLine, Sizes
+from wirebook.spark.lines import BLANKS, BOM, DEFAULT_SIZES, LF, LineReader, Lines, LongLine, Sizes, one_line
 from wirebook.spark.streams import CODECS, SourceChanged, Stream, open_stream
 from wirebook.spark.units import EXPANSION, Unit
 
@@ -64,11 +64,11 @@ def _lost(unit: Unit, code: str, line: int, why: str, raw: bytes | None = None, 
     problem = Problem(code, why, file=unit.file, line=line, **{"actual": why, **values})
     if raw is None:
         return Chunk(unit.file, unit.kind, problem=problem)
-    return Chunk(unit.file, unit.kind, pa.array([raw], pa.large_binary()), np.array([line]), problem=problem)
+    return Chunk(unit.file, unit.kind, one_line(raw), np.array([line]), problem=problem)
 
 
 def _one(unit: Unit, line: int, raw: bytes) -> Chunk:
-    return Chunk(unit.file, unit.kind, pa.array([raw], pa.large_binary()), np.array([line]))
+    return Chunk(unit.file, unit.kind, one_line(raw), np.array([line]))
 
 
 def _read_lines(unit: Unit, progress: Progress, sizes: Sizes) -> Iterator[Chunk]:
