@@ -39,10 +39,10 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 def test_into_a_database(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["import", "good.json", *DATABASE, "--dry-run"]) == 0
-    assert capsys.readouterr().out == "4 entities would be written, 5 remarks\n"
+    assert capsys.readouterr().out == "Would import 4 entities (5 notes)\n"
     assert run(["import", "good.json", *DATABASE]) == 0
     out, err = capsys.readouterr()
-    assert out == "4 entities were written, 5 remarks\n"
+    assert out == "Imported 4 entities (5 notes)\n"
     assert "good.json:8:6: warning guessed-time-zone" in err
     assert "good.json:7:" in err
     assert run(["import", "good.json", *DATABASE, "--json"]) == 0

@@ -250,6 +250,16 @@ def test_the_page_needs_nothing_else_and_does_nothing(bed: Bed) -> None:
         assert expected in text, expected
 
 
+@pytest.mark.parametrize(("copies", "counted"), [(1, "1 message"), (2, "2 messages")])
+def test_reasons_are_sentences_with_correct_plurals(bed: Bed, copies: int, counted: str) -> None:
+    broken = [message(f"plants/p/l{number}", {"celsius": "x"}) for number in range(copies)]
+    page = Page(write_report(bed.to, land(bed, *broken)).read_text())
+    text = " ".join(" ".join(page.texts).split())
+    assert f"The payload breaks its schema in payload#/celsius : {counted}, 100 % ( payload-invalid )" in text
+    assert ("dead letters" in text) is (copies > 1)
+    assert ("messages read" in text) is (copies > 1)
+
+
 def test_hostile_messages_are_only_text(bed: Bed) -> None:
     """Placeholders, payload values, names of members, topics, endpoints, whole lines."""
     clean = Page(write_report(bed.to, land(bed, *READINGS[:3], *BROKEN)).read_text())

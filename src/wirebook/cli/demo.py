@@ -15,6 +15,7 @@ import typer
 from wirebook.cli.land import print_report, print_rows
 from wirebook.cli.options import JsonClosingOption
 from wirebook.cli.output import print_json, print_note, print_problems, print_table
+from wirebook.core.counting import counted
 
 if TYPE_CHECKING:
     from wirebook.demo.folder import DemoFolder, Made
@@ -60,10 +61,10 @@ def demo(
 
 def _make(folder: DemoFolder, messages: int, seed: int) -> Made:
     started = time.monotonic()
-    print_note(f"synthesising {messages:,} messages into '{folder.captures}'")
+    print_note(f"synthesising {counted(messages, 'message')} into '{folder.captures}'")
     made = folder.make(messages, seed)
     kinds = "JSON Lines, compressed JSON Lines and Parquet"
-    print_note(f"made {made.messages:,} messages, {made.broken:,} of them broken on purpose, as {kinds} "
+    print_note(f"made {counted(made.messages, 'message')}, {made.broken:,} of them broken on purpose, as {kinds} "
                f"({time.monotonic() - started:.1f} s)")  # fmt: skip
     return made
 

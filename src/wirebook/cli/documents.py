@@ -22,6 +22,7 @@ from wirebook.catalog.upgrade import upgrade as upgrade_registry
 from wirebook.cli.output import STYLES, print_note, printable, styled, suggestion
 from wirebook.cli.sarif import sarif_log
 from wirebook.cli.sources import check_standard_input, documents_of
+from wirebook.core.counting import counted
 from wirebook.problems import Problem, Severity, WirebookError
 
 
@@ -98,12 +99,8 @@ def render_finding(problem: Problem) -> str:
 
 def _summary(problems: Sequence[Problem], documents: int) -> str:
     counts = Counter(problem.severity for problem in problems)
-    found = ", ".join(_count(counts[severity], noun) for severity, noun in NOUNS.items())
-    return f"{found} in {_count(documents, 'document')}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    found = ", ".join(counted(counts[severity], noun) for severity, noun in NOUNS.items())
+    return f"{found} in {counted(documents, 'document')}"
 
 
 def upgrade(

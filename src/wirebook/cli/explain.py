@@ -23,6 +23,7 @@ from wirebook.cli.options import (
 )
 from wirebook.cli.output import GREEN, RED, print_json, print_note, printable, styled
 from wirebook.cli.sources import check_standard_input, load_catalog, outcomes_of
+from wirebook.core.counting import counted
 
 if TYPE_CHECKING:
     from wirebook.message.alignment import Part
@@ -115,8 +116,8 @@ def lines_of(place: str, explanation: Explanation, *, full: bool) -> Iterator[st
 
 def _comparison(comparison: Comparison, *, full: bool) -> Iterator[str]:
     wrong = len(comparison.wrong) + (len(comparison.payload.faults) if comparison.payload else 0)
-    counted = f", {wrong} problem{'' if wrong == 1 else 's'}" if wrong else ""
-    yield printable(f"  {comparison.definition}: {ROLES[comparison.role]}{counted}")
+    problems = f", {counted(wrong, 'problem')}" if wrong else ""
+    yield printable(f"  {comparison.definition}: {ROLES[comparison.role]}{problems}")
     shown = comparison.slots if full else comparison.wrong
     width = max((len(report.slot) for report in shown), default=0)
     width = max(width, len("payload"))
@@ -126,7 +127,7 @@ def _comparison(comparison: Comparison, *, full: bool) -> Iterator[str]:
         yield from _payload(comparison.payload, width)
     hidden = len(comparison.slots) - len(shown)
     if hidden:
-        yield f"    and {hidden} slot{'' if hidden == 1 else 's'} that {'is' if hidden == 1 else 'are'} not wrong"
+        yield f"    and {counted(hidden, 'slot')} that {'is' if hidden == 1 else 'are'} not wrong"
 
 
 def _slot(report: SlotReport, width: int) -> Iterator[str]:

@@ -26,6 +26,7 @@ from wirebook.cli.documents import CLEAN, FINDINGS, render_finding, write_whole
 from wirebook.cli.options import STANDARD_INPUT
 from wirebook.cli.output import print_note, printable
 from wirebook.cli.sources import check_standard_input
+from wirebook.core.counting import counted
 from wirebook.core.source import Source
 from wirebook.problems import Problem, WirebookError
 
@@ -68,7 +69,7 @@ def fmt(
         report(printable(f"{'not in order' if check else 'put in order'}: {text.name}"))
     if not check:
         print(*(text.after.decode() for text in texts if text.name == STANDARD_INPUT), sep="", end="")
-    print_note(f"{len(changed)} of {len(texts)} documents {'not' if check else 'put'} in order")
+    print_note(f"{len(changed)} of {counted(len(texts), 'document')} {'not' if check else 'put'} in order")
     return FINDINGS if check and changed else CLEAN
 
 

@@ -16,6 +16,7 @@ from wirebook.catalog.upgrade import render_document
 from wirebook.cli.documents import render_finding
 from wirebook.cli.output import print_json, print_note
 from wirebook.cli.sources import check_standard_input, documents_of
+from wirebook.core.counting import counted
 from wirebook.core.pointers import resolve
 from wirebook.problems import CODES, Problem, WirebookError
 
@@ -51,9 +52,8 @@ def import_(  # noqa: PLR0917 (options)
         return 0
     for problem in sorted(diagnostics, key=lambda each: (each.file or "", each.line or 0, each.column or 0)):
         print_note(render_finding(problem))
-    written, remarks = (f"{number:,}" for number in (len(told["changed"]), len(diagnostics)))
-    entities = f"{written} {'entity' if written == '1' else 'entities'}"
-    print(f"{entities} {'would be' if dry_run else 'were'} written, {remarks} remark{'' if remarks == '1' else 's'}")
+    entities, notes = counted(len(told["changed"]), "entity", "entities"), counted(len(diagnostics), "note")
+    print(f"{'Would import' if dry_run else 'Imported'} {entities} ({notes})")
     return 0
 
 

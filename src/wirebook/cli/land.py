@@ -18,6 +18,8 @@ import typer
 from wirebook.cli.options import CatalogOption, ConfluentOption, DryRunOption, EndpointOption, JsonClosingOption
 from wirebook.cli.output import print_json, print_note, print_problems, print_table, printable
 from wirebook.cli.sources import capture_path, check_standard_input, load_catalog_to_land
+from wirebook.core.counting import counted
+from wirebook.problems import CODES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -107,8 +109,7 @@ def print_report(report: Report, to: Path) -> None:
     if tables or dead:
         print_table(("table", "definition", "rows"), [*tables, *dead])
         print_table(("outcome", "messages"), report.outcomes.most_common())
-    if report.reasons:
-        print_table(("reason", "messages"), report.reasons.most_common(TOP_REASONS))
+    print_reasons(report, "messages")
     verb = "would land" if report.dry_run else "landed"
     print(f"read {report.read:,} = {verb} {report.landed:,} + dead-lettered {report.dead_lettered:,}", end="")
     print(f"; there before: {report.skipped:,}; empty batches: {report.empty:,}; {report.seconds:.1f} s")
@@ -117,11 +118,18 @@ def print_report(report: Report, to: Path) -> None:
         print(f"see: wirebook show {to}")
 
 
+def print_reasons(report: Report, counted_as: str) -> None:
+    """The most frequent codes of dead letters, each with the rule that is broken."""
+    rows = [(code, count, CODES[code].title) for code, count in report.reasons.most_common(TOP_REASONS)]
+    if rows:
+        print_table(("reason", counted_as, "meaning"), rows)
+
+
 def print_staged(report: Report) -> None:
     """How many rows have no files of their own yet."""
     if report.staged:
-        of = f"{len(report.staged):,} table{'' if len(report.staged) == 1 else 's'}"
-        print(f"staged: {report.staged.total():,} rows of {of}, see 'wirebook views'")
+        rows, tables = counted(report.staged.total(), "row"), counted(len(report.staged), "table")
+        print(f"staged: {rows} of {tables}, see 'wirebook views'")
 
 
 def show(
@@ -145,7 +153,7 @@ def show(
         print_json(head | {"columns": columns, "first": shown})
     else:
         of = found.definition or OTHERS.get(found.name, "messages that did not land")
-        print_rows(first, title=f"{found.name}: {found.rows:,} row{'' if found.rows == 1 else 's'} of {of}")
+        print_rows(first, title=f"{found.name}: {counted(found.rows, 'row')} of {of}")
 
 
 def _show_tables(folder: Path, tables: Sequence[TableSummary], *, as_json: bool) -> None:

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from wirebook.cli.output import print_note
+from wirebook.core.counting import counted
 
 POLL_SECONDS: Final = 0.2
 FIRST_LINE, LINE_SECONDS = 0.8, 5.0
@@ -91,8 +92,8 @@ class ProgressBar:
         task = self._bar.tasks[0]
         share = f", {task.percentage:.0f} %" if task.total else ""
         messages = task.fields["messages"]
-        counted = f", {messages:,} message{'' if messages == 1 else 's'}" if messages else ""
-        return f"{task.description}{share}{counted} ({task.elapsed or 0:.0f} s)"
+        done = f", {counted(messages, 'message')}" if messages else ""
+        return f"{task.description}{share}{done} ({task.elapsed or 0:.0f} s)"
 
     def _show(self, marks: Path) -> tuple[int, int]:
         weight, messages = (sum(column) for column in zip(self._before, *_read_marks(marks), strict=True))

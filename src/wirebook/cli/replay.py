@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wirebook.cli.land import OK, TOP_REASONS, ReportOption, StageOption, print_staged
+from wirebook.cli.land import OK, ReportOption, StageOption, print_reasons, print_staged
 from wirebook.cli.options import CatalogOption, DryRunOption, JsonClosingOption
 from wirebook.cli.output import print_json, print_problems, print_table
 from wirebook.cli.sources import load_catalog_to_land
+from wirebook.core.counting import counted
 
 if TYPE_CHECKING:
     from wirebook.spark.report import Report
@@ -75,11 +76,9 @@ def _print_report(report: Report) -> None:
     tables = [(name, table["definition"], table["rows"]) for name, table in report.tables().items()]
     if tables:
         print_table(("table", "definition", "rows"), tables)
-    if report.reasons:
-        print_table(("reason", "dead letters"), report.reasons.most_common(TOP_REASONS))
+    print_reasons(report, "dead letters")
     verb = "would land" if report.dry_run else "landed"
-    print(
-        f"tried {report.read:,} dead letters = {verb} {report.landed:,} + still dead {report.dead_lettered:,}", end=""
-    )
+    tried = counted(report.read, "dead letter")
+    print(f"tried {tried} = {verb} {report.landed:,} + still dead {report.dead_lettered:,}", end="")
     print(f"; others: {report.skipped:,}; {report.seconds:.1f} s")
     print_staged(report)

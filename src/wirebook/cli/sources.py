@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from wirebook.cli.options import STANDARD_INPUT
 from wirebook.cli.output import print_note, print_problems
+from wirebook.core.counting import counted
 from wirebook.problems import Problem, Severity, WirebookError
 
 if TYPE_CHECKING:
@@ -71,8 +72,9 @@ def load_catalog_to_land(sources: list[str], *, confluent: bool) -> Catalog:
     loaded = load_catalog(sources, confluent_prefix=confluent)
     errors = sum(problem.severity is Severity.ERROR for problem in loaded.diagnostics)
     if errors:
-        counted = f"{errors:,} error{'' if errors == 1 else 's'}"
-        print_note(f"the catalogue has {counted}: 'wirebook lint' names them")
+        print_note(
+            f"the catalogue has {counted(errors, 'error')}: 'wirebook lint' names {'it' if errors == 1 else 'them'}"
+        )
     return loaded
 
 

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
 
+from wirebook.core.counting import counted
+from wirebook.problems import CODES
 from wirebook.spark.columnfacts import MAX_VALUES, FieldFacts, PlaceholderFacts, TableFacts
 from wirebook.spark.htmlpage import bar, code, element, grid, page, visible
 from wirebook.spark.letterfacts import Example, LetterFacts
@@ -58,16 +60,18 @@ def html_report(facts: RunFacts, name: str) -> str:
 def _head(facts: RunFacts, name: str) -> Iterator[Element]:
     yield element("h1", "Landed into ", code(name))
     yield element("p", _span(facts), class_="faint")
-    figures = {
-        "messages read": facts.read,
-        "landed": facts.landed,
-        "dead letters": facts.letters.rows,
-        "resolved": facts.resolved,
-        "empty batches": facts.empty,
-        "source files": facts.sources,
-    }
+    figures = (
+        (facts.read, "message read", "messages read"),
+        (facts.landed, "landed", "landed"),
+        (facts.letters.rows, "dead letter", "dead letters"),
+        (facts.resolved, "resolved", "resolved"),
+        (facts.empty, "empty batch", "empty batches"),
+        (facts.sources, "source file", "source files"),
+    )
     shown = (
-        element("li", element("b", value), label) for label, value in figures.items() if value or label == "landed"
+        element("li", element("b", value), one if value == 1 else many)
+        for value, one, many in figures
+        if value or one == "landed"
     )
     yield element("ul", *shown, class_="figures")
 
@@ -107,7 +111,7 @@ def _definitions(facts: RunFacts) -> Iterator[Element]:
     ranked = sorted(counts.items(), key=lambda each: (-each[1].total(), each[0]))
     yield element("h2", "Definitions")
     yield grid(("definition", "#messages", "#matched", "", "else"), map(_definition, ranked[:MAX_DEFINITIONS]))
-    yield from _left_out(len(ranked) - MAX_DEFINITIONS, "definitions")
+    yield from _left_out(len(ranked) - MAX_DEFINITIONS, "definition")
 
 
 def _definition(ranked: tuple[str, Counter[str]]) -> tuple[Element | str | int, ...]:
@@ -125,12 +129,17 @@ def _reasons(letters: LetterFacts) -> Iterator[Element]:
     if not letters.rows:
         return
     yield element("h2", "Why messages did not land")
-    yield element("p", "The slot of a message of no definition is that of the nearest one.", class_="faint")
+    note = "If a message matches no definition, its slots are those of the nearest definition."
+    yield element("p", note, class_="faint")
     for (name, slot), count in letters.top():
         share = _share(count, letters.rows)
-        summary = element("summary", element("b", name), " ", code(slot), f": {count:,} dead letters, {share}")
+        reason = CODES[name].title if name in CODES else name
+        sentence = f"{reason[:1].upper()}{reason[1:]}"
+        place = (" in ", code(slot)) if slot else ()
+        counts = f": {counted(count, 'message')}, {share} (", code(name), ")"
+        summary = element("summary", element("b", sentence), *place, *counts)
         yield element("details", summary, *map(_example, letters.examples.get((name, slot), ())))
-    yield from _left_out(len(letters.reasons) - len(letters.top()), "other reasons")
+    yield from _left_out(len(letters.reasons) - len(letters.top()), "other reason")
 
 
 def _example(example: Example) -> Element:
@@ -157,16 +166,15 @@ def _tables(facts: RunFacts) -> Iterator[Element]:
         fields = list(table.fields.values())[:left]
         left -= len(fields)
         yield _table(table, fields, is_open=number < 3)
-    yield from _left_out(len(facts.rows) - len(facts.tables), "tables")
+    yield from _left_out(len(facts.rows) - len(facts.tables), "table")
     gone = sum(table.gone for table in facts.tables) + facts.letters.gone
     if gone:
-        yield element(
-            "p", f"{gone:,} files of these batches are not there any more, or cannot be read.", class_="faint"
-        )
+        text = f"{counted(gone, 'file')} of these batches {'is' if gone == 1 else 'are'} missing or cannot be read."
+        yield element("p", text, class_="faint")
 
 
 def _table(table: TableFacts, fields: list[FieldFacts], *, is_open: bool) -> Element:
-    size = f"{table.rows:,} row{'' if table.rows == 1 else 's'}" + (f", {_bytes(table.size)}" if table.size else "")
+    size = counted(table.rows, "row") + (f", {_bytes(table.size)}" if table.size else "")
     size += f", {table.staged:,} staged" if table.staged else ""
     made = element("details", element("summary", element("b", visible(table.name)), f": {size}"))
     if is_open:
@@ -177,7 +185,7 @@ def _table(table: TableFacts, fields: list[FieldFacts], *, is_open: bool) -> Ele
     if fields:
         rows = (_field(each, table.rows) for each in fields)
         made.append(grid(("payload field", "type", "#filled", "", "lowest", "highest"), rows))
-    for note in _left_out(len(table.fields) - len(fields) + len(table.more_fields), "fields"):
+    for note in _left_out(len(table.fields) - len(fields) + len(table.more_fields), "field"):
         made.append(note)
     return made
 
@@ -194,7 +202,7 @@ def _field(facts: FieldFacts, rows: int) -> tuple[Element | str, ...]:
     if facts.filled is None or not rows:
         return (*head, "not known", "", *ends)
     if facts.repeated:
-        return (*head, f"{facts.filled:,} values", "", *ends)
+        return (*head, counted(facts.filled, "value"), "", *ends)
     share = facts.filled / rows
     return (*head, _share(facts.filled, rows), bar([("bar", share)], f"{facts.filled} of {rows}", 80), *ends)
 
@@ -213,7 +221,7 @@ def _text(value: Any) -> str:
 
 def _left_out(count: int, what: str) -> Iterator[Element]:
     if count > 0:
-        yield element("p", f"and {count:,} more {what}", class_="faint")
+        yield element("p", f"and {counted(count, f'more {what}')}", class_="faint")
 
 
 def _share(count: int, total: int) -> str:
@@ -226,6 +234,6 @@ def _share(count: int, total: int) -> str:
 def _bytes(size: float) -> str:
     for unit in ("bytes", "KiB", "MiB", "GiB"):
         if size < 1024 or unit == "GiB":
-            return f"{size:,.0f} {unit}" if unit == "bytes" else f"{size:,.1f} {unit}"
+            return counted(int(size), "byte") if unit == "bytes" else f"{size:,.1f} {unit}"
         size /= 1024
     return ""
