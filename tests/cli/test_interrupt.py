@@ -102,3 +102,15 @@ def test_interrupt_while_spark_runs_leaves_no_process(delay: float, tmp_path: Pa
     assert (process.returncode, out) == (130, "")
     assert err.splitlines()[-1] == "interrupted"
     assert "Traceback" not in err
+
+
+def test_interrupt_stops_a_server_gracefully(tmp_path: Path) -> None:
+    arguments = ["serve", "--port", "0", "--db", f"sqlite:///{tmp_path}/registry.db"]
+    process = start(f"from wirebook.cli import main; main({arguments!r})")
+    assert process.stdout
+    assert process.stdout.readline().startswith("listening on ")
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert err.splitlines()[-1] == "interrupted"
+    assert "Traceback" not in err
