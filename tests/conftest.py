@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from tests.spark.shared_java import shared_java
+
 # No test is timed. In CI the examples are the same each time; elsewhere they are new ones.
 settings.register_profile("wirebook", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("wirebook")
+
+# Java compiles fast instead of well: the tests run each piece of code a few times only.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -24,8 +30,17 @@ def shared() -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def one_java(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """The environment variables of programs that share one Java process. They must use absolute paths."""
+    with shared_java(tmp_path_factory.mktemp("java")) as variables:
+        yield variables
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests of a file that start Spark in one of xdist's processes, where they may share a session."""
+    """Run the tests that share a Java process in one of pytest-xdist's processes, and start those of Spark first."""
     for item in items:
-        if item.get_closest_marker("spark"):
-            item.add_marker(pytest.mark.xdist_group(f"spark {item.path.stem}"))
+        if "one_java" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("one_java"))
+    items.sort(key=lambda item: item.get_closest_marker("spark") is None)

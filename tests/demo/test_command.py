@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -20,16 +21,16 @@ COUNT = 2_000
 pytestmark = pytest.mark.spark
 
 
-def run(*arguments: str | Path, code: int = 0) -> str:
+def run(*arguments: str | Path, environment: dict[str, str], code: int = 0) -> str:
     """What the command line prints; what it says on standard error when another exit code than 0 is expected."""
     command = [*PROGRAM, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stderr
     return done.stderr if code else done.stdout
 
 
-def demo(folder: Path, *more: str, count: int = COUNT, code: int = 0) -> str:
-    return run("demo", "--messages", str(count), "--to", folder, *more, code=code)
+def demo(folder: Path, *more: str, environment: dict[str, str], count: int = COUNT, code: int = 0) -> str:
+    return run("demo", "--messages", str(count), "--to", folder, *more, environment=environment, code=code)
 
 
 class Landed(NamedTuple):
@@ -40,9 +41,9 @@ class Landed(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def landed(tmp_path_factory: pytest.TempPathFactory) -> Landed:
+def landed(tmp_path_factory: pytest.TempPathFactory, one_java: dict[str, str]) -> Landed:
     folder = tmp_path_factory.mktemp("demo") / "it"
-    return Landed(folder, json.loads(demo(folder, "--json")))
+    return Landed(folder, json.loads(demo(folder, "--json", environment=one_java)))
 
 
 def test_everything_lands(landed: Landed) -> None:
@@ -56,19 +57,19 @@ def test_everything_lands(landed: Landed) -> None:
     assert closing["outcomes"] == {"matched": rows.total(), **outcomes}
 
 
-def test_then_nothing_is_new(landed: Landed) -> None:
-    out = demo(landed.folder)
+def test_then_nothing_is_new(landed: Landed, one_java: dict[str, str]) -> None:
+    out = demo(landed.folder, environment=one_java)
     assert f"Nothing is new: all {COUNT:,} messages had landed before." in out
     assert "kestrel_orders_placed" in out
     suggested = [shlex.split(line) for line in out.partition("Try next:\n")[2].splitlines() if line.startswith("  ")]
     commands = [words[1:] for words in suggested if words[0] == "wirebook"]
     assert [words[0] for words in commands] == ["show", "show", "lint", "match", "land"]
     for words in commands:
-        run(*words)
+        run(*words, environment=one_java)
     (query,) = (words for words in suggested if words[1] == "-c")
     counted = subprocess.run(query, capture_output=True, text=True, check=True).stdout
     assert "unexpected" in counted
 
 
-def test_another_size_needs_another_folder(landed: Landed) -> None:
-    assert "[foreign-folder]" in demo(landed.folder, count=10, code=2)
+def test_another_size_needs_another_folder(landed: Landed, one_java: dict[str, str]) -> None:
+    assert "[foreign-folder]" in demo(landed.folder, environment=one_java, count=10, code=2)

@@ -9,6 +9,8 @@ from fuzzing.planted import FAULTS
 from fuzzing.shrinking import shrunk
 from fuzzing.supervisor import Tally, campaign, smallest
 
+pytestmark = pytest.mark.xdist_group("fuzz harness")  # one run of the planted faults for all tests
+
 MEMORY = 500 * 1024**2  # bytes for a worker that has imported nothing else
 LIMITS = Limits(wall=60.0, cpu=2.0, memory=MEMORY, space=2 * 1024**3)
 IMPATIENT = Limits(wall=4.0, memory=MEMORY, space=2 * 1024**3)

@@ -19,8 +19,8 @@ A fence is an example when a word behind its language says so:
     ```text out         what the fence before prints; ``...`` stands for any text
     ```json file=NAME   written to that file there (any language)
 
-What a fence leaves running in the background is ended after the page. A page with the word ``spark`` behind one of its
-fences starts Spark.
+Processes that a fence leaves running in the background are stopped after the page. A fence with the word ``spark``
+starts Spark. If a page has several of them, its programs share one Java process.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ import pytest
 
 from tests.httpapi.postgres import MISSING, is_installed, running_postgresql
 from tests.pages.brokers import free_port, kafka_broker
+from tests.spark.shared_java import shared_java
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 DOCS = ROOT / "docs"
@@ -99,14 +100,16 @@ def run_examples(page: Path, folder: Path) -> None:
         shutil.copytree(DOCS / "examples", folder, dirs_exist_ok=True)
     with contextlib.ExitStack() as stack:
         examples = with_database(with_free_ports(examples, stack), stack)
+        several = sum("spark" in fence.words for fence in examples) > 1
+        variables = stack.enter_context(shared_java(folder)) if several else {}
         groups: list[int] = []
         stack.callback(end_groups, groups)
         printed = ""
         for fence in examples:
-            printed = run_one(fence, folder, printed, f"{name_of(page)}:{fence.line}", groups)
+            printed = run_one(fence, folder, printed, f"{name_of(page)}:{fence.line}", groups, variables)
 
 
-def run_one(fence: Fence, folder: Path, printed: str, where: str, groups: list[int]) -> str:
+def run_one(fence: Fence, folder: Path, printed: str, where: str, groups: list[int], variables: dict[str, str]) -> str:
     """Do what one fence says. Returns what was printed last."""
     if fence.word("file"):
         target = folder / fence.word("file")
@@ -115,7 +118,7 @@ def run_one(fence: Fence, folder: Path, printed: str, where: str, groups: list[i
     elif "out" in fence.words:
         assert_prints(fence.body, printed, where)
     if "run" in fence.words:
-        return run_fence(fence, folder, where, groups)
+        return run_fence(fence, folder, where, groups, variables)
     return printed
 
 
@@ -158,10 +161,11 @@ def with_database(examples: list[Fence], stack: contextlib.ExitStack) -> list[Fe
 # -- a fence -------------------------------------------------------------------------------------------------------
 
 
-def run_fence(fence: Fence, folder: Path, where: str, groups: list[int]) -> str:
+def run_fence(fence: Fence, folder: Path, where: str, groups: list[int], variables: dict[str, str]) -> str:
     """Run it in a process group of its own, which is left to `groups` if it goes on. Returns what it printed so far."""
     settings = {"PATH": search_path(), "COLUMNS": "200", "LC_ALL": "C.UTF-8", "PRE_COMMIT_HOME": f"{folder}/.cache"}
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | settings
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    environment |= settings | variables
     with tempfile.TemporaryFile("w+") as printed, tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(
             command_of(fence),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -181,7 +182,7 @@ LEFT = '{"m":{"x":5}}'  # of the one row whose value has more than its column
 
 
 @pytest.mark.spark
-def test_the_types_and_values_on_spark(tmp_path: Path) -> None:
+def test_the_types_and_values_on_spark(tmp_path: Path, one_java: dict[str, str]) -> None:
     """All rows as the columns of one table: Spark has the types of the page, and the values of Python."""
     found = [each.values for each in rows()]
     columns = {}
@@ -190,7 +191,8 @@ def test_the_types_and_values_on_spark(tmp_path: Path) -> None:
         columns[f"c{number}"] = compiled(format, schema).read_column(pa.array([raw] * 20, pa.binary())).columns["m"]
     pq.write_table(pa.table(columns), tmp_path / "rows.parquet")
     arguments = [sys.executable, "-c", ON_SPARK, str(tmp_path / "rows.parquet"), str(tmp_path / "back")]
-    done = subprocess.run(arguments, cwd=PAGE.parent.parent, capture_output=True, text=True, check=True)
+    folder, environment = PAGE.parent.parent, os.environ | one_java
+    done = subprocess.run(arguments, cwd=folder, env=environment, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == [spark for _, _, _, spark in found]
     back = pq.read_table(tmp_path / "back")
     for number, (format, schema, _, _) in enumerate(found):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -54,23 +55,23 @@ def test_match_and_explain(bed: Path, capsys: pytest.CaptureFixture[str], option
     assert {each["outcome"] for each in called(capsys, "explain", *given)} == {expected}
 
 
-def on_spark(*arguments: Any) -> dict[str, Any]:
+def on_spark(environment: dict[str, str], *arguments: Any) -> dict[str, Any]:
     """The closing line of a command, run as a program."""
     command = [sys.executable, "-c", "from wirebook.cli import main; main()", *map(str, arguments), "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=True)
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
 @pytest.mark.spark
-def test_land_and_replay(bed: Path) -> None:
+def test_land_and_replay(bed: Path, one_java: dict[str, str]) -> None:
     """Landed without it the messages are dead letters; replay is told and lands them."""
     source, catalogue = bed / "orders.jsonl", ["--catalog", bed / "c.json"]
-    line = on_spark("land", source, *catalogue, "--to", bed / "with", "--confluent", "--no-report")
+    line = on_spark(one_java, "land", source, *catalogue, "--to", bed / "with", "--confluent", "--no-report")
     assert (line["landed"], line["dead_lettered"]) == (20, 0)
     rows = pq.read_table(bed / "with" / "g__order").to_pylist()
     assert {(row["id"], int(row["total"])) for row in rows} == {("a", 2**64 - 1)}
-    line = on_spark("land", source, *catalogue, "--to", bed / "without", "--no-report")
+    line = on_spark(one_java, "land", source, *catalogue, "--to", bed / "without", "--no-report")
     assert (line["landed"], line["dead_lettered"]) == (0, 20)
-    line = on_spark("replay", bed / "without", *catalogue, "--confluent")
+    line = on_spark(one_java, "replay", bed / "without", *catalogue, "--confluent")
     assert (line["landed"], line["dead_lettered"]) == (20, 0)
     assert pq.read_table(bed / "without" / "g__order").num_rows == 20

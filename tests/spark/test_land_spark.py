@@ -82,8 +82,8 @@ def run(*arguments: str | Path, environment: dict[str, str] | None = None, code:
     return done.stderr if code else done.stdout
 
 
-def wirebook(*arguments: str | Path) -> Any:
-    return json.loads(run(*PROGRAM, *arguments, "--json"))
+def wirebook(environment: dict[str, str], *arguments: str | Path) -> Any:
+    return json.loads(run(*PROGRAM, *arguments, "--json", environment=environment))
 
 
 PROGRAM = (sys.executable, "-c", "from wirebook.cli import main; main()")
@@ -99,24 +99,24 @@ FIRST = {
 SECOND = {"read": 0, "landed": 0, "dead_lettered": 0, "skipped": 102, "empty": 0, "tables": {}, "outcomes": {}}
 
 
-def test_the_command_line_lands_and_shows(bed: Path) -> None:
+def test_the_command_line_lands_and_shows(bed: Path, one_java: dict[str, str]) -> None:
     land = ("land", bed / "source", "--catalog", bed / "catalogue.json", "--to", bed / "tables")
-    assert wirebook(*land, "--dry-run") == FIRST
+    assert wirebook(one_java, *land, "--dry-run") == FIRST
     assert not (bed / "tables").exists()
-    assert wirebook(*land) == FIRST
-    assert wirebook(*land) == SECOND
-    assert wirebook("show", bed / "tables")["tables"] == {
+    assert wirebook(one_java, *land) == FIRST
+    assert wirebook(one_java, *land) == SECOND
+    assert wirebook(one_java, "show", bed / "tables")["tables"] == {
         "g__seen": {"definition": "/messagegroups/g/messages/seen", "rows": 100},
         "dead_letters": {"definition": None, "rows": 2},
     }
-    shown = wirebook("show", bed / "tables", "g__seen", "--rows", "2")
+    shown = wirebook(one_java, "show", bed / "tables", "g__seen", "--rows", "2")
     assert [(row["_line"], row["ctx_plant"], row["n"]) for row in shown["first"]] == [(1, "p0", 0), (2, "p1", 1)]
     rows = pq.read_table(bed / "tables" / "g__seen", partitioning=None)
     assert Counter(rows["n"].to_pylist()) == Counter(range(100))
     pinned = {path.stem for path in (bed / "tables" / "_wirebook" / "catalogues").iterdir()}
     assert set(rows["_catalogue"].to_pylist()) == pinned
     (bed / "source" / "events.jsonl").write_text(json.dumps(event(0)) + "\n")
-    assert "events.jsonl: error: 'events.jsonl' changed" in run(*PROGRAM, *land, code=2)
+    assert "events.jsonl: error: 'events.jsonl' changed" in run(*PROGRAM, *land, environment=one_java, code=2)
     assert "[unknown-table]; did you mean 'g__seen'?" in run(*PROGRAM, "show", bed / "tables", "g_seen", code=2)
     assert "[no-target]" in run(*PROGRAM, "show", bed / "source", code=2)
 
@@ -167,15 +167,15 @@ def test_spark_submit_runs_it_on_its_own_session(bed: Path) -> None:
     assert [json.loads(line) for line in closing] == [FIRST, SECOND]
 
 
-def test_the_command_line_replays(bed: Path) -> None:
+def test_the_command_line_replays(bed: Path, one_java: dict[str, str]) -> None:
     tables = bed / "tables"
-    wirebook("land", bed / "source", "--catalog", bed / "catalogue.json", "--to", tables)
+    wirebook(one_java, "land", bed / "source", "--catalog", bed / "catalogue.json", "--to", tables)
     (bed / "corrected.json").write_text(json.dumps(CATALOGUE).replace('"value": "seen"', '"value": "{kind}"'))
     replay = ("replay", tables, "--catalog", bed / "corrected.json")
     assert "[unknown-code]; did you mean 'payload-invalid'?" in run(
-        *PROGRAM, *replay, "--code", "payload-invald", code=2
+        *PROGRAM, *replay, "--code", "payload-invald", environment=one_java, code=2
     )
-    assert wirebook(*replay, "--code", "mismatch") == SECOND | {
+    assert wirebook(one_java, *replay, "--code", "mismatch") == SECOND | {
         "read": 1,
         "dead_lettered": 0,
         "landed": 1,

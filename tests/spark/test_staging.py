@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -276,13 +277,14 @@ for target in sorted(Path(sys.argv[1]).glob("*[[]*")):
 
 
 @pytest.mark.spark
-def test_spark_shows_both(bed: Any, tmp_path: Path) -> None:
+def test_spark_shows_both(bed: Any, tmp_path: Path, one_java: dict[str, str]) -> None:
     """By the function, which needs no connector; by the views of Parquet, too."""
     targets = {form: tmp_path / f"{form} [a] 'target' {{is}}" for form in FORMATS}
     for form, target in targets.items():
         bed.settings.form, bed.to = form, target
         land_edges(bed)
-    subprocess.run([sys.executable, "-c", SPARK, str(tmp_path)], check=True, capture_output=True)
+    command = [sys.executable, "-c", SPARK, str(tmp_path)]
+    subprocess.run(command, env=os.environ | one_java, check=True, capture_output=True)
     for form, target in targets.items():
         for name in ("rare", "often"):
             rows = first_rows(find_table(tables_in(target), name), 100)

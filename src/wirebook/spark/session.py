@@ -39,7 +39,7 @@ def session(app_name: str = "wirebook", *, cores: int | None = None) -> SparkSes
     builder = SparkSession.builder.appName(app_name)
     if any(name in os.environ for name in GIVEN):
         return builder.getOrCreate()
-    with _environment(_local_environment(find_java())), _killing_java_on_failure():
+    with _environment(local_environment(find_java())), _killing_java_on_failure():
         spark = builder.config(map={**local_settings(cores)}).getOrCreate()
     _say_nothing_when_java_ends(spark)
     return spark
@@ -63,7 +63,7 @@ def local_settings(cores: int | None = None) -> dict[str, str]:
     }
 
 
-def _local_environment(java: Java) -> dict[str, str]:
+def local_environment(java: Java) -> dict[str, str]:
     """What Spark's scripts read: this Python, this PySpark (not another Spark of the machine's), this Java."""
     import pyspark  # noqa: PLC0415
 
