@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine
+from sqlalchemy import Engine, event
 
 from tests.core.memory import NoFormats
 from tests.httpapi.postgres import MISSING, is_installed, running_postgresql
@@ -158,21 +158,30 @@ def postgresql_engine(postgresql: str) -> Iterator[Engine]:
 
 
 @pytest.fixture(scope="session")
-def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The file of an empty SQLite database."""
+def sqlite_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """Connections to the file of an empty SQLite database, and later to copies of it: statements are compiled once."""
     file = tmp_path_factory.mktemp("migrated") / "registry.db"
-    open_database(f"sqlite:///{file}").close()
-    return file
+    opened = open_database(f"sqlite:///{file}")
+    opened.engine.dispose()  # writes everything to the file
+    yield opened.engine
+    opened.close()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
     """An empty database."""
     if request.param == "sqlite":
-        file = shutil.copy(request.getfixturevalue("migrated"), tmp_path)
-        opened = open_database(f"sqlite:///{file}")
+        engine = request.getfixturevalue("sqlite_engine")
+        file = shutil.copy(engine.url.database, tmp_path)
+
+        def connect_to_copy(_dialect: Any, _record: Any, arguments: list[Any], _settings: Any) -> None:
+            arguments[0] = file
+
+        event.listen(engine, "do_connect", connect_to_copy)
+        opened = Database(engine)
         yield opened
         opened.close()
+        event.remove(engine, "do_connect", connect_to_copy)
     else:
         engine = request.getfixturevalue("postgresql_engine")
         opened = Database(engine)

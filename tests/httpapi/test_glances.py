@@ -28,7 +28,7 @@ def registry(tmp_path: Path) -> Iterator[Client]:
 
 
 @pytest.fixture
-def begun(registry: Client) -> list[str]:
+def begun(registry: Client) -> Iterator[list[str]]:
     """The transactions of reads that were begun."""
     seen: list[str] = []
 
@@ -36,7 +36,8 @@ def begun(registry: Client) -> list[str]:
         driver.set_trace_callback(lambda statement: seen.append(statement) if statement == "BEGIN" else None)
 
     event.listen(registry.database.engine, "checkout", watch)
-    return seen
+    yield seen
+    event.remove(registry.database.engine, "checkout", watch)
 
 
 class Loop:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 import time
 from collections.abc import Iterator
@@ -150,14 +151,14 @@ def test_a_disk_that_is_full_takes_no_acknowledged_write_away(registry: Client) 
     """SQLite gives up the whole transaction then, with what others did in it."""
     with registry.database.connected() as connection:
         pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
-    event.listen(
-        registry.database.engine,
-        "checkout",
-        lambda driver, *_: driver.execute(f"PRAGMA max_page_count={pages + 40}"),
-    )
+
+    def limit_size(driver: sqlite3.Connection, *_: object) -> None:
+        driver.execute(f"PRAGMA max_page_count={pages + 40}")
+
+    event.listen(registry.database.engine, "checkout", limit_size)
     large = {"files": {f"f{place}": {"file": "x" * 100_000} for place in range(30)}}
     answers = together(registry, ("/dirs/a", {}), ("/dirs/b", large), ("/dirs/c", {}))
     there = list(registry.get("/dirs").json)
     assert [id_ for id_, answer in zip("abc", answers, strict=True) if answer.status == 201] == there == ["a", "c"]
     assert (answers[1].status, answers[1].json["type"]) == (507, "urn:wirebook:error:insufficient_storage")
-    registry.database.engine.dispose()
+    event.remove(registry.database.engine, "checkout", limit_size)
