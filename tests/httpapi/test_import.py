@@ -128,6 +128,21 @@ def test_an_import_adds_to_what_is_there(client: Client) -> None:
     assert client.post(IMPORT, OLD).status == 200, "once more"
 
 
+def test_export_with_gaps_and_duplicate_members_is_imported(client: Client) -> None:
+    path, document = "/schemagroups/s/schemas/x", b'{"a": 1, "a": 2}'
+    for _ in range(4):
+        client.post(path, document, content_type="application/json", xregistry_format="Thrift/1")
+    client.delete(f"{path}/versions/2")
+    exported = client.get("/export").body
+    client.delete("/schemagroups")
+    reply = client.post(IMPORT, exported)
+    assert reply.status == 200, reply.body
+    assert client.get(f"{path}/versions/3").body == document
+    assert client.get(f"{path}/versions/3$details").json["epoch"] == 1
+    made = client.post(path, document, content_type="application/json", xregistry_format="Thrift/1")
+    assert made.headers["xRegistry-versionid"] == "5"
+
+
 def test_a_dry_run_changes_nothing(client: Client) -> None:
     before = client.get("/export").body
     tried = client.post(f"{IMPORT}?dryrun", OLD)

@@ -364,7 +364,26 @@ def test_a_file_includes_nothing_else(tmp_path: Path) -> None:
             first_model(path, Fetcher())
 
 
-@pytest.mark.parametrize(("text", "code"), [("{", "syntax-error"), ("[]", "bad-model"), (None, "unreadable-file")])
+DUPLICATE = '{"groups": {"dirs": {"singular": "dir", "singular": "dir"}}}'
+
+
+def test_file_that_includes_duplicate_members_is_rejected(tmp_path: Path) -> None:
+    path = write(
+        tmp_path, model=groups(attributes={"$include": "part.json"}), part='{"x": {"type": "string"}, "x": {}}'
+    )
+    with pytest.raises(Refused, match="duplicate member 'x' at '/x'"):
+        first_model(path, Fetcher())
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("{", "syntax-error"),
+        ("[]", "bad-model"),
+        (None, "unreadable-file"),
+        (DUPLICATE, "duplicate-member"),
+    ],
+)
 def test_files_that_are_no_models(tmp_path: Path, text: str | None, code: str) -> None:
     path = write(tmp_path, **({} if text is None else {"model": text}))
     with pytest.raises(WirebookError) as error:
