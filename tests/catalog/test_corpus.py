@@ -39,7 +39,7 @@ def test_every_definition_is_there(catalogues: dict[str, Registry], shared: Path
 def test_nothing_is_called_an_error(catalogues: dict[str, Registry]) -> None:
     """Read finding by finding: what these catalogues do, the texts allow, or the dialects know.
 
-    Three break the core text: a text where a URL is wanted, times without an offset.
+    One breaks the core text: it has a text where a URL is required.
     """
     found = [problem for registry in catalogues.values() for problem in lint(registry)]
     errors = Counter(

@@ -86,13 +86,17 @@ TIMES: Final = {
     "2024-01-01t00:00:00.120z": "2024-01-01T00:00:00.12Z",
     "2024-01-01T00:00:00.1234567899-00:00": "2024-01-01T00:00:00.123456789Z",
     "2024-01-01T00:00:00.000+00:00": "2024-01-01T00:00:00Z",
+    "2024-01-01T01:02:03": "2024-01-01T01:02:03Z",
+    "2024-01-01t01:02:03.450": "2024-01-01T01:02:03.45Z",
+    "0000-01-01T00:00:00": "0000-01-01T00:00:00Z",
     "0000-02-29T00:00:00Z": "0000-02-29T00:00:00Z",
     "0000-12-31T23:00:00-02:00": "0001-01-01T01:00:00Z",
     "0001-01-01T00:00:00+01:00": "0000-12-31T23:00:00Z",
     "9999-12-31T23:59:59.999999999Z": "9999-12-31T23:59:59.999999999Z",
 }
 BAD_TIMES: Final = [
-    "", "2024-01-01", "2024-01-01 00:00:00Z", "2024-01-01T00:00:00", "2024-01-01T00:00Z", "2024-01-01T00:00:00,5Z",
+    "", "2024-01-01", "2024-01-01 00:00:00Z", "2024-01-01 00:00:00", "2024-01-01T00:00", "2024-01-01T00:00Z",
+    "2024-01-01T00:00:00,5Z",
     "2024-02-30T00:00:00Z", "2023-02-29T00:00:00Z", "2024-01-01T24:00:00Z", "2024-01-01T00:00:60Z",
     "2024-01-01T00:00:00+0200", "2024-01-01T00:00:00+25:00", "2024-01-01T00:00:00.Z", "9999-12-31T23:59:59-01:00",
     "0000-01-01T00:00:00+01:00", " 2024-01-01T00:00:00Z", "2024-01-01T00:00:00Z\n", "٢٠٢٤-01-01T00:00:00Z", 5, True,
@@ -275,6 +279,8 @@ HEADERS: Final[list[tuple[str, str, Any]]] = [
     ("xuinteger", "7", 7),
     ("xstring", "5", "5"),
     ("xtimestamp", "2024-01-01T02:00:00+02:00", "2024-01-01T00:00:00Z"),
+    ("xtimestamp", "2024-01-01T02:00:00", "2024-01-01T02:00:00Z"),
+    ("createdat", "2024-01-01T02:00:00", "2024-01-01T02:00:00Z"),
     ("xany", "5", "5"),
     ("xany", "true", "true"),
     ("xmap.k", "5", "5"),
@@ -308,3 +314,27 @@ def test_c_typ_17_any_is_no_scalar(typed: Client, type_: str, aspect: str, value
     before = typed.get("/modelsource").body
     assert typed.put("/modelsource", {**MODEL, **source}).error == (400, code, "/model")
     assert typed.get("/modelsource").body == before
+
+
+def test_timestamps_without_an_offset_are_utc_everywhere(typed: Client) -> None:
+    sent, stored = "2024-01-01T01:02:03", "2024-01-01T01:02:03Z"
+    times = {"createdat": sent, "modifiedat": sent}
+    deprecated = {"deprecated": {"effective": sent, "removal": "2024-01-01T02:02:03+01:00"}}
+    for path in ("/", "/dirs/d", X, f"{X}/versions/new", f"{X}/meta"):
+        shown = typed.put(path, {**times, **({"name": "n"} if "meta" not in path else deprecated)}).json
+        assert (shown["createdat"], shown["modifiedat"]) == (stored, stored), path
+        assert shown.get("deprecated", {"effective": stored})["effective"] == stored
+    late = {"deprecated": {"effective": sent, "removal": "2024-01-01T01:02:02"}}
+    assert typed.put("/dirs/d", late).error == (400, "invalid_attribute", "/dirs/d")
+    for filter_ in (f"createdat={sent}", "createdat<2024-01-01T01:02:03.1", f"createdat>={sent}"):
+        assert typed.get(f"/dirs/d/datas?filter={filter_}").json.keys() == {"x"}, filter_
+    assert typed.get(f"/dirs/d/datas?filter=createdat>{sent}").json == {}
+
+
+def test_timestamps_of_a_model_are_stored_in_utc(registry: Client) -> None:
+    when = {"type": "timestamp", "required": True, "default": "2024-01-01T01:02:03", "enum": ["2024-01-01T01:02:03"]}
+    model = {"groups": {"dirs": {"singular": "dir", "attributes": {"when": when}}}}
+    assert registry.put("/modelsource", model).status == 200
+    assert registry.put("/dirs/d", {}).json["when"] == "2024-01-01T01:02:03Z"
+    assert registry.put("/dirs/d", {"when": "2024-01-01T02:02:03+01:00"}).status == 200
+    assert registry.get("/model").json["groups"]["dirs"]["attributes"]["when"]["default"] == "2024-01-01T01:02:03Z"

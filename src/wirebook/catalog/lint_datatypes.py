@@ -13,11 +13,12 @@ from typing import Any, Final, NamedTuple
 
 from wirebook.bindings.attributes import is_uri_reference
 from wirebook.core.attributes import KEY_NAME, MAX_BYTES
+from wirebook.core.datatypes import normal_timestamp
 from wirebook.core.names import IDENTIFIER_IN_WORDS, is_identifier
 from wirebook.core.pointers import child
+from wirebook.core.versions import instant_key
 from wirebook.message.dialects_names import shown
 from wirebook.message.lint_properties import Finding
-from wirebook.message.values import NotOfType, instant_of
 
 
 class DataType(NamedTuple):
@@ -65,10 +66,7 @@ def is_url(value: Any) -> bool:
 
 
 def is_timestamp(value: Any) -> bool:
-    try:
-        return isinstance(value, str) and instant_of(value) is not None
-    except NotOfType:
-        return False
+    return isinstance(value, str) and normal_timestamp(value) is not None
 
 
 def _is_short_address(value: Any) -> bool:
@@ -130,8 +128,9 @@ def _check_deprecated(name: str, value: Any, pointer: str) -> Iterator[Finding]:
     for member, type_ in DEPRECATED.items():
         if value.get(member) is not None:
             yield from check_value(f"{name}.{member}", type_, value[member], child(pointer, member))
-    effective, removal = value.get("effective", ""), value.get("removal", "")
-    if is_timestamp(effective) and is_timestamp(removal) and instant_of(removal) < instant_of(effective):
+    effective, removal = value.get("effective"), value.get("removal")
+    instants = [instant_key(text) for each in (effective, removal) if (text := normal_timestamp(str(each)))]
+    if len(instants) == 2 and instants[1] < instants[0]:
         message = f"'removal' is '{removal}', before 'effective', which is '{effective}'"
         yield Finding("removal-before-effective", child(pointer, "removal"), message, effective, removal)
 

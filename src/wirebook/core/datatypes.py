@@ -22,7 +22,7 @@ from wirebook.core.dotpath import below
 from wirebook.core.model import Attribute, Attributes, Model
 from wirebook.core.names import is_identifier
 
-TIMESTAMP: Final = re.compile(r"(\d{4})(-\d\d-\d\d[Tt]\d\d:\d\d:\d\d)(?:\.(\d+))?([Zz]|[+-]\d\d:\d\d)\Z", re.ASCII)
+TIMESTAMP: Final = re.compile(r"(\d{4})(-\d\d-\d\d[Tt]\d\d:\d\d:\d\d)(?:\.(\d+))?([Zz]|[+-]\d\d:\d\d)?\Z", re.ASCII)
 URI_CHARACTERS: Final = re.compile(r"(?:[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2}|[^\x00-\x7f])*\Z")
 SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 _VARIABLE: Final = r"(?:\w|%[0-9A-Fa-f]{2})+(?:\.(?:\w|%[0-9A-Fa-f]{2})+)*(?::[1-9]\d{0,3}|\*)?"
@@ -30,6 +30,7 @@ EXPRESSION: Final = re.compile(rf"\{{[+#./;?&]?{_VARIABLE}(?:,{_VARIABLE})*\}}",
 SHORT: Final = MAX_BYTES // 4 - 256
 """Characters that are not too many bytes, with a name or without."""
 
+MAP_KEY_IN_WORDS: Final = "1 to 63 of a-z 0-9 : - _ . with a letter or a digit first"
 MAX_SHORT: Final = 10**300
 """Integers up to here are far from the limit of bytes."""
 
@@ -152,12 +153,18 @@ def _string(value: Any, name: str) -> str:
 def _timestamp(value: Any, name: str) -> str:
     text = normal_timestamp(_string(value, name))
     if text is None:
-        raise Unfit(name, f"'{value}' is not a timestamp of RFC 3339")
+        why = (
+            f"{shown(value)} is not a timestamp of RFC 3339, such as 2030-12-19T06:00:00Z; without an offset it is UTC"
+        )
+        raise Unfit(name, why)
     return text
 
 
 def normal_timestamp(text: str) -> str | None:
-    """A timestamp of RFC 3339 in UTC, up to nine digits of a second without trailing zeros; None for anything else."""
+    """A timestamp in UTC with at most nine digits of a second, without trailing zeros; None for any other text.
+
+    RFC 3339 is the format, except that the core text only recommends an offset: a time without one is UTC.
+    """
     return _remembered_timestamp(text) if len(text) <= USUAL else _normal_timestamp(text)
 
 
@@ -168,7 +175,7 @@ def _normal_timestamp(text: str) -> str | None:
     year, rest, fraction, zone = found.groups()
     # Python's first year is 1; the calendar repeats itself after 400 years, so any year is read as one of 2000-2399.
     shift = 2000 + int(year) % 400 - int(year)
-    is_utc = zone in "Zz"
+    is_utc = zone is None or zone in "Zz"
     try:
         moment = datetime.fromisoformat(f"{int(year) + shift}{rest}{'+00:00' if is_utc else zone}")
     except ValueError:
@@ -303,7 +310,7 @@ def _map(attribute: Attribute, value: Any, name: str, types: Types) -> dict[str,
     checked, item = {}, attribute.item
     for key in sorted(value):
         if not MAP_KEY.match(key):
-            why = f"{shown(key)} is no key of a map: 1 to 63 of a-z 0-9 : - _ . , not first - _ : ."
+            why = f"{shown(key)} is not a valid map key: {MAP_KEY_IN_WORDS}"
             raise Unfit(below(name, key), why)
         each = value[key]
         if type(each) is item.plain and (type(each) is bool or len(each) <= SHORT):
