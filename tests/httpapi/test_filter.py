@@ -48,7 +48,7 @@ def found(registry: Client, *filters: str, at: str = "/dirs/d/datas") -> str:
 
 
 HOLDS = {
-    "C-FIL-01": {"xint>0,xint<10": "a", "xint>0, xbool=false": "b", "xint>0,,": "abd"},
+    "C-FIL-01": {"xint>0,xint<10": "a", "xint>0, xbool=false": "b"},
     "C-FIL-02": {
         "xint": "abcd",
         "xint=9": "a",
@@ -106,6 +106,23 @@ HOLDS = {
     | {
         "xarr[*]": "a",
         "xarr[*]!=2": "bcd",
+        "*": "abcd",
+        "*=alpha": "a",
+        "*=9": "a",
+        "*!=9": "bcd",
+        "*.stage=dev": "a",
+        "*.stage": "ac",
+        "*.k=v": "a",
+        "*['a.b']=dotted": "a",
+        "*[0]=1": "a",
+        "*[*]=2": "a",
+        "*.*=v": "a",
+        "*.deep[0].n=7": "a",
+        "*=2024-06-01T10:00:00Z": "a",
+        "*=2024-06-01T13:00:00+03:00": "a",
+        "*=2024-06-01T10:00:00": "a",
+        "*.none": "",
+        "labels['sta*']": "",
         "xmap.*=v": "a",
         "xany.deep[*].n=7": "a",
         "xobj.*=x": "a",
@@ -150,8 +167,19 @@ SYNTAX = (
     "na-me",
     "$schema",
     "%",
-    "*",
     "(name=x)",
+    "labels.sta*",
+    "labels.*age=dev",
+    "na*=alpha",
+    "*name",
+    "**",
+    "xmap.k*.l",
+    "xint>0,,name",
+    "xint>0,",
+    ",xint>0",
+    ",",
+    "name, ,xint",
+    ",excludeall",
 )
 TWICE = ("excludeall,name=x", "name=x,excludeall", "excludeall,excludeall", "excludeall&filter=name=x")
 
@@ -336,3 +364,94 @@ def test_c_fil_the_time_of_a_meta_is_an_instant(registry: Client) -> None:
     for op, ids in (("=", "a"), ("!=", "bc"), ("<=", "a"), (">", "bc"), ("<", ""), (">=", "abc")):
         assert found(registry, f"meta.createdat{op}2024-06-01T12:00:00+02:00") == ids, op
     assert found(registry, "meta.createdat=2024-06-01T10:00:00.500Z") == "b"
+
+
+def test_leading_wildcard_matches_attributes_at_every_level(registry: Client) -> None:
+    labels = {"labels": {"k": "v"}}
+    sent = {"dirs": {"d1": {**labels, "datas": {"x": {"meta": labels, "versions": {"1": labels, "2": {}}}, "y": {}}}}}
+    sent["dirs"]["d2"] = {"datas": {"x": {"versions": {"1": {"name": "v"}}}}}
+    assert registry.patch("/", {**labels, **sent}).status == 200
+    for url, filter_, shown in (
+        ("/", "*.k=v", ["d1", "d2"]),
+        ("/", "*.k=w", None),
+        ("/", "dirs.*.k=v", ["d1"]),
+        ("/", "dirs.*=d2", ["d2"]),
+        ("/", "dirs.datas.*=v", ["d2"]),
+        ("/", "dirs.datas.versions.*.k=v", ["d1"]),
+        ("/", "dirs.datas.meta.*.k=v", ["d1"]),
+        ("/", "dirs.datas.meta.*=1", ["d1", "d2"]),
+        ("/dirs", "*.k=v", ["d1"]),
+        ("/dirs", "datas.versions.*.k=v", ["d1"]),
+        ("/dirs/d1", "*.k=v", ["x", "y"]),
+        ("/dirs/d1", "datas.versions.*.k=v", ["x"]),
+        ("/dirs/d1/datas", "versions.*.k=v", ["x"]),
+        ("/dirs/d1/datas", "meta.*.k=v", ["x"]),
+        ("/dirs/d1/datas/x", "versions.*.k=v", ["1"]),
+        ("/dirs/d1/datas/x", "meta.*.k=v", ["1", "2"]),
+        ("/dirs/d1/datas/x/versions", "*.k=v", ["1"]),
+    ):
+        reply = registry.get(f"{url}?inline=*&filter={quote(filter_)}")
+        if shown is None:
+            assert reply.error == (404, "not_found", "/"), filter_
+            continue
+        plural = {"/": "dirs", "/dirs/d1": "datas", "/dirs/d1/datas/x": "versions"}.get(url)
+        assert list(reply.json[plural] if plural else reply.json) == shown, (url, filter_)
+    assert registry.get("/dirs/d1/datas/x/meta?filter=*.k=v").status == 200
+    assert registry.get("/dirs/d1/datas/x/meta?filter=*.k=w").status == 404
+
+
+def test_leading_wildcard_skips_what_only_answers_have(registry: Client) -> None:
+    shown = registry.put("/dirs/d/datas/x", {"versions": {"1": {}, "2": {}, "3": {}, "4": {}, "5": {}}}).json
+    for name in ("self", "metaurl", "versionsurl"):
+        assert registry.get(f"/dirs/d/datas?filter=*={quote(shown[name])}").json == {}
+    assert registry.get("/dirs/d/datas?filter=*=5").json.keys() == {"x"}  # versionid
+    assert registry.get("/dirs/d/datas?filter=*.versionid").json == {}
+
+
+def test_filter_compares_timestamps_of_wildcard_extensions_as_instants(registry: Client) -> None:
+    open_ = {"*": {"type": "timestamp"}}
+    types = {"singular": "dir", "attributes": open_, "resources": {}}
+    assert registry.put("/modelsource", {"groups": {"dirs": types}}).status == 200
+    registry.put("/dirs/d", {"when": "2024-06-01T10:00:00"})
+    assert registry.get("/dirs/d").json["when"] == "2024-06-01T10:00:00Z"
+    for text in ("when=2024-06-01T12:00:00+02:00", "*=2024-06-01T12:00:00+02:00", "when<2024-06-01T10:00:01"):
+        assert registry.get(f"/dirs?filter={quote(text)}").json.keys() == {"d"}, text
+
+
+def test_filter_with_too_many_expressions_is_rejected(filled: Client) -> None:
+    for count in (257, 1000, 5000):
+        joined = ",".join(["name=alpha"] * count)
+        for query in (f"filter={joined}", "&".join(["filter=name=alpha"] * count), f"filter=name&filter={joined}"):
+            reply = filled.get(f"/dirs/d/datas?{query}")
+            assert reply.error == (400, "bad_filter", "/dirs/d/datas")
+            assert "at most 256" in reply.json["args"]["error_detail"]
+            assert len(reply.body) < 1000
+
+
+@pytest.mark.parametrize(
+    "text", ["name=alpha", "xstr!=*", "xany.deep[*].n=7", "*.stage=d*", "meta.*=1", "description=**a**", "xobj.a=x"]
+)
+def test_filter_with_the_most_expressions_is_answered(filled: Client, text: str) -> None:
+    joined = ",".join([text] * 256)
+    assert filled.get(f"/dirs/d/datas?filter={quote(joined)}").status == 200
+    assert filled.get("/dirs/d/datas?" + "&".join([f"filter={quote(text)}"] * 256)).status == 200
+
+
+def test_filter_with_a_long_value_is_answered(filled: Client) -> None:
+    for text in (f"xstr={'a' * 60_000}", f"xany=*{'a' * 60_000}*", f"xany.{'k' * 60_000}=1", f"*={'*a' * 30_000}"):
+        assert filled.get(f"/dirs/d/datas?filter={text}").json == {}
+
+
+def test_document_view_points_to_the_default_version_only_if_the_filter_leaves_it(registry: Client) -> None:
+    registry.put("/dirs/d/datas/x", {"versions": {"1": {"name": "a"}, "2": {"name": "b"}}})
+    for filter_, pointer in (("name=b", True), ("name=a", False), ("versionid=1", False)):
+        for url, query, prefix in (
+            ("/", f"dirs.datas.versions.{filter_}", "#/dirs/d/datas/x"),
+            ("/dirs/d/datas", f"versions.{filter_}", "#/x"),
+            ("/dirs/d/datas/x", f"versions.{filter_}", "#"),
+        ):
+            shown = registry.get(f"{url}?doc&inline=*&filter={query}").json
+            shown = shown.get("dirs", {}).get("d", {}).get("datas", shown).get("x", shown)
+            expected = f"{prefix}/versions/2" if pointer else f"{BASE}/dirs/d/datas/x/versions/2"
+            assert shown["meta"]["defaultversionurl"] == expected, (url, filter_)
+            assert ("2" in shown["versions"]) == pointer

@@ -27,7 +27,13 @@ random_trees = settings(
 
 TEXTS = ["", "a", "A", "ab", "aB*", "a_b", "a%b", "a\\b", 'q"t', "a/b", "ä", "A\u0308", "k", "\u212a", "ß", "SS", "ſs"]
 TEXTS += ["null", "true", "9", "9.0", "b" * 450 + "a", "b" * 450 + "c", "\0a", "e\u0301\u0327", "\ue000", "\U0001f600"]
-TIMES = ["2024-06-01T10:00:00Z", "2024-06-01T12:00:00+02:00", "2024-06-01T10:00:00.5Z", "2030-01-01T00:00:00z"]
+TIMES = [
+    "2024-06-01T10:00:00Z",
+    "2024-06-01T10:00:00",
+    "2024-06-01T12:00:00+02:00",
+    "2024-06-01T10:00:00.5Z",
+    "2030-01-01T00:00:00z",
+]
 NUMBERS = [0, 9, 10, -3, 2**53, 2**53 + 1, 2**63, 10**30]
 texts, times, numbers = st.sampled_from(TEXTS), st.sampled_from(TIMES), st.sampled_from(NUMBERS)
 labels = st.dictionaries(st.sampled_from(["stage", "1", "a.b"]), texts, max_size=3)
@@ -99,9 +105,10 @@ OWN = [
 ]
 OWN += ["createdat", "modifiedat", "format", "isdefault", "versionid", "dirid", "dataid", "fileid", "nothing", "self"]
 OWN += ["xstr", "xint", "xuint", "xdec", "xbool", "xtime", "xarr", "xarr[0]", "xarr[*]", "xobj.a", "xobj.n", "xobj.*"]
+OWN += ["*", "*", "*.k", "*.stage", "*.*", "*[0]", "*[*]", "*.deep[0].n", "*['a.b']"]
 OWN += ["xmap.k", "xmap.*", "xany", "xany.deep[0].n", "xany.deep[*].n", "xany.*", "xany[*]", "xany[0]", "xany.k"]
 META = ["epoch", "createdat", "modifiedat", "xref", "xid", "dataid", "defaultversionid", "defaultversionsticky"]
-META += ["readonly", "compatibility", "nothing", "labels.stage"]
+META += ["readonly", "compatibility", "nothing", "labels.stage", "*", "*.stage", "*.*"]
 PATTERNS = ["*", "a*", "*b", "*A*", "a\\*b", "a*b*", "\\*", "ä*", "b" * 420 + "*", "2024*", "*k*", "/dirs/g1*", "v*"]
 VALUES = [*TEXTS, *TIMES, *map(str, NUMBERS), "1.5", "-2.0", "1e300", "false", "1", "2", "09", "nine", "1e999"]
 VALUES += [

@@ -5,16 +5,24 @@ Spec: docs/registry.md#limits.
 
 from __future__ import annotations
 
+import json
+import logging
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import cast
 
 import pytest
-from sqlalchemy import QueuePool
+from sqlalchemy import QueuePool, text
 
-from tests.httpapi.conftest import FIXTURE, Client, serve
+from tests.core.memory import NoFormats
+from tests.httpapi.conftest import FIXTURE, OFFER, Client, serve
 from tests.httpapi.postgres import new_database
+from wirebook.httpapi.logs import JsonLines, TextLines, stack_of
+from wirebook.httpapi.options import Limits
+from wirebook.httpapi.setup import make_service
 from wirebook.problems import WirebookError
 from wirebook.storage.database import open_database
 
@@ -74,3 +82,56 @@ def test_addresses_of_databases_are_told_without_passwords(url: str) -> None:
         open_database(url)
     assert "hush" not in str(caught.value)
     assert caught.value.problems[0].code == "bad-database"
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_filter_that_takes_too_long_is_answered_as_busy(registry: Client, method: str) -> None:
+    """Also where the filter is about the answer to a write, which is undone."""
+    datas = {f"x{number}": {"labels": {"k": "a" * 50}} for number in range(2000)}
+    assert registry.post("/dirs/d", {"datas": datas}).status == 200
+    service = make_service(registry.database, NoFormats(), OFFER, limits=Limits(read_seconds=0.3))
+    hasty = Client(service, registry.database)
+    query = "&".join(f"filter=datas.*.k!=*a*b{number}*,datas.description!=*" for number in range(100))
+    started = time.monotonic()
+    reply = hasty.send(method, f"/dirs?{query}", {"new": {}} if method == "POST" else None)
+    assert (reply.error, reply.headers["Retry-After"]) == ((503, "server_busy", "/dirs"), "1")
+    assert time.monotonic() - started < 5
+    assert hasty.get("/dirs/new").status == 404
+    assert hasty.post("/dirs", {"new": {}}).status == 200
+    service.close()
+
+
+@pytest.mark.parametrize("formatter", [TextLines(), JsonLines()])
+def test_log_of_a_failure_has_no_sql_and_no_values(
+    registry: Client, caplog: pytest.LogCaptureFixture, formatter: logging.Formatter
+) -> None:
+    with registry.database.connected() as connection:
+        connection.execute(text("ALTER TABLE versions RENAME TO gone"))
+    try:
+        assert registry.get("/dirs/d/datas?filter=name=hush").error[:2] == (404, "not_found")
+        assert registry.get("/dirs?filter=datas.labels.secret=hush").error[:2] == (500, "data_retrieval_error")
+        assert registry.put("/dirs/d/datas/x%0Ay", {"name": "hush"}).status in (400, 500, 503)
+        assert registry.put("/dirs/d/datas/x", {"name": "hush"}).status in (500, 503)
+    finally:
+        with registry.database.connected() as connection:
+            connection.execute(text("ALTER TABLE gone RENAME TO versions"))
+    logged = "".join(map(formatter.format, caplog.records))
+    assert "the database cannot be read: GET /dirs" in logged
+    assert "search.py" in logged
+    assert not any(each in logged for each in ("hush", "secret", "SELECT", "INSERT", "x\ny"))
+
+
+def test_traceback_in_a_log_has_no_messages() -> None:
+    try:
+        try:
+            int("hush")
+        except ValueError as error:
+            raise KeyError("hush") from error
+    except KeyError as error:
+        found, raised = stack_of(error), sys.exc_info()
+    assert found.startswith("ValueError\n  ")
+    assert "\nKeyError\n  " in found
+    assert "hush" not in found
+    record = logging.LogRecord("uvicorn.error", logging.ERROR, "", 0, "failed", None, raised)
+    assert "hush" not in TextLines().format(record)
+    assert json.loads(JsonLines().format(record))["traceback"] == found

@@ -13,7 +13,17 @@ from typing import Any
 
 from wirebook.core.comparison import comparable
 from wirebook.core.dotpath import values_at
-from wirebook.core.filters import Expression, Filter, Level, attributes_of, collections, level_of, type_at, types_at
+from wirebook.core.filters import (
+    Expression,
+    Filter,
+    Level,
+    attributes_of,
+    collections,
+    helpers,
+    level_of,
+    type_at,
+    types_at,
+)
 from wirebook.core.flags import Sort
 from wirebook.core.model import Model
 from wirebook.core.target import Target
@@ -28,7 +38,7 @@ def left(answer: dict[str, Any], filter_: Filter, target: Target, model: Model) 
     if target.is_collection:
         return _entities(answer, filter_, level, none, model)
     if target.kind == "meta":
-        held = _enter(none, filter_, level, {}, answer)
+        held = _enter(none, filter_, level, {}, answer, model)
         return answer if _is_complete(held, filter_) else None
     return _entity(answer, filter_, level, none, model)
 
@@ -39,7 +49,7 @@ def _entities(answer: dict[str, Any], filter_: Filter, level: Level, held: Held,
 
 
 def _entity(entity: dict[str, Any], filter_: Filter, level: Level, held: Held, model: Model) -> dict[str, Any] | None:
-    held = _enter(held, filter_, level, entity, entity.get("meta", {}))
+    held = _enter(held, filter_, level, entity, entity.get("meta", {}), model)
     shown, has_leaves = dict(entity), False
     for plural in collections(level, model):
         if plural in entity:
@@ -49,9 +59,13 @@ def _entity(entity: dict[str, Any], filter_: Filter, level: Level, held: Held, m
     return shown if has_leaves or _is_complete(held, filter_) else None
 
 
-def _enter(held: Held, filter_: Filter, level: Level, entity: Mapping[str, Any], meta: Mapping[str, Any]) -> Held:
+def _enter(
+    held: Held, filter_: Filter, level: Level, entity: Mapping[str, Any], meta: Mapping[str, Any], model: Model
+) -> Held:
+    own = {name: value for name, value in entity.items() if name not in helpers(level, model, meta=False)}
+    own_meta = {name: value for name, value in meta.items() if name not in helpers(level, model, meta=True)}
     return tuple(
-        known | {each for each in term if each.level == level and each.holds(meta if each.meta else entity)}
+        known | {each for each in term if each.level == level and each.holds(own_meta if each.meta else own)}
         for known, term in zip(held, filter_, strict=True)
     )
 

@@ -2,8 +2,8 @@
 
     path  = step *( step )          step = "." name / "[" quote name quote "]" / "[" integer "]" / ".*" / "[*]"
 
-The first name has no dot, and only what names of attributes are made of. `.*` is any member, `[*]` any item; `['*']` is
-the member of that name.
+The first step has no dot; its name has the characters of attribute names only. `.*` (`*` as the first step) is any
+member, `[*]` any item; `['*']` is the member of that name. A name without quotes contains no `*`.
 
 Spec: core/spec.md#xregistry-dot--notation; core/spec.md#dot-notation-in-filters.
 """
@@ -11,13 +11,13 @@ Spec: core/spec.md#xregistry-dot--notation; core/spec.md#dot-notation-in-filters
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-NAME: Final = re.compile(r"[^.\[\]'\"\s]+")
-ATTRIBUTE: Final = re.compile(r"[A-Za-z0-9_]+")
+NAME: Final = re.compile(r"\*(?![^.\[])|[^.\[\]'\"\s*]++(?!\*)")
+ATTRIBUTE: Final = re.compile(r"\*(?![^.\[])|[A-Za-z0-9_]++(?!\*)")
 QUOTED: Final = re.compile(r"\[(?:'([^']+)'|\"([^\"]+)\")\]")
 INDEX: Final = re.compile(r"\[(?:(\d+)|(\*))\]")
 
@@ -77,6 +77,8 @@ def _step(text: str, position: int, is_first: bool) -> tuple[Step, int]:
     elif not is_first:
         raise BadPath(f"'{text[position]}' is neither '.' nor a bracket with a name or a number", position + 1)
     if not (found := (ATTRIBUTE if is_first else NAME).match(text, position)):
+        if "*" in text[position:].partition(".")[0]:
+            raise BadPath("'*' must be a whole name; it cannot be a part of one", position + 1)
         raise BadPath("a name is missing", position + 1)
     return (ANY_MEMBER if found[0] == "*" else Member(found[0])), found.end()
 
@@ -110,18 +112,18 @@ def values_at(value: Any, path: DotPath) -> Iterator[Any]:
         if value is not None:
             yield value
         return
-    for inner in _inner(value, path[0]):
+    for _, inner in members_at(value, path[0]):
         yield from values_at(inner, path[1:])
 
 
-def _inner(value: Any, step: Step) -> Iterator[Any]:
+def members_at(value: Any, step: Step) -> Iterable[tuple[str | int, Any]]:
+    """The members or items that one step leads to, with their names or places."""
     if isinstance(value, Mapping):
-        if isinstance(step, Member) and step.name in value:
-            yield value[step.name]
-        elif step is ANY_MEMBER:
-            yield from value.values()
-    elif isinstance(value, list):
-        if isinstance(step, Item) and step.index < len(value):
-            yield value[step.index]
-        elif step is ANY_ITEM:
-            yield from value
+        if isinstance(step, Member):
+            return ((step.name, value[step.name]),) if step.name in value else ()
+        return value.items() if step is ANY_MEMBER else ()
+    if isinstance(value, list):
+        if isinstance(step, Item):
+            return ((step.index, value[step.index]),) if step.index < len(value) else ()
+        return enumerate(value) if step is ANY_ITEM else ()
+    return ()

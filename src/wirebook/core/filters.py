@@ -3,6 +3,9 @@
     filter=EXPRESSION,EXPRESSION      all of them          expression = path [ operator [ value ] ]
     filter=... & filter=...           one of them          operator   = "=" "!=" "<>" "<" "<=" ">" ">="
 
+`*` as the first step of a path stands for any attribute of the entity; ids of entities are never in a path. A request
+has at most `MAX_EXPRESSIONS` expressions.
+
 An expression is about entities of one type, `Level`. It holds for a leaf of the registry (what has nothing below it)
 when it holds for the entity of its level above the leaf, or for the leaf itself. An answer has the leaves for which
 all expressions of one filter hold, and what is above them.
@@ -13,13 +16,23 @@ Spec: core/spec.md#filter-flag; core/http.md#filter-flag.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Final
 
 from wirebook.core.comparison import comparable, fold, read_operand
-from wirebook.core.dotpath import BadPath, DotPath, Member, format_dotpath, parse_dotpath, values_at
-from wirebook.core.model import Attributes, GroupType, Model, ResourceType
+from wirebook.core.dotpath import (
+    ANY_MEMBER,
+    BadPath,
+    DotPath,
+    Member,
+    format_dotpath,
+    members_at,
+    parse_dotpath,
+    values_at,
+)
+from wirebook.core.model import Attribute, Attributes, GroupType, Model, ResourceType
 from wirebook.core.target import Target
 from wirebook.problems.xregistry import Refused, refused
 
@@ -28,6 +41,9 @@ RELATIONS: Final = ("<", "<=", ">", ">=")
 NOTHING: Final = "excludeall"
 COMPLEX: Final = ("object", "map", "array")
 ENDS: Final = ("", "url", "count")
+MAX_EXPRESSIONS: Final = 256
+"""Expressions in all filters of one request: SQLite nests conditions up to 1000 deep."""
+
 Level = tuple[str, ...]
 """The plural names down to the entities of a type: () is the Registry, ("dirs", "files", "versions") Versions."""
 
@@ -36,9 +52,10 @@ Level = tuple[str, ...]
 class Expression:
     """One condition. `op` "" asks for any value, "null" for none.
 
-    Shape: `meta`: the attribute is the meta's; `type` is its type, where the model tells. An expression that is not
-    `known` is about what only answers have and never holds. `is_pattern`: `value` has a wildcard, and escapes of stars;
-    without one it is literal. `condition` is operator and value as they were sent.
+    Shape: `meta`: the attribute is the meta's; `type` is its type, where the model defines one. An expression that is
+    not `known` is about what only answers have and never holds. `is_pattern`: `value` has a wildcard, and escapes of
+    stars; without one it is literal. `condition` is operator and value as they were sent. `attributes` are those of the
+    entity, where `path` leads to attributes of several types (`*`, `object.*`): each compares by its own.
     """
 
     level: Level
@@ -50,35 +67,39 @@ class Expression:
     meta: bool = False
     type: str | None = None
     known: bool = True
+    attributes: Attributes | None = field(default=None, repr=False, compare=False)
 
     def holds(self, entity: Mapping[str, Any]) -> bool:
         """Whether it holds for an entity of its level: its members, `meta` with ``meta`` among them."""
         if not self.known:
             return False
-        values = list(values_at(entity, self.path))
+        if self.attributes is not None:
+            values = list(_typed_values(entity, self.path, self.attributes))
+        else:
+            values = [(value, self.type) for value in values_at(entity, self.path)]
         if self.op in ("", "null"):
             return bool(values) == (self.op == "")
         if self.op == "!=":
-            return not any(self._equals(value) for value in values)
+            return not any(self._equals(*value) for value in values)
         if self.op == "=":
-            return any(self._equals(value) for value in values)
-        return any(self._relates(value) for value in values)
+            return any(self._equals(*value) for value in values)
+        return any(self._relates(*value) for value in values)
 
     def text_below(self, depth: int) -> str:
         """The expression as it is sent to a collection, or an entity, whose level has `depth` names."""
         names = [*self.level[depth:], *(["meta"] if self.meta else []), format_dotpath(self.path)]
         return ".".join(names) + self.condition
 
-    def _equals(self, value: Any) -> bool:
+    def _equals(self, value: Any, type_: str | None) -> bool:
         if self.is_pattern and self.value == "*":
             return True
         if self.is_pattern:
             return isinstance(value, str) and matches_wildcard(fold(value), fold(self.value))
-        mine = comparable(value, self.type)
-        return mine is not None and mine == read_operand(self.value, value, self.type)
+        mine = comparable(value, type_)
+        return mine is not None and mine == read_operand(self.value, value, type_)
 
-    def _relates(self, value: Any) -> bool:
-        mine, other = comparable(value, self.type), read_operand(self.value, value, self.type)
+    def _relates(self, value: Any, type_: str | None) -> bool:
+        mine, other = comparable(value, type_), read_operand(self.value, value, type_)
         if mine is None or other is None:
             return False
         if self.op in ("<", ">"):
@@ -92,7 +113,7 @@ Filter = tuple[tuple[Expression, ...], ...]
 
 def matches_wildcard(text: str, pattern: str) -> bool:
     """Whether `text` is `pattern`, in which ``*`` is any run and ``\\*`` a star. Cost: linear in the text."""
-    parts = [part.replace("\0", "*") for part in pattern.replace("\\*", "\0").split("*")]
+    parts = _literal_parts(pattern)
     if len(parts) == 1:
         return text == parts[0]
     first, *middle, last = parts
@@ -107,6 +128,52 @@ def matches_wildcard(text: str, pattern: str) -> bool:
     return True
 
 
+@lru_cache(maxsize=256)
+def _literal_parts(pattern: str) -> list[str]:
+    """The texts between the wildcards of a pattern."""
+    return [part.replace("\0", "*") for part in pattern.replace("\\*", "\0").split("*")]
+
+
+def _typed_values(
+    value: Any, path: DotPath, definition: Attributes | Attribute | None
+) -> Iterator[tuple[Any, str | None]]:
+    """The values at a path, each with the type that the model gives it. As `values_at`, a JSON null is no value."""
+    if not path:
+        if value is not None:
+            yield value, definition.type if isinstance(definition, Attribute) else None
+        return
+    for name, inner in members_at(value, path[0]):
+        yield from _typed_values(inner, path[1:], _definition_in(definition, name))
+
+
+def _definition_in(definition: Attributes | Attribute | None, name: str | int) -> Attribute | None:
+    """The definition of a member, an entry or an item of what has that definition."""
+    if isinstance(definition, Attribute):
+        if definition.type != "object":
+            return definition.item
+        definition = definition.attributes
+    return None if definition is None else find_definition(definition, str(name))
+
+
+def find_definition(attributes: Attributes, name: str) -> Attribute | None:
+    """The definition of an attribute: by its name, else the one that values of others bring with them, if all that are
+    brought have one type, else that of ``*``."""
+    if name in attributes:
+        return attributes[name]
+    brought = list(_brought(attributes, name))
+    if brought:
+        return brought[0] if len({each.type for each in brought}) == 1 else None
+    return attributes.get("*")
+
+
+def _brought(attributes: Attributes, name: str) -> Iterator[Attribute]:
+    for each in attributes.branching:
+        for siblings in each.ifvalues.values():
+            if name in siblings:
+                yield siblings[name]
+            yield from _brought(siblings, name)
+
+
 # -- reading ------------------------------------------------------------------------------------------------------
 
 
@@ -115,18 +182,24 @@ def parse_filter(parameters: Sequence[str], target: Target, model: Model) -> Fil
 
     Raises: bad_filter
     """
-    terms = [[text.lstrip(" ") for text in parameter.split(",")] for parameter in parameters]
-    texts = [text for term in terms for text in term if text]
+    count = sum(parameter.count(",") + 1 for parameter in parameters)
+    if count > MAX_EXPRESSIONS:
+        why = f"the request has {count} expressions; at most {MAX_EXPRESSIONS} are allowed"
+        raise _bad(target, parameters[0], why)
+    terms = [[text.lstrip(" ") for text in parameter.split(",")] for parameter in parameters if parameter]
+    for parameter, term in zip(filter(None, parameters), terms, strict=True):
+        if "" in term:
+            raise _bad(target, parameter, "an expression is missing before or after a comma")
+    texts = [text for term in terms for text in term]
     if NOTHING in texts:
         if len(texts) > 1:
-            raise _bad(target, NOTHING, "it excludes everything and goes with nothing else")
+            raise _bad(target, NOTHING, "it excludes everything and cannot be combined with other expressions")
         return ()
-    parsed = [tuple(_expression(text, target, model) for text in term if text) for term in terms]
-    return tuple(term for term in parsed if term) or None
+    return tuple(tuple(_expression(text, target, model) for text in term) for term in terms) or None
 
 
 def _bad(target: Target, text: str, why: str) -> Refused:
-    return refused("bad_filter", target.path, value=text, error_detail=why)
+    return refused("bad_filter", target.path, value=text if len(text) <= 200 else f"{text[:197]}...", error_detail=why)
 
 
 def _expression(text: str, target: Target, model: Model) -> Expression:
@@ -171,9 +244,11 @@ def _located(expression: Expression, target: Target, model: Model) -> Expression
     if len(level) == 2 and not meta and len(path) > 1 and path[0] == Member("meta"):
         meta, path = True, folded(path[1:])
     name = path[0].name if isinstance(path[0], Member) else ""
-    known = name not in _helpers(level, model, meta=meta)
-    type_ = type_at(attributes_of(level, model, meta=meta), path) if known else _helper_type(level, name, path, model)
-    return replace(expression, level=level, path=path, meta=meta, known=known, type=type_)
+    known = name not in helpers(level, model, meta=meta)
+    attributes = attributes_of(level, model, meta=meta)
+    type_ = type_at(attributes, path) if known else _helper_type(level, name, path, model)
+    several = attributes if type_ is None and ANY_MEMBER in path else None
+    return replace(expression, level=level, path=path, meta=meta, known=known, type=type_, attributes=several)
 
 
 def collections(level: Level, model: Model) -> Iterable[str]:
@@ -203,7 +278,7 @@ def may_have(attributes: Attributes, name: str) -> bool:
     return name in attributes or "*" in attributes or any(may_have(siblings, name) for siblings in brought)
 
 
-def _helpers(level: Level, model: Model, *, meta: bool) -> set[str]:
+def helpers(level: Level, model: Model, *, meta: bool) -> set[str]:
     """Members that are made for an answer and cannot be asked for."""
     if meta:
         return {"self", "shortself", "defaultversionurl"}
@@ -233,7 +308,7 @@ def type_at(attributes: Attributes, path: DotPath) -> str | None:
     """The type of the attribute at a path, through objects, maps and arrays."""
     if not isinstance(path[0], Member):
         return None
-    found = attributes.get(path[0].name)
+    found = find_definition(attributes, path[0].name)
     for i in range(1, len(path)):
         if found is None:
             return None

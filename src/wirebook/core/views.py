@@ -119,7 +119,8 @@ class View:
         text = "{" + self._resource_head(row, type_, level, xid)
         text += f',"metaurl":{_quoted(self.url(f"{xid}/meta", inside="meta" in inline))}'
         if "meta" in inline:
-            text += f',"meta":{self.meta(row, type_, xid, has_versions="versions" in inline)}'
+            has_default = "versions" in inline and self._keeps_default((*level, "versions"), row)
+            text += f',"meta":{self.meta(row, type_, xid, has_default=has_default)}'
         if row.version is None or (self.doc and row.xref):
             self._pass(level, row.key)
             yield text + "}"
@@ -139,8 +140,13 @@ class View:
         ids = f'{_quoted(type_.id_name)}:{_quoted(row.id)},"versionid":{_quoted(row.version.id)},'
         return ids + self._self(xid, self_, row.key) + self._version_body(row.version, type_, level, is_default=True)
 
-    def meta(self, row: ResourceRow, type_: ResourceType, xid: str, *, has_versions: bool) -> str:
-        """The meta of a Resource; of a cross-reference that of its target, under its own ids."""
+    def _keeps_default(self, level: Level, row: ResourceRow) -> bool:
+        """Whether the filter leaves the default Version of a Resource in the answer; `level` is that of Versions."""
+        return self.kept is None or (row.version is not None and self.kept.has(level, row.version.key, row.key))
+
+    def meta(self, row: ResourceRow, type_: ResourceType, xid: str, *, has_default: bool) -> str:
+        """The meta of a Resource; of a cross-reference that of its target, under its own ids. `has_default`: the answer
+        has the default Version."""
         own = f"{xid}/meta"
         head = "{" + self._head(type_.id_name, row, own, self.url(own))
         if row.xref:
@@ -148,7 +154,7 @@ class View:
         if row.version is None or (self.doc and row.xref):
             return head + "}"
         version = f"{xid}/versions/{row.default}"
-        url = self.url(version, details=type_.hasdocument, inside=has_versions)
+        url = self.url(version, details=type_.hasdocument, inside=has_default)
         sticky = "true" if row.sticky else "false"
         tail = f',"defaultversionid":{_quoted(row.default)},"defaultversionurl":{_quoted(url)}'
         return f'{head}{_comma(row.text)}{tail},"defaultversionsticky":{sticky}}}'

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from wirebook.httpapi.feed import Position, entries
+from wirebook.httpapi.logs import describe
 from wirebook.httpapi.service import Service
 from wirebook.storage.database import Turn
 from wirebook.storage.outages import OUTAGES
@@ -173,7 +174,7 @@ def _keep_on(work: Callable[[threading.Event], None], ending: threading.Event) -
         except OUTAGES:  # which are logged once for all
             ending.wait(POLL)
         except Exception as error:
-            LOG.warning("the outbox waits: %s", error)
+            LOG.warning("the outbox waits: %s", describe(error))
             ending.wait(POLL)
 
 

@@ -194,7 +194,7 @@ class Reading:
         type_, xid = target.type, target.resource_xid
         self.kept(target, dict, lambda: meta_entity(row, type_, xid))
         view = self.view(target, row.key)
-        return self.json_of(target, [view.meta(row, type_, xid, has_versions=False)])
+        return self.json_of(target, [view.meta(row, type_, xid, has_default=False)])
 
     def _version(self, target: Target, owner: ResourceRow) -> Answer:
         self.check_doc(target, owner)

@@ -63,7 +63,11 @@ def condition(expression: Expression, part: Part, dialect: str) -> Condition:
         return _xid(expression, part)
     if name == "labels" and len(rest) == 1 and part.labels and (rest[0] is ANY_MEMBER or isinstance(rest[0], Member)):
         return _labelled(expression, *part.labels)
-    return ANYTHING if name in part.ids or not name else Condition(_hint(expression, part.text_of(name), dialect))
+    if not name:
+        # Ids are scalars, so that whatever is below a member is in one of the texts.
+        texts = [_hint(expression, text, dialect) for text, _ in part.texts] if rest else []
+        return Condition(or_(*texts)) if texts else ANYTHING
+    return ANYTHING if name in part.ids else Condition(_hint(expression, part.text_of(name), dialect))
 
 
 # -- columns ------------------------------------------------------------------------------------------------------
@@ -161,21 +165,26 @@ def _hint(expression: Expression, text: ColumnElement[str], dialect: str) -> Col
     if expression.op in ("!=", "null"):
         return true()
     names = [step.name for step in expression.path if isinstance(step, Member)]
-    found: list[ColumnElement[bool]] = [text.like(f'%"{name}":%') for name in names[-1:] if PLAIN.fullmatch(name)]
+    found: list[ColumnElement[bool]] = [text.like(f'%"{name}":%') for name in names[-1:] if _is_plain(name)]
     piece = _piece(expression)
     if piece:
         found = [_contains(text, piece, dialect)]
     return and_(true(), *found)
 
 
+def _is_plain(name: str) -> bool:
+    """Whether a text has the name as it is. Databases limit the length of a pattern."""
+    return len(name) <= LONGEST and PLAIN.fullmatch(name) is not None
+
+
 def _piece(expression: Expression) -> str:
     """Of the value the longest run that a text must have in it."""
-    if expression.op != "=" or expression.type in OTHERS:
+    if expression.op != "=" or expression.type in OTHERS or expression.attributes is not None:
         return ""
     if expression.type is None and NUMBER.fullmatch(expression.value):
         return ""
     value = re.sub(r"\\?\*", "\0", expression.value) if expression.is_pattern else expression.value
-    return max(PLAIN.findall(fold(value)), key=len, default="")
+    return max(PLAIN.findall(fold(value)), key=len, default="")[:LONGEST]
 
 
 def _contains(text: ColumnElement[str], piece: str, dialect: str) -> ColumnElement[bool]:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, FromClause, literal
 
-from wirebook.core.rows import HEAD, reader
+from wirebook.core.rows import HEAD, parse_members, reader
 from wirebook.core.state import Members
 from wirebook.storage.store import GROUP, META, VERSION
 from wirebook.storage.tables import GROUPS, RESOURCES, VERSIONS
@@ -38,16 +38,21 @@ class Part:
 
 
 class Look:
-    """Reads of rows the members with `names` alone. `columns` are what a row has for it, from the place `first` on."""
+    """Reads members of rows: those with `names`, or all (None). `columns` are the columns that it reads; they begin at
+    the place `first` of a row."""
 
-    def __init__(self, part: Part, names: Iterable[str], first: int) -> None:
-        wanted, ids = frozenset(names), frozenset(part.ids)
+    def __init__(self, part: Part, names: Iterable[str] | None, first: int) -> None:
+        ids = frozenset(part.ids)
+        wanted = ids if names is None else frozenset(names)
         self._ids = [(name, first + i) for i, name in enumerate(sorted(wanted & ids))]
         self.columns: list[ColumnElement[Any]] = [part.ids[name] for name, _ in self._ids]
         self._texts: list[tuple[Callable[[str], Members], int]] = []
         left = wanted - ids
         for column, has in part.texts:
-            if mine := left if has is None else left & has:
+            if names is None:
+                self._texts.append((parse_members, first + len(self.columns)))
+                self.columns.append(column)
+            elif mine := left if has is None else left & has:
                 self._texts.append((reader(mine), first + len(self.columns)))
                 self.columns.append(column)
                 left -= mine

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import Any, Final
 
-from sqlalchemy import Connection, Dialect, Select
+from sqlalchemy import Connection, Dialect, Select, text
 from sqlalchemy.exc import DBAPIError
 
 from wirebook.storage.statements import driver_of
@@ -57,6 +57,15 @@ def within(connection: Connection, seconds: float) -> Iterator[None]:
             del connection.info[END]
         if connection.dialect.name == "sqlite":
             driver_of(connection).set_progress_handler(None, 0)
+
+
+def limit_statements(connection: Connection, seconds: float) -> None:
+    """Let PostgreSQL interrupt statements of this transaction after so many seconds (0: never).
+
+    SQLite needs no such limit: `within` interrupts its statements.
+    """
+    if connection.dialect.name != "sqlite":
+        connection.execute(text(f"SET LOCAL statement_timeout = {int(seconds * 1000)}"))
 
 
 def rows(connection: Connection, query: Select[Any]) -> Generator[Any]:

@@ -163,9 +163,11 @@ def _is_reference(yes: bool) -> ColumnElement[bool]:
     return RESOURCES.c.xref > "" if yes else func.coalesce(RESOURCES.c.xref, "") == ""
 
 
-def _names(expressions: Iterable[Expression]) -> Iterator[str]:
-    """The names of the members that expressions are about."""
-    return (each.path[0].name for each in expressions if isinstance(each.path[0], Member))
+def _names(expressions: Iterable[Expression]) -> list[str] | None:
+    """The names of the members that expressions are about; None if one is about any member."""
+    first = [each.path[0] for each in expressions]
+    names = [step.name for step in first if isinstance(step, Member)]
+    return names if len(names) == len(first) else None
 
 
 def _test(look: Look, expressions: Sequence[Expression]) -> Test:

@@ -30,7 +30,7 @@ from wirebook.storage.reading import (
     version_row,
 )
 from wirebook.storage.registry import RegistryRow, clock, later, read_registry
-from wirebook.storage.rows import close_results
+from wirebook.storage.rows import close_results, limit_statements, within
 from wirebook.storage.search import Search
 from wirebook.storage.statements import Statement, is_open
 from wirebook.storage.store import Changes, Event, store_settings
@@ -80,6 +80,14 @@ class Session:
     def close(self) -> None:
         """Ends what is still being read, as an answer that broke off leaves it."""
         close_results(self._connection)
+
+    @contextmanager
+    def limited(self, seconds: float) -> Iterator[None]:
+        """Limit the time that reads take within a write. Raises: TooSlow"""
+        with within(self._connection, seconds):
+            limit_statements(self._connection, seconds)
+            yield
+            limit_statements(self._connection, 0)
 
     @contextmanager
     def unless_changed(self) -> Iterator[None]:
