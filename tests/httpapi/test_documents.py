@@ -88,13 +88,52 @@ def test_c_doc_08_the_type_is_one_that_the_model_allows(registry: Client) -> Non
 
 @pytest.mark.parametrize(
     ("type_", "stored"),
-    [("application/json", b'"text"'), ("Application/X+JSON; q=1", b'"text"'), ("text/plain", b"text"), (None, b"text")],
+    [
+        ("application/json", b'"text"'),
+        ("Application/X+JSON; q=1", b'"text"'),
+        ("text/plain", b"text"),
+        ("application/xml", b"text"),
+        (None, b"text"),
+    ],
 )
-def test_c_doc_07_a_string_is_json_where_its_type_says_so(registry: Client, type_: str | None, stored: bytes) -> None:
+def test_string_document_is_json_if_its_content_type_is(registry: Client, type_: str | None, stored: bytes) -> None:
     registry.put(f"{F}$details", {"file": "text", "contenttype": type_})
     assert registry.get(F).body == stored
-    registry.put(f"{F}$details", {"file": "text"})
-    assert registry.get(F).body == b"text"
+
+
+def test_string_document_without_content_type_is_valid_json(registry: Client) -> None:
+    versions = f"{F}/versions"
+    for method, path, sent in (
+        ("PUT", f"{F}$details", {"file": 'he said "hi"'}),
+        ("PATCH", f"{F}$details", {"file": 'he said "hi"'}),
+        ("POST", f"{F}$details", {"file": 'he said "hi"'}),
+        ("PUT", f"{versions}/v$details", {"file": 'he said "hi"'}),
+        ("POST", versions, {"w": {"file": 'he said "hi"'}}),
+        ("POST", "/dirs/d", {"files": {"f": {"file": 'he said "hi"'}}}),
+    ):
+        registry.delete("/dirs")
+        assert registry.send(method, path, sent).status in (200, 201)
+        reply = registry.get(F)
+        assert (reply.headers["Content-Type"], reply.json) == ("application/json", 'he said "hi"'), method
+        shown = registry.get(f"{F}$details?inline=file").json
+        assert (shown["contenttype"], shown["file"]) == ("application/json", 'he said "hi"')
+
+
+def test_string_document_of_a_patch_keeps_to_the_stored_content_type(registry: Client) -> None:
+    registry.put(F, b"old", content_type="text/plain")
+    registry.patch(f"{F}$details", {"file": "new"})
+    assert (registry.get(F).body, registry.get(F).headers["Content-Type"]) == (b"new", "text/plain")
+    registry.put(F, b"5", content_type="application/json")
+    registry.patch(f"{F}$details", {"file": "new"})
+    assert registry.get(F).json == "new"
+
+
+@pytest.mark.parametrize(("form", "stored"), [("json", b'"text"'), ("binary", b'"text"'), ("string", b"text")])
+def test_string_document_follows_the_typemap(registry: Client, form: str, stored: bytes) -> None:
+    registry.put("/modelsource", model_with("files", typemap={"application/json": form}))
+    shown = registry.put(f"{F}$details?inline=file", {"file": "text"}).json
+    assert (registry.get(F).body, shown["contenttype"]) == (stored, "application/json")
+    assert shown.get("file", "text") == "text"
 
 
 @pytest.mark.parametrize("content", [b'"text"', b'""', b"text", b"5", b"null", b""])
@@ -197,7 +236,7 @@ def test_c_doc_03_setting_one_removes_the_others(registry: Client) -> None:
         ({"file": {"a": 1}}, b'{\n  "a": 1\n}'),
         ({"fileurl": "http://h/x"}, b""),
         ({"filebase64": "YWJj"}, b"abc"),
-        ({"file": "text"}, b"text"),
+        ({"file": "text", "contenttype": "text/plain"}, b"text"),
         ({"fileurl": "http://h/y"}, b""),
         ({"file": None, "filebase64": "eA=="}, b"x"),
     ]

@@ -62,7 +62,7 @@ def write_document(
         _set(version, url, None)
         version.members[url] = sent[url]
     elif name in present:
-        _set(version, url, format_document(sent[name], quoted=_is_said_to_be_json(sent, type_)))
+        _set(version, url, format_document(sent[name], quoted=_is_json(version.members.get("contenttype"), type_)))
     elif encoded in present:
         _set(version, url, _decode(version, encoded, sent[encoded]))
     elif given or (url in version.members and not patch):
@@ -118,12 +118,15 @@ def _decode(version: Version, name: str, text: Any) -> bytes:
         raise refused("invalid_attribute", version.xid, name=name, error_detail="it must be base64") from None
 
 
-def _is_said_to_be_json(sent: Mapping[str, Any], type_: ResourceType) -> bool:
-    return sent.get("contenttype") is not None and form_of(sent["contenttype"], type_.typemap) == "json"
+def _is_json(contenttype: str | None, type_: ResourceType) -> bool:
+    """Whether a document of that media type must be JSON: by the model, or by the media type itself."""
+    form = form_of(contenttype, type_.typemap)
+    return form == "json" or (form == "binary" and form_of(contenttype, {}) == "json")
 
 
 def format_document(value: Any, *, quoted: bool) -> bytes:
-    """The bytes of a document that was sent as JSON; of a string, its characters, unless JSON strings are `quoted`."""
+    """The bytes of a document that was sent as a JSON value. A string is stored as its characters, or, where `quoted`,
+    as a JSON string."""
     if isinstance(value, str) and not quoted:
         return value.encode()
     return json.dumps(value, ensure_ascii=False, indent=2).encode()

@@ -106,15 +106,24 @@ def _source(format_: str, document: bytes) -> Source:
 
 
 def _text(document: bytes) -> str:
+    """The text of a schema; of a JSON string, its characters: that is how a registry stores a text sent as JSON."""
     try:
-        return document.decode("utf-8-sig")
+        text = document.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise _Fault(f"the schema is not UTF-8 (byte {error.start})") from None
+    if not text.lstrip().startswith('"'):  # as no schema in these formats does
+        return text
+    try:
+        return str(parse_json(text.encode()))
+    except JsonError:
+        return text
 
 
 def _json(document: bytes) -> Any:
     try:
         parsed = parse_json(document)
+        if isinstance(parsed, str) and parsed.lstrip().startswith(("{", "[")):  # JSON that was sent as a text
+            parsed = parse_json(parsed.encode())
     except JsonError as error:
         raise _Fault(f"the schema is not JSON: {error}") from None
     if is_deep(parsed):

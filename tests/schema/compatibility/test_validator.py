@@ -325,3 +325,26 @@ def test_a_hostile_pair_is_decided_in_bounded_time(name: str) -> None:
         found = VALIDATOR.incompatible(rule, format_, *raws)
         assert found is None or 0 < len(found) < 2000
     assert time.process_time() - start < SECONDS
+
+
+@pytest.mark.parametrize(
+    ("format_", "old", "new"),
+    [
+        (
+            "Protobuf/3",
+            'syntax = "proto3"; message M { int32 a = 1; }',
+            'syntax = "proto3"; message M { string a = 1; }',
+        ),
+        ("XSD/1.1", xsd('<xs:element name="a" type="xs:int"/>'), xsd('<xs:element name="a" type="xs:date"/>')),
+        ("Avro/1.11.0", '{"type": "array", "items": "int"}', '{"type": "array", "items": "string"}'),
+        ("JsonSchema/draft-07", '{"type": "integer"}', '{"type": "string"}'),
+    ],
+)
+def test_schema_in_a_json_string_is_validated_as_its_text(format_: str, old: str, new: str) -> None:
+    """A registry stores a schema that is sent as text, without a content type, as a JSON string."""
+    quoted = [json.dumps(text).encode() for text in (old, new)]
+    assert [VALIDATOR.faults(format_, each) for each in quoted] == [None, None]
+    assert VALIDATOR.faults(format_, json.dumps(old[:-1]).encode())
+    for rule in ("backward", "forward"):
+        assert VALIDATOR.incompatible(rule, format_, old.encode(), quoted[0]) is None
+        assert VALIDATOR.incompatible(rule, format_, *quoted)
