@@ -154,14 +154,14 @@ def test_c_http_10_a_body_is_needed_and_must_be_an_object(filled: Client, method
     before = filled.get("/export").body
     assert filled.send(method, path).error == (400, "missing_body", path)
     for body in (b" ", b"{", b"{} {}", b"{,}", b'{"a":1,}', b"\xef\xbb\xbf{}", b'{"name": "\xff"}', b'{"name": NaN}'):
-        assert filled.send(method, path, body).error == (400, "parsing_data", None), body
+        assert filled.send(method, path, body).error == (400, "parsing_data", path), body
     for body in (b"[]", b"5", b'"x"', b"true"):
         code = filled.send(method, path, body).error[1]
         special = {"/capabilities": "capability_error", "/modelsource": "model_error"}
         assert code == special.get(path, "parsing_data")
     deep = b'{"labels":' * 101 + b"{}" + b"}" * 101
-    assert filled.send(method, path, deep).error == (400, "parsing_data", None)
-    assert filled.send(method, path, b'{"name":' * 200_000).error == (400, "parsing_data", None)
+    assert filled.send(method, path, deep).error == (400, "parsing_data", path)
+    assert filled.send(method, path, b'{"name":' * 200_000).error == (400, "parsing_data", path)
     assert filled.get("/export").body == before
 
 
@@ -206,7 +206,7 @@ def test_c_neg_03_patches_are_plain_json(filled: Client) -> None:
     filled.patch("/dirs/d", {"labels": {"a": "1"}})
     for type_ in ("application/merge-patch+json", "application/json-patch+json"):
         assert filled.patch("/dirs/d", {"labels": {"b": "2"}}, content_type=type_).json["labels"] == {"b": "2"}
-    assert filled.patch("/dirs/d", [{"op": "remove", "path": "/labels"}]).error == (400, "parsing_data", None)
+    assert filled.patch("/dirs/d", [{"op": "remove", "path": "/labels"}]).error == (400, "parsing_data", "/dirs/d")
 
 
 def test_c_http_11_and_12_amb_09_a_version_by_post(registry: Client) -> None:

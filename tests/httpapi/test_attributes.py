@@ -272,16 +272,20 @@ def test_c_att_08_a_version_has_nothing_that_is_the_resources(registry: Client, 
             ("PATCH", "/dirs/d/files/f/versions/1$details", {name: value}),
         ):
             reply = registry.send(method, url, sent)
-            assert reply.error[:2] == (400, "unknown_attribute"), (method, url, sent)
-            assert reply.json["args"] == {"name": name}
+            assert reply.error[:2] == (400, "invalid_attribute"), (method, url, sent)
+            assert reply.json["args"]["name"] == name
     if name in ("meta", "versions"):
-        assert registry.post(X, {name: {}}).error[:2] == (400, "unknown_attribute")
-        headers = {f"xregistry-{name}": "v"}
-        assert registry.send("PUT", "/dirs/d/files/f/versions/1", b"x", **headers).error[:2] == (
-            400,
-            "unknown_attribute",
-        )
+        assert registry.post(X, {name: {}}).error[:2] == (400, "invalid_attribute")
+        reply = registry.send("PUT", "/dirs/d/files/f/versions/1", b"x", **{f"xregistry-{name}": "v"})
+        assert reply.error[:2] == (400, "invalid_attribute")
     assert registry.get("/export").body == before
+
+
+@pytest.mark.parametrize("name", ["meta", "metaurl", "versions", "versionsurl", "versionscount"])
+def test_attribute_of_the_resource_is_unknown_in_a_version(registry: Client, name: str) -> None:
+    assert registry.put(VERSION, {}).status == 201
+    reply = registry.put(VERSION, {name: "v"})
+    assert (reply.error, reply.json["args"]) == ((400, "unknown_attribute", VERSION), {"name": name})
 
 
 def test_c_att_09_enums(given: Client) -> None:

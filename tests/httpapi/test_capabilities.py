@@ -14,6 +14,7 @@ from wirebook.storage.session import Stored
 X: Final = "/dirs/d/datas/x"
 FRESH: Final[dict[str, Any]] = {
     "available": {
+        ".xregistry": {"mutable": False},
         "capabilities": {"mutable": True},
         "capabilitiesoffered": {"mutable": False},
         "entities": {"mutable": True},
@@ -208,6 +209,10 @@ FLAG_LIST: Final = ",".join(FRESH["flags"])
             "field": "available.entities", "value": "true", "list": "mutable"}),
         ({"compatibilities": []}, "capability_value", {
             "field": "compatibilities", "value": "an array", "list": "jsonschema*"}),
+        ({"specversions": ["1.0.1-rc9"]}, "capability_value", {
+            "field": "specversions", "value": "1.0.1-rc9", "list": "1.0-rc2,1.0-rc4"}),
+        ({"specversions": ["1.0"]}, "capability_value", {
+            "field": "specversions", "value": "1.0", "list": "1.0-rc2,1.0-rc4"}),
         ({"specversions": []}, "capability_missing_value", {"name": "specversions", "value": "1.0-rc4"}),
         ({"specversions": ["1.0-rc2"]}, "capability_missing_value", {"name": "specversions", "value": "1.0-rc4"}),
         ({"versionmodes": ["createdat"]}, "capability_missing_value", {"name": "versionmodes", "value": "manual"}),
@@ -274,8 +279,8 @@ def test_c_cap_21_22_and_23_what_is_offered(registry: Client) -> None:
         assert offers[name] == {"type": "boolean", "enum": [False, True]}
     kinds = offers["available"]["attributes"]
     assert {kind: each["attributes"]["mutable"]["enum"] for kind, each in kinds.items()} == {
-        "capabilities": [False, True], "capabilitiesoffered": [False], "entities": [False, True],
-        "export": [False], "model": [False], "modelsource": [False, True],
+        ".xregistry": [False], "capabilities": [False, True], "capabilitiesoffered": [False],
+        "entities": [False, True], "export": [False], "model": [False], "modelsource": [False, True],
     }  # fmt: skip
     rules = offers["compatibilities"]["attributes"]["jsonschema*"]
     assert rules == {"type": "array", "enum": ["backward", "forward", "full"], "item": {"type": "string"}}
@@ -310,10 +315,10 @@ def test_c_cap_22_whatever_is_offered_can_be_had(registry: Client) -> None:
 
 # -- what they do -------------------------------------------------------------------------------------------------
 
-READ: Final = {"capabilitiesoffered", "export", "model", "modelsource", "capabilities"}
+READ: Final = {".xregistry", "capabilitiesoffered", "export", "model", "modelsource", "capabilities"}
 
 
-@pytest.mark.parametrize("kind", ["capabilitiesoffered", "export", "modelsource"])
+@pytest.mark.parametrize("kind", [".xregistry", "capabilitiesoffered", "export", "modelsource"])
 def test_c_cap_05_amb_23_c_http_01_what_is_not_available(registry: Client, kind: str) -> None:
     assert kind not in available(registry, **{kind: None})
     for method in ("GET", "PUT", "PATCH", "POST", "DELETE", "OPTIONS"):
@@ -478,3 +483,25 @@ def test_c_reg_08_and_09_in_one_request_the_new_ones_govern_what_follows(registr
     assert (reply.status, "capabilities" in reply.json) == (200, False)
     reply = registry.patch("/?inline=capabilities", {"capabilities": {"flags": ["*"]}})
     assert reply.json["capabilities"]["flags"] == FRESH["flags"]
+
+
+def test_specversions_ignore_the_patch_number(registry: Client) -> None:
+    for sent in (["1.0.1-rc4"], ["1.0.7-RC4", "1.0-rc4"]):
+        assert registry.patch("/capabilities", {"specversions": sent}).json["specversions"] == ["1.0-rc4"]
+    assert (
+        registry.put("/capabilities", {"specversions": ["1.0.0-rc4", "1.0.3-rc2"], "versionmodes": ["*"]}).status == 200
+    )
+    assert capabilities(registry)["specversions"] == ["1.0-rc2", "1.0-rc4"]
+
+
+def test_version_mode_is_judged_by_the_model_of_the_same_request(plain: Client) -> None:
+    def model(mode: str) -> dict[str, Any]:
+        type_ = {"singular": "data", "versionmode": mode, "singleversionroot": mode != "manual"}
+        return {"groups": {"dirs": {"singular": "dir", "resources": {"datas": type_}}}}
+
+    assert plain.put("/modelsource", model("createdat")).status == 200
+    least = {**capabilities(plain), "versionmodes": ["manual"]}
+    assert plain.patch("/", {"capabilities": least}).error == (400, "model_error", "/model")
+    assert plain.patch("/", {"capabilities": least, "modelsource": model("manual")}).status == 200
+    assert plain.patch("/", {"capabilities": least, "modelsource": model("createdat")}).error[1] == "model_error"
+    assert plain.get("/model").json["groups"]["dirs"]["resources"]["datas"]["versionmode"] == "manual"

@@ -176,3 +176,21 @@ def test_c_grp_12_what_can_be_constrained(registry: Client) -> None:
     assert registry.put("/modelsource", model_with(resources=resources, constraints=deep)).status == 200
     assert registry.put(f"{G}/things/x", {"inner": {"deep": {"n": 1}}, "name": "a"}).status == 201
     refuses(registry, "PUT", f"{G}/things/x", {"inner": {"deep": {"n": 2}}}, "constraint_failure")
+
+
+def test_constraint_errors_name_the_group(registry: Client) -> None:
+    reply = registry.put(G, {"constraints": {"datas.none": {"enum": ["a"]}}})
+    assert reply.json["args"]["error_detail"].startswith(f"Group '{G}': constraints['datas.none']")
+    reply = registry.post("/", {"dirs": {"e": {}, "d": {"constraints": {"datas.xint": {"enum": ["a"]}}}}})
+    assert f"Group '{G}': " in reply.json["args"]["error_detail"]
+    own = {"datas.xstr": {"enum": ["a", "b"]}, "datas.xint": {"equals": "xint"}}
+    assert registry.put(G, {"constraints": own, "xint": 5}).status == 201
+    reply = registry.put(f"{D}/x", {"xstr": "c", "xint": 5})
+    assert (reply.json["subject"], reply.json["detail"]) == (
+        f"{D}/x",
+        f"Group: {G}; allowed: 'a', 'b'; Versions: 1.",
+    )
+    reply = registry.put(f"{D}/x", {"xstr": "a", "xint": 6})
+    assert reply.json["detail"] == f"Group: {G}; must equal xint of the Group, 5; Versions: 1."
+    registry.put(f"{D}/x", {"xstr": "a", "xint": 5})
+    assert f"Group: {G}; " in registry.patch(G, {"xint": 6}).json["detail"]

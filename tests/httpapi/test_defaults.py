@@ -226,7 +226,7 @@ def test_c_sdv_is_stronger_than_what_is_sent(registry: Client) -> None:
         ("POST", f"{X}/versions?setdefaultversionid=request", {"p": {}, "q": {}}, "too_many_versions"),
         ("POST", f"{X}/versions?setdefaultversionid=request", {}, "defaultversionid_request"),
         ("POST", f"{D}?setdefaultversionid=a", {"x": {}}, "bad_flag"),
-        ("DELETE", f"{X}/versions/a?setdefaultversionid=a", None, "bad_request"),
+        ("DELETE", f"{X}/versions/a?setdefaultversionid=a", None, "unknown_id"),
         ("DELETE", f"{X}/versions/a?setdefaultversionid=A", None, "unknown_id"),
         ("DELETE", f"{X}/versions?setdefaultversionid=z", None, "unknown_id"),
         ("DELETE", f"{X}/versions?setdefaultversionid=z", {"a": {}, "b": {}}, "unknown_id"),

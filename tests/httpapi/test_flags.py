@@ -115,7 +115,8 @@ def test_c_bin_01_documents_as_base64(filled: Client) -> None:
     assert "filebase64" not in shown
     whole = filled.get("/export?binary").json["dirs"]["d"]["files"]["f"]
     assert whole["versions"]["1"]["filebase64"] == "eyJhIjogMX0="
-    assert filled.put(f"{F}$details?binary&inline=*", {"file": "x"}).json["versions"]["1"]["filebase64"] == "eA=="
+    sent = {"file": "x", "contenttype": "text/plain"}
+    assert filled.put(f"{F}$details?binary&inline=*", sent).json["versions"]["1"]["filebase64"] == "eA=="
     assert filled.get(f"{F}?binary").body == b"x"
 
 
@@ -561,7 +562,11 @@ def test_c_sdv_06_after_a_version_is_deleted(filled: Client) -> None:
     assert filled.delete(f"{X}/versions/v3?setdefaultversionid=v1").status == 204
     assert default(filled) == ("v1", True)
     assert filled.get(f"{X}/meta").json["epoch"] == epoch + 1
-    assert unchanged(filled, "DELETE", f"{X}/versions/v2?setdefaultversionid=v2", None)[0] == 400
+    error = (400, "unknown_id", f"{X}/meta")
+    assert unchanged(filled, "DELETE", f"{X}/versions/v2?setdefaultversionid=v2", None) == error
+    assert unchanged(filled, "DELETE", f"{X}/versions?setdefaultversionid=v2", {"v2": {}}) == error
+    assert unchanged(filled, "DELETE", f"{X}/versions?setdefaultversionid=v2", {"v1": {}, "v2": {}}) == error
+    assert unchanged(filled, "DELETE", f"{X}/versions/v2?setdefaultversionid=none", None) == error
     assert filled.delete(f"{X}/versions?setdefaultversionid=v2", {"v1": {}}).status == 204
     assert default(filled) == ("v2", True)
 
@@ -654,3 +659,26 @@ def test_c_spv_01_and_02_versions_that_are_not_there(registry: Client, text: str
         assert reply.json["args"]["specversion"] == text
         assert "1.0-rc4" in reply.json["args"]["list"].split(",")
     assert unchanged(registry, "PUT", f"/dirs/d?specversion={text}", {})[1] == "unsupported_specversion"
+
+
+def test_empty_inline_parameter_means_everything(filled: Client) -> None:
+    everything = filled.get("/?inline=*,model").body
+    for query in ("inline=model&inline", "inline&inline=model", "inline=model&inline=", "inline=model,*"):
+        assert filled.get(f"/?{query}").body == everything, query
+    assert filled.get("/dirs?inline=datas&inline").body == filled.get("/dirs?inline=*").body
+
+
+def test_empty_ignore_parameter_means_everything(filled: Client) -> None:
+    sent = {"registryid": "other", "epoch": 99, "capabilities": {"flags": []}}
+    for query in ("ignore=epoch&ignore", "ignore&ignore=epoch", "ignore=epoch&ignore=", "ignore=*,epoch"):
+        assert filled.patch(f"/?{query}", sent).status == 200, query
+    assert filled.patch("/?ignore=epoch", sent).status == 400
+
+
+def test_ignored_epoch_of_a_delete_is_not_checked(filled: Client) -> None:
+    paths = [f"{X}/versions/v2", X, "/dirs/d"]
+    for path in paths:
+        assert filled.delete(f"{path}?epoch=999").error[:2] == (400, "mismatched_epoch")
+        assert filled.delete(f"{path}?epoch=999&ignore=id").error[:2] == (400, "mismatched_epoch")
+    for path, flag in zip(paths, ("ignore=epoch", "ignore", "ignore=id,epoch"), strict=True):
+        assert filled.delete(f"{path}?epoch=999&{flag}").status == 204, path

@@ -159,12 +159,12 @@ BAD = json.loads(json.dumps(OLD).replace('"topic": {"value": "rides"}', '"topic"
     [
         (BAD, (400, "unknown_attribute", "/messagegroups/rides/messages/started/versions/1")),
         (b"", (400, "missing_body", IMPORT)),
-        (b"{", (400, "parsing_data", None)),
-        (b"\xff\xfe\x00", (400, "parsing_data", None)),
-        (b"[1, 2]", (400, "parsing_data", None)),
-        (b'{"a": 1}', (400, "parsing_data", None)),
-        (b"[" * 5000, (400, "parsing_data", None)),
-        (b"a: &a [*a]", (400, "parsing_data", None)),
+        (b"{", (400, "parsing_data", IMPORT)),
+        (b"\xff\xfe\x00", (400, "parsing_data", IMPORT)),
+        (b"[1, 2]", (400, "parsing_data", IMPORT)),
+        (b'{"a": 1}', (400, "parsing_data", IMPORT)),
+        (b"[" * 5000, (400, "parsing_data", IMPORT)),
+        (b"a: &a [*a]", (400, "parsing_data", IMPORT)),
     ],
 )
 def test_what_is_refused_changes_nothing(client: Client, sent: Any, error: tuple[int, str, str | None]) -> None:
@@ -194,7 +194,7 @@ def test_what_is_refused_changes_nothing(client: Client, sent: Any, error: tuple
 def test_what_would_be_left_out_is_refused(client: Client, sent: Any, place: str, code: str) -> None:
     before = client.get("/export").body
     reply = client.post(IMPORT, {**sent, "endpoints": {"e": {"usage": ["producer"]}}})
-    assert reply.error == (400, "parsing_data", None)
+    assert reply.error == (400, "parsing_data", IMPORT)
     assert place in reply.json["args"]["error_detail"]
     assert f"[{code}]" in reply.json["args"]["error_detail"]
     assert client.get("/export").body == before

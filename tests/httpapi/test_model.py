@@ -513,13 +513,29 @@ def test_the_built_in_source_can_be_put_back(database: Database) -> None:
     assert client.put("/modelsource", source.body).status == 200
 
 
+LABELS = "an object of strings whose keys are map keys (1 to 63 of a-z 0-9 : - _ . with a letter or a digit first)"
+
+
 @pytest.mark.parametrize(
     ("source", "why"),
     [
         (resources(maxversions="x"), "maxversions is 'x'; it must be an unsigned integer"),
         (resources(hasdocument=1), "hasdocument is 1; it must be true or false"),
-        (resources(labels={"": "x"}), "labels is an object; it must be an object of strings, none of its keys empty"),
-        (resources(labels=["a"]), "labels is an array; it must be an object of strings, none of its keys empty"),
+        (resources(labels={"": "x"}), LABELS),
+        (resources(labels=["a"]), LABELS),
+        (
+            resources(labels={"Stage": "x"}),
+            LABELS,
+        ),
+        (
+            resources(labels={"a b": "x"}),
+            LABELS,
+        ),
+        (
+            resources(labels={"a" * 64: "x"}),
+            LABELS,
+        ),
+        (resources(typemap={"": "json"}), "typemap is an object; it must be an object of strings without an empty key"),
         (resources(attributes=5), "attributes is 5; it must be an object"),
         (resources(typemap={"a/*b*": "json"}), "typemap['a/*b*'] has more than one '*' in its key"),
     ],

@@ -577,3 +577,138 @@ def test_a_new_model_is_an_update_of_the_registry(client: Client, path: str) -> 
     assert (client.put(path, model) if path != "/" else client.patch("/", {"modelsource": model})).status == 200
     now = client.get("/").json
     assert (now["epoch"], now["modifiedat"] > before["modifiedat"]) == (before["epoch"] + 1, True)
+
+
+# -- the state that a request leaves ----------------------------------------------------------------------------------
+
+
+def write(client: Client, method: str, model: Source, **sent: Any) -> Reply:
+    return client.send(method, "/?inline=*", {"modelsource": model, **sent})
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+def test_flags_are_judged_by_the_model_that_the_request_sends(client: Client, method: str) -> None:
+    model = source()
+    model["groups"]["boxes"] = {"singular": "box"}
+    sent = {"modelsource": model, "boxes": {"b": {"name": "n"}}}
+    assert client.send(method, "/?inline=boxes&filter=boxes.name=n", sent).json["boxes"].keys() == {"b"}
+    before = state(client)
+    faults = {"inline=none": "bad_inline", "filter=na*e": "bad_filter", "filter=boxes.name=x": "not_found"}
+    for flag, code in faults.items():
+        assert client.send(method, f"/?{flag}", {**sent, "name": "x"}).error[1] == code
+        assert state(client) == before
+    client.delete("/boxes")
+    reply = client.send(method, "/?inline=boxes", {"modelsource": source()})
+    assert reply.error == (400, "bad_inline", "/")
+    assert client.send(method, "/?inline=boxes", {"name": "n"}).status == 200
+    assert client.send(method, "/?inline=boxes&ignore=modelsource", {"modelsource": source()}).status == 200
+    assert client.put("/modelsource?inline=dirs", source()).status == 200
+    assert client.put("/modelsource?inline=none", source()).error[1] == "bad_inline"
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+def test_model_with_data_that_replaces_what_does_not_comply(client: Client, method: str) -> None:
+    old = {"x": STRING}
+    put(client, source({"attributes": old}, old, attributes=old, metaattributes=old))
+    x = {"x": "text"}
+    client.put("/", {**x, "dirs": {"d": {**x, "files": {"f": {"meta": x, "versions": {"v1": x, "v2": x}}}}}})
+    new = {"x": INTEGER}
+    model = source({"attributes": new}, new, attributes=new, metaattributes=new)
+    x = {"x": 5}
+    versions_ = {"v1": x, "v2": x}
+    before = state(client)
+    for sent in (
+        {},
+        x,
+        {**x, "dirs": {"d": x}},
+        {**x, "dirs": {"d": {**x, "files": {"f": {"versions": versions_}}}}},
+        {**x, "dirs": {"d": {**x, "files": {"f": {"meta": x, "versions": {"v2": x}}}}}},
+        {**x, "dirs": {"d": {"files": {"f": {"meta": x, "versions": versions_}}}}} if method == "PATCH" else x,
+    ):
+        assert write(client, method, model, **sent).status == 400, sent
+        assert state(client) == before
+    sent = {**x, "dirs": {"d": {**x, "files": {"f": {"meta": x, "versions": versions_}}}}}
+    reply = write(client, method, model, **sent)
+    assert reply.status == 200, reply.body
+    group = client.get("/dirs?inline").json["d"]
+    shown = group["files"]["f"]
+    assert [each["x"] for each in (reply.json, group, shown["meta"], *shown["versions"].values())] == [5] * 5
+
+
+def test_model_with_data_that_takes_attributes_away(client: Client) -> None:
+    put(client, source({"attributes": {"x": STRING}}, attributes={"x": STRING}))
+    client.put("/dirs/d", {"x": "a", "files": {"f": {"x": "a"}, "g": {}}})
+    assert write(client, "PATCH", source(), dirs={"d": {"files": {"f": {"x": None}}}}).status == 400
+    assert write(client, "PATCH", source({"attributes": {"x": STRING}}), dirs={"d": {"files": {"g": {}}}}).status == 400
+    put(client, source({"attributes": {"x": STRING}}, attributes={"x": STRING}))
+    assert write(client, "PUT", source(), dirs={"d": {"files": {"f": {}}}}).status == 200
+    assert "x" not in client.get("/dirs/d").json
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+def test_constraints_of_groups_are_judged_as_the_request_leaves_them(client: Client, method: str) -> None:
+    put(client, source(attributes={"x": STRING}))
+    own = {"files.x": {"enum": ["a"]}}
+    files = {"f": {"x": "a"}, "g": {"x": "a"}}
+    client.put("/", {"dirs": {"d": {"constraints": own, "files": files}, "e": {"files": {"s": {"x": "c"}}}}})
+    client.put("/dirs/d/files/s", {"meta": {"xref": "/dirs/d/files/f"}})
+    narrow = source({"constraints": {"files.x": {"enum": ["b", "c"]}}}, attributes={"x": STRING})
+    before = state(client)
+    to_b, group = {"x": "b"}, {"constraints": {"files.x": {"enum": ["b"]}}}
+    for dirs in (
+        {},
+        {"d": group},
+        {"d": {"files": {"f": to_b, "g": to_b}, "constraints": own}},
+        {"d": {**group, "files": {"f": to_b}}},
+        {"d": {**group, "files": {"f": to_b, "g": {"x": "c"}}}},
+    ):
+        assert write(client, method, narrow, dirs=dirs).status == 400, dirs
+        assert state(client) == before
+    reply = write(client, method, narrow, dirs={"d": {**group, "files": {"f": to_b, "g": to_b}}})
+    assert reply.status == 200, reply.body
+    shown = client.get("/dirs/d/files").json
+    assert {id_: each["x"] for id_, each in shown.items()} == {"f": "b", "g": "b", "s": "b"}
+    assert write(client, method, source(attributes={"x": STRING}), dirs={"d": {"constraints": None}}).status == 200
+    assert client.put(F, {"x": "z"}).status == 200
+
+
+def test_constraints_of_a_group_without_their_attribute_go_with_the_model(client: Client) -> None:
+    put(client, source(attributes={"x": STRING}))
+    client.put("/dirs/d", {"constraints": {"files.x": {"enum": ["a"]}}})
+    assert write(client, "PATCH", source(), dirs={"d": {}}).status == 400
+    assert write(client, "PATCH", source(), dirs={"d": {"constraints": None}}).status == 200
+    assert "constraints" not in client.get("/dirs/d").json
+
+
+def test_unwritten_parts_of_written_entities_must_comply(client: Client) -> None:
+    put(client, source(attributes={"x": STRING}))
+    versions(client, "v1", "v2", x="a")
+    lacks = source(attributes={"x": {**INTEGER}})
+    assert write(client, "PATCH", lacks, dirs={"d": {"files": {"f": {"versions": {"v1": {"x": 1}}}}}}).status == 400
+    assert write(client, "PATCH", lacks, dirs={"d": {"files": {"f": {"x": 1}}}}).status == 400
+    default = source(attributes={"x": STRING, "y": {**STRING, "required": True, "default": "y"}})
+    assert write(client, "PATCH", default, dirs={"d": {"files": {"f": {"versions": {"v1": {"x": "b"}}}}}}).status == 200
+    shown = client.get(f"{F}/versions").json
+    assert [(each["x"], each["y"], each["epoch"]) for each in shown.values()] == [("b", "y", 2), ("a", "y", 2)]
+
+
+def test_document_of_a_replaced_version_goes_with_hasdocument(client: Client) -> None:
+    put(client, source(hasdocument=True))
+    client.put(F, b"document")
+    assert write(client, "PATCH", source(), dirs={"d": {"files": {"f": {}}}}).error[1] == "hasdocument_violation"
+    assert write(client, "PUT", source(), dirs={"d": {"files": {"f": {"name": "n"}}}}).status == 200
+    put(client, source(hasdocument=True))
+    assert client.get(F).body == b""
+
+
+def test_names_of_new_types_replace_extensions(client: Client) -> None:
+    put(client, source({"attributes": {"*": STRING}}, {"*": STRING}))
+    client.put("/", {"boxes": "text", "dirs": {"d": {"notes": "text"}}})
+    model = source()
+    model["groups"]["dirs"]["resources"]["notes"] = {"singular": "note", "hasdocument": False}
+    model["groups"]["boxes"] = {"singular": "box"}
+    sent = {"boxes": {"b": {}}, "dirs": {"d": {"notes": {"n": {}}}}}
+    assert write(client, "PATCH", model, **sent).error[1] == "model_compliance_error"
+    shown = write(client, "PUT", model, **sent).json
+    assert (shown["boxes"].keys(), shown["dirs"]["d"]["notes"].keys()) == ({"b"}, {"n"})
+    assert client.get("/export").json["dirs"]["d"]["notescount"] == 1

@@ -260,7 +260,9 @@ def test_c_xref_07_and_08_times_and_epochs(target: Client) -> None:
         own, other = target.get(f"{X}/meta").json["epoch"], target.get(f"{T}/meta").json["epoch"]
         target.put(X, REFERENCE)
         meta = seen(target.patch(f"{X}/meta", {"xref": None}).json)
-        assert meta == meta_of(X, epoch=max(own, other) + 1, createdat="2001-01-01T00:00:00Z")
+        expected = meta_of(X, epoch=max(own, other) + 1, createdat="2001-01-01T00:00:00Z")
+        default = ("defaultversionid", "defaultversionurl")
+        assert meta | dict.fromkeys(default) == expected | dict.fromkeys(default)
     target.put(X, REFERENCE)
     target.delete(T)
     assert target.put(f"{X}/meta", {}).json["epoch"] == meta["epoch"] + 1
@@ -291,3 +293,17 @@ def test_c_xref_12_the_same_type_in_another_group(registry: Client) -> None:
     assert registry.put("/dirs/d/files/back$details", {"meta": {"xref": "/boxes/b/files/own"}}).status == 201
     assert registry.get("/dirs/d/files/back").body == b"box"
     refuses(registry, "PUT", X, {"meta": {"xref": "/dirs/d/cats/c"}}, "malformed_xref")
+
+
+def test_automatic_version_ids_continue_after_a_cross_reference(target: Client) -> None:
+    for _ in range(3):
+        target.post(X, {})
+    for expected in ("4", "5"):
+        assert target.put(X, REFERENCE).status == 200
+        assert target.put(X, {"meta": {}}).json["versionid"] == expected
+    assert target.post(X, {}).json["versionid"] == "6"
+    target.put(f"{X}/versions/7", {})
+    assert target.post(X, {}).json["versionid"] == "8"
+    target.delete(X)
+    target.put(X, REFERENCE)
+    assert target.put(X, {"meta": {}}).json["versionid"] == "1"

@@ -40,6 +40,7 @@ IGNORES: Final = (
     "readonly",
 )
 KINDS: Final[Mapping[str, tuple[bool, ...]]] = {
+    ".xregistry": (False,),
     "capabilities": (False, True),
     "capabilitiesoffered": (False,),
     "entities": (False, True),
@@ -184,6 +185,16 @@ def _strings(name: str, value: Any, offer: Offer) -> list[str]:
     return chosen
 
 
+def without_patch(specversion: str) -> str:
+    """A specversion as it compares: in lower case, without the patch number. A suffix counts.
+
+    Spec: core/spec.md#specversion-flag.
+    """
+    number, dash, suffix = specversion.lower().partition("-")
+    parts = number.split(".")
+    return ".".join(parts[:2] if len(parts) == 3 and parts[2].isdigit() else parts) + dash + suffix
+
+
 def _unsupported(name: str, value: Any, allowed: Iterable[Any]) -> Refused:
     return _error(f"'{name}' cannot have '{value}'; it can have: {', '.join(sorted(allowed)) or 'nothing'}")
 
@@ -198,11 +209,12 @@ def _chosen(
         if len(value) > 1:
             raise refused("capability_wildcard", "/capabilities", field=name)
         return sorted(allowed)
-    spelling = {each.lower(): each for each in allowed}
+    fold = without_patch if name == "specversions" else str.lower
+    spelling = {fold(each): each for each in allowed}
     for each in value:
-        if each.lower() not in spelling:
+        if fold(each) not in spelling:
             raise refuse(name, each, allowed)
-    return sorted({spelling[each.lower()] for each in value})
+    return sorted({spelling[fold(each)] for each in value})
 
 
 def _formats(name: str, value: Any, offer: Offer) -> list[str]:

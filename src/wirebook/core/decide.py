@@ -82,16 +82,24 @@ class Outcome:
     new_version: str = ""
 
 
-def decide(draft: Draft, request: Request, validator: Validator) -> Outcome:
-    """Raises: Refused, with any error that a write can have"""
+def decide(
+    draft: Draft, request: Request, validator: Validator, check: Callable[[Draft], None] | None = None
+) -> Outcome:
+    """`check` is called once everything is written, before the end-of-request checks.
+
+    Raises: Refused, with any error that a write can have
+    """
     outcome = _WRITES[request.method, request.target.kind](draft, request)
+    if check:
+        check(draft)
     settle(draft, validator)
     return outcome
 
 
 def _object(request: Request) -> Mapping[str, Any]:
     if not isinstance(request.sent, Mapping):
-        raise refused("parsing_data", error_detail=f"an object is needed, not {shown(request.sent)}")
+        why = f"the body must be a JSON object, not {shown(request.sent)}"
+        raise refused("parsing_data", request.target.path, error_detail=why)
     return {name: value for name, value in request.sent.items() if name != "$schema"}
 
 
@@ -216,7 +224,7 @@ def find_resource(draft: Draft, target: Target) -> Resource:
 
 
 def _listed(request: Request) -> Mapping[str, Any] | None:
-    return None if request.sent is ALL else listed_map(request.sent)
+    return None if request.sent is ALL else listed_map(request.sent, request.target.path)
 
 
 def _delete_groups(draft: Draft, request: Request) -> Outcome:
@@ -229,7 +237,7 @@ def _delete_groups(draft: Draft, request: Request) -> Outcome:
 
 def _delete_group(draft: Draft, request: Request) -> Outcome:
     group = find_group(draft, request.target)
-    check_epoch(group, {"epoch": request.epoch})
+    check_epoch(group, {"epoch": request.epoch}, ignored="epoch" in draft.ignore)
     delete_group(draft, group)
     return Outcome()
 

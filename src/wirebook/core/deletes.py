@@ -21,18 +21,18 @@ Listed = Mapping[str, Any] | None
 """What a request lists to be deleted: entities by id; None: all."""
 
 
-def listed_map(value: Any) -> Mapping[str, Any]:
+def listed_map(value: Any, path: str) -> Mapping[str, Any]:
     """Raises: parsing_data"""
     if not isinstance(value, Mapping):
-        raise refused("parsing_data", error_detail=f"a map of entities is needed, not {shown(value)}")
+        raise refused("parsing_data", path, error_detail=f"the body must be a map of entities, not {shown(value)}")
     return value
 
 
-def _entry(listed: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    """What was sent of an entity that is there; nothing else of the map is looked at. Raises: parsing_data"""
+def _entry(listed: Mapping[str, Any], key: str, path: str) -> Mapping[str, Any]:
+    """The members sent for an entity that exists; the other entries of the map are ignored. Raises: parsing_data"""
     sent = listed[key]
     if sent is not None and not isinstance(sent, Mapping):
-        raise refused("parsing_data", error_detail=f"'{key}' must be an object, not {shown(sent)}")
+        raise refused("parsing_data", path, error_detail=f"'{key}' must be an object, not {shown(sent)}")
     return sent or {}
 
 
@@ -47,7 +47,7 @@ def delete_groups(draft: Draft, type_: GroupType, listed: Listed, groups: Iterab
         named = {key: draft.snapshot.groups.get((type_.plural, key.lower())) for key in listed}
         gone = [group for key, group in named.items() if group is not None and group.id == key]
         for group in gone:
-            sent = _entry(listed, group.id)
+            sent = _entry(listed, group.id, draft.path)
             _check_id(sent, type_.singular, group, group.id)
             _check_epoch(draft, group, sent)
     _delete_unlocked(draft, gone)
@@ -95,7 +95,7 @@ def delete_resources(draft: Draft, group: Group, plural: str, listed: Listed, re
     for resource in gone:
         if not is_locked(draft, resource, How()):
             if listed is not None:
-                _check_resource(draft, resource, _entry(listed, resource.id))
+                _check_resource(draft, resource, _entry(listed, resource.id, draft.path))
             draft.delete_resource(resource)
 
 
@@ -117,7 +117,7 @@ def _check_resource(draft: Draft, resource: Resource, sent: Mapping[str, Any]) -
 def delete_resource(draft: Draft, resource: Resource, epoch: int | None) -> None:
     """A Resource alone. Raises: mismatched_epoch, readonly, bad_flag"""
     if not is_locked(draft, resource, How(root=True)):
-        check_epoch(resource.meta, {"epoch": epoch}, current=shown_epoch(draft, resource))
+        _check_epoch(draft, resource.meta, {"epoch": epoch}, shown_epoch(draft, resource))
         draft.delete_resource(resource)
 
 
@@ -128,31 +128,29 @@ def delete_version(draft: Draft, resource: Resource, id_: str, epoch: int | None
     check_no_reference(draft, resource)
     if id_ not in resource.versions:
         raise refused("not_found", xid)
-    check_epoch(resource.versions[id_], {"epoch": epoch})
+    _check_epoch(draft, resource.versions[id_], {"epoch": epoch})
     delete_versions(draft, resource, {id_: {}}, default)
 
 
 def delete_versions(draft: Draft, resource: Resource, listed: Listed, default: str = "") -> None:
     """Deletes Versions, and the Resource with the last of them. `default` is the flag setdefaultversionid.
 
-    Raises: parsing_data, bad_request, unknown_id, mismatched_id, mismatched_epoch, readonly, bad_flag, what `finish`
+    Raises: parsing_data, unknown_id, mismatched_id, mismatched_epoch, readonly, bad_flag, what `finish`
     raises
     """
     is_locked(draft, resource, How(root=True))
     check_no_reference(draft, resource)
     gone = [key for key in (resource.versions if listed is None else listed) if key in resource.versions]
     for key in gone:
-        sent = _entry(listed, key) if listed is not None else {}
+        sent = _entry(listed, key, draft.path) if listed is not None else {}
         _check_id(sent, "version", resource.versions[key], key)
         _check_epoch(draft, resource.versions[key], sent)
-    if default in gone:
-        why = f"the Version '{default}' is deleted and cannot become the default"
-        raise refused("bad_request", draft.path, error_detail=why)
     for key in gone:
         del resource.versions[key]
+    if default not in ("", "null", *resource.versions):
+        detail = f"The request deletes the Version '{default}'." if default in gone else None
+        raise refused("unknown_id", resource.meta.xid, singular="version", id=default, detail=detail)
     if not resource.versions:
-        if default not in ("", "null"):
-            raise refused("unknown_id", resource.meta.xid, singular="version", id=default)
         draft.delete_resource(resource)
     elif gone or default:
         finish(draft, resource, None, How(default=default))

@@ -23,7 +23,8 @@ from wirebook.problems.xregistry import refused
 class Draft:
     """One request's view of the registry. `path` is the request's, for errors; `now` the time of everything in it.
 
-    `ignore` are the parts of requests that the flag of that name leaves out.
+    `ignore` are the parts of requests that the flag of that name leaves out. `remodelled` are the xids of Groups that
+    the request wrote under another model: everything in them must meet their constraints.
     """
 
     snapshot: Snapshot
@@ -33,6 +34,7 @@ class Draft:
     model: Model = field(init=False)
     changed_groups: dict[str, Group] = field(init=False, default_factory=dict)
     changed: dict[str, Resource] = field(init=False, default_factory=dict)
+    remodelled: set[str] = field(init=False, default_factory=set)
 
     def __post_init__(self) -> None:
         self.model = self.snapshot.model
@@ -162,11 +164,11 @@ class Draft:
 
     def constraints(self, group: Group, resources: str) -> tuple[Constraint, ...]:
         """The constraints in force on a type of Resources in a Group. Raises: bad_request"""
-        return tuple(each for each in self.constraints_of(group.type, group.members) if each.resources == resources)
+        return tuple(each for each in self.constraints_of(group, group.members) if each.resources == resources)
 
-    def constraints_of(self, type_: GroupType, group: Members) -> tuple[Constraint, ...]:
-        """The constraints in force in a Group with those members. Raises: bad_request"""
+    def constraints_of(self, group: Group, members: Members) -> tuple[Constraint, ...]:
+        """The constraints in force in a Group that has these members. Raises: bad_request"""
         try:
-            return constraints_of(type_, group.get("constraints"))
+            return constraints_of(group.type, members.get("constraints"))
         except BadConstraint as error:
-            raise refused("bad_request", self.path, error_detail=str(error)) from None
+            raise refused("bad_request", self.path, error_detail=f"Group '{group.xid}': {error}") from None

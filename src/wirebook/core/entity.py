@@ -21,6 +21,7 @@ from wirebook.core.versions import instant_key
 from wirebook.problems.xregistry import Refused, refused
 
 SERVER: Final = frozenset({"self", "shortself", "xid", "epoch"})
+SHOWN: Final = frozenset({"self", "shortself", "xid"})
 VALIDATED: Final = (
     "formatvalidated",
     "formatvalidatedreason",
@@ -36,17 +37,24 @@ RESERVED_VERSIONS: Final = frozenset({"null", "request"})
 class Level:
     """The attributes of one kind of entity. `managed` are in the model, and not the client's to set here; `tail` are
     those that are shown last; `filled` are texts that must not be empty; `ids` those of the managed ones that an entity
-    has from the first and keeps."""
+    has from the first and keeps; `unstored` those of the managed ones that answers show and no entity stores."""
 
     attributes: Attributes
     managed: frozenset[str]
     tail: tuple[str, ...] = ()
     filled: tuple[str, ...] = ("name",)
     ids: tuple[str, ...] = ()
+    unstored: frozenset[str] = SHOWN
 
     @cached_property
     def editable(self) -> Attributes:
         return Attributes({name: each for name, each in self.attributes.items() if name not in self.managed})
+
+    @cached_property
+    def kept(self) -> frozenset[str]:
+        """Managed attributes that stay when a client replaces the entity. Others can only be there because an earlier
+        model gave their name to an attribute of the client."""
+        return self.managed - self.unstored
 
     @cached_property
     def locked(self) -> frozenset[str]:
@@ -86,20 +94,22 @@ class Level:
 
 def registry_level(model: Model) -> Level:
     collections = {f"{plural}{end}" for plural in model.groups for end in ("", "url", "count")}
-    special = {"specversion", "registryid", "capabilities", "model", "modelsource"}
-    return Level(model.attributes, SERVER | special | collections, ids=("registryid",))
+    unstored = SHOWN | {"specversion", "capabilities", "model", "modelsource"} | collections
+    return Level(model.attributes, SERVER | unstored | {"registryid"}, ids=("registryid",), unstored=unstored)
 
 
 def group_level(type_: GroupType) -> Level:
     collections = {f"{plural}{end}" for plural in type_.resources for end in ("", "url", "count")}
-    return Level(type_.attributes, SERVER | {type_.id_name} | collections, ids=(type_.id_name,))
+    unstored = SHOWN | collections
+    return Level(type_.attributes, SERVER | {type_.id_name} | unstored, ids=(type_.id_name,), unstored=unstored)
 
 
 def version_level(type_: ResourceType) -> Level:
     document = set(type_.document_names) if type_.hasdocument else set()
     names = {type_.id_name, "versionid", "isdefault", *VALIDATED}
     ids = (type_.id_name, "versionid")
-    return Level(type_.attributes, SERVER | names | document, type_.document_names, ("name", "format"), ids)
+    unstored = SHOWN | (document - {type_.document_names[1]})
+    return Level(type_.attributes, SERVER | names | document, type_.document_names, ("name", "format"), ids, unstored)
 
 
 def meta_level(type_: ResourceType) -> Level:
@@ -137,7 +147,8 @@ def update(
         _check_deprecated(checked.get("deprecated"))
     except Unfit as error:
         raise refusal(error, with_subject) from None
-    managed = {name: stored[name] for name in stored if name in level.managed}
+    kept_names = level.managed if patch else level.kept
+    managed = {name: stored[name] for name in stored if name in kept_names}
     entity.members = level.in_order(managed | checked)
     entity.touch(now)
 

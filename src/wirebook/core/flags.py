@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from wirebook.core.capabilities import IGNORES
+from wirebook.core.capabilities import IGNORES, without_patch
 from wirebook.core.dotpath import BadPath, DotPath, Item, Member, parse_dotpath
 from wirebook.core.filters import (
     COMPLEX,
@@ -22,7 +22,7 @@ from wirebook.core.filters import (
     parse_filter,
     type_at,
 )
-from wirebook.core.inline import NOTHING, SPECIAL, Inline, parse_inline
+from wirebook.core.inline import NOTHING, SPECIAL, Inline, list_items, parse_inline
 from wirebook.core.model import Model
 from wirebook.core.model_texts import SPECVERSION
 from wirebook.core.target import Target
@@ -103,7 +103,7 @@ def _specversion(offered: Query, target: Target, method: str, capabilities: Mapp
     sent = (offered.get("specversion") or ("",))[0]
     known = capabilities["specversions"]
     for version in known:
-        if not sent or _bare(sent) == _bare(version):
+        if not sent or without_patch(sent) == without_patch(version):
             chosen = version if sent else SPECVERSION
             is_shown = method in ("GET", "HEAD") and ("doc" in offered or not target.is_document)
             if chosen == SPECVERSION or is_shown:
@@ -111,22 +111,16 @@ def _specversion(offered: Query, target: Target, method: str, capabilities: Mapp
     raise refused("unsupported_specversion", target.path, specversion=sent, list=",".join(known))
 
 
-def _bare(text: str) -> str:
-    number, dash, suffix = text.lower().partition("-")
-    parts = number.split(".")
-    return ".".join(parts[:2] if len(parts) == 3 and parts[2].isdigit() else parts) + dash + suffix
-
-
 def _ignore(offered: Query, target: Target, capabilities: Mapping[str, Any]) -> frozenset[str]:
     allowed = capabilities["ignores"]
     if "ignore" not in offered:
         return frozenset()
-    texts = [text for parameter in offered["ignore"] for text in parameter.split(",") if text]
+    texts = list_items(offered["ignore"])
     for text in texts:
         if text != "*" and text not in allowed:
             why = f"it is not one of: {', '.join(allowed)}" if text not in IGNORES else "it is not offered"
             raise refused("bad_ignore", target.path, value=text, error_detail=why)
-    return frozenset(allowed if not texts or "*" in texts else texts)
+    return frozenset(allowed if "*" in texts else texts)
 
 
 def _sort(offered: Query, target: Target, method: str, model: Model) -> Sort | None:

@@ -54,16 +54,22 @@ EVERYTHING: Final = Inline(everything=True)
 NOTHING: Final = Inline()
 
 
+def list_items(parameters: Sequence[str]) -> list[str]:
+    """The items of a flag that is a list, separated by commas or in repeated flags. A flag without items means all."""
+    return [
+        item
+        for parameter in parameters
+        for item in (filter(None, parameter.split(",")) if parameter.strip(",") else "*")
+    ]
+
+
 def parse_inline(parameters: Sequence[str] | None, target: Target, model: Model, *, everything: bool = False) -> Inline:
     """The tree of a request, below its target (below one entity of a collection, for a collection).
 
     Raises: bad_inline, inline_noninlineable
     """
     tree = Inline(everything=everything)
-    texts = [text for parameter in parameters or () for text in parameter.split(",")]
-    if parameters is not None and not any(texts):
-        texts = ["*"]
-    for text in filter(None, texts):
+    for text in list_items(parameters or ()):
         names, is_star = _names(text, target)
         _check(text, names, target, model, is_star=is_star)
         tree.add(names, everything=is_star)
@@ -73,7 +79,7 @@ def parse_inline(parameters: Sequence[str] | None, target: Target, model: Model,
 def _names(text: str, target: Target) -> tuple[list[str], bool]:
     """The names of a path, and whether it ends in a star. Raises: bad_inline"""
     try:
-        path = parse_dotpath(text) if text != "*" else (ANY_MEMBER,)
+        path = parse_dotpath(text)
     except BadPath as error:
         raise refused("bad_inline", target.path, value=text, error_detail=str(error)) from None
     is_star = path[-1] is ANY_MEMBER

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from wirebook.core.datatypes import shown
+from wirebook.core.attributes import KEY_NAME as MAP_KEY
+from wirebook.core.datatypes import MAP_KEY_IN_WORDS, shown
 from wirebook.core.model_source import model_error
 
 Aspects = dict[str, Callable[[Any], bool]]
@@ -43,6 +44,10 @@ def _is_text_map(value: Any) -> bool:
     return isinstance(value, Mapping) and all(key and isinstance(text, str) for key, text in value.items())
 
 
+def _is_labels(value: Any) -> bool:
+    return _is_text_map(value) and all(MAP_KEY.match(key) for key in value)
+
+
 def _is_anything(_: Any) -> bool:
     return True
 
@@ -54,7 +59,8 @@ _IN_WORDS: Final[Mapping[Callable[[Any], bool], str]] = {
     _is_object: "an object",
     _is_array: "an array",
     _is_texts: "an array of strings",
-    _is_text_map: "an object of strings, none of its keys empty",
+    _is_text_map: "an object of strings without an empty key",
+    _is_labels: f"an object of strings whose keys are map keys ({MAP_KEY_IN_WORDS})",
 }
 
 
@@ -64,7 +70,7 @@ _HEAD: Final[Aspects] = {
     "description": _is_text,
     "documentation": _is_text,
     "icon": _is_text,
-    "labels": _is_text_map,
+    "labels": _is_labels,
     "modelversion": _is_text,
     "modelcompatiblewith": _is_text,
 }
@@ -72,7 +78,7 @@ ROOT: Final[Aspects] = {
     "$schema": _is_anything,
     "description": _is_text,
     "documentation": _is_text,
-    "labels": _is_text_map,
+    "labels": _is_labels,
     "attributes": _is_object,
     "groups": _is_object,
 }

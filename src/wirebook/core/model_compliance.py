@@ -23,27 +23,28 @@ from wirebook.core.model_source import model_error
 from wirebook.core.rows import format_members
 from wirebook.core.settlement import check_constraints, check_shared, members_of
 from wirebook.core.state import Entity, Group, Members, Resource, Version
-from wirebook.core.touched import GroupKey, Touched
+from wirebook.core.touched import Touched, targets_of
 from wirebook.core.validation import Validator, check_compatibility, check_formats
 from wirebook.core.xref import fault_of_target
 from wirebook.problems.xregistry import refused
 
 
-def change_model(draft: Draft, new: Model, validator: Validator, written: Touched | None = None) -> None:
-    """Makes `new` the model of the draft, if everything that is there complies with it, and what changes by that.
+def change_model(draft: Draft, new: Model, validator: Validator, written: Touched | None = None) -> Compliance:
+    """Makes `new` the model of the draft and adapts the entities to it, if all of them comply with it.
 
-    `written` is what the same request writes afterwards, the Registry among it: their own attributes are held to the
-    model then. None: nothing else is written.
+    `written` names the entities that the same request writes afterwards, besides the Registry. They must comply once
+    they are written: the caller calls `check_written` then. None: nothing else is written.
     Raises: model_error, model_compliance_error, hasdocument_violation, setdefaultversionsticky_false, multiple_roots,
     constraint_failure, mismatched_version_attribute, format_*, compatibility_*
     """
     old = draft.model
     _check_singulars(old, new)
     draft.use_model(new)
-    _Compliance(draft, old, validator, written.groups if written else ()).check(_concerned(old, new))
+    compliance = Compliance(draft, old, validator, written or Touched())
+    compliance.check()
     if written is None:
-        registry = draft.registry
-        registry.members = _Fitting(registry_level(old), draft.registry_level, draft).members(registry)
+        compliance.check_registry()
+    return compliance
 
 
 def _check_singulars(old: Model, new: Model) -> None:
@@ -134,23 +135,66 @@ def _without_lock(attribute: Attribute) -> Attribute:
     )
 
 
-class _Compliance:
-    """The entities of a registry, held against another model."""
+class Compliance:
+    """Checks that the entities of a registry comply with another model, and adapts them to it.
 
-    def __init__(self, draft: Draft, old: Model, validator: Validator, written: Collection[GroupKey]) -> None:
+    `check` is about the entities that the request leaves alone, `check_written` about those that it `written`.
+    """
+
+    def __init__(self, draft: Draft, old: Model, validator: Validator, written: Touched) -> None:
         self._draft, self._old, self._validator, self._written = draft, old, validator, written
+        self._plurals = _concerned(old, draft.model)
         self._fittings: dict[tuple[str, ...], _Fitting] = {}
+        self._is_written_now = False
 
-    def check(self, plurals: Collection[str]) -> None:
+    def check(self) -> None:
+        """Check what the request does not write; what it writes must only have a type."""
         sources = []
-        for entity in self._draft.snapshot.reader.everything(plurals) if plurals else ():
+        for entity in self._draft.snapshot.reader.everything(self._plurals) if self._plurals else ():
             if isinstance(entity, Group):
                 self._group(entity)
             else:
-                self._resource(entity)
-                if entity.xref is not None:
+                self._retype(entity)
+                if self._is_written(entity):
+                    continue
+                if entity.xref is None:
+                    self._resource(entity, is_bound=not self._is_written(entity.group))
+                else:
                     sources.append(entity)
         self._references(sources)
+
+    def check_written(self, draft: Draft) -> None:
+        """Check what the request has written, as `draft` has it, with those parts that the request left as they were.
+
+        Settling checks the constraints of written Groups afterwards: on everything in them.
+        """
+        self._draft, self._is_written_now = draft, True
+        self.check_registry()
+        sources = []
+        for group in draft.snapshot.groups.values():
+            if not group.is_new and group.type.plural in self._plurals:
+                self._fit(group, self._fitting("group", group.type.plural))
+                draft.remodelled.add(group.xid)
+        for resource in draft.snapshot.resources.values():
+            if resource.is_new or resource.group.type.plural not in self._plurals:
+                continue
+            if resource.xref is None:
+                self._resource(resource, is_bound=True)
+                draft.changed[resource.xid] = resource
+            else:
+                sources.append(resource)
+        self._references(sources)
+
+    def check_registry(self) -> None:
+        registry, draft = self._draft.registry, self._draft
+        registry.members = _Fitting(registry_level(self._old), draft.registry_level, draft).members(registry)
+
+    def _is_written(self, entity: Group | Resource) -> bool:
+        """Whether the request writes an entity."""
+        if isinstance(entity, Group):
+            return (entity.type.plural, entity.id.lower()) in self._written.groups
+        group = entity.group
+        return (group.type.plural, group.id.lower(), entity.type.plural, entity.id.lower()) in self._written.resources
 
     # -- single entities --------------------------------------------------------------------------------------------
 
@@ -171,7 +215,7 @@ class _Compliance:
         if type_ is None:
             raise _comply(f"There is a Group of the type '{group.type.plural}': {group.xid}.")
         group.type = type_
-        if (type_.plural, group.id.lower()) in self._written:
+        if self._is_written(group):
             return
         self._fit(group, self._fitting("group", type_.plural))
         try:
@@ -181,17 +225,20 @@ class _Compliance:
         if group.is_rewritten:
             self._draft.changed_groups[group.xid] = group
 
-    def _resource(self, resource: Resource) -> None:
-        before = resource.type
-        type_ = resource.group.type.resources.get(before.plural)
+    def _retype(self, resource: Resource) -> None:
+        """Give a Resource its type in the new model."""
+        type_ = resource.group.type.resources.get(resource.type.plural)
         if type_ is None:
-            raise _comply(f"There is a Resource of the type '{before.plural}': {resource.xid}.")
+            raise _comply(f"There is a Resource of the type '{resource.type.plural}': {resource.xid}.")
         resource.type = type_
-        if resource.xref is None:
-            self._members(resource, before, type_)
-            self._whole(resource, before, type_)
-            if _differs(resource):
-                self._draft.changed[resource.xid] = resource
+
+    def _resource(self, resource: Resource, *, is_bound: bool) -> None:
+        """`is_bound`: the constraints of its Group are in force now, not once the Group is written."""
+        before = self._old.groups[resource.group.type.plural].resources[resource.type.plural]
+        self._members(resource, before, resource.type)
+        self._whole(resource, before, resource.type, is_bound=is_bound)
+        if _differs(resource):
+            self._draft.changed[resource.xid] = resource
 
     def _members(self, resource: Resource, before: ResourceType, now: ResourceType) -> None:
         """The attributes of the meta and of each Version."""
@@ -204,7 +251,7 @@ class _Compliance:
                 raise _comply(f"{version.xid}: {now.document_names[1]}: it is required.")
             self._fit(version, self._fitting("version", group, now.plural))
 
-    def _whole(self, resource: Resource, before: ResourceType, now: ResourceType) -> None:
+    def _whole(self, resource: Resource, before: ResourceType, now: ResourceType, *, is_bound: bool) -> None:
         """What is said of a Resource with all its Versions, in the order in which requests are held to it."""
         draft = self._draft
         if now.maxversions == 1 and resource.meta.members[STICKY]:
@@ -213,7 +260,8 @@ class _Compliance:
             self._reorder(resource)
         every = _validation(before) != _validation(now)
         check_formats(draft, resource, self._validator, every=every)
-        check_constraints(draft, resource, members_of(resource))
+        if is_bound:
+            check_constraints(draft, resource, members_of(resource))
         check_shared(resource)
         check_compatibility(draft, resource, self._validator, every=every)
         if prune_surplus(draft, resource):
@@ -231,12 +279,19 @@ class _Compliance:
         for source in sources:
             if why := fault_of_target(self._draft, source.type, source.xref or ""):
                 raise _comply(f"{source.xid} is a cross-reference to '{source.xref}': {why}.")
-        bound = [each for each in sources if self._draft.constraints(each.group, each.type.plural)]
+        now = [each for each in sources if self._is_settled(each)]
+        bound = [each for each in now if self._draft.constraints(each.group, each.type.plural)]
         wanted = {each.xref or "" for each in bound}
         shown = {each.xid: each.versions for each in self._draft.snapshot.reader.shown_by(wanted)} if wanted else {}
         for source in bound:
             changed = self._draft.changed.get(source.xref or "")
             check_constraints(self._draft, source, members_of(changed) if changed else shown.get(source.xref or "", {}))
+
+    def _is_settled(self, source: Resource) -> bool:
+        """Whether neither the Group of a cross-reference nor its target is still to be written."""
+        if self._is_written_now:
+            return True
+        return not (self._is_written(source.group) or targets_of((source.xref,)) & self._written.resources)
 
 
 def _level(model: Model, kind: str, plurals: Collection[str]) -> Level:

@@ -150,6 +150,7 @@ def write_version(draft: Draft, resource: Resource, id_: str | None, sent: Sent,
     check_id(sent, type_.singular, resource.id, version.xid, ignored=ignored)
     check_id(sent, "version", version.id, version.xid, ignored=ignored)
     check_epoch(version, sent, ignored="epoch" in draft.ignore)
+    _check_names(version, sent, is_open="*" in type_.attributes)
     members = _with_ancestor(version, sent, asked=id_ is None)
     if type_.hasdocument:
         members = with_type(version, type_, members, patch=how.patch)
@@ -163,25 +164,31 @@ def write_version(draft: Draft, resource: Resource, id_: str | None, sent: Sent,
         kept=("ancestorid",),
         constraints=draft.constraints(resource.group, type_.plural),
     )
-    _check_names(version, sent)
     check_contenttype(version)
     if type_.hasdocument:
         check_one(type_, sent, version.xid)
         write_document(version, type_, sent, patch=how.patch, body=how.body)
         check_url(version, type_)
         version.members = draft.version_level(type_).in_order(version.members)
+    elif not how.patch:
+        version.document = None  # An earlier model may have allowed one.
     return version
 
 
-def _check_names(version: Version, sent: Sent) -> None:
-    """What a Resource has of its own no Version can have, not even where any name is allowed: it would be there twice.
+def _check_names(version: Version, sent: Sent, *, is_open: bool) -> None:
+    """Check that a Version has no attribute of the Resource: the Resource would show it twice.
 
-    Raises: unknown_attribute
+    Where the model allows any name (``*``), such a name is not an unknown attribute, but a reserved one.
+    Raises: invalid_attribute, unknown_attribute
     """
-    foreign = sorted(RESOURCE_LEVEL.intersection(sent))
-    if foreign:
-        detail = f"Unknown: {', '.join(foreign)}; the Resource has it."
-        raise refused("unknown_attribute", version.xid, name=foreign[0], detail=detail)
+    reserved = sorted(RESOURCE_LEVEL.intersection(sent))
+    if not reserved:
+        return
+    if is_open:
+        why = "the name is reserved for an attribute of the Resource; use another name"
+        raise refused("invalid_attribute", version.xid, name=reserved[0], error_detail=why)
+    detail = f"Attributes of the Resource, not of a Version: {', '.join(reserved)}."
+    raise refused("unknown_attribute", version.xid, name=reserved[0], detail=detail)
 
 
 UNSET: Final = ""

@@ -12,8 +12,9 @@ from contextlib import closing
 from typing import Any
 
 from wirebook.core.constraints import violations
+from wirebook.core.datatypes import shown
 from wirebook.core.defaults import prune_surplus
-from wirebook.core.dotpath import values_at
+from wirebook.core.dotpath import format_dotpath, values_at
 from wirebook.core.draft import Draft
 from wirebook.core.model import Attributes, Constraint
 from wirebook.core.state import Group, Members, Resource
@@ -71,7 +72,8 @@ def _versions(draft: Draft, resource: Resource, shown: Mapping[str, dict[str, Me
 
 def _check_group(draft: Draft, group: Group) -> None:
     """Holds what is in a Group and did not change against what the Group demands and did not before."""
-    new = _tightened(draft, group)
+    is_remodelled = group.xid in draft.remodelled
+    new = list(draft.constraints_of(group, group.members)) if is_remodelled else _tightened(draft, group)
     if not new:
         return
     with closing(draft.snapshot.reader.shown_in(group, {each.resources for each in new})) as found:
@@ -82,8 +84,8 @@ def _check_group(draft: Draft, group: Group) -> None:
 
 def _tightened(draft: Draft, group: Group) -> list[Constraint]:
     """The constraints that are not what they were, or compare with an attribute that is not what it was."""
-    old = {_demand(each, group.before or {}) for each in draft.constraints_of(group.type, group.before or {})}
-    return [each for each in draft.constraints_of(group.type, group.members) if _demand(each, group.members) not in old]
+    old = {_demand(each, group.before or {}) for each in draft.constraints_of(group, group.before or {})}
+    return [each for each in draft.constraints_of(group, group.members) if _demand(each, group.members) not in old]
 
 
 def _demand(constraint: Constraint, group: Members) -> tuple[Any, ...]:
@@ -104,7 +106,17 @@ def members_of(resource: Resource) -> dict[str, Members]:
 def _hold(constraints: Iterable[Constraint], group: Group, xid: str, versions: Mapping[str, Members]) -> None:
     """Raises: constraint_failure"""
     for constraint, kind, ids in violations(constraints, group.members, versions):
-        raise refused("constraint_failure", xid, kind=kind, path=constraint.key, detail=f"Versions: {', '.join(ids)}.")
+        detail = f"Group: {group.xid}; {_required(constraint, kind, group.members)}; Versions: {', '.join(ids)}."
+        raise refused("constraint_failure", xid, kind=kind, path=constraint.key, detail=detail)
+
+
+def _required(constraint: Constraint, kind: str, group: Members) -> str:
+    """The values that a constraint allows, for a message."""
+    if kind == "enum":
+        return f"allowed: {', '.join(map(shown, constraint.enum))}"
+    assert constraint.equals
+    value = shown(next(values_at(group, constraint.equals)))
+    return f"must equal {format_dotpath(constraint.equals)} of the Group, {value}"
 
 
 # -- attributes that all Versions share ---------------------------------------------------------------------------

@@ -139,4 +139,3 @@ def leave_reference(draft: Draft, resource: Resource) -> None:
         "createdat": members["createdat"],
     }
     resource.meta.is_touched = True
-    resource.counter = 0

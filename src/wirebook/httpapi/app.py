@@ -172,7 +172,7 @@ class App:
         if not codings or not body:
             return body
         try:
-            return await run_in_threadpool(decode_body, body, codings, most)
+            return await run_in_threadpool(decode_body, body, codings, most, path)
         except TooLarge:
             raise Barred(413, "body_too_large", f"The decoded body has more than {most} bytes.", path) from None
 

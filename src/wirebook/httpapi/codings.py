@@ -42,8 +42,11 @@ def parse_codings(text: str) -> list[str]:
     return codings
 
 
-def decode_body(body: bytes, codings: list[str], most: int) -> bytes:
-    """A body without its codings; no step of it has more than `most` bytes. Raises: parsing_data, TooLarge"""
+def decode_body(body: bytes, codings: list[str], most: int, path: str) -> bytes:
+    """A body without its codings; no step of it has more than `most` bytes. `path` is the subject of errors.
+
+    Raises: parsing_data, TooLarge
+    """
     for coding in reversed(codings):
         decoded, size = [], 0
         try:
@@ -53,7 +56,7 @@ def decode_body(body: bytes, codings: list[str], most: int) -> bytes:
                     raise TooLarge
                 decoded.append(part)
         except (ValueError, zlib.error) as error:
-            raise unparsable(f"the body is not valid {coding}: {error}") from None
+            raise unparsable(path, f"the body is not valid {coding}: {error}") from None
         body = b"".join(decoded)
     return body
 

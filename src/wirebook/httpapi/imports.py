@@ -43,7 +43,7 @@ def read_body(incoming: Incoming, read: ReadCatalogue) -> Fit:
     try:
         return read(incoming.body)
     except WirebookError as error:
-        raise unparsable("; ".join(map(_told, error.problems[:10]))) from None
+        raise unparsable(incoming.path, "; ".join(map(_told, error.problems[:10]))) from None
 
 
 def _told(problem: Problem) -> str:

@@ -73,8 +73,8 @@ def read_json(incoming: Incoming) -> Any:
     try:
         return parse_request(incoming.body, MAX_DEPTH)
     except ValueError as error:
-        raise unparsable(str(error)) from None
+        raise unparsable(incoming.path, str(error)) from None
 
 
-def unparsable(why: str) -> Refused:
-    return refused("parsing_data", error_detail=why)
+def unparsable(path: str, why: str) -> Refused:
+    return refused("parsing_data", path, error_detail=why)

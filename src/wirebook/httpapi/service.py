@@ -13,11 +13,12 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, TypeVar
+from urllib.parse import quote
 
 import msgspec
 
 from wirebook.core.capabilities import offered
-from wirebook.core.flags import parse_flags
+from wirebook.core.flags import Query, parse_flags
 from wirebook.core.shortself import check_of, parse_short
 from wirebook.core.target import DETAILS, Target, parse_target
 from wirebook.httpapi.codings import SUPPORTED
@@ -26,7 +27,8 @@ from wirebook.httpapi.fetching import Fetched, Unfetched
 from wirebook.httpapi.glances import Glances
 from wirebook.httpapi.imports import PATH as IMPORT
 from wirebook.httpapi.imports import DryRun, Fit, read_body, report
-from wirebook.httpapi.messages import JSON, Answer, Incoming
+from wirebook.httpapi.logs import describe, log_failure, stack_of
+from wirebook.httpapi.messages import JSON, Answer, Incoming, read_json
 from wirebook.httpapi.openapi import openapi
 from wirebook.httpapi.preconditions import (
     IF_MATCH,
@@ -41,7 +43,7 @@ from wirebook.httpapi.settings import Settings, SettingsCache
 from wirebook.httpapi.spool import Broken, Spool
 from wirebook.httpapi.tags import tag_of_answer
 from wirebook.httpapi.writer import Writer
-from wirebook.httpapi.writes import Rules, Writing
+from wirebook.httpapi.writes import Rules, Writing, changes_settings
 from wirebook.problems.xregistry import Refused, refused
 from wirebook.storage.database import Database
 from wirebook.storage.outages import OUTAGES, Unavailable, Unwritable
@@ -122,14 +124,14 @@ class Service:
             self.database.unwritable.count()
             error = refused("insufficient_storage" if outage.is_full else "database_unwritable", incoming.path)
         except TooSlow:
-            LOG.warning("a read took too long: %s %s", incoming.method, incoming.path)
+            LOG.warning("a request took too long: %s %s", incoming.method, quote(incoming.path))
             error = refused("server_busy", incoming.path)
-        except Unreadable:
-            LOG.exception("the database cannot be read: %s %s", incoming.method, incoming.path)
+        except Unreadable as fault:
+            log_failure(LOG, "the database cannot be read", incoming.method, incoming.path, fault)
             error = refused("data_retrieval_error", incoming.path)
         except Exception as fault:
             is_full = isinstance(fault, OSError) and fault.errno in NO_SPACE  # for the file of a large answer
-            LOG.exception("a request failed: %s %s", incoming.method, incoming.path)
+            log_failure(LOG, "a request failed", incoming.method, incoming.path, fault)
             error = refused("insufficient_storage" if is_full else "server_error", incoming.path)
         return _linked(error_answer(error), incoming)
 
@@ -169,7 +171,7 @@ class Service:
         except OUTAGES:
             return False
         except Exception as error:
-            LOG.warning("the database does not answer: %s", error)
+            LOG.warning("the database does not answer: %s", describe(error))
             return False
         return True
 
@@ -202,7 +204,7 @@ class Service:
             except CancelledError:  # others wrote for too long
                 break
             except Conflict as error:
-                LOG.info("a write is decided anew: %s", error)
+                LOG.info("a write conflicts with another one and is retried: %s", describe(error.__cause__ or error))
         raise refused("server_busy", incoming.path)
 
     def _work(self, incoming: Incoming) -> Callable[[Session], Answer]:
@@ -247,7 +249,8 @@ class Service:
         methods = methods_of(target, settings)
         if incoming.method == "OPTIONS":
             return options(methods)
-        flags = parse_flags(incoming.query, target, incoming.method, settings.model, settings.capabilities)
+        query = flags_before(incoming, target)
+        flags = parse_flags(query, target, incoming.method, settings.model, settings.capabilities)
         if incoming.method not in methods:
             if incoming.method == "PATCH" and "PUT" in methods:
                 raise refused("details_required", target.resource_xid)
@@ -271,7 +274,9 @@ class Service:
         try:
             return Representation(_tagged(self._dispatch(reading, session), reading).tag)
         except Refused as error:
-            if error.type.status in (404, 405):
+            # Flags that only the model of the request knows: a GET of the URL has no answer yet.
+            is_later = incoming.path == "/" and flags_before(incoming, Target("registry", "/")) is not incoming.query
+            if error.type.status in (404, 405) or is_later:
                 return None
             raise
 
@@ -281,7 +286,7 @@ class Service:
             raise refused("api_not_found", incoming.path)
         if incoming.method == "OPTIONS":
             return options(methods if name not in KINDS or settings.is_mutable(name) else ("GET",))
-        if name != "export":
+        if name != "export" and incoming.method not in ("PATCH", "PUT"):  # which check their flags when they are done
             target = Target("settings", incoming.path)
             parse_flags(incoming.query, target, incoming.method, settings.model, settings.capabilities)
         if incoming.method not in apis:
@@ -364,11 +369,11 @@ def _end(spool: Spool, made: Future[Answer]) -> None:
     """Says to who reads a spool that nothing more comes."""
     error = None if made.cancelled() else made.exception()
     if spool.size and error and not isinstance(error, Broken):
-        LOG.error("an export failed when its beginning was sent", exc_info=error)
+        LOG.error("an export failed after its beginning was sent\n%s", stack_of(error))
     spool.end(failed=made.cancelled() or error is not None)
 
 
-KINDS: Final = frozenset({"capabilities", "capabilitiesoffered", "export", "model", "modelsource"})
+KINDS: Final = frozenset({".xregistry", "capabilities", "capabilitiesoffered", "export", "model", "modelsource"})
 PATHS: Final[Mapping[str, tuple[tuple[str, ...], Mapping[str, Api]]]] = {
     "capabilities": (
         ("GET", "PATCH", "PUT"),
@@ -383,6 +388,20 @@ PATHS: Final[Mapping[str, tuple[tuple[str, ...], Mapping[str, Api]]]] = {
     IMPORT: (("POST",), {}),
     ".wirebook/openapi.json": (("GET",), {"GET": Service.openapi}),
 }
+
+
+def flags_before(incoming: Incoming, target: Target) -> Query:
+    """The flags that are read before a request is done. `Writing.entity` reads the others of a request that changes the
+    model or the capabilities, by the new ones."""
+    if not incoming.query or target.kind != "registry" or incoming.method not in ("PATCH", "PUT"):
+        return incoming.query
+    try:
+        sent = read_json(incoming)
+    except Refused:  # `Writing` refuses it again, after a bad flag
+        return incoming.query
+    if not changes_settings(target, incoming.method, sent):
+        return incoming.query
+    return {name: values for name, values in incoming.query.items() if name == "ignore"}
 
 
 def is_import(incoming: Incoming) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -16,10 +17,10 @@ from wirebook.core.deletes import listed_map
 from wirebook.core.documents import Body
 from wirebook.core.draft import Draft
 from wirebook.core.events import Change, changes_of, pack
-from wirebook.core.flags import Flags, parse_flags
+from wirebook.core.flags import Flags, Query, parse_flags
 from wirebook.core.inline import Inline
 from wirebook.core.locks import set_lock
-from wirebook.core.model_compliance import change_model
+from wirebook.core.model_compliance import Compliance, change_model
 from wirebook.core.model_reader import keep_homes, read_model
 from wirebook.core.model_source import Fetch
 from wirebook.core.target import DETAILS, Target
@@ -68,10 +69,14 @@ class Writing:
         """PUT, PATCH, POST or DELETE of an entity or a collection."""
         request = read_request(incoming, target, flags)
         draft, outcome = self._decide(request, flags, incoming.path)
-        if target.kind == "registry" and incoming.method != "POST":
-            flags = self._flags_now(incoming, target, flags)
+        if changes_settings(target, incoming.method, request.sent):
+            query = {name: values for name, values in incoming.query.items() if name != "ignore"}
+            flags = self.flags(query, target, incoming.method)
         correlation = self._store_draft(draft)[1]
-        answer = Answer(204) if incoming.method == "DELETE" else self.answer(incoming, target, flags, outcome)
+        answer = Answer(204)
+        if incoming.method != "DELETE":
+            with self.session.limited(self.rules.limits.read_seconds) if incoming.query else nullcontext():
+                answer = self.answer(incoming, target, flags, outcome)
         if correlation:
             answer.headers[CORRELATION] = correlation
         return answer
@@ -93,10 +98,10 @@ class Writing:
     def _decide(self, request: Request, flags: Flags, path: str) -> tuple[Draft, Outcome]:
         wanted = touched(request.method, request.target, request.sent, self.settings.model)
         snapshot = self.session.load(wanted, self.settings.model)
-        draft = Draft(snapshot, self.rules.now(), path, flags.ignore)
-        if request.target.kind == "registry" and request.method != "POST":
-            draft = self._change_settings(draft, request, flags)
-        return draft, decide(draft, request, self._validator())
+        draft, compliance = Draft(snapshot, self.rules.now(), path, flags.ignore), None
+        if changes_settings(request.target, request.method, request.sent):
+            draft, compliance = self._change_settings(draft, request, flags)
+        return draft, decide(draft, request, self._validator(), compliance.check_written if compliance else None)
 
     def _store_draft(self, draft: Draft) -> tuple[list[Change], str | None]:
         """Stores what happened, and puts it into the outbox. What it was, and its correlation."""
@@ -106,61 +111,68 @@ class Writing:
         self.session.store(draft, event)
         return changes, event.correlation if event else None
 
-    def _change_settings(self, draft: Draft, request: Request, flags: Flags) -> Draft:
-        """Capabilities and model that are sent with the Registry: before everything else, and in that order.
+    def _change_settings(self, draft: Draft, request: Request, flags: Flags) -> tuple[Draft, Compliance | None]:
+        """Change the capabilities and the model that are sent with the Registry: before everything else, in that order.
 
-        What may be changed is what could be before the request. Gives the draft for the rest of it.
+        A request can change what was mutable before it. Returns the draft for the rest of the request and, with another
+        model, what checks the entities that the rest writes.
         """
-        sent = request.sent if isinstance(request.sent, Mapping) else {}
-        kinds = [kind for kind in ("capabilities", "modelsource") if kind in sent and kind not in flags.ignore]
+        sent = request.sent
+        kinds = [kind for kind in SETTINGS if kind in sent and kind not in flags.ignore]
         for kind in kinds:
             if not self.settings.is_mutable(kind):
                 raise refused("not_available", f"/{kind}")
         if "capabilities" in kinds:
-            self.capabilities(sent["capabilities"], patch=request.method == "PATCH", draft=draft)
-        return self._change_model(draft, request, sent) if "modelsource" in kinds else draft
+            self.capabilities(sent["capabilities"], patch=request.method == "PATCH")
+        compliance = None
+        if "modelsource" in kinds:
+            draft, compliance = self._change_model(draft, request, sent)
+        self._check_modes()
+        return draft, compliance
 
-    def _change_model(self, draft: Draft, request: Request, sent: Mapping[str, Any]) -> Draft:
-        """Stores what a new model makes of what is there, and reads again what the request is about."""
-        self.modelsource(sent["modelsource"], draft, written=touched(request.method, request.target, sent, draft.model))
+    def _change_model(self, draft: Draft, request: Request, sent: Mapping[str, Any]) -> tuple[Draft, Compliance]:
+        """Store the entities as the new model has them, and load again what the request is about."""
+        written = touched(request.method, request.target, sent, draft.model)
+        compliance = self.modelsource(sent["modelsource"], draft, written)
         self._by_model = changes_of(draft)
         self.session.store(draft)
         model = self.settings.model
         found = self.session.load(touched(request.method, request.target, sent, model), model)
-        return Draft(replace(found, registry=draft.registry), draft.now, draft.path, draft.ignore)
+        return Draft(replace(found, registry=draft.registry), draft.now, draft.path, draft.ignore), compliance
 
-    def _flags_now(self, incoming: Incoming, target: Target, flags: Flags) -> Flags:
-        """What is asked for of the answer, as the model and the capabilities are now. What is ignored was before."""
-        if not self._is_new_model and not self._new_capabilities:
-            return flags
-        query = {name: values for name, values in incoming.query.items() if name != "ignore"}
-        return parse_flags(query, target, incoming.method, self.settings.model, self.settings.capabilities)
+    def flags(self, query: Query, target: Target, method: str) -> Flags:
+        """The flags of a request by the model and the capabilities that it leaves behind."""
+        return parse_flags(query, target, method, self.settings.model, self.settings.capabilities)
 
     def _validator(self) -> Enabled:
         return Enabled(self.rules.validator, self.settings.capabilities)
 
-    def capabilities(self, sent: Any, *, patch: bool, draft: Draft) -> None:
-        """Other capabilities. A null is those of a fresh registry."""
+    def capabilities(self, sent: Any, *, patch: bool) -> None:
+        """Change the capabilities. A null is those of a fresh registry."""
         current = self.settings.capabilities
         new = (
             everything(self.rules.offer) if sent is None else change(dict(current), sent, self.rules.offer, patch=patch)
         )
-        unlisted = {type_.versionmode for _, type_ in draft.model.resource_types()} - set(new["versionmodes"])
-        if unlisted:
-            why = f"the versionmode '{min(unlisted)}' is in use"
-            raise refused("model_error", "/model", error_detail=why)
         self._new_capabilities = tuple(name for name, value in new.items() if current.get(name) != value)
         self._store(Stored(self.settings.model.full, self.settings.homes, self.settings.modelsource, new))
 
-    def modelsource(self, source: Any, draft: Draft, written: Touched | None = None) -> None:
-        """Another model, with which everything that is there must comply; `written` is what the request writes besides.
-        A null is a model without types."""
+    def _check_modes(self) -> None:
+        """Check that the capabilities list the version modes of the model. Raises: model_error"""
+        modes = {type_.versionmode for _, type_ in self.settings.model.resource_types()}
+        if unlisted := modes - set(self.settings.capabilities["versionmodes"]):
+            why = f"the versionmode '{min(unlisted)}' is in use; the capability 'versionmodes' must list it"
+            raise refused("model_error", "/model", error_detail=why)
+
+    def modelsource(self, source: Any, draft: Draft, written: Touched | None = None) -> Compliance:
+        """Change the model, with which all entities must comply; `written` is what the request writes besides. A null
+        is a model without types."""
         source = {} if source is None else source
         read = read_model(source, self.fetch, tuple(self.settings.capabilities["versionmodes"]))
         new = keep_homes(draft.model, read)
-        change_model(draft, new.model, self._validator(), written)
+        compliance = change_model(draft, new.model, self._validator(), written)
         self._is_new_model = True
         self._store(Stored(new.model.full, new.homes, source, self.settings.capabilities))
+        return compliance
 
     def _store(self, stored: Stored) -> None:
         self.session.store_settings(stored)
@@ -172,13 +184,16 @@ class Writing:
         """PUT or PATCH of /capabilities."""
         sent = read_json(incoming)
         draft = self._registry_draft(incoming.path)
-        self.capabilities({} if sent is None else sent, patch=incoming.method == "PATCH", draft=draft)
+        self.capabilities({} if sent is None else sent, patch=incoming.method == "PATCH")
+        self._check_modes()
+        self._check_flags(incoming)
         return self._touched(draft, self.settings.capabilities)
 
     def reset_capabilities(self) -> tuple[str, ...]:
         """Restores the capabilities of a new registry. Returns the names of those that were different."""
         draft = self._registry_draft("/capabilities")
-        self.capabilities(None, patch=False, draft=draft)
+        self.capabilities(None, patch=False)
+        self._check_modes()
         if self._new_capabilities:
             self._touched(draft, self.settings.capabilities)
         return self._new_capabilities or ()
@@ -188,7 +203,11 @@ class Writing:
         sent = read_json(incoming)
         draft = self._registry_draft(incoming.path)
         self.modelsource(sent, draft)
+        self._check_flags(incoming)
         return self._touched(draft, self.settings.modelsource)
+
+    def _check_flags(self, incoming: Incoming) -> None:
+        self.flags(incoming.query, Target("settings", incoming.path), incoming.method)
 
     def _registry_draft(self, path: str) -> Draft:
         snapshot = self.session.load(Touched(), self.settings.model)
@@ -243,6 +262,17 @@ class Writing:
 CORRELATION: Final = "xRegistry-xregcorrelationid"
 
 
+SETTINGS: Final = ("capabilities", "modelsource")
+"""What of a Registry changes how the rest of a request is read."""
+
+
+def changes_settings(target: Target, method: str, sent: Any) -> bool:
+    """Whether a request sends capabilities or a model with the Registry."""
+    if target.kind != "registry" or method not in ("PUT", "PATCH") or not isinstance(sent, Mapping):
+        return False
+    return any(kind in sent for kind in SETTINGS)
+
+
 def read_request(incoming: Incoming, target: Target, flags: Flags) -> Request:
     """The request, from body or headers.
 
@@ -270,7 +300,7 @@ def read_request(incoming: Incoming, target: Target, flags: Flags) -> Request:
 def _listed(incoming: Incoming, target: Target, flags: Flags) -> Mapping[str, Any] | None:
     """What a DELETE lists. Raises: parsing_data, bad_flag"""
     if target.is_collection and incoming.body:
-        return listed_map(read_json(incoming))
+        return listed_map(read_json(incoming), incoming.path)
     if target.is_collection and flags.epoch is not None:
         # Reading: who gives an epoch means one entity, and must not lose all that are beside it (checklist AMB-05).
         detail = "It is for one entity, and without a map this would delete all of them."

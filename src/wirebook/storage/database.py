@@ -297,7 +297,6 @@ def _open_sqlite(url: URL, readers: int, wait: float) -> Database:
     lock = _lock_file(path)
     engine = create_engine(
         url.set(database=str(path)),
-        hide_parameters=True,  # in messages of errors, which may be logged
         poolclass=QueuePool,
         pool_size=readers + 2,
         pool_use_lifo=True,  # few readers have all the caches

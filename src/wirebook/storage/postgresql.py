@@ -57,7 +57,6 @@ def make_engine(url: URL, readers: int, wait: float) -> Engine:
     options = " ".join(f"-c {name}={value}" for name, value in settings.items())
     engine = create_engine(
         url.set(drivername="postgresql+psycopg"),
-        hide_parameters=True,  # in messages of errors, which may be logged
         poolclass=QueuePool,
         pool_size=readers,
         max_overflow=readers,
