@@ -169,7 +169,7 @@ def test_alike_definitions_name_the_slots_of_their_protocol() -> None:
     assert "protocoloptions.topic_name or protocoloptions.user_properties" in message
 
 
-def test_alias_beside_its_target_is_named_as_one() -> None:
+def test_alias_beside_its_target_is_not_alike() -> None:
     event = {"envelope": "CloudEvents/1.0", "envelopemetadata": {"type": {"value": "x"}}}
     document = group(a=event, b={"meta": {"xref": "/messagegroups/g/messages/a"}})
-    assert "one is an alias of the other" in message_of(document, "alike")
+    assert "alike" not in {problem.code for problem in lint(load_registry(document))}

@@ -193,6 +193,8 @@ def catalogues(draw: st.DrawFn) -> Document:
         }}
         for name in ("g", "h")
     }  # fmt: skip
+    for name in draw(st.sets(st.sampled_from(("a1", "a2")))):
+        groups["h"]["messages"][name] = {"messageid": name, "meta": {"xref": "/messagegroups/g/messages/m0"}}
     made = {f"e{number}": each for number, each in enumerate(draw(st.lists(endpoints(), max_size=2)))}
     return {"specversion": "1.0-rc4", "registryid": "r", "messagegroups": groups, "endpoints": made}
 

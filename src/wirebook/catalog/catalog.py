@@ -87,14 +87,16 @@ class Catalog:
     @cached_property
     def definitions(self) -> dict[str, Definition]:
         return {
-            xid: compile_definition(xid, message.container, message.attributes, incomplete=message.incomplete)
+            xid: compile_definition(
+                xid, message.container, message.attributes, incomplete=message.incomplete, source=message.source
+            )
             for xid, message in self.registry.messages.items()
             if not message.problems
         }
 
     @cached_property
     def scopes(self) -> dict[str, Scope]:
-        """What each endpoint allows."""
+        """What each endpoint allows; the selector has them with one definition for each message."""
         return {xid: scope_of(endpoint) for xid, endpoint in self.registry.endpoints.items()}
 
     @cached_property

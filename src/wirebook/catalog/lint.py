@@ -35,7 +35,8 @@ from wirebook.message.dialects_names import brief, shown
 from wirebook.message.lint import NAME, NAME_AND_VERSION, check_message
 from wirebook.message.lint_properties import Finding, check_identifier
 from wirebook.message.lint_reach import check_pairs, check_reach, telling_apart
-from wirebook.message.resolution_definitions import Definition, definitions_in
+from wirebook.message.resolution_definitions import definitions_in
+from wirebook.message.selection import messages_once
 from wirebook.message.uritemplate import PLACEHOLDER
 from wirebook.problems import Problem, Severity
 from wirebook.schema import CompiledSchema, SchemaIndex, Unsupported
@@ -179,8 +180,8 @@ def _findings(registry: Registry) -> Iterator[tuple[str, Iterable[Finding]]]:
             yield xid, unreached
         yield xid, check_examples(definitions[xid], definition, _schema_of(definition, index))
     for place, candidates in _candidate_sets(registry):
-        members = [reachable[xid] for xid in candidates if xid in reachable]
-        yield from _check_alike(members, definitions)
+        members = messages_once(reachable[xid] for xid in candidates if xid in reachable)
+        yield from _check_alike(members)
         yield from _each(check_pairs(_distinct(members), place))
     unused = list(unused_schemas(index.documents)) if registry.messages else []
     told = {finding.pointer for _, finding in schemas if finding.code == "bad-schema"}
@@ -210,7 +211,7 @@ def _each(found: Iterable[tuple[str, Finding]]) -> Iterator[tuple[str, Iterable[
 def _compiled(registry: Registry) -> dict[str, Compiled]:
     """What can be a candidate at all; an alias is its target, which is looked at where it stands."""
     return {
-        xid: compile_definition(xid, message.container, message.attributes)
+        xid: compile_definition(xid, message.container, message.attributes, source=message.source)
         for xid, message in registry.messages.items()
         if message.incomplete is None and not message.invalid
     }
@@ -263,17 +264,14 @@ def _distinct(members: list[Compiled]) -> list[Compiled]:
     return list({constraints_text(dict(each.attributes)): each for each in reversed(members)}.values())[::-1]
 
 
-def _check_alike(members: list[Compiled], definitions: dict[str, Definition]) -> Iterator[tuple[str, list[Finding]]]:
+def _check_alike(members: list[Compiled]) -> Iterator[tuple[str, list[Finding]]]:
     """Definitions of one set that ask the same metadata of a message."""
     first: dict[str, Compiled] = {}
     for member in members:
         other = first.setdefault(constraints_text(dict(member.attributes)), member)
         if other is not member:
             text = f"'{shown(member.xid)}' and '{shown(other.xid)}' ask for the same metadata; "
-            if {definitions[member.xid].xref, definitions[other.xid].xref} & {member.xid, other.xid}:
-                text += "one is an alias of the other, so their messages are ambiguous; keep one of them here"
-            else:
-                text += telling_apart(other, member)
+            text += telling_apart(other, member)
             yield member.xid, [Finding("alike", member.xid.replace("~", "~0"), text, None, other.xid)]
 
 

@@ -44,6 +44,10 @@ class Subject:
     def protocol(self) -> str:
         return str(self.values.get("protocol", ""))
 
+    def identity(self, xid: str) -> str:
+        """The message that an XID stands for, through an alias too."""
+        return self.messages[xid].identity if xid in self.messages else xid
+
     @property
     def usage(self) -> list[Any]:
         usage = self.values.get("usage")
@@ -134,7 +138,7 @@ def check_candidates(subject: Subject) -> Iterator[Finding]:
     for xid in subject.endpoint.messages:
         name = xid.rpartition("/")[2]
         other = first.setdefault(name, xid)
-        if other != xid:
+        if subject.identity(other) != subject.identity(xid):
             message = f"'{shown(name)}' is the id of '{other}' and of '{xid}'"
             yield Finding("duplicate-messageid", subject.at(), message, other, xid)
     for index, reference in enumerate(subject.values.get("messagegroups") or ()):

@@ -253,7 +253,7 @@ def _generate(definition: Definition, filling: Filling, attributes: dict[str, An
     attributes.setdefault("id", filling.request.new_id())
     attributes.setdefault("time", filling.request.now())
     if "type" not in attributes and "envelopemetadata.type" not in filling.open:
-        attributes["type"] = definition.xid.rpartition("/")[2]
+        attributes["type"] = definition.identity.rpartition("/")[2]
         text = f"nothing gives a type: the messageid '{attributes['type']}' is taken"
         slot = "envelopemetadata.type"
         filling.problems.append(Problem("inferred-type", text, slot=slot, actual=attributes["type"]))

@@ -96,7 +96,8 @@ class Definition:
     """A compiled message definition.
 
     Shape: `constraints` and `entries` in the fixed slot order; `soft` only rank (D12, D13). `envelope` is
-    ``CloudEvents/1.0``, None, or what the document names although nothing reads it.
+    ``CloudEvents/1.0``, None, or what the document names although nothing reads it. `source` is the message that an
+    alias shows.
     """
 
     xid: str
@@ -109,6 +110,12 @@ class Definition:
     entries: tuple[Entries, ...]
     soft: tuple[Constraint, ...]
     incomplete: str | None = None
+    source: str | None = None
+
+    @property
+    def identity(self) -> str:
+        """The XID of the message itself: an alias is its source."""
+        return self.source or self.xid
 
     @cached_property
     def is_cloudevent(self) -> bool:
@@ -154,7 +161,12 @@ def _is_observed(constraint: Constraint, envelope: bool, protocol: bool, transpo
 
 
 def compile_definition(
-    xid: str, container: str, attributes: Mapping[str, Any], *, incomplete: str | None = None
+    xid: str,
+    container: str,
+    attributes: Mapping[str, Any],
+    *,
+    incomplete: str | None = None,
+    source: str | None = None,
 ) -> Definition:
     """A resolved message (canonical attributes, see `message.resolution`) as constraints on slots."""
     protocol, envelope = attributes.get("protocol"), attributes.get("envelope")
@@ -175,6 +187,7 @@ def compile_definition(
         entries=tuple(entries),
         soft=tuple(_soft(attributes, metadata)) if envelope else (),
         incomplete=incomplete,
+        source=source,
     )
 
 

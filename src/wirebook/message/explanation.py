@@ -26,7 +26,7 @@ from wirebook.message.definition import Definition
 from wirebook.message.matcher import Match, Rank
 from wirebook.message.nearness import MAX_TYPES, Types, distance
 from wirebook.message.payloadfaults import PayloadReport, payload_report
-from wirebook.message.selection import EVERYTHING, Outcome, Scope, Selector, view_for, views_of
+from wirebook.message.selection import Outcome, Scope, Selector, view_for, views_of
 from wirebook.message.slips import Slips
 from wirebook.message.slots import ENVELOPE, Slot
 from wirebook.message.view import View
@@ -135,7 +135,7 @@ class Explainer:
         Cost: that of selecting it again, and a few comparisons of bounded size.
         """
         xid = endpoint or outcome.received.endpoint
-        scope = self.selector.scopes.get(xid) if xid else EVERYTHING
+        scope = self.selector.scopes.get(xid) if xid else self.selector.everything
         if outcome.received.kind in ("malformed", "unsupported") and outcome.outcome != "unexpected":
             return Explanation(outcome, _first_message(outcome), (), tuple(_lacking_attributes(outcome)))
         if scope is None or scope.empty:
@@ -214,9 +214,9 @@ class Explainer:
 
     def _elsewhere(self, views: Sequence[View], scope: Scope, xid: str | None) -> Iterator[str]:
         """Definitions outside of the endpoint that the message fits."""
-        if scope is EVERYTHING:
+        if scope is self.selector.everything:
             return
-        others = [match.definition.xid for match, _ in self.selector.fitting(views, EVERYTHING)]
+        others = [match.definition.xid for match, _ in self.selector.fitting(views, self.selector.everything)]
         if others:
             named = ", ".join(others[:MAX_RIVALS])
             yield f"it fits {named}, which the endpoint '{xid}' does not carry"

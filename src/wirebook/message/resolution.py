@@ -31,7 +31,7 @@ class ResolvedMessage:
 
     Shape: `attributes` are effective and canonical; `container` is the XID of its group or endpoint; `incomplete` is
     the reference that leads nowhere, if one does (D40, D41); `problems` are what makes it no candidate; `taken` are
-    the selectors it has from its container alone (D42).
+    the selectors it has from its container alone (D42); `source` is the message that an alias shows.
     """
 
     xid: str
@@ -40,6 +40,12 @@ class ResolvedMessage:
     incomplete: str | None = None
     problems: tuple[Problem, ...] = ()
     taken: frozenset[str] = frozenset()
+    source: str | None = None
+
+    @property
+    def identity(self) -> str:
+        """The XID of the message itself: an alias is its source."""
+        return self.source or self.xid
 
     @property
     def invalid(self) -> bool:
@@ -91,7 +97,8 @@ class _Resolver:
         self.log.problems += found
         problems = (*effective.problems, *found)
         taken = frozenset(name for name in SELECTORS if name in attributes) - effective.explicit
-        return ResolvedMessage(xid, definition.container, attributes, effective.incomplete, problems, taken)
+        source = None if effective.incomplete else definition.xref
+        return ResolvedMessage(xid, definition.container, attributes, effective.incomplete, problems, taken, source)
 
     def _place(self, problem: Problem, definition: Definition) -> str:
         """Where a fault of the protocol options is written: in the definition itself, or in one of its bases."""

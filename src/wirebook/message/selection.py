@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, islice
 from math import inf
@@ -149,11 +149,21 @@ class Scope:
 EVERYTHING = Scope()
 
 
+def messages_once(candidates: Iterable[Definition]) -> list[Definition]:
+    """Each message once: the message itself where it is among the candidates, else the first of its aliases."""
+    chosen: dict[str, Definition] = {}
+    for candidate in candidates:
+        if candidate.source is None or candidate.identity not in chosen:
+            chosen[candidate.identity] = candidate
+    return list(chosen.values())
+
+
 class Selector:
     """Selects the definition of each message.
 
-    `scopes` by endpoint XID; `read_payload` reads a message's payload by a definition's schema (None: no schema).
-    Incomplete definitions are no candidates (D40).
+    `scopes` by endpoint XID, `everything` without one; `read_payload` reads a message's payload by a definition's
+    schema (None: no schema). Incomplete definitions are no candidates (D40), and of a message and its aliases only one
+    is (D41).
     """
 
     def __init__(
@@ -164,7 +174,8 @@ class Selector:
         options: MatchOptions = DEFAULT_OPTIONS,
     ) -> None:
         self.definitions = [each for each in definitions if not each.incomplete]
-        self.scopes = scopes
+        self.everything = self._with_messages_once(EVERYTHING)
+        self.scopes = {xid: self._with_messages_once(scope) for xid, scope in scopes.items()}
         self.read_payload = read_payload
         self.options = options
         self.observed = Index(self.definitions)
@@ -183,7 +194,7 @@ class Selector:
         if received.kind == "unsupported" or (received.kind == "malformed" and not faults.only_values(received)):
             return _unreadable(received)
         xid = endpoint or received.endpoint
-        scope = self.scopes.get(xid) if xid else EVERYTHING
+        scope = self.scopes.get(xid) if xid else self.everything
         if scope is None:
             return Outcome("malformed", received, problems=(_unknown_endpoint(xid, self.scopes),))
         if scope.empty and received.kind == "malformed":
@@ -193,6 +204,18 @@ class Selector:
             problem = Problem(code="no-candidates", slot="endpoint", actual=xid, message=message)
             return Outcome("unconstrained", received, problems=(problem,))
         return self._select(received, scope)
+
+    def _with_messages_once(self, scope: Scope) -> Scope:
+        """The scope with the source of each message instead of its aliases; without the source the first alias."""
+        if not self._has_aliases:
+            return scope
+        members = self._by_xid if scope.members is None else scope.members
+        chosen = messages_once(each for each in self.definitions if each.xid in members)
+        return replace(scope, members=frozenset(each.xid for each in chosen))
+
+    @cached_property
+    def _has_aliases(self) -> bool:
+        return any(definition.source for definition in self.definitions)
 
     def _select(self, received: Received, scope: Scope) -> Outcome:
         views = views_of(received)

@@ -33,7 +33,7 @@ from wirebook.bindings.capture import Parsed
 from wirebook.catalog import Catalog
 from wirebook.message.definition import Definition
 from wirebook.message.matcher import DEFAULT_OPTIONS, MatchOptions
-from wirebook.message.selection import EVERYTHING, Outcome, Scope
+from wirebook.message.selection import Outcome, Scope
 from wirebook.problems import Problem
 from wirebook.schema import CompiledSchema, Unsupported
 from wirebook.spark.chunks import PROBLEM_OUTCOMES, Block, BlockTables, Chunk, Landed
@@ -108,8 +108,10 @@ class CatalogueEngine:
         return frozenset(c.slot.name for d in definitions for c in d.constraints if c.slot.section == "envelope")
 
     def layout(self, xid: str) -> Layout:
+        """The table of a definition; an alias has that of its source."""
         if xid not in self._layouts:
-            self._layouts[xid] = self._layout(self.catalog.definitions[xid])
+            definition = self.catalog.definitions[xid]
+            self._layouts[xid] = self._layout(self.catalog.definitions.get(definition.identity, definition))
         return self._layouts[xid]
 
     def _layout(self, definition: Definition) -> Layout:
@@ -175,7 +177,8 @@ class CatalogueEngine:
 
     def _frames(self, chunk: Chunk, records: Records) -> Iterator[tuple[Frame, Scope]]:
         if chunk.kind == "events" and chunk.lines is not None:
-            scope = EVERYTHING if self.endpoint is None else self.catalog.scopes[self.endpoint]
+            selector = self.catalog.selector
+            scope = selector.everything if self.endpoint is None else selector.scopes[self.endpoint]
             yield frame_of_events(chunk.lines, self.extensions), scope
             return
         scopes, of_record = self._scopes(records)
@@ -244,11 +247,12 @@ class CatalogueEngine:
     def _scopes(self, records: Records) -> tuple[list[Scope | None], Rows]:
         """The scopes of a chunk, and the number of each record's; None for an endpoint that the catalogue lacks, whose
         messages are the reference's."""
+        selector = self.catalog.selector
         if self.endpoint is not None:
-            return [self.catalog.scopes[self.endpoint]], np.zeros(len(records.endpoints), np.int64)
+            return [selector.scopes[self.endpoint]], np.zeros(len(records.endpoints), np.int64)
         encoded = records.endpoints.dictionary_encode()
-        named = [self.catalog.scopes.get(endpoint) for endpoint in encoded.dictionary.to_pylist()]
-        return [EVERYTHING, *named], codes_of(encoded)
+        named = [selector.scopes.get(endpoint) for endpoint in encoded.dictionary.to_pylist()]
+        return [selector.everything, *named], codes_of(encoded)
 
     # -- one message ------------------------------------------------------------------------------------------------
 

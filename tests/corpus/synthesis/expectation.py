@@ -9,7 +9,7 @@ from synthesis.messages import Message
 from wirebook.bindings import Received, as_structured, read_events, read_record
 from wirebook.catalog import Catalog
 from wirebook.message.matcher import Match, match_metadata
-from wirebook.message.selection import EVERYTHING, Scope
+from wirebook.message.selection import Scope
 from wirebook.message.view import View
 
 
@@ -39,7 +39,8 @@ def _place(catalog: Catalog, received: Received, own: str) -> Place:
 
 
 def _matches(catalog: Catalog, received: Received) -> Iterator[Match]:
-    scope = catalog.scopes.get(received.endpoint) if received.endpoint else EVERYTHING
+    selector = catalog.selector
+    scope = selector.scopes.get(received.endpoint) if received.endpoint else selector.everything
     if received.kind not in ("native", "cloudevent") or scope is None:
         return
     if scope.protocol and received.wire is not None and scope.protocol != received.protocol:
