@@ -13,11 +13,12 @@ from typing import Any, Final
 from uuid import UUID
 
 from wirebook.bindings import Timestamp, Uuid
-from wirebook.bindings.attributes import is_uri_reference
+from wirebook.bindings.attributes import INT32, is_uri_reference
 from wirebook.bindings.http import Escaped
+from wirebook.bindings.jsonwrite import canonical_text
 from wirebook.bindings.strict import SURROGATE
 from wirebook.message.definition import Constraint
-from wirebook.message.matcher import Unfit, fit, problem
+from wirebook.message.matcher import Found, Unfit, fit, problem
 from wirebook.message.request import Request
 from wirebook.message.slots import AMQP_SECTIONS, ENVELOPE
 from wirebook.message.uritemplate import QUERY, Template, percent_encode, placeholders, uri_text
@@ -85,7 +86,7 @@ class Filling:
         return natural(constraint, value) if value is not None and self._check(constraint, value) else value
 
     def _check(self, constraint: Constraint, value: Any, code: str | None = None) -> bool:
-        found = fit(constraint, value)
+        found = _fit(constraint, value)
         if isinstance(found, Unfit):
             self.problems.append(problem(code or found.code, constraint, value, found.expected))
         return not isinstance(found, Unfit)
@@ -98,6 +99,16 @@ def _unfit(template: Template, text: str) -> str | None:
         outside = place.forbidden if template.spanning else place.separator + place.forbidden
         return f"placeholders there without {', '.join(map(repr, outside))}"
     return "a URI reference (RFC 3986)" if place.uri and not is_uri_reference(text) else None
+
+
+def _fit(constraint: Constraint, given: Any) -> Found | Unfit:
+    """Does a value that the application gives fit? A text that stands for bytes is their base64, on every wire."""
+    if constraint.type != "binary" or not isinstance(given, str):
+        return fit(constraint, given)
+    try:
+        return fit(constraint, canonical("binary", given).value)
+    except NotOfType as wrong:
+        return Unfit("wrong-type", str(wrong))
 
 
 def _is_given(context: Mapping[str, str], name: str) -> bool:
@@ -113,7 +124,7 @@ def missing_names(names: Iterable[str], context: Mapping[str, str]) -> list[str]
 def _says(constraint: Constraint, fixed: Any, given: Any) -> bool:
     """Does the application give what the definition fixes (D23)?"""
     if constraint.template is None:
-        return not isinstance(fit(constraint, given), Unfit)
+        return not isinstance(_fit(constraint, given), Unfit)
     if constraint.kind.place.has_uri_text and isinstance(given, str):
         given = uri_text(given)
     try:
@@ -146,13 +157,25 @@ def plain(value: Any) -> Any:
 
 
 def natural(constraint: Constraint, value: Any) -> Any:
-    """A value that fits, in the kind its type has: ``"5"`` as 5, base64 as bytes; in AMQP's sections also times."""
+    """A value that fits, as its slot has it.
+
+    Native slots have the kind of the type: ``"5"`` as 5, base64 as bytes, in AMQP's sections also times. So do
+    attributes, but a number that CloudEvents has no type for is its canonical text, as every value is where the wire
+    has texts.
+    """
     make = KINDS.get(constraint.type)
     if constraint.slot.section in AMQP_SECTIONS:
         make = AMQP_KINDS.get(constraint.type, make)
-    elif constraint.slot.section == ENVELOPE and isinstance(value, bytes):
-        return value
-    return value if make is None or not isinstance(value, str) else make(value)
+    found = value if make is None or not isinstance(value, str) else make(value)
+    if constraint.slot.section == ENVELOPE:
+        is_wide = isinstance(found, float) or (isinstance(found, int) and not INT32[0] <= found <= INT32[1])
+        return canonical_text(found) if is_wide else found
+    if isinstance(found, (bool, int, float)):
+        return found if constraint.kind.wire == "native" else canonical_text(found)
+    if isinstance(found, bytes) and constraint.kind.wire == "text":
+        # A header's bytes that are declared as nothing in particular go as they are.
+        return found if constraint.type == "any" and constraint.slot.section == "headers" else canonical_text(found)
+    return found
 
 
 def _number(text: str) -> Any:

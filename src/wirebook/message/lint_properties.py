@@ -287,6 +287,13 @@ def _check_value(declared: Property) -> Iterator[Finding]:
     else:
         if declared.plain and isinstance(value, str) and type_ in JSON_TYPES:
             yield _not_of_type(declared, JSON_TYPES[type_][0], value)
+        if isinstance(value, dict | list) and not _has_objects(declared):
+            yield _not_of_type(declared, "a text, a number or a boolean", value)
+
+
+def _has_objects(declared: Property) -> bool:
+    """Can a message have an object or an array there?"""
+    return declared.kind.wire == "native" and declared.section != "application-properties"
 
 
 def _not_of_type(declared: Property, allowed: str, value: Any) -> Finding:

@@ -19,7 +19,7 @@ from wirebook.message.mediatype import parse_media_type
 from wirebook.message.repeated import Candidate, Choice, Instance, Settling, Taken, assigned, instances_of
 from wirebook.message.slots import ATTRIBUTES, ENVELOPE, EVENT_FORMAT, envelope_attribute
 from wirebook.message.uritemplate import Bound, Conflict, Solver, Split, Template, units_of, uri_text
-from wirebook.message.values import CHECKS, NotOfType
+from wirebook.message.values import CHECKS, NotOfType, is_text_of
 from wirebook.message.view import ABSENT, QueryText, View
 from wirebook.problems import CODES, Problem
 
@@ -293,10 +293,12 @@ def _try_value(constraint: Constraint, value: Any, trial: Trial) -> None:
 
 
 def fit(constraint: Constraint, value: Any, *, rfc6570: bool = False) -> Found | Unfit:
-    """Does one value satisfy one constraint?
+    """Does one value, as it is on the wire, satisfy one constraint?
 
     A URI that was sent with characters that no URI has compares as if they were percent-encoded, as literals are.
     """
+    if constraint.kind.wire == "octets":
+        value = _of_octets(constraint, value)
     found = _fit(constraint, value, rfc6570=rfc6570)
     if isinstance(found, Found) or rfc6570 or not constraint.kind.place.has_uri_text or not isinstance(value, str):
         return found
@@ -316,12 +318,25 @@ def _fit(constraint: Constraint, value: Any, *, rfc6570: bool = False) -> Found 
     except NotOfType as wrong:
         return Unfit("wrong-type", str(wrong))
     if constraint.literal is not None:
-        return FITS if actual == constraint.literal else Unfit("mismatch", constraint.declared)
+        same = actual == constraint.literal
+        if not same and constraint.type == "any" and isinstance(value, str):
+            same = is_text_of(constraint.literal, value)
+        return FITS if same else Unfit("mismatch", constraint.declared)
     if constraint.template is not None:
         text = template_text(value)
         split = constraint.template.match(text, rfc6570=rfc6570)
         return Found(text, split) if split else Unfit("template-mismatch", constraint.declared)
     return FITS
+
+
+def _of_octets(constraint: Constraint, value: Any) -> Any:
+    """A value of a slot that has bytes without a type: these bytes for ``binary``, else the text that they are."""
+    if constraint.type == "binary":
+        return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
+    try:
+        return value.decode() if isinstance(value, bytes) else value
+    except UnicodeDecodeError:
+        return value
 
 
 def template_text(value: Any) -> str:

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from wirebook.bindings import Timestamp, Uuid
-from wirebook.bindings.jsonwrite import canonical_text
 from wirebook.bindings.percent import decode_value
 from wirebook.message.definition import Constraint, Definition, constraint_of
 from wirebook.message.filling import Filling, plain
@@ -86,12 +85,7 @@ def _add_entries(definition: Definition, given: Given, slots: Slots, filling: Fi
             value = filling.value(constraint, taken[id(constraint)])
             filling.add_missing([constraint], {constraint.slot.name: value})
             if value is not None:
-                slots.setdefault(group.section, []).append((shown, entry_text(value)))
-
-
-def entry_text(value: Any) -> Any:
-    """A value as a header, query item or user property has it: a text, bytes where the wire has bytes."""
-    return canonical_text(value) if isinstance(value, (bool, int, float)) else value
+                slots.setdefault(group.section, []).append((shown, value))
 
 
 def _put(slots: Slots, section: str, name: str, value: Any) -> None:
@@ -147,7 +141,7 @@ def _add_rest(
             elif (kept := filling.value(constraint, value)) is None:
                 continue
             elif section in ENTRY_SECTIONS[kin]:
-                slots.setdefault(section, []).append((shown, entry_text(kept)))
+                slots.setdefault(section, []).append((shown, kept))
             else:
                 _put(slots, section, name, kept)
 

@@ -9,6 +9,7 @@ Spec: message/spec.md#message-protocols, #cloudevents10; docs/semantics.md D6, D
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from wirebook.message.uritemplate import MQTT_TOPIC, NATS_SUBJECT, PATH, QUERY, TEXT, URI, Place
 
@@ -22,7 +23,8 @@ class SlotKind:
     """What a slot is when the definition says nothing more.
 
     `type` is the default type; `integer` the check that an ``integer`` stands for here; `transport` slots change from
-    hop to hop and are not matched (D28); `media_type` slots compare as content types (D14).
+    hop to hop and are not matched (D28); `media_type` slots compare as content types (D14). `wire` says what the wire
+    has there: a text, where every value is its canonical text; bytes without a type; or values with types of their own.
     """
 
     type: str = "string"
@@ -30,6 +32,7 @@ class SlotKind:
     integer: str = "integer"
     transport: bool = False
     media_type: bool = False
+    wire: Literal["text", "octets", "native"] = "text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,24 +64,24 @@ BARE_SLOTS: dict[str, dict[str, SlotKind]] = {
     "HTTP": {
         "method": SlotKind(),
         "path": SlotKind("uritemplate", PATH),
-        "status": SlotKind(),
+        "status": SlotKind(wire="native"),
     },
     "AMQP": {},
     "MQTT": {
         "topic_name": SlotKind("uritemplate", MQTT_TOPIC),
-        "qos": SlotKind("integer", transport=True),
-        "retain": SlotKind("boolean", transport=True),
-        "payload_format": SlotKind("integer"),
-        "message_expiry_interval": SlotKind("integer", integer="uint32", transport=True),
+        "qos": SlotKind("integer", transport=True, wire="native"),
+        "retain": SlotKind("boolean", transport=True, wire="native"),
+        "payload_format": SlotKind("integer", wire="native"),
+        "message_expiry_interval": SlotKind("integer", integer="uint32", transport=True, wire="native"),
         "response_topic": SlotKind("uritemplate", MQTT_TOPIC),
-        "correlation_data": SlotKind("binary"),
+        "correlation_data": SlotKind("binary", wire="octets"),
         "content_type": CONTENT_TYPE,
     },
     "KAFKA": {
         "topic": SlotKind(),
-        "partition": SlotKind("integer", transport=True),
-        "key": SlotKind(),
-        "key_base64": SlotKind("binary"),
+        "partition": SlotKind("integer", transport=True, wire="native"),
+        "key": SlotKind(wire="octets"),
+        "key_base64": SlotKind("binary", wire="octets"),
     },
     "NATS": {
         "subject": SlotKind("uritemplate", NATS_SUBJECT),
@@ -87,26 +90,26 @@ BARE_SLOTS: dict[str, dict[str, SlotKind]] = {
 }
 
 AMQP_PROPERTIES: dict[str, SlotKind] = {
-    "message-id": SlotKind("any"),
-    "user-id": SlotKind("binary"),
+    "message-id": SlotKind("any", wire="native"),
+    "user-id": SlotKind("binary", wire="native"),
     "to": SlotKind("uritemplate", URI),
     "subject": SlotKind(),
     "reply-to": SlotKind("uritemplate", URI),
-    "correlation-id": SlotKind("any"),
+    "correlation-id": SlotKind("any", wire="native"),
     "content-type": CONTENT_TYPE,
     "content-encoding": SlotKind("ascii"),
-    "absolute-expiry-time": SlotKind("timestamp"),
-    "creation-time": SlotKind("timestamp"),
+    "absolute-expiry-time": SlotKind("timestamp", wire="native"),
+    "creation-time": SlotKind("timestamp", wire="native"),
     "group-id": SlotKind(),
-    "group-sequence": SlotKind("integer", integer="uint32"),
+    "group-sequence": SlotKind("integer", integer="uint32", wire="native"),
     "reply-to-group-id": SlotKind("uritemplate"),
 }
 AMQP_HEADER: dict[str, SlotKind] = {
-    "durable": SlotKind("boolean", transport=True),
-    "priority": SlotKind("integer", transport=True),
-    "ttl": SlotKind("integer", integer="uint32", transport=True),
-    "first-acquirer": SlotKind("boolean", transport=True),
-    "delivery-count": SlotKind("integer", integer="uint32", transport=True),
+    "durable": SlotKind("boolean", transport=True, wire="native"),
+    "priority": SlotKind("integer", transport=True, wire="native"),
+    "ttl": SlotKind("integer", integer="uint32", transport=True, wire="native"),
+    "first-acquirer": SlotKind("boolean", transport=True, wire="native"),
+    "delivery-count": SlotKind("integer", integer="uint32", transport=True, wire="native"),
 }
 AMQP_SECTIONS: dict[str, dict[str, SlotKind]] = {
     "properties": AMQP_PROPERTIES,
@@ -117,7 +120,7 @@ AMQP_SECTIONS: dict[str, dict[str, SlotKind]] = {
     "footer": {},
 }
 HOP_SECTIONS = frozenset({"delivery-annotations", "header", "footer"})
-ANNOTATION = SlotKind(integer="number")
+ANNOTATION = SlotKind(integer="number", wire="native")
 
 HOP_BY_HOP_HEADERS = frozenset({
     "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer", "transfer-encoding",
@@ -172,7 +175,9 @@ def entry_kind(protocol_family: str, section: str, name: str) -> SlotKind:
     if protocol_family == "HTTP" and name in HOP_BY_HOP_HEADERS:
         return HOP
     attribute = envelope_attribute(protocol_family, section, name)
-    return replace(attribute_kind(attribute), type="string") if attribute else SlotKind()
+    if attribute:
+        return replace(attribute_kind(attribute), type="string")
+    return SlotKind(wire="octets" if protocol_family == "KAFKA" else "text")
 
 
 def envelope_attribute(protocol_family: str, section: str, name: str) -> str | None:

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from wirebook.bindings.attributes import FORBIDDEN, INT32, URI_PATTERN, URI_REFERENCE_PATTERN
+from wirebook.bindings.jsonwrite import canonical_text
 
 UINT32: Final = (0, 2**32 - 1)
 ULONG: Final = (0, 2**64 - 1)
@@ -151,6 +152,16 @@ def _binary(value: Any) -> Canonical:
         return Canonical("bytes", base64.b64decode(text_of(value), validate=True))
     except (binascii.Error, ValueError) as error:
         raise NotOfType("bytes, or their base64 text with padding (RFC 4648 section 4)") from error
+
+
+def is_text_of(literal: Canonical, text: str) -> bool:
+    """Is `text` the canonical text of a constant of the type ``any`` that is a number or a boolean?"""
+    if literal.kind not in ("number", "boolean"):
+        return False
+    try:
+        return text == canonical_text(literal.value) or canonical(literal.kind, text) == literal
+    except NotOfType:
+        return False
 
 
 def _any(value: Any) -> Canonical:
