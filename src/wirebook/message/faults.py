@@ -1,27 +1,29 @@
 """Malformed CloudEvents whose attributes can still be compared: what a definition may excuse, and what it reports.
 
-Rule: an attribute whose value breaks the CloudEvents rules makes its message malformed. There are two exceptions. A
-definition that declares the attribute, and comes nearest, reports the value itself: the message is unexpected. And a
-native number that CloudEvents has no type for (a fraction, more than 32 bits) is accepted where the definition declares
-a number.
+Rule: an attribute whose value breaks the CloudEvents rules makes its message malformed. There are three exceptions. A
+definition that declares the attribute, and comes nearest, reports the value itself: the message is unexpected. A native
+number that CloudEvents has no type for (a fraction, more than 32 bits) is accepted where the definition declares a
+number. A URI with characters beyond ASCII is accepted where it fits the URI that the definition gives.
 
 Spec: cloudevents-spec.md#type-system; docs/semantics.md D5, D10; docs/decisions/0170-malformed-attributes.md
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from wirebook.bindings import Received
-from wirebook.bindings.attributes import WELL_KNOWN, attribute_slot, wrong_attributes, wrong_value
-from wirebook.message.definition import Definition
+from wirebook.bindings.attributes import FORBIDDEN, WELL_KNOWN, attribute_slot, wrong_attributes, wrong_value
+from wirebook.message.definition import Constraint, Definition
 from wirebook.message.slots import ENVELOPE
 from wirebook.problems import Problem, Severity
 
 NUMBERS: Final = ("number", "ulong", "any")
+NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]")
 
 
 def only_values(received: Received) -> bool:
@@ -42,18 +44,23 @@ def accepted(definition: Definition, received: Received) -> Received | None:
     """The event as the definition takes it; None for a malformed one."""
     if received.kind != "malformed":
         return received
-    declared = {each.slot.name: each.type for each in definition.constraints if each.slot.section == ENVELOPE}
-    names = _wrong_values(received)
-    if not only_values(received) or not all(
-        _is_number(received, name) and declared.get(name) in NUMBERS for name in names
-    ):
+    declared = {each.slot.name: each for each in definition.constraints if each.slot.section == ENVELOPE}
+    values = {name: received.attributes[name] for name in _wrong_values(received)}
+    if not only_values(received) or not all(_is_excused(value, declared.get(name)) for name, value in values.items()):
         return None
     remarks = tuple(each for each in received.problems if each.severity is not Severity.ERROR)
     return msgspec.structs.replace(received, kind="cloudevent", problems=remarks)
 
 
-def _is_number(received: Received, name: str) -> bool:
-    return name not in WELL_KNOWN and isinstance(received.attributes[name], (int, float))
+def _is_excused(value: Any, declared: Constraint | None) -> bool:
+    """May the value be there, as the definition declares it: a native number, or a URI with characters beyond ASCII?"""
+    if declared is None:
+        return False
+    name = declared.slot.name
+    if name in WELL_KNOWN:
+        is_uri = declared.fixed and declared.kind.place.uri and isinstance(value, str) and not FORBIDDEN.search(value)
+        return is_uri and wrong_value(name, NOT_ASCII.sub("x", value)) is None
+    return isinstance(value, (int, float)) and declared.type in NUMBERS
 
 
 def are_reported(received: Received, problems: Iterable[Problem]) -> bool:
