@@ -237,7 +237,7 @@ def check_group(key: str, group: dict[str, Any]) -> Iterator[Finding]:
     ):
         value = group.get(name)
         if isinstance(value, str) and not form.match(value):
-            message = f"'{shown(value)}' is no {name}'s name"
+            message = f"'{shown(value)}' is not a valid {name}"
             yield Finding(f"bad-{name}", f"{pointer}/{name}", message, allowed, value)
 
 

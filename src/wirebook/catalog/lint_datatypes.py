@@ -33,7 +33,7 @@ def check_value(name: str, type_: str, value: Any, pointer: str) -> Iterator[Fin
     if type_ in STRUCTURES:
         yield from STRUCTURES[type_](name, value, pointer)
     elif not (data_type := DATA_TYPES[type_]).test(value):
-        message = f"'{name}' is {data_type.allowed}; found {spoken(value)}"
+        message = f"'{name}' must be {data_type.allowed}; found {spoken(value)}"
         yield Finding("bad-attribute", pointer, message, data_type.allowed, value)
     elif type_ not in ("document", "base64", "any"):
         yield from check_length(name, value, pointer)
@@ -46,7 +46,7 @@ def may_be(type_: str, value: Any) -> bool:
 
 def spoken(value: Any) -> str:
     """A value in a sentence; a text is called one, as `5` and `"5"` look alike otherwise."""
-    return f"the text '{shown(value)}'" if isinstance(value, str) else f"'{shown(value)}'"
+    return f"the string '{shown(value)}'" if isinstance(value, str) else shown(value)
 
 
 def check_length(name: str, value: Any, pointer: str) -> Iterator[Finding]:
@@ -87,16 +87,16 @@ def _is_base64(value: Any) -> bool:
 DATA_TYPES: Final[dict[str, DataType]] = {
     "any": DataType("any value", lambda value: value is not None),
     "document": DataType("any value", lambda value: value is not None),
-    "string": DataType("a text", lambda value: isinstance(value, str)),
-    "text+": DataType("a text that is not empty", lambda value: isinstance(value, str) and value != ""),
+    "string": DataType("a string", lambda value: isinstance(value, str)),
+    "text+": DataType("a non-empty string", lambda value: isinstance(value, str) and value != ""),
     "id": DataType(IDENTIFIER_IN_WORDS, is_identifier),
     "xid": DataType("the XID of the entity", lambda value: isinstance(value, str)),
-    "url+": DataType("a URL (RFC 3986) that is not empty", is_url),
+    "url+": DataType("a non-empty URL (RFC 3986)", is_url),
     "shortself": DataType("an absolute URL without '$'", _is_short_address),
-    "uinteger": DataType("an integer that is not negative", _is_unsigned),
+    "uinteger": DataType("a non-negative integer", _is_unsigned),
     "boolean": DataType("true or false", lambda value: isinstance(value, bool)),
     "timestamp": DataType("a time as in RFC 3339, e.g. '2030-12-19T06:00:00Z'", is_timestamp),
-    "base64": DataType("a text in base64 (RFC 4648 section 4)", _is_base64),
+    "base64": DataType("a string in base64 (RFC 4648 section 4)", _is_base64),
     "object": DataType("an object", lambda value: isinstance(value, dict)),
     "map": DataType("a map", lambda value: isinstance(value, dict)),
 }
@@ -108,16 +108,19 @@ DEPRECATED: Final = {"effective": "timestamp", "removal": "timestamp", "alternat
 
 def _check_labels(name: str, value: Any, pointer: str) -> Iterator[Finding]:
     if not isinstance(value, dict):
-        allowed = "a map of names to texts"
+        allowed = "a map of names to strings"
         yield Finding("bad-attribute", pointer, f"'{name}' is {allowed}; found {spoken(value)}", allowed, value)
         return
     for key, text in value.items():
         if not KEY_NAME.match(key):
-            message, allowed = f"'{shown(key)}' is no name of a label", "1 to 63 of a-z 0-9 : - _ ., the first a-z 0-9"
+            message, allowed = (
+                f"'{shown(key)}' is not a valid name of a label",
+                "1 to 63 of a-z 0-9 : - _ ., the first a-z 0-9",
+            )
             yield Finding("bad-label", child(pointer, key), message, allowed, key)
         if not isinstance(text, str):
-            message = f"the label '{shown(key)}' has a text as its value; found {spoken(text)}"
-            yield Finding("bad-attribute", child(pointer, key), message, "a text", text)
+            message = f"the label '{shown(key)}' must have a string as its value; found {spoken(text)}"
+            yield Finding("bad-attribute", child(pointer, key), message, "a string", text)
 
 
 def _check_deprecated(name: str, value: Any, pointer: str) -> Iterator[Finding]:

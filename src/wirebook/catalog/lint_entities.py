@@ -206,11 +206,11 @@ def _check_statements(entity: Entity) -> Iterator[Finding]:
     """What a registry says of the text it follows, and a Version of its document."""
     said = entity.values.get("specversion")
     if entity.kind == "registry" and isinstance(said, str) and said and not SPECVERSION.match(said):
-        message = f"'{shown(said)}' is no version of the text that is known here; the document is read as 1.0-rc4"
+        message = f"'{shown(said)}' is not a known version of the specification; the document is read as 1.0-rc4"
         yield Finding("unknown-text", entity.at("specversion"), message, "1.0-rc4", said)
     media_type = entity.values.get("contenttype")
     if "contenttype" in entity.types and isinstance(media_type, str) and parse_media_type(media_type) is None:
-        message = f"'{shown(media_type)}' is no media type"
+        message = f"'{shown(media_type)}' is not a media type"
         yield Finding("contenttype-without-type", entity.at("contenttype"), message, "type/subtype", media_type)
     for name, reason in VALIDATIONS if "formatvalidated" in entity.types else ():
         result, why = entity.values.get(name), entity.values.get(reason)
@@ -254,14 +254,14 @@ def _check_names(
     for key in versions:
         if not is_identifier(key) or key in core.RESERVED_VERSIONS:
             reserved = "; it is a reserved word" if key in core.RESERVED_VERSIONS else ""
-            message = f"'{shown(key)}' is no identifier of a Version{reserved}"
+            message = f"'{shown(key)}' is not a valid identifier of a Version{reserved}"
             yield Finding("bad-identifier", child(f"{pointer}/versions", key), message, DATA_TYPES["id"].allowed, key)
 
 
 def _check_compatibility(meta: dict[str, Any], pointer: str) -> Iterator[Finding]:
     given = meta.get("compatibility")
     if isinstance(given, str) and given and given.casefold() not in COMPATIBILITIES:
-        message = f"'{shown(given)}' is no rule of compatibility that the text names"
+        message = f"'{shown(given)}' is not a compatibility rule that the specification names"
         yield Finding("unknown-compatibility", f"{pointer}/compatibility", message, list(COMPATIBILITIES), given)
 
 
@@ -270,7 +270,7 @@ def _check_ancestors(versions: dict[str, Any], pointer: str) -> Iterator[Finding
     ancestors = {key: version.get("ancestorid") for key, version in versions.items()}
     for key, ancestor in ancestors.items():
         if isinstance(ancestor, str) and ancestor not in versions:
-            message = f"the ancestor '{shown(ancestor)}' is none of the Versions"
+            message = f"the ancestor '{shown(ancestor)}' is not one of the Versions"
             at = f"{child(pointer, key)}/ancestorid"
             yield Finding("dangling-ancestor", at, message, list(versions)[:10], ancestor)
     for key in _circular(ancestors):

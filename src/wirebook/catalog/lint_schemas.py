@@ -84,7 +84,7 @@ def _check_document(
 def _check_format(entity: dict[str, Any], pointer: str) -> Iterator[Finding]:
     format_ = entity.get("format")
     if isinstance(format_, str) and not NAME_AND_VERSION.match(format_):
-        message = f"'{shown(format_)}' is no name of a schema format"
+        message = f"'{shown(format_)}' is not the name of a schema format"
         yield Finding("format-without-version", f"{pointer}/format", message, "<NAME>/<VERSION>", format_)
 
 
@@ -107,7 +107,7 @@ def _check_content(format_: str, content: Any, pointer: str) -> Iterator[Finding
 def _unmet(family: str, content: Any) -> str | None:
     """What a schema of the format has to be and `content` is not; a JSON schema may stand there as its text."""
     if family in TEXTS:
-        return None if isinstance(content, str) else "a text"
+        return None if isinstance(content, str) else "a string"
     if family == AVRO:
         return None if isinstance(content, (dict, list, str)) else "an object, an array or a text"
     return None if isinstance(content, (dict, bool, str)) else "an object"
@@ -146,7 +146,9 @@ def _alias_fault(reference: Any, pointer: str, document: dict[str, Any]) -> Find
         return Finding("bad-xref", pointer, f"'{shown(reference)}' is not the XID of a schema", allowed, reference)
     target = resolve(document, reference.replace("~", "~0"))
     if not isinstance(target, dict):
-        return Finding("dangling-xref", pointer, f"'{shown(reference)}' is not there", None, reference)
+        return Finding(
+            "dangling-xref", pointer, f"'{shown(reference)}' does not exist in the catalogue", None, reference
+        )
     if (target.get("meta") or {}).get("xref") is not None:
         message = f"'{shown(reference)}' is an alias itself; aliases are not followed twice"
         return Finding("xref-to-alias", pointer, message, None, reference)
@@ -165,7 +167,7 @@ def check_references(definition: Definition, document: dict[str, Any]) -> Iterat
         if name == "dataschemaxid" and not is_schema_xid(reference):
             continue  # said elsewhere
         if isinstance(reference, str) and reference.startswith("/") and not _is_schema(reference, document):
-            message = f"'{shown(reference)}' is not there"
+            message = f"'{shown(reference)}' does not exist in the catalogue"
             yield Finding("dangling-schema", f"{definition.pointer}/{name}", message, "a schema", reference)
 
 
@@ -223,7 +225,7 @@ def _of_use(problem: Problem, given: str, definition: Definition, *, wrong: bool
     if given == "dataschema" or not wrong:
         return _unusable(problem, pointer, wrong=wrong)
     reference = definition.attributes[given]
-    message = f"'{shown(reference)}' is no schema: {problem.message}"
+    message = f"'{shown(reference)}' does not lead to a schema: {problem.message}"
     return Finding("dangling-schema", pointer, message, "a schema", reference)
 
 
@@ -403,7 +405,7 @@ def unused_schemas(documents: UsedDocuments) -> Iterator[tuple[str, Finding]]:
     names = _avro_names(documents)
     for xid in documents.by_xid:
         if len(xid.split("/")) == 5 and xid not in documents.used and xid not in names:
-            message = "no message refers to the schema, nor does a schema that one refers to"
+            message = "no message uses the schema, directly or through another schema"
             yield xid, Finding("unused-schema", xid.replace("~", "~0"), message)
 
 

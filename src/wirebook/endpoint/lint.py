@@ -113,14 +113,14 @@ def check_texts(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             "bad-channel",
             subject.at("channel"),
-            f"'channel' is a text that is not empty; found '{shown(channel)}'",
-            "a text",
+            f"'channel' must be a non-empty string; found '{shown(channel)}'",
+            "a string",
             channel,
         )
     for name in ("envelope", "protocol"):
         value = subject.values.get(name)
         if isinstance(value, str) and not NAME.match(value):
-            message = f"'{shown(value)}' is no {name}'s name"
+            message = f"'{shown(value)}' is not a valid {name}"
             yield Finding(f"bad-{name}", subject.at(name), message, "<NAME>[/<VERSION>]", value)
 
 
@@ -177,12 +177,12 @@ def check_options(subject: Subject) -> Iterator[Finding]:
     for name, value in subject.options.items():
         check = OPTION_CHECKS.get((subject.protocol, name)) or OPTION_CHECKS.get(("", name))
         if check is not None and value is not None and not check.accepts(value):
-            said = "the text " if isinstance(value, str) else ""
-            message = f"'{name}' is {check.allowed}; found {said}'{shown(value)}'"
+            found = f"the string '{shown(value)}'" if isinstance(value, str) else shown(value)
+            message = f"'{name}' must be {check.allowed}; found {found}"
             yield Finding("bad-option", subject.option(name), message, check.allowed, value)
         if value is not None and not _has_use_for(subject, name):
             roles = OPTION_ROLES[subject.protocol, name]
-            message = f"'{name}' says nothing to a {' and a '.join(map(shown, subject.usage))}"
+            message = f"'{name}' has no effect for a {' and a '.join(map(shown, subject.usage))}"
             yield Finding("option-of-other-usage", subject.option(name), message, sorted(roles), subject.usage)
 
 
@@ -213,7 +213,9 @@ def check_placeholders(subject: Subject) -> Iterator[Finding]:
     for pointer, text in _texts(subject.options, subject.option()):
         left = PLACEHOLDER.sub("", text)
         if found := OPERATOR.search(left) or MISNAMED.search(left):
-            message = f"'{shown(found[0])}' is no placeholder: a name of letters, digits and underscores in braces"
+            message = (
+                f"'{shown(found[0])}' is not a placeholder; write a name of letters, digits and underscores in braces"
+            )
             yield Finding("malformed-placeholder", pointer, message, "{name}", text)
 
 
@@ -267,7 +269,7 @@ def _check_servers(subject: Subject, index: int, entry: dict[str, Any]) -> Itera
         return
     for number, server in enumerate(servers):
         if not SERVER.match(PLACEHOLDER.sub("1", server)) or not _has_port_in_range(server):
-            message = f"'{shown(server)}' is no address of a bootstrap server"
+            message = f"'{shown(server)}' is not the address of a bootstrap server"
             pointer = subject.option("endpoints", index, "bootstrap.servers", number)
             yield Finding("bad-address", pointer, message, "host:port", server)
 
@@ -287,7 +289,7 @@ def _check_uri(subject: Subject, index: int, uri: Any) -> Iterator[Finding]:
         return
     found, schemes = URI.match(uri), SCHEMES[subject.protocol]
     if found is None:
-        yield Finding("bad-address", pointer, f"'{shown(uri)}' is no absolute URI", "an absolute URI", uri)
+        yield Finding("bad-address", pointer, f"'{shown(uri)}' is not an absolute URI", "an absolute URI", uri)
     elif not _has_port_in_range(found["host"]):
         yield Finding("bad-address", pointer, f"a port is from 1 to 65535; found '{shown(uri)}'", [1, 65535], uri)
     elif found["scheme"].lower() not in schemes:
@@ -362,8 +364,8 @@ def _check_authorization_entry(entry: dict[str, Any], pointer: str) -> Iterator[
     for name in ("type", "mechanism", "resourceuri", "authorityuri"):
         value = entry.get(name)
         if value is not None and (not isinstance(value, str) or not value):
-            message = f"'{name}' is a text that is not empty; found '{shown(value)}'"
-            yield Finding("bad-authorization", child(pointer, name), message, "a text", value)
+            message = f"'{name}' must be a non-empty string; found '{shown(value)}'"
+            yield Finding("bad-authorization", child(pointer, name), message, "a string", value)
     for name in entry:
         if name not in AUTHORIZATION and (meant := nearest_slip(name, AUTHORIZATION)) is not None:
             message = f"'authorization' has no member '{shown(name)}'; did you mean '{meant}'?"
@@ -372,7 +374,7 @@ def _check_authorization_entry(entry: dict[str, Any], pointer: str) -> Iterator[
     for name in ("resourceuri", "authorityuri"):
         value = entry.get(name)
         if isinstance(value, str) and value and not is_uri(value):
-            yield Finding("bad-uri", child(pointer, name), f"'{shown(value)}' is no URI", "a URI", value)
+            yield Finding("bad-uri", child(pointer, name), f"'{shown(value)}' is not a valid URI", "a URI", value)
     if entry.get("mechanism") is not None and str(entry.get("type")).casefold() != "sasl":
         message = "'mechanism' is for the type SASL only"
         yield Finding("bad-authorization", child(pointer, "mechanism"), message, "SASL", entry.get("type"))
@@ -389,7 +391,7 @@ def _check_authorization_type(entry: dict[str, Any], pointer: str) -> Iterator[F
         yield Finding("bad-authorization", pointer, message, list(AUTHORIZATIONS), entry)
     elif isinstance(type_, str) and type_ and not has_placeholder(type_):
         if type_.casefold() not in map(str.casefold, AUTHORIZATIONS):
-            message = f"'{shown(type_)}' is no type of authorization that the text names"
+            message = f"'{shown(type_)}' is not a type of authorization that the specification names"
             yield Finding("unknown-authorization", child(pointer, "type"), message, list(AUTHORIZATIONS), type_)
         elif type_.casefold() == "sasl" and entry.get("mechanism") is None:
             message = "with 'SASL' the 'mechanism' should be given"
@@ -418,7 +420,9 @@ def check_addressing(subject: Subject) -> Iterator[Finding]:
         yield Finding("group-without-filter", subject.option(group), f"'{group}' needs a '{filter_name}'", filter_name)
     filter_ = subject.options.get(filter_name)
     if isinstance(filter_, str) and not is_filter(filter_, separator):
-        message = f"'{shown(filter_)}' is no filter: a wildcard stands alone, the one for the rest at the end"
+        message = (
+            f"'{shown(filter_)}' is not a valid filter: each wildcard is a whole segment, the multi-level one the last"
+        )
         yield Finding("bad-option", subject.option(filter_name), message, None, filter_)
     value = subject.options.get(group)
     if group == "sharedsubscriptiongroup" and isinstance(value, str) and "/" in value:
@@ -480,7 +484,9 @@ def check_will(subject: Subject) -> Iterator[Finding]:
         message = f"'{shown(reference)}' is not the XID of a message in a message group"
         yield Finding("bad-willmessage", pointer, message, "/messagegroups/<ID>/messages/<ID>", reference)
     elif (will := subject.messages.get(xid.entity)) is None:
-        yield Finding("dangling-willmessage", pointer, f"'{shown(reference)}' is not there", actual=reference)
+        yield Finding(
+            "dangling-willmessage", pointer, f"'{shown(reference)}' does not exist in the catalogue", actual=reference
+        )
     elif not is_cloudevents(will.attributes.get("envelope")) and not _is_mqtt(will):
         message = f"'{shown(reference)}' has neither the CloudEvents envelope nor an MQTT protocol"
         yield Finding("bad-willmessage", pointer, message, "CloudEvents/1.0 or MQTT", reference)

@@ -68,16 +68,16 @@ def _is_text_map(value: Any) -> bool:
     return isinstance(value, dict) and all(map(is_text, value)) and all(map(is_text, value.values()))
 
 
-TEXT: Final = Check("a text that is not empty", is_text)
+TEXT: Final = Check("a non-empty string", is_text)
 BOOLEAN: Final = Check("true or false", lambda value: isinstance(value, bool))
 INTEGER: Final = Check("an integer", is_integer)
-UINTEGER: Final = Check("an integer that is not negative", lambda value: is_integer(value) and value >= 0)
-TEXTS: Final = Check("an array of texts", lambda value: isinstance(value, list) and all(map(is_text, value)))
+UINTEGER: Final = Check("a non-negative integer", lambda value: is_integer(value) and value >= 0)
+TEXTS: Final = Check("an array of strings", lambda value: isinstance(value, list) and all(map(is_text, value)))
 MAP: Final = Check("a map", lambda value: isinstance(value, dict))
-TEXT_MAP: Final = Check("a map of texts that are not empty", _is_text_map)
-HEADERS: Final = Check("an array of objects with 'name', the name of a header, and 'value', a text", _is_header_list)
-KAFKA: Final = Check("the name of a topic, 1 to 249 of A-Z a-z 0-9 . _ -", _is_topic_of_kafka)
-SUBJECT: Final = Check("a subject of NATS, without blanks and empty tokens", _is_subject)
+TEXT_MAP: Final = Check("a map of non-empty strings", _is_text_map)
+HEADERS: Final = Check("an array of objects with 'name', the name of a header, and 'value', a string", _is_header_list)
+KAFKA: Final = Check("a topic name, 1 to 249 of A-Z a-z 0-9 . _ -", _is_topic_of_kafka)
+SUBJECT: Final = Check("a NATS subject without blanks and empty tokens", _is_subject)
 METHOD: Final = Check("an HTTP method", lambda value: isinstance(value, str) and TOKEN.match(value) is not None)
 
 _MQTT: Final = {

@@ -70,7 +70,7 @@ def _report(xid: str, key: str, index: int, reference: str, log: Log) -> None:
 
 GROUP_MESSAGES: Final = {
     "external-group": "is in another registry, which is not fetched",
-    "dangling-group": "is not there",
+    "dangling-group": "does not exist in the catalogue",
     "bad-group": "is neither the XID of a message group nor an absolute URI",
 }
 

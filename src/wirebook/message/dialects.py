@@ -117,14 +117,14 @@ def normalise_text(entity: Entity, name: str, canonical: Callable[[str], str], c
         entity.report(
             "wrong-shape",
             entity.at(name),
-            f"'{name}' is a text; found '{shown(value)}'",
-            expected="a text",
+            f"'{name}' must be a string; found '{shown(value)}'",
+            expected="a string",
             actual=value,
         )
         del entity.values[name]
     elif not value.strip():
-        message = f"'{name}' is a text that is not empty; it is read as not given"
-        entity.report("bad-attribute", entity.at(name), message, expected="a text that is not empty", actual=value)
+        message = f"'{name}' must be a non-empty string; the empty one is ignored"
+        entity.report("bad-attribute", entity.at(name), message, expected="a non-empty string", actual=value)
         del entity.values[name]
     elif (spelled := canonical(value)) != value:
         message = f"'{shown(value)}' is '{shown(spelled)}'"

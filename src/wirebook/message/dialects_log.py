@@ -97,7 +97,7 @@ class Entity:
         if value is None:
             return None
         if not isinstance(value, dict):
-            message = f"'{name}' is no object; found '{shown(value)}'"
+            message = f"'{name}' must be an object; found '{shown(value)}'"
             self.report("wrong-shape", self.at(name), message, expected="an object", actual=value)
             del self.values[name]
             return None
@@ -113,7 +113,7 @@ class Entity:
         for key, value in list(members.items()):
             pointer, xid = self.at(collection, key), f"{self.xid}/{collection}/{key}"
             if not isinstance(value, dict):
-                message = f"'{key}' in '{collection}' is no object; found '{shown(value)}'"
+                message = f"'{key}' in '{collection}' must be an object; found '{shown(value)}'"
                 self.log.report("wrong-shape", pointer, message, xid, expected="an object", actual=value)
                 del members[key]
                 continue

@@ -58,7 +58,7 @@ def check_message(definition: Definition, resolved: ResolvedMessage) -> Iterator
 def check_identity(subject: Subject) -> Iterator[Finding]:
     yield from check_identifier(subject.resolved.messageid, subject.at())
     if len(subject.definition.resource.get("versions") or ()) > 1:
-        message = "the message has several Versions; only the default one is used"
+        message = "the message has several Versions; only the default one is matched"
         yield Finding("several-versions", f"{subject.resolved.xid.replace('~', '~0')}/versions", message)
 
 
@@ -68,7 +68,7 @@ def check_selectors(subject: Subject) -> Iterator[Finding]:
     for name, (form, allowed) in forms.items():
         value = subject.own.get(name)
         if isinstance(value, str) and not form.match(value):
-            yield Finding(f"bad-{name}", subject.at(name), f"'{shown(value)}' is no {name}'s name", allowed, value)
+            yield Finding(f"bad-{name}", subject.at(name), f"'{shown(value)}' is not a valid {name}", allowed, value)
     if subject.definition.container.startswith("/messagegroups/"):
         yield from _check_group(subject)
     if subject.resolved.incomplete is None:
@@ -81,7 +81,7 @@ def _check_group(subject: Subject) -> Iterator[Finding]:
         return
     for name in sorted(subject.resolved.taken):
         group = subject.definition.group.get(name)
-        message = f"the group has the {name} '{shown(group)}', which the message must repeat; it was taken over"
+        message = f'the message must repeat the {name} of its group: write "{name}": "{shown(group)}" (assumed here)'
         yield Finding(f"missing-{name}", subject.at(), message, group)
 
 
@@ -89,7 +89,7 @@ def _check_companions(subject: Subject) -> Iterator[Finding]:
     """`envelopemetadata` is required with an envelope, `protocoloptions` with a protocol (R3)."""
     for name, companion in (("envelope", "envelopemetadata"), ("protocol", "protocoloptions")):
         if subject.own.get(name) is not None and companion not in subject.effective:
-            message = f"'{companion}' is required where '{name}' is given"
+            message = f"'{companion}' is required when '{name}' is set"
             yield Finding(f"missing-{companion}", subject.at(name), message, companion)
 
 
@@ -212,13 +212,13 @@ def _check_override(carrier: Property, attribute: str, declared: dict[str, Any],
 def _check_specversion(declared: Property) -> Iterator[Finding]:
     type_, value = declared.fields.get("type"), declared.fields.get("value")
     if type_ not in (None, "string") or value != "1.0":
-        message = "'specversion' is of the type string and has the value '1.0' where it is declared"
+        message = "'specversion' must be declared with the type string and the value '1.0'"
         yield Finding("bad-specversion", declared.pointer, message, "1.0", value)
 
 
 def _check_implied(declared: Property) -> Iterator[Finding]:
     if declared.fields.get("required") is False:
-        message = f"'{declared.name}' is always required and must not be declared otherwise"
+        message = f"'{declared.name}' is always required; remove 'required: false'"
         yield Finding("not-required", declared.at("required"), message, True, False)
 
 
@@ -226,7 +226,7 @@ def _check_id(declared: Property) -> Iterator[Finding]:
     yield from _check_implied(declared)
     value = declared.fields.get("value")
     if value is not None and not (isinstance(value, str) and has_placeholder(value)):
-        message = "a fixed 'id' makes every event the same event"
+        message = "'id' is constant, so all events have the same id; use a placeholder, or remove the value"
         yield Finding("fixed-id", declared.at("value"), message, None, value)
 
 
@@ -234,7 +234,9 @@ def _check_time(declared: Property) -> Iterator[Finding]:
     value = declared.fields.get("value")
     is_time = isinstance(value, str) and (RFC3339.match(value) or has_placeholder(value))
     if is_time and not is_current_time(value):
-        message = f"'time' should have no value but the mark for the current time; it has '{shown(value)}'"
+        message = (
+            f"'time' is the constant '{shown(value)}'; use 0000-01-01T00:00:00Z, which stands for the current time"
+        )
         yield Finding("fixed-time", declared.at("value"), message, "0000-01-01T00:00:00Z", value)
 
 
@@ -271,13 +273,13 @@ def envelope_option_findings(options: Any, pointer: str) -> Iterator[Finding]:
             yield Finding("misspelt-option", child(pointer, name), message, meant, name)
     mode, format_ = options.get("mode"), options.get("format")
     if format_ is not None and not _may_be_media_type(format_):
-        message = f"'{shown(format_)}' is no media type"
+        message = f"'{shown(format_)}' is not a media type"
         yield Finding("bad-event-format", f"{pointer}/format", message, "type/subtype", format_)
     if mode is not None and mode not in ("binary", "structured"):
-        message = f"'{shown(mode)}' is no content mode"
+        message = f"'{shown(mode)}' is not a content mode"
         yield Finding("bad-mode", f"{pointer}/mode", message, ["binary", "structured"], mode)
     if mode == "binary" and options.get("format") is not None:
-        message = "'format' says how a structured event is written; the mode is 'binary'"
+        message = "'format' is for the structured mode only, but 'mode' is 'binary'; remove one"
         yield Finding("format-with-binary", f"{pointer}/format", message, None, options["format"])
     for name, value in options.items():
         if isinstance(value, dict) and {"type", "value", "required"} & value.keys():
@@ -300,14 +302,18 @@ def check_payload(subject: Subject) -> Iterator[Finding]:
     own, effective = subject.own, subject.effective
     format_ = own.get("dataschemaformat")
     if isinstance(format_, str) and not NAME_AND_VERSION.match(format_):
-        message = f"'{shown(format_)}' is no name of a schema format"
+        message = f"'{shown(format_)}' is not the name of a schema format"
         yield Finding("bad-schema-format", subject.at("dataschemaformat"), message, "<NAME>/<VERSION>", format_)
     given = [name for name in SCHEMA_NAMES if own.get(name) is not None]
     if {"dataschema", "dataschemauri"} <= set(given):
-        message = "'dataschema' and 'dataschemauri' exclude each other"
+        message = "'dataschema' and 'dataschemauri' exclude each other; remove one"
         yield Finding("two-schemas", subject.at("dataschemauri"), message)
     if given and effective.get("dataschemaformat") is None:
-        yield Finding("schema-without-format", subject.at(given[0]), f"'{given[0]}' needs a 'dataschemaformat'")
+        yield Finding(
+            "schema-without-format",
+            subject.at(given[0]),
+            f"'{given[0]}' needs a 'dataschemaformat', such as 'JsonSchema/draft-07'",
+        )
     xid = own.get("dataschemaxid")
     if xid is not None and not is_schema_xid(xid):
         message = f"'{shown(xid)}' is not the XID of a schema"
@@ -315,7 +321,7 @@ def check_payload(subject: Subject) -> Iterator[Finding]:
         yield Finding("bad-schema-reference", subject.at("dataschemaxid"), message, allowed, xid)
     uri = own.get("dataschemauri")
     if isinstance(uri, str) and not is_uri(uri):
-        yield Finding("bad-uri", subject.at("dataschemauri"), f"'{shown(uri)}' is no URI", "a URI", uri)
+        yield Finding("bad-uri", subject.at("dataschemauri"), f"'{shown(uri)}' is not a valid URI", "a URI", uri)
     yield from _check_data_schema_attribute(subject)
 
 
@@ -341,7 +347,7 @@ def check_content_type(subject: Subject) -> Iterator[Finding]:
     for pointer, text in stated:
         media_type = parse_media_type(text)
         if media_type is None:
-            yield Finding("bad-media-type", pointer, f"'{shown(text)}' is no media type", "type/subtype", text)
+            yield Finding("bad-media-type", pointer, f"'{shown(text)}' is not a media type", "type/subtype", text)
         else:
             parsed.append((pointer, text, media_type))
     yield from _check_wire_type(subject)

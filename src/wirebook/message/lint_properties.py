@@ -79,7 +79,7 @@ class Finding(NamedTuple):
 def check_identifier(id_: str, pointer: str) -> Iterator[Finding]:
     """Whether the key of an entity can be its identifier."""
     if not is_identifier(id_):
-        yield Finding("bad-identifier", pointer, f"'{shown(id_)}' is no identifier", IDENTIFIER_IN_WORDS)
+        yield Finding("bad-identifier", pointer, f"'{shown(id_)}' is not a valid identifier", IDENTIFIER_IN_WORDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +191,7 @@ def check_property(declared: Property) -> Iterator[Finding]:
         yield from _check_value(declared)
     else:
         given = declared.fields.get("type")
-        message = f"'{shown(given)}' is no type of a property; it is read as 'any'"
+        message = f"'{shown(given)}' is not a type of a property; it is read as 'any'"
         yield Finding("unknown-type", declared.at("type"), message, sorted(DECLARABLE), given)
     value = declared.fields.get("value")
     if isinstance(value, str) and len(value) > 0:
@@ -229,21 +229,21 @@ def effective_type(declared: Property) -> str:
 def _check_description(declared: Property) -> Iterator[Finding]:
     text = declared.fields.get("description")
     if text is not None and (not isinstance(text, str) or not text):
-        message = f"a description is a text that is not empty; found '{shown(text)}'"
-        yield Finding("bad-description", declared.at("description"), message, "a text", text)
+        message = f"'description' must be a non-empty string; found '{shown(text)}'"
+        yield Finding("bad-description", declared.at("description"), message, "a string", text)
 
 
 def _check_required(declared: Property) -> Iterator[Finding]:
     required = declared.fields.get("required")
     if required is not None and not isinstance(required, bool):
-        message = f"'required' is true or false; found '{shown(required)}'"
+        message = f"'required' must be true or false; found '{shown(required)}'"
         yield Finding("bad-required", declared.at("required"), message, [True, False], required)
 
 
 def _check_specurl(declared: Property) -> Iterator[Finding]:
     address = declared.fields.get("specurl")
     if address is not None and not is_uri(address):
-        yield Finding("bad-uri", declared.at("specurl"), f"'{shown(address)}' is no URI", "a URI", address)
+        yield Finding("bad-uri", declared.at("specurl"), f"'{shown(address)}' is not a valid URI", "a URI", address)
 
 
 def is_uri(value: Any) -> bool:
@@ -341,14 +341,14 @@ def _check_placeholders(declared: Property, value: str) -> Iterator[Finding]:
         yield Finding("illegal-literal", declared.at("value"), message, percent_encode(illegal[0]), value)
     if effective_type(declared) in TEXT_TYPES:
         if found := OPERATOR.search(left):
-            message = f"'{found[0]}' has an operator; placeholders are those of RFC 6570 level 1; it is read literally"
+            message = f"'{found[0]}' has an operator, so it is treated literally; write {{name}} (RFC 6570 level 1)"
             yield Finding("malformed-placeholder", declared.at("value"), message, "{name}", value)
         elif found := MISNAMED.search(left):
-            message = f"'{found[0]}' is no placeholder: its name has other characters than letters, digits and _"
+            message = f"'{found[0]}' is not a placeholder: names have letters, digits and underscores only"
             yield Finding("malformed-placeholder", declared.at("value"), message, "{name}", value)
         elif effective_type(declared) == "uritemplate" and ("{" in left or "}" in left):
-            message = f"'{shown(value)}' has braces that are no placeholder; they are read literally"
+            message = f"'{shown(value)}' has an unclosed or empty placeholder; the braces are treated literally"
             yield Finding("malformed-placeholder", declared.at("value"), message, "{name}", value)
     if _is_template(declared) and ADJACENT.search(value):
-        message = f"nothing separates two placeholders in '{shown(value)}'; how to split them is a guess"
+        message = f"nothing separates two placeholders in '{shown(value)}', so their values cannot be told apart"
         yield Finding("adjacent-placeholders", declared.at("value"), message, None, value)

@@ -59,23 +59,23 @@ def unknown_option(name: str, known: Collection[str], pointer: str, unknown: str
 def _check_names(declared: Property, protocol: str) -> Iterator[Finding]:
     yield from _check_entry_name(declared)
     if protocol in ("HTTP", "NATS") and declared.section == "headers" and not TOKEN.match(declared.name):
-        message = f"'{shown(declared.name)}' is no name of a header"
+        message = f"'{shown(declared.name)}' is not a valid name of a header"
         yield Finding("bad-header-name", child(declared.pointer, "name"), message, "a token (RFC 9110)", declared.name)
     free = protocol == "AMQP/1.0" and declared.section in slots.AMQP_SECTIONS
     if free and declared.section not in ("properties", "header") and not ASCII_NAME.match(declared.name):
-        message = f"'{shown(declared.name)}' is no symbol: letters, digits and underscores"
+        message = f"'{shown(declared.name)}' is not a symbol of letters, digits and underscores"
         yield Finding("bad-property-name", declared.pointer, message, "A-Z a-z 0-9 _", declared.name)
     elif free and declared.section not in ("properties", "header") and not SYMBOL.match(declared.name):
         # Reading: the text's own example has hyphens, and AMQP itself any ASCII character.
-        message = f"'{shown(declared.name)}' is no symbol of letters, digits and underscores; it is used as it is"
+        message = f"'{shown(declared.name)}' is not a symbol of letters, digits and underscores; it is used unchanged"
         yield Finding("name-is-no-symbol", declared.pointer, message, "A-Z a-z 0-9 _", declared.name)
 
 
 def _check_entry_name(declared: Property) -> Iterator[Finding]:
     name = declared.fields.get("name")
     if declared.section in ("headers", "query", "user_properties") and not isinstance(name, str | None):
-        message = f"the name of an entry is a text; found '{shown(name)}'"
-        yield Finding("bad-header-name", child(declared.pointer, "name"), message, "a text", name)
+        message = f"the 'name' of an entry must be a string; found '{shown(name)}'"
+        yield Finding("bad-header-name", child(declared.pointer, "name"), message, "a string", name)
 
 
 def _check_sections(options: dict[str, Any], protocol: str, pointer: str) -> Iterator[Finding]:
@@ -100,7 +100,7 @@ def _check_header_keys(options: dict[str, Any], protocol: str, pointer: str) -> 
 
 
 def _check_method(declared: Property) -> Iterator[Finding]:
-    yield from _check_pattern(declared, TOKEN, "bad-method", "is no HTTP method, a token as GET")
+    yield from _check_pattern(declared, TOKEN, "bad-method", "is not an HTTP method, such as GET")
 
 
 def _check_path(declared: Property) -> Iterator[Finding]:
@@ -121,7 +121,7 @@ def _check_path(declared: Property) -> Iterator[Finding]:
 
 
 def _check_status(declared: Property) -> Iterator[Finding]:
-    yield from _check_pattern(declared, STATUS, "bad-status", "is no HTTP status code, 100 to 599")
+    yield from _check_pattern(declared, STATUS, "bad-status", "is not an HTTP status code from 100 to 599")
 
 
 def _check_pattern(declared: Property, pattern: re.Pattern[str], code: str, said: str) -> Iterator[Finding]:
@@ -133,20 +133,20 @@ def _check_pattern(declared: Property, pattern: re.Pattern[str], code: str, said
 def _check_qos(declared: Property) -> Iterator[Finding]:
     value = declared.fields.get("value")
     if isinstance(value, int) and value not in (0, 1, 2):
-        yield Finding("bad-qos", declared.at("value"), f"'{value}' is no quality of service", [0, 1, 2], value)
+        yield Finding("bad-qos", declared.at("value"), f"'qos' must be 0, 1 or 2; found {value}", [0, 1, 2], value)
 
 
 def _check_topic(declared: Property) -> Iterator[Finding]:
     value = declared.fields.get("value")
     if isinstance(value, str) and ("+" in value or "#" in value):
-        message = f"'{shown(value)}' has a wildcard, which no published topic has"
+        message = f"'{shown(value)}' has a wildcard; the topic of a message has none"
         yield Finding("wildcard-in-topic", declared.at("value"), message, None, value)
 
 
 def _check_subject(declared: Property) -> Iterator[Finding]:
     value = declared.fields.get("value")
     if isinstance(value, str) and {"*", ">"} & set(value.split(".")):
-        message = f"'{shown(value)}' has a wildcard, which no published subject has"
+        message = f"'{shown(value)}' has a wildcard; the subject of a message has none"
         yield Finding("wildcard-in-topic", declared.at("value"), message, None, value)
 
 
@@ -165,7 +165,7 @@ def _within(low: int, high: int) -> Callable[[Property], Iterator[Finding]]:
 def _check_amqp_id(declared: Property) -> Iterator[Finding]:
     value = declared.fields.get("value")
     if value is not None and not (isinstance(value, str) and has_placeholder(value)):
-        message = "a fixed 'message-id' makes every message the same message"
+        message = "'message-id' is constant, so all messages have the same id; use a placeholder, or remove the value"
         yield Finding("fixed-id", declared.at("value"), message, None, value)
 
 

@@ -218,7 +218,7 @@ class _Resolver:
 BASE_MESSAGES: Final = {
     "bad-base": "is neither the XID of a message nor an absolute URI",
     "external-base": "is in another registry, which is not fetched",
-    "dangling-base": "is not there",
+    "dangling-base": "does not exist in the catalogue",
 }
 
 

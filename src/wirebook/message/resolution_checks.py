@@ -27,7 +27,7 @@ def contradictions(attributes: dict[str, Any], definition: Definition) -> Iterat
     options = attributes.get("protocoloptions")
     for protocol, first, second, code in EXCLUSIVE:
         if attributes.get("protocol") == protocol and isinstance(options, dict) and {first, second} <= options.keys():
-            message = f"'{first}' and '{second}' exclude each other"
+            message = f"'{first}' and '{second}' exclude each other; remove one"
             yield Problem(
                 code=code, message=message, pointer=f"{definition.pointer}/protocoloptions/{second}", xid=definition.xid
             )
@@ -64,7 +64,7 @@ def alias_problems(definition: Definition, definitions: dict[str, Definition]) -
         if not is_message(reference) or (reference and reference.version):
             yield "bad-xref", pointer, f"'{shown(definition.xref)}' is not the XID of a message"
         else:
-            yield "dangling-xref", pointer, f"'{shown(definition.xref)}' is not there"
+            yield "dangling-xref", pointer, f"'{shown(definition.xref)}' does not exist in the catalogue"
         return
     if target.xref is not None:
         yield "xref-to-alias", pointer, f"'{shown(definition.xref)}' is an alias itself; aliases are not followed twice"
