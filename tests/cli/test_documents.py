@@ -60,7 +60,7 @@ def test_text(capsys: pytest.CaptureFixture[str]) -> None:
     out, err = capsys.readouterr()
     assert out == (
         "bad.json:6:6: error bad-media-type: 'no type' is not a media type; allowed: type/subtype "
-        "(/messagegroups/g/messages/m /messagegroups/g/messages/m/datacontenttype)\n"
+        "(/messagegroups/g/messages/m/datacontenttype)\n"
     )
     assert err == "1 error, 0 warnings, 0 notes in 1 document\n"
 

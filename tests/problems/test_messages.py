@@ -34,7 +34,9 @@ def test_default_message_has_both_values(expected: object, actual: object, messa
         (Problem("syntax-error", "no value", file="a.json", line=2, column=9), "a.json:2:9: syntax-error: no value"),
         (Problem("syntax-error", "no value", file="a.json"), "a.json: syntax-error: no value"),
         (Problem("bad-setting", "no such port"), "bad-setting: no such port"),
-        (Problem("bad-base", "no XID", xid="/a/b", pointer="/a/b/c"), "/a/b /a/b/c: bad-base: no XID"),
+        (Problem("bad-base", "no XID", xid="/a/b", pointer="/a/b/c"), "/a/b/c: bad-base: no XID"),
+        (Problem("bad-base", "no XID", xid="/a/b", pointer="/a/bc"), "/a/b /a/bc: bad-base: no XID"),
+        (Problem("bad-base", "no XID", xid="/a/b", pointer="/a/b"), "/a/b: bad-base: no XID"),
         (Problem("mismatch", "payload#/a: no", slot="payload#/a"), "payload#/a: mismatch: no"),
     ],
 )

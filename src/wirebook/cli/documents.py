@@ -90,11 +90,9 @@ def _print_findings(problems: Sequence[Problem], format_: Format) -> None:
 
 
 def render_finding(problem: Problem) -> str:
-    """``FILE:LINE:COLUMN: SEVERITY CODE: MESSAGE (XID POINTER)`` on one line."""
-    spot = ":".join(str(part) for part in (problem.file, problem.line, problem.column) if part is not None)
-    named = " ".join(dict.fromkeys(part for part in (problem.xid, problem.pointer) if part))
-    text = f"{spot or '-'}: {problem.severity} {problem.code}: {problem.message}"
-    return printable(f"{text} ({named})" if named else text)
+    """``FILE:LINE:COLUMN: SEVERITY CODE: MESSAGE (XID POINTER)`` on one line; no part is repeated."""
+    text = f"{problem.spot or '-'}: {problem.severity} {problem.code}: {problem.message}"
+    return printable(f"{text} ({problem.entity})" if problem.entity else text)
 
 
 def _summary(problems: Sequence[Problem], documents: int) -> str:

@@ -57,10 +57,20 @@ class Problem:
         return CODES[self.code].severity
 
     @property
+    def spot(self) -> str:
+        """``FILE:LINE:COLUMN``, without the parts that are not known."""
+        return ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
+
+    @property
+    def entity(self) -> str:
+        """``XID POINTER``, without the parts that are not known, and without an XID that the pointer begins with."""
+        is_below = bool(self.xid) and f"{self.pointer}/".startswith(f"{self.xid}/")
+        return " ".join(part for part in (None if is_below else self.xid, self.pointer) if part)
+
+    @property
     def place(self) -> str:
         """``FILE:LINE:COLUMN XID POINTER SLOT``, without the parts that are not known; empty if none is known."""
-        spot = ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
-        return " ".join(part for part in (spot, self.xid, self.pointer, self.slot) if part)
+        return " ".join(part for part in (self.spot, self.entity, self.slot) if part)
 
     def at(self, **place: Any) -> Problem:
         """The same problem with a place added (`file`, `line`, `column`, `pointer`, `xid`, `slot`)."""
