@@ -42,9 +42,9 @@ def contradictions(problems: Sequence[Problem]) -> Iterator[str]:
 
 
 def _repeated(problems: Sequence[Problem]) -> Iterator[str]:
-    seen: set[tuple[str, str | None, str | None]] = set()
+    seen: set[tuple[str, str | None, str | None, int | None]] = set()
     for problem in problems:
-        place = (problem.code, problem.file, problem.pointer)
+        place = (problem.code, problem.file, problem.pointer, problem.line)
         if place in seen:
             yield f"{place} is reported twice"
         seen.add(place)

@@ -72,9 +72,9 @@ VERSION: Final = re.compile(r"((?:/[^/]+){4})/versions/[^/]+(/.+)\Z")
 
 def _merged(problems: Iterable[Problem]) -> Iterator[Problem]:
     """One problem for each code and place; it counts the others, such as those of messages that inherit the fault."""
-    places: dict[tuple[str, str | None, str | None], list[Problem]] = {}
-    for problem in problems:
-        places.setdefault((problem.code, problem.file, problem.pointer), []).append(problem)
+    places: dict[tuple[str, str | None, str | None, int | None], list[Problem]] = {}
+    for problem in problems:  # a member that occurs more than twice has one pointer and several lines
+        places.setdefault((problem.code, problem.file, problem.pointer, problem.line), []).append(problem)
     for first, *others in places.values():
         yield first.at(message=f"{first.message}{_others(first, others)}") if others else first
 
