@@ -17,8 +17,12 @@ STARTED = "/messagegroups/rides/messages/started"
 
 
 def start(program: str) -> subprocess.Popen[str]:
-    """A process in a process group of its own, as a shell starts a command."""
-    command = [sys.executable, "-c", program]
+    """A process in a process group of its own, as a shell starts a command.
+
+    It handles SIGINT even where the tests run in the background of a shell, which makes their processes ignore it.
+    """
+    restore = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    command = [sys.executable, "-c", restore + program]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
 
