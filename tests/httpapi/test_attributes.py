@@ -277,7 +277,7 @@ def test_c_att_08_a_version_has_nothing_that_is_the_resources(registry: Client, 
     if name in ("meta", "versions"):
         assert registry.post(X, {name: {}}).error[:2] == (400, "invalid_attribute")
         reply = registry.send("PUT", "/dirs/d/files/f/versions/1", b"x", **{f"xregistry-{name}": "v"})
-        assert reply.error[:2] == (400, "invalid_attribute")
+        assert reply.error[:2] == (400, "extra_xregistry_header")
     assert registry.get("/export").body == before
 
 

@@ -17,8 +17,6 @@ from types import TracebackType
 from typing import Any, Final
 from urllib.parse import quote
 
-from sqlalchemy.exc import DBAPIError
-
 ACCESS: Final = logging.getLogger("wirebook.access")
 TEXT: Final = "%(asctime)s %(levelname)s %(name)s %(message)s"
 
@@ -80,11 +78,11 @@ def _stack(error: BaseException) -> Iterator[str]:
 
 def describe(error: BaseException) -> str:
     """The type of an exception, and what a database or the operating system reports without values of clients."""
-    orig = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    orig = getattr(error, "orig", None) or error  # SQLAlchemy keeps the exception of the driver there
     name = f"{type(orig).__module__}.{type(orig).__qualname__}".removeprefix("builtins.")
     if sqlstate := getattr(orig, "sqlstate", None):  # its message may quote values
         return f"{name} (SQLSTATE {sqlstate})"
-    if isinstance(orig, sqlite3.Error) or orig is not error:
+    if isinstance(orig, sqlite3.Error) or orig is not error:  # SQLite quotes no values, nor does a lost connection
         return f"{name}: {orig}"
     return f"{name}: {orig.strerror}" if isinstance(orig, OSError) and orig.strerror else name
 
