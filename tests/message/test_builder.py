@@ -91,7 +91,7 @@ def test_a_text_that_does_not_fit_is_shown_with_what_would() -> None:
 @pytest.mark.parametrize(
     ("named", "expected"),
     [
-        ({"context": {"a": 5}}, "missing-context"),
+        ({"context": {"a": None}}, "missing-context"),
         ({"context": {"a": "\ud800"}}, "illegal-character"),
         ({"attributes": {"time": datetime(2026, 1, 5)}}, "wrong-type"),  # without an offset
         ({"attributes": {"x": object()}}, "wrong-type"),
