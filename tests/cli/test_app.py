@@ -170,7 +170,7 @@ def test_a_reader_that_goes_away_is_no_fault(lines: int) -> None:
 @pytest.mark.parametrize(("debug", "said"), [("", False), ("1", True)])
 def test_what_libraries_log_is_said_on_request(debug: str, said: bool) -> None:
     program = (
-        "import logging, sys; from wirebook.cli import app; app.run = lambda _: logging.error('a fault'); app.main()"
+        "import logging, sys; from wirebook.cli import app; app.run = lambda *_: logging.error('a fault'); app.main()"
     )
     environment = os.environ | {"WIREBOOK_DEBUG": debug}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)

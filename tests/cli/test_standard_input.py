@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -163,13 +164,11 @@ def test_standard_input_for_two_sources_is_rejected(
 
 
 @pytest.mark.spark
-def test_land_reads_standard_input_once_for_each_content(
-    feed: Feed, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_land_reads_standard_input_once_for_each_content(tmp_path: Path) -> None:
     arguments = ["land", "-", "--catalog", str(BIKES), "--to", str(tmp_path / "tables"), "--json", "--no-report"]
+    command = [sys.executable, "-c", "from wirebook.cli import main; main()", *arguments]
     read = []
     for data in (CAPTURE.read_bytes(), gzip.compress(b'{"specversion":"1.0"}\n'), CAPTURE.read_bytes()):
-        feed(data)
-        assert run(arguments) == 0
-        read.append(json.loads(capsys.readouterr().out)["read"])
+        done = subprocess.run(command, input=data, capture_output=True, check=True)
+        read.append(json.loads(done.stdout)["read"])
     assert read == [4, 1, 0]

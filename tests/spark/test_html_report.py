@@ -201,7 +201,7 @@ def test_files_that_are_gone_are_counted(bed: Bed) -> None:
         file.unlink()
     facts = run_facts(bed.to, batches)
     assert [table.gone for table in facts.tables] == [1]
-    assert "not there any more" in html_report(facts, "x")
+    assert "missing or cannot be read" in html_report(facts, "x")
 
 
 def test_sections_of_columns() -> None:

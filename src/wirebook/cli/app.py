@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import import_module
 from importlib.metadata import version
@@ -121,20 +121,42 @@ def main(args: Sequence[str] | None = None, *, interruptible: bool = True) -> No
     on_interrupt = signal.getsignal(signal.SIGINT)
     if interruptible:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    code = run(args)
+    code = run(args, _interrupts() if interruptible else _never)
     if interruptible:
         signal.signal(signal.SIGINT, (lambda *_: os._exit(code)) if code == INTERRUPTED else on_interrupt)
     sys.exit(code)
 
 
-def run(args: Sequence[str] | None = None) -> int:
-    """Run one command line; the exit code."""
+def _never() -> bool:
+    return False
+
+
+def _interrupts() -> Callable[[], bool]:
+    """A function that returns whether a SIGINT has arrived, whatever its handler made of it."""
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    os.set_blocking(writing, False)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+
+    def has_arrived() -> bool:
+        try:
+            return signal.SIGINT in os.read(reading, 1 << 16)
+        except BlockingIOError:
+            return False
+
+    return has_arrived
+
+
+def run(args: Sequence[str] | None = None, was_interrupted: Callable[[], bool] = _never) -> int:
+    """Run one command line; the exit code. An error after `was_interrupted` is a consequence of the interrupt."""
     try:
         result = _call(args)
     except typer.TyperException as error:  # the command line itself is wrong
         return _refuse(error)
     except WirebookError as error:
         _print_traceback()
+        if was_interrupted():
+            return _interrupted()
         print_problems(map(_with_debug_hint, error.problems))
         return CANNOT_RUN
     except (KeyboardInterrupt, typer.Abort):
@@ -144,6 +166,8 @@ def run(args: Sequence[str] | None = None) -> int:
         return READER_GONE
     except Exception as error:
         _print_traceback()
+        if was_interrupted():
+            return _interrupted()
         print_problems([_fault(error)])
         return CANNOT_RUN
     if result == INTERRUPTED:  # Typer turns KeyboardInterrupt into this code

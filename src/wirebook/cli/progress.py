@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import threading
 import time
@@ -61,7 +62,11 @@ class ProgressBar:
         from wirebook.spark.session import session  # noqa: PLC0415 (a second)
 
         self.say("starting Spark")
-        return session()
+        handler = signal.getsignal(signal.SIGINT)
+        try:
+            return session()
+        finally:  # PySpark's handler asks Java to cancel jobs, and fails if a call to Java is under way
+            signal.signal(signal.SIGINT, handler)
 
     def begin(self, total: int) -> None:
         """Set the bytes to read."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -88,7 +90,8 @@ def _killing_java_on_failure() -> Iterator[None]:
     popen, started = gateway.Popen, []
 
     def start(*args: Any, **options: Any) -> Any:
-        started.append(popen(*args, **options))
+        with _deferring_interrupts():  # else one may come before the process is noted
+            started.append(popen(*args, **options))
         return started[-1]
 
     gateway.Popen = start
@@ -101,6 +104,22 @@ def _killing_java_on_failure() -> Iterator[None]:
         raise
     finally:
         gateway.Popen = popen
+
+
+@contextmanager
+def _deferring_interrupts() -> Iterator[None]:
+    """Delivers a SIGINT that arrives inside at the end. Has no effect in other threads, which get no signals."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    received: list[int] = []
+    handler = signal.signal(signal.SIGINT, lambda number, _: received.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if received:
+            signal.raise_signal(signal.SIGINT)
 
 
 def _say_nothing_when_java_ends(spark: SparkSession) -> None:
