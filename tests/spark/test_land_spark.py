@@ -123,9 +123,10 @@ def test_the_command_line_lands_and_shows(bed: Path, one_java: dict[str, str]) -
 
 
 FAULTS = """
-import os, signal, sys, time
+import logging, os, signal, sys, time
 import wirebook.spark.job as job
 from wirebook.cli.app import run
+logging.getLogger().addHandler(logging.NullHandler())  # as main does: libraries log what the command reports
 def raising(document, options):
     raise ValueError("one\\ntwo")
 def dying(document, options):
