@@ -285,7 +285,7 @@ CASES: dict[str, tuple[Document, Document, str]] = {
     "an escape in a header": (EVENT | {"envelopemetadata": {"subject": {"value": "{s}"}}}, nats(subject="%C3%BC"), "matched"),
     "members of ce_rest": (EVENT | JSON_OBJECT, kafka(zeta="1", alpha="2"), "matched"),
     "a schema that nothing here reads": (EVENT | {"dataschemaformat": "Protobuf/3", "dataschema": "x"}, kafka(), "unsupported"),
-    "a number of no type": (EVENT | {"envelopemetadata": {"n": {"type": "any", "value": 1}}}, kafka(n="1"), "unexpected"),
+    "a number of the type any, sent as text": (EVENT | {"envelopemetadata": {"n": {"type": "any", "value": 1}}}, kafka(n="1"), "matched"),
     "a typed time": (EVENT, {
         "protocol": "AMQP/1.0", "body": "{}", "application-properties": {
             f"cloudEvents:{name}": value for name, value in (FOUR | {"time": {"timestamp": "2026-01-31T00:00:00Z"}}).items()
@@ -332,8 +332,16 @@ CASES: dict[str, tuple[Document, Document, str]] = {
     "a URI sent with a character that no URI has": (
         EVENT | {"envelopemetadata": {"source": {"value": "/é/{x}"}}}, kafka(source="/é/1"), "matched",
     ),
-    "a constant URI sent with a blank": (
-        EVENT | {"envelopemetadata": {"source": {"value": "/a b"}}}, kafka(source="/a b"), "matched",
+    "a source sent with a blank": (
+        EVENT | {"envelopemetadata": {"source": {"value": "/a b"}}}, kafka(source="/a b"), "malformed",
+    ),
+    "an AMQP address sent with a character that no URI has": (
+        {"protocol": "AMQP/1.0", "protocoloptions": {"properties": {"to": {"value": "/é/{x}"}}}},
+        {"protocol": "AMQP/1.0", "properties": {"to": "/é/1"}, "body": "{}"}, "matched",
+    ),
+    "a constant path sent with a blank": (
+        {"protocol": "HTTP", "protocoloptions": {"path": "/a b"}},
+        {"protocol": "HTTP", "method": "POST", "target": "/a b", "headers": [], "body": "{}"}, "matched",
     ),
     "a header that says the same as the event": (EVENT | JSON_OBJECT, structured(["ce_id", "1"]), "matched"),
     "a header of an attribute that the event has not": (EVENT | JSON_OBJECT, structured(["ce_subject", "s"]), "matched"),
