@@ -218,7 +218,7 @@ def no_id(attributes: Attributes, data: Data) -> None:
     del attributes["id"]
 
 
-@defect("malformed", "malformed-cloudevent", "envelopemetadata.specversion", mqtt3=NOT_AN_EVENT)
+@defect("malformed", "malformed-cloudevent", "envelopemetadata.specversion")
 def old_specversion(attributes: Attributes, data: Data) -> None:
     attributes["specversion"] = "0.3"
 

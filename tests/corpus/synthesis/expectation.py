@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from synthesis.messages import Message
 from wirebook.bindings import Received, as_structured, read_events, read_record
 from wirebook.catalog import Catalog
+from wirebook.message import faults
 from wirebook.message.matcher import Match, match_metadata
 from wirebook.message.selection import Scope
 from wirebook.message.view import View
@@ -34,14 +35,18 @@ def places_of(catalog: Catalog, message: Message) -> list[Place]:
 def _place(catalog: Catalog, received: Received, own: str) -> Place:
     matches = list(_matches(catalog, received))
     best = max((match.rank for match in matches), default=None)
-    winners = frozenset(match.definition.xid for match in matches if match.rank == best)
+    winners = frozenset(
+        match.definition.xid
+        for match in matches
+        if match.rank == best and faults.accepted(match.definition, received) is not None
+    )
     return Place(winners, any(match.definition.xid == own for match in matches))
 
 
 def _matches(catalog: Catalog, received: Received) -> Iterator[Match]:
     selector = catalog.selector
     scope = selector.scopes.get(received.endpoint) if received.endpoint else selector.everything
-    if received.kind not in ("native", "cloudevent") or scope is None:
+    if scope is None or not (received.kind in ("native", "cloudevent") or faults.only_values(received)):
         return
     if scope.protocol and received.wire is not None and scope.protocol != received.protocol:
         return
