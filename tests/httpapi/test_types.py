@@ -295,9 +295,12 @@ def test_c_typ_16_c_typ_01_values_in_headers(typed: Client) -> None:
         attribute, _, key = name.partition(".")
         assert (shown[attribute][key] if key else shown[attribute]) == stored, name
     for name, sent in (("xboolean", "True"), ("xboolean", "1"), ("xinteger", "1.5"), ("xuinteger", "-1"),
-                       ("xarray", "1"), ("xobject", "{}"), ("xmap.A b", "x")):  # fmt: skip
+                       ("xmap.A b", "x")):  # fmt: skip
         reply = typed.put(path, b"", **{f"xregistry_{name}": sent})
         assert reply.error == (400, "invalid_attribute", f"{path}/versions/1"), name
+    for name, sent in (("xarray", "1"), ("xobject", "{}")):
+        reply = typed.put(path, b"", **{f"xregistry_{name}": sent})
+        assert reply.error == (400, "extra_xregistry_header", path), name
 
 
 @pytest.mark.parametrize(
