@@ -20,7 +20,7 @@ from wirebook.message.definition import (
 )
 from wirebook.message.matcher import EndpointConstraints
 from wirebook.message.selection import Scope
-from wirebook.message.slots import BARE, BARE_SLOTS, Slot, family
+from wirebook.message.slots import BARE, BARE_SLOTS, DEFAULT_METHOD, Slot, family
 from wirebook.message.uritemplate import has_placeholder
 
 # Endpoint option to the slot of a message that carries it.
@@ -30,6 +30,8 @@ OPTION_SLOTS: Final[dict[str, dict[str, str]]] = {
     "MQTT": {"topic": "topic_name"},
     "NATS": {"subject": "subject"},
 }
+# What an option is when the endpoint does not have it. A registry writes it out: endpoint/model.json.
+OPTION_DEFAULTS: Final[dict[tuple[str, str], str]] = {("HTTP", "method"): DEFAULT_METHOD}
 # Endpoint options that are sections of a message, whose names repeat.
 OPTION_SECTIONS: Final[dict[str, tuple[str, ...]]] = {"HTTP": ("query", "headers"), "KAFKA": ("headers",)}
 
@@ -57,7 +59,9 @@ def scope_of(endpoint: ResolvedEndpoint) -> Scope:
 def _bare_constraints(kin: str, options: Mapping[str, Any]) -> Iterator[Constraint]:
     for option, name in OPTION_SLOTS.get(kin, {}).items():
         slot = Slot(BARE, name, f"endpoint.protocoloptions.{option}")
-        constraint = constraint_of(slot, BARE_SLOTS[kin][name], options.get(option))
+        value = options.get(option)
+        declared = OPTION_DEFAULTS.get((kin, option)) if value is None else value
+        constraint = constraint_of(slot, BARE_SLOTS[kin][name], declared)
         if constraint.fixed:
             yield constraint
 

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 from wirebook.message.definition import Constraint, Definition, Entries
 from wirebook.message.mediatype import parse_media_type
 from wirebook.message.repeated import Candidate, Choice, Instance, Settling, Taken, assigned, instances_of
-from wirebook.message.slots import ATTRIBUTES, ENVELOPE, EVENT_FORMAT, envelope_attribute
+from wirebook.message.slots import ATTRIBUTES, BARE, DEFAULT_METHOD, ENVELOPE, EVENT_FORMAT, envelope_attribute
 from wirebook.message.uritemplate import Bound, Conflict, Solver, Split, Template, units_of, uri_text
 from wirebook.message.values import CHECKS, NotOfType, is_text_of
 from wirebook.message.view import ABSENT, QueryText, View
@@ -150,11 +150,21 @@ class EndpointConstraints:
     entries: tuple[Entries, ...] = ()
 
     def observed(self, definition: Definition) -> Iterator[Constraint]:
-        """Those that hold for a definition: the event format is for CloudEvents alone."""
-        return (each for each in self.constraints if definition.is_cloudevent or each.slot.name != EVENT_FORMAT)
+        """Those that hold for a definition: the event format is for CloudEvents alone, and a definition's own method or
+        status takes precedence over the default method."""
+        for constraint in self.constraints:
+            if constraint.slot.name == EVENT_FORMAT and not definition.is_cloudevent:
+                continue
+            if constraint.declared == DEFAULT_METHOD and constraint.slot.name == "method" and _has_method(definition):
+                continue
+            yield constraint
 
 
 NO_ENDPOINT = EndpointConstraints()
+
+
+def _has_method(definition: Definition) -> bool:
+    return any(each.slot.section == BARE and each.slot.name in ("method", "status") for each in definition.constraints)
 
 
 class Found(NamedTuple):

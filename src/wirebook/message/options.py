@@ -16,6 +16,7 @@ from wirebook.message.slots import (
     AMQP_SECTIONS,
     BARE,
     BARE_SLOTS,
+    DEFAULT_METHOD,
     ENTRY_SECTIONS,
     ENVELOPE,
     EVENT_FORMAT,
@@ -49,7 +50,7 @@ def filled_slots(definition: Definition, protocol: str, filling: Filling) -> Slo
     _add_entries(definition, given, slots, filling)
     _add_rest(protocol, given, slots, filling)
     if protocol == "HTTP" and "status" not in slots:
-        slots.setdefault("method", "POST")  # endpoint/spec.md#http-endpoints: the default
+        slots.setdefault("method", DEFAULT_METHOD)
     return slots
 
 

@@ -15,6 +15,7 @@ from wirebook.message.uritemplate import MQTT_TOPIC, NATS_SUBJECT, PATH, QUERY, 
 
 ENVELOPE = "envelope"
 BARE = ""
+DEFAULT_METHOD = "POST"  # of HTTP requests: endpoint/spec.md#http-endpoints
 EVENT_FORMAT = "event-format"  # the bare slot of a structured event's content type; binary messages do not have it
 
 
