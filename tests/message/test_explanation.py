@@ -441,6 +441,19 @@ def test_definition_of_the_same_type_comes_first(record: dict[str, Any]) -> None
     explanation = typed_catalog().explain(record)
     assert explanation.outcome.outcome == "unexpected"
     assert explanation.comparisons[0].definition == "/messagegroups/g/messages/placed"
+    assert explanation.outcome.near[0].definition == "/messagegroups/g/messages/placed"
+
+
+def test_boolean_constant_is_named_as_json() -> None:
+    metadata = {"type": {"value": "t"}, "urgent": {"type": "boolean", "value": True}}
+    message = {"envelope": "CloudEvents/1.0", "envelopemetadata": metadata}
+    catalog = Catalog.load({"specversion": "1.0-rc4", "messagegroups": {"g": {"messages": {"m": message}}}})
+    headers = [[f"ce_{name}", value] for name, value in (EVENT | {"type": "t"}).items()]
+    for extra, remedy in (([], "add ce_urgent: true"), ([["ce_urgent", "false"]], "set it to true")):
+        explanation = catalog.explain(KAFKA | {"headers": headers + extra})
+        (report,) = explanation.comparisons[0].wrong
+        assert report.remedy == remedy
+        assert "expected true" in explanation.outcome.problems[0].message
 
 
 @pytest.mark.parametrize("value", ["4", "three"])
@@ -499,8 +512,9 @@ def test_remedy_for_a_constant_of_the_payload_is_the_constant(rule: dict[str, An
 )
 def test_remedy_names_the_content_type_of_a_structured_event(record: dict[str, Any], remedy: str) -> None:
     explanation = typed_catalog().explain(record)
+    what = "a batch of CloudEvents" if "-batch" in remedy else "a CloudEvent"
     reports = {report.slot: report for report in explanation.comparisons[0].wrong}
-    expected = remedy if remedy.endswith("CloudEvent") else f"{remedy}as the payload is a CloudEvent"
+    expected = remedy if remedy.endswith("CloudEvent") else f"{remedy}as the payload is {what}"
     assert reports["envelope"].remedy == expected
 
 

@@ -19,7 +19,8 @@ def test_problem_without_a_message_has_the_rule_as_its_message(code: str, messag
     [
         ("an object", "array", "; expected an object, got 'array'"),
         (1, None, "; expected 1"),
-        (None, False, "; got False"),
+        (True, False, "; expected true, got false"),
+        ({"a": None}, ["b"], '; expected {"a": null}, got ["b"]'),
         (None, "x" * 1000, f"; got '{'x' * 198}…"),
     ],
 )

@@ -30,7 +30,7 @@ from wirebook.message.slips import Slips
 from wirebook.message.slots import ENTRY_SECTIONS, ENVELOPE, EVENT_FORMAT
 from wirebook.message.uritemplate import Template, parse_template, uri_text
 from wirebook.message.view import ABSENT, View
-from wirebook.problems import Problem
+from wirebook.problems import Problem, quoted
 
 Verdict = Literal["fits", "wrong", "open", "ignored"]
 SELECTORS = frozenset({"wrong-protocol", "wrong-envelope", "wrong-mode"})
@@ -299,7 +299,7 @@ def _present(value: Any) -> Any:
 
 
 def _quoted(value: Any) -> str:
-    return f"'{shown(value)}'" if isinstance(value, str) else str(shown(value))
+    return f"'{shown(value)}'" if isinstance(value, str) else quoted(shown(value))
 
 
 def _nearest_text(parts: Sequence[Part]) -> str | None:

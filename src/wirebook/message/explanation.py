@@ -24,7 +24,7 @@ from wirebook.message.alignment import nearest_name
 from wirebook.message.comparison import SlotReport, compare
 from wirebook.message.definition import Definition
 from wirebook.message.matcher import Match, Rank
-from wirebook.message.nearness import MAX_TYPES, Types, distance
+from wirebook.message.nearness import Types, constant_type, distance
 from wirebook.message.payloadfaults import PayloadReport, payload_report
 from wirebook.message.selection import Outcome, Scope, Selector, view_for, views_of
 from wirebook.message.slips import Slips
@@ -121,9 +121,9 @@ class Explainer:
     def definitions(self) -> dict[str, Definition]:
         return {definition.xid: definition for definition in self.selector.definitions}
 
-    @cached_property
+    @property
     def types(self) -> Types:
-        return Types(self.selector.definitions)
+        return self.selector.types
 
     def explain(self, received: Received, endpoint: str | None = None) -> Explanation:
         """One message; `endpoint` wins over the record's own."""
@@ -194,12 +194,13 @@ class Explainer:
 
         Order: those of the message's type first, then by distance.
         """
-        same = list(islice((each for view in views for each in self.types.same(view, scope.members)), MAX_TYPES))
+        types = self.types.of(views)
+        same = self.types.same(types, views[0].protocol, scope.members)
         near = [self.definitions[each.definition] for each in outcome.near]
         alike = (each for view in views for each in self.types.alike(view, scope.members))
         named = islice(dict.fromkeys((*same, *near, *alike)), MAX_RIVALS) if same or near else ()
         found = [self._near(each, views, scope) for each in named]
-        first = {each.xid for each in same}
+        first = {xid for xid in (each.definition for each in found) if constant_type(self.definitions[xid]) in types}
         return tuple(
             sorted(found, key=lambda each: (each.definition not in first, *distance(each.slots, each.payload)))
         )

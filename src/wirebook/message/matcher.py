@@ -21,7 +21,7 @@ from wirebook.message.slots import ATTRIBUTES, BARE, DEFAULT_METHOD, ENVELOPE, E
 from wirebook.message.uritemplate import Bound, Conflict, Solver, Split, Template, units_of, uri_text
 from wirebook.message.values import CHECKS, NotOfType, is_text_of
 from wirebook.message.view import ABSENT, QueryText, View
-from wirebook.problems import CODES, Problem
+from wirebook.problems import CODES, Problem, quoted
 
 SHOWN_LENGTH = 200
 
@@ -90,9 +90,9 @@ class Finding(NamedTuple):
     def problem(self) -> Problem:
         """The finding as reports show it. The default message is the rule of the code, with both values."""
         expected, actual = shown(self.expected), shown(self.actual)
-        stated = f"{self.slot}: {CODES[self.code].title}; expected {expected!r}"
+        stated = f"{self.slot}: {CODES[self.code].title}; expected {quoted(expected)}"
         if actual is not None:
-            stated += f", got {actual!r}"
+            stated += f", got {quoted(actual)}"
         return Problem(self.code, self.message or stated, slot=self.slot, expected=expected, actual=actual)
 
 

@@ -1,7 +1,8 @@
 """How near definitions come to a message: for people, who see the slip of one letter before they count slots.
 
-`selection` finds near misses in an index, with little work for each message. An explanation can look at more: at the
-definitions whose `type` is like the message's, and at how much the slots differ that do not fit.
+`selection` finds near misses by the message's `type` and in an index, with little work for each message. An explanation
+can look at more: at the definitions whose `type` is like the message's, and at how much the slots differ that do not
+fit.
 
 Spec: docs/explain.md#which-definitions-are-shown
 """
@@ -11,15 +12,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher, get_close_matches
 from functools import cached_property
-from heapq import nlargest
+from heapq import nlargest, nsmallest
+from typing import TYPE_CHECKING
 
 from wirebook.message.alignment import begin_alike
-from wirebook.message.comparison import SlotReport
 from wirebook.message.definition import Definition
-from wirebook.message.payloadfaults import PayloadReport
 from wirebook.message.slips import unmarked_event
 from wirebook.message.slots import ENVELOPE, Slot
 from wirebook.message.view import View
+
+if TYPE_CHECKING:
+    from wirebook.message.comparison import SlotReport
+    from wirebook.message.payloadfaults import PayloadReport
 
 TYPE = Slot(ENVELOPE, "type", "envelopemetadata.type")
 MAX_LOOKED_AT, MAX_TYPES, LIKENESS = 100, 3, 0.6
@@ -37,17 +41,23 @@ class Types:
     def by_type(self) -> dict[str, list[Definition]]:
         found: dict[str, list[Definition]] = {}
         for definition in self.definitions:
-            if definition.is_cloudevent and (type_ := _constant(definition)):
+            if definition.is_cloudevent and (type_ := constant_type(definition)):
                 found.setdefault(_text(type_), []).append(definition)
         return found
 
-    def same(self, view: View, members: frozenset[str] | None) -> Iterator[Definition]:
-        """Definitions whose type is the message's, whatever their protocol; those for its protocol first."""
-        type_ = type_of(view)
-        found = [each for each in self.by_type.get(_text(type_), ()) if _constant(each) == type_] if type_ else []
-        for definition in sorted(found, key=lambda each: each.protocol not in (None, view.protocol)):
-            if members is None or definition.xid in members:
-                yield definition
+    def of(self, views: Iterable[View]) -> frozenset[str]:
+        """The types that the message has, if definitions ask for types at all."""
+        return frozenset(filter(None, map(type_of, views))) if self.by_type else frozenset()
+
+    def same(self, types: Iterable[str], protocol: str, members: frozenset[str] | None) -> list[Definition]:
+        """At most three definitions of these types, whatever their protocol; those for the protocol first."""
+        found = [
+            each
+            for type_ in types
+            for each in self.by_type.get(_text(type_), ())
+            if constant_type(each) == type_ and (members is None or each.xid in members)
+        ]
+        return nsmallest(MAX_TYPES, found, key=lambda each: each.protocol not in (None, protocol))
 
     def alike(self, view: View, members: frozenset[str] | None) -> Iterator[Definition]:
         """Definitions for the message's protocol whose type is like its own, the likest first.
@@ -82,7 +92,7 @@ def type_of(view: View) -> str | None:
     return found if isinstance(found, str) and found else None
 
 
-def _constant(definition: Definition) -> str | None:
+def constant_type(definition: Definition) -> str | None:
     """The type that a definition asks for, if it is a constant."""
     declared = (each.declared for each in definition.constraints if each.slot == TYPE and each.template is None)
     found = next(declared, None)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, islice
 from math import inf
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from wirebook.bindings import Received, as_structured
@@ -29,6 +30,7 @@ from wirebook.message.matcher import (
     explain_metadata,
     match_metadata,
 )
+from wirebook.message.nearness import Types, constant_type
 from wirebook.message.view import View
 from wirebook.problems import Problem
 from wirebook.schema import Payload, Reading
@@ -244,6 +246,10 @@ class Selector:
 
     # -- candidates -------------------------------------------------------------------------------------------------
 
+    @cached_property
+    def types(self) -> Types:
+        return Types(self.definitions)
+
     def index(self, view: View) -> Index:
         return self.observed if view.shows_protocol else self.unobserved
 
@@ -312,17 +318,25 @@ class Selector:
         return Outcome("unexpected", view.received, problems=problems, near=near)
 
     def _near(self, views: Sequence[View], scope: Scope) -> tuple[Near, ...]:
-        """At most three definitions that came near, fewest problems first, each with every problem."""
+        """At most three definitions that came near, each with every problem.
+
+        Order: those of the message's type first, then by the number of problems.
+        """
+        types = self.types.of(views)
         nearest = chain.from_iterable(self.index(view).near(view, scope.members) for view in reversed(views))
-        kept: list[tuple[Definition, list[Finding]]] = []
-        for definition in islice(_each_once(nearest), MAX_TRIED):
+        same = self.types.same(types, views[0].protocol, scope.members)
+        tried = _each_once((*islice(_each_once(nearest), MAX_TRIED), *same))
+        kept: list[tuple[bool, list[Finding], Definition]] = []
+        for is_other, definition in sorted(
+            ((constant_type(each) not in types, each) for each in tried), key=itemgetter(0)
+        ):
             enough = len(kept[-1][1]) if len(kept) == MAX_NEAR else inf
-            if enough <= 1:  # none has fewer
+            if enough <= 1 or (len(kept) == MAX_NEAR and is_other > kept[-1][0]):  # none comes before those
                 break
-            tried = definition, self._findings(definition, views, scope, enough)
-            insort(kept, tried, key=lambda each: len(each[1]))
+            found = self._findings(definition, views, scope, enough)
+            insort(kept, (is_other, found, definition), key=lambda each: (each[0], len(each[1])))
             del kept[MAX_NEAR:]
-        return tuple(Near(each.xid, tuple(finding.problem() for finding in found)) for each, found in kept)
+        return tuple(Near(each.xid, tuple(finding.problem() for finding in found)) for _, found, each in kept)
 
     def _findings(self, definition: Definition, views: Sequence[View], scope: Scope, enough: float) -> list[Finding]:
         view = view_for(definition, views, scope)

@@ -72,10 +72,12 @@ class Slips:
         event = unmarked_event(self.view)
         if name is None or event is None or (isinstance(event, list) and self.view.family != "HTTP"):
             return None
-        media_type = f"application/cloudevents{'-batch' if isinstance(event, list) else ''}+json"
+        is_batch = isinstance(event, list)
+        media_type = f"application/cloudevents{'-batch' if is_batch else ''}+json"
+        reason = f"as the payload is {'a batch of CloudEvents' if is_batch else 'a CloudEvent'}"
         if (present := self.view.received.datacontenttype) is not None:
-            return f"set {name} to '{media_type}' (now '{present}'), as the payload is a CloudEvent"
-        return f"add {name}: '{media_type}', as the payload is a CloudEvent"
+            return f"set {name} to '{media_type}' (now '{present}'), {reason}"
+        return f"add {name}: '{media_type}', {reason}"
 
     def _carriers(self, slot: Slot) -> Iterator[tuple[str, str]]:
         """The sections that carry an attribute in binary mode, each with the prefix of its names."""

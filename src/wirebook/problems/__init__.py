@@ -6,12 +6,13 @@ means the same wherever it appears; `wirebook.problems.codes` is the only list o
 
 from __future__ import annotations
 
+import json
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Final
 
 from wirebook.problems.codes import CODES, Code, Severity
 
-__all__ = ["CODES", "Code", "Problem", "Severity", "WirebookError"]
+__all__ = ["CODES", "Code", "Problem", "Severity", "WirebookError", "quoted"]
 
 MAX_VALUE: Final = 200  # characters of an expected or actual value in a message
 
@@ -47,9 +48,10 @@ class Problem:
     def _default_message(self) -> str:
         text = CODES[self.code].title
         if self.expected is not None:
-            text += f"; expected {_shortened(str(self.expected))}"
+            is_text = isinstance(self.expected, str)
+            text += f"; expected {_shortened(self.expected if is_text else quoted(self.expected))}"
         if self.actual is not None:
-            text += f"{';' if self.expected is None else ','} got {_shortened(repr(self.actual))}"
+            text += f"{';' if self.expected is None else ','} got {_shortened(quoted(self.actual))}"
         return text
 
     @property
@@ -84,6 +86,11 @@ class Problem:
         """All members that say something, for `--json`."""
         named = {name: getattr(self, name) for name in self.__slots__}
         return {"severity": str(self.severity)} | {name: value for name, value in named.items() if value is not None}
+
+
+def quoted(value: Any) -> str:
+    """A value as messages show it: a string in quotes, anything else as JSON."""
+    return repr(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _shortened(text: str) -> str:
