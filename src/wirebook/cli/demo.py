@@ -28,6 +28,8 @@ SHOWN: Final = (
     "/messagegroups/fleet.mqtt/messages/kestrel.fleet.position",
 )
 ROWS, LOOKED_AT = 2, 500
+WHY: Final = 70
+"""Characters of a reason that the table shows."""
 
 
 def demo(
@@ -113,8 +115,7 @@ def _show_dead_letters(table: TableSummary, made: Made) -> None:
     firsts: dict[tuple[str, str], tuple[Any, ...]] = {}
     for letter in first_rows(table, LOOKED_AT).to_pylist():
         reason = _reason(letter)
-        said = " ".join(f"{word} {reason[word]!r}" for word in ("expected", "actual") if reason.get(word) is not None)
-        row = (f"{letter['_file']}:{letter['_line']}", letter["outcome"], reason["code"], reason["slot"], said[:70])
+        row = (f"{letter['_file']}:{letter['_line']}", letter["outcome"], reason["code"], reason["slot"], _why(reason))
         firsts.setdefault((letter["outcome"], reason["code"]), row)
     title = (
         f"{table.name}: one of each kind among the first of {table.rows:,} rows ({made.broken:,} messages were broken)"
@@ -127,6 +128,19 @@ def _reason(letter: dict[str, Any]) -> dict[str, Any]:
     """What is wrong: where nothing fitted, what the nearest definition missed."""
     near = letter["near"][0]["problems"] if letter["near"] else []
     return next(iter([*near, *letter["problems"]]), {"code": "", "slot": None})
+
+
+def _why(reason: dict[str, Any]) -> str:
+    """What was expected, and what was found, in one line that may be cut."""
+    from wirebook.spark.reasons import expected_in_words, found_in_words  # noqa: PLC0415
+
+    code, parts = reason["code"], []
+    if reason.get("expected") is not None:
+        parts.append(f"expected {expected_in_words(code, reason['expected'])}")
+    if reason.get("actual") is not None:
+        parts.append(f"got {found_in_words(code, reason['actual'])}")
+    text = "; ".join(parts)
+    return text if len(text) <= WHY else f"{text[: WHY - 1]}…"
 
 
 def _suggest(folder: DemoFolder, tables: list[TableSummary]) -> None:

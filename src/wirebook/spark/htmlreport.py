@@ -19,6 +19,7 @@ from wirebook.problems import CODES
 from wirebook.spark.columnfacts import MAX_VALUES, FieldFacts, PlaceholderFacts, TableFacts
 from wirebook.spark.htmlpage import bar, code, element, grid, page, visible
 from wirebook.spark.letterfacts import Example, LetterFacts
+from wirebook.spark.reasons import expected_in_words, found_in_words
 from wirebook.spark.runfacts import RunFacts, run_facts
 from wirebook.spark.target import write_atomically
 
@@ -118,7 +119,7 @@ def _definition(ranked: tuple[str, Counter[str]]) -> tuple[Element | str | int, 
     xid, counts = ranked
     total, matched = counts.total(), counts["matched"]
     others = ", ".join(f"{count:,} {name}" for name, count in counts.most_common() if name != "matched")
-    picture = bar([("good", matched / total), ("bad", 1 - matched / total)], f"{matched} of {total}")
+    picture = bar([("good", matched / total), ("bad", 1 - matched / total)], f"{matched:,} of {total:,}")
     return code(xid), total, _share(matched, total), picture, others
 
 
@@ -138,18 +139,19 @@ def _reasons(letters: LetterFacts) -> Iterator[Element]:
         place = (" in ", code(slot)) if slot else ()
         counts = f": {counted(count, 'message')}, {share} (", code(name), ")"
         summary = element("summary", element("b", sentence), *place, *counts)
-        yield element("details", summary, *map(_example, letters.examples.get((name, slot), ())))
+        examples = (_example(name, each) for each in letters.examples.get((name, slot), ()))
+        yield element("details", summary, *examples)
     yield from _left_out(len(letters.reasons) - len(letters.top()), "other reason")
 
 
-def _example(example: Example) -> Element:
+def _example(name: str, example: Example) -> Element:
     index = f"[{example.index}]" if example.index else ""
     place = visible(f"{example.file}:{example.line}{index}")
     said = [element("p", code(place), "  ", code(example.definition or ""))]
     if example.expected is not None:
-        said.append(element("p", "expected ", code(example.expected)))
+        said.append(element("p", "expected ", code(expected_in_words(name, example.expected))))
     if example.actual is not None:
-        said.append(element("p", "got ", code(example.actual)))
+        said.append(element("p", "got ", code(found_in_words(name, example.actual))))
     raw = (example.raw or b"").decode(errors="backslashreplace")
     return element("div", *said, element("pre", visible(raw, RAW_SHOWN, lines=True)) if raw else None)
 
@@ -204,7 +206,7 @@ def _field(facts: FieldFacts, rows: int) -> tuple[Element | str, ...]:
     if facts.repeated:
         return (*head, counted(facts.filled, "value"), "", *ends)
     share = facts.filled / rows
-    return (*head, _share(facts.filled, rows), bar([("bar", share)], f"{facts.filled} of {rows}", 80), *ends)
+    return (*head, _share(facts.filled, rows), bar([("bar", share)], f"{facts.filled:,} of {rows:,}", 80), *ends)
 
 
 def _end(value: Any) -> Element | str:
