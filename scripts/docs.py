@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from wirebook.catalog import Catalog
-from wirebook.cli.app import COMMANDS, find_spec, load_command
+from wirebook.cli.app import COMMANDS, load_command
 from wirebook.message.comparison import SlotReport
 from wirebook.message.explanation import Comparison, Explanation
 from wirebook.message.matcher import MatchOptions
@@ -41,8 +41,7 @@ WIDTH = 110
 
 
 def cli_page() -> str:
-    present = [name for name, command in COMMANDS.items() if find_spec(command.module)]
-    lines = [line for name in present for line in ((name,), *((name, inner) for inner in inner_commands(name)))]
+    lines = [line for name in COMMANDS for line in ((name,), *((name, inner) for inner in inner_commands(name)))]
     sections = [f"## wirebook {' '.join(line)}\n\n{fenced(help_of(*line))}" for line in lines]
     head = (
         "The `--help` of each command. Exit codes of all commands: 0 done, 1 findings, 2 the command could not run, "

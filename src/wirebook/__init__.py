@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wirebook.lazy import names_of
+from wirebook.lazy import lazy_names
 
 if TYPE_CHECKING:
     from wirebook.catalog import Catalog
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Catalog", "MatchOptions", "Outcome", "Problem", "WirebookError"]
 
-__getattr__ = names_of(
+__getattr__, __dir__ = lazy_names(
     __name__,
     {
         "Catalog": "wirebook.catalog",

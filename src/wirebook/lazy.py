@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from typing import Any
 
+from wirebook.problems.extras import library
 
-def names_of(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """A `__getattr__` for `package`. `homes` says in which module each of its public names is.
 
-    Raises: AttributeError for any other name (PEP 562).
+def lazy_names(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return `__getattr__` and `__dir__` for `package` (PEP 562). `modules` maps each public name to its module.
+
+    Raises, on use of a name: AttributeError (unknown name), WirebookError (``missing-extra``).
     """
 
     def load(name: str) -> Any:
-        if name not in homes:
+        if name not in modules:
             raise AttributeError(f"module '{package}' has no attribute '{name}'")
-        return getattr(import_module(homes[name]), name)
+        return getattr(library(modules[name]), name)
 
-    return load
+    return load, lambda: sorted(modules)

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import types
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -95,11 +94,11 @@ def test_a_wrong_command_line(command: Any, capsys: pytest.CaptureFixture[str]) 
 def test_only_commands_that_exist_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert app.run(["--help"]) == 0
     listing = capsys.readouterr().out
-    for name, command in app.COMMANDS.items():
-        assert (f"\n  {name} " in listing) == (find_spec(command.module) is not None)
+    for name in app.COMMANDS:
+        assert f"\n  {name} " in listing
 
 
-@pytest.mark.parametrize("name", [name for name, command in app.COMMANDS.items() if find_spec(command.module)])
+@pytest.mark.parametrize("name", app.COMMANDS)
 def test_every_command_loads_and_explains_itself(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert app.run([name, "--help"]) == 0
     assert capsys.readouterr().out.startswith(f"Usage: wirebook {name}")

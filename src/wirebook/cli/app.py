@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import import_module
 from importlib.metadata import version
-from importlib.util import find_spec
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -26,6 +25,7 @@ from typer.main import get_command
 from wirebook.cli import INTERRUPTED
 from wirebook.cli.output import print_note, print_problems, printable
 from wirebook.problems import Problem, WirebookError
+from wirebook.problems.extras import missing_extra
 
 
 class Command(NamedTuple):
@@ -70,8 +70,7 @@ class LazyGroup(TyperGroup):
     """A group that lists its commands from the table and imports one only when it is called."""
 
     def __init__(self, **settings: Any) -> None:
-        present = {name: command for name, command in COMMANDS.items() if find_spec(command.module)}
-        stubs = {name: TyperCommand(name=name, help=command.help) for name, command in present.items()}
+        stubs = {name: TyperCommand(name=name, help=command.help) for name, command in COMMANDS.items()}
         super().__init__(**settings | {"commands": stubs})
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
@@ -168,7 +167,8 @@ def run(args: Sequence[str] | None = None, was_interrupted: Callable[[], bool] =
         _print_traceback()
         if was_interrupted():
             return _interrupted()
-        print_problems([_fault(error)])
+        missing = missing_extra(error) if isinstance(error, ImportError) else None
+        print_problems(missing.problems if missing else [_fault(error)])
         return CANNOT_RUN
     if result == INTERRUPTED:  # Typer turns KeyboardInterrupt into this code
         return _interrupted()

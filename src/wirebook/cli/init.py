@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
+from wirebook.catalog.formatting import in_canonical_order, render
 from wirebook.catalog.starter import CONTEXT, DATA, ENVELOPES, FORMATS, MESSAGE, NONE, PROTOCOLS, starter_catalog
 from wirebook.cli.documents import write_whole
 from wirebook.cli.output import print_note, suggestion
@@ -48,7 +48,7 @@ def init(
     except OSError as error:
         message = f"the folder '{folder}' cannot be created: {error.strerror}"
         raise WirebookError(Problem("unwritable-file", message, file=str(folder))) from None
-    write_whole(json.dumps(document, indent=2, ensure_ascii=False) + "\n", catalog)
+    write_whole(render(in_canonical_order(document)), catalog)
     write_whole(line + "\n", capture)
     print(f"wrote {catalog}: the catalogue, with one message definition")
     print(f"wrote {capture}: a message that matches it")

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from wirebook.bindings import AnyMessage, Mqtt3Publish, Mqtt5Publish, MqttProperties, bytes_of, from_bytes
-from wirebook.convert.refusal import library, needed, refuse, require
+from wirebook.convert.refusal import needed, refuse, require
 from wirebook.problems import Problem, WirebookError
+from wirebook.problems.extras import library
 
 if TYPE_CHECKING:
     from paho.mqtt.client import MQTTMessage
     from paho.mqtt.properties import Properties
 
 NAME = "paho-mqtt"
-EXTRA = "mqtt"
 Version = Literal["3.1.1", "5.0"]
 PROPERTIES = {
     "payload_format": "PayloadFormatIndicator",
@@ -75,8 +75,8 @@ def _wire_properties(properties: Properties | None) -> MqttProperties | None:
 
 def properties_of(wire: Mqtt5Publish) -> Properties:
     """The properties of a PUBLISH packet, as paho has them."""
-    types = library("paho.mqtt.packettypes", EXTRA).PacketTypes
-    made: Properties = library("paho.mqtt.properties", EXTRA).Properties(types.PUBLISH)
+    types = library("paho.mqtt.packettypes").PacketTypes
+    made: Properties = library("paho.mqtt.properties").Properties(types.PUBLISH)
     for name, value in msgspec.structs.asdict(wire.properties or MqttProperties()).items():
         if value is not None:
             setattr(made, PROPERTIES[name], bytes_of(value) if name == "correlation_data" else value)

@@ -17,8 +17,9 @@ from uuid import UUID
 from wirebook.bindings import AmqpMessage, AnyMessage, Base64, bytes_of, from_bytes
 from wirebook.bindings.amqp import check_sections
 from wirebook.bindings.typed import type_of
-from wirebook.convert.refusal import library, refuse, require
+from wirebook.convert.refusal import refuse, require
 from wirebook.problems import WirebookError
+from wirebook.problems.extras import library
 
 if TYPE_CHECKING:
     from proton import Message
@@ -127,7 +128,7 @@ def message_of(wire: AnyMessage) -> Message:
         raise refuse(NAME, "protocoloptions.footer", "absent", sorted(wire.footer))
     if problems := tuple(check_sections(wire)):
         raise WirebookError(*problems)
-    message: Message = library("proton", "amqp").Message()
+    message: Message = library("proton").Message()
     _fill_body(message, wire)
     for name, value in (wire.header or {}).items():
         setattr(message, name.replace("-", "_"), value / 1000 if name == "ttl" else value)
@@ -136,7 +137,7 @@ def message_of(wire: AnyMessage) -> Message:
     for field, own in ANNOTATIONS.items():
         section = getattr(wire, field)
         if section:
-            symbol = library("proton", "amqp").symbol
+            symbol = library("proton").symbol
             setattr(message, own, {symbol(name): _own_value(value) for name, value in section.items()})
     applied = wire.application_properties
     message.properties = {name: _own_value(value) for name, value in applied.items()} if applied else None
@@ -173,7 +174,7 @@ def _own_value(value: Any) -> Any:
         each = inner if kind == "list" else inner.values()
         made = [_own_value(item) for item in each]
         return made if kind == "list" else dict(zip(inner, made, strict=True))
-    own = getattr(library("proton", "amqp"), CLASSES.get(kind, kind), None)
+    own = getattr(library("proton"), CLASSES.get(kind, kind), None)
     if own is None or kind.startswith("decimal") or kind == "array":
         raise refuse(NAME, "a value", f"of another type than {kind}", inner)
     return own(_milliseconds(inner) if kind == "timestamp" else inner)

@@ -3,23 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 from wirebook.bindings.headers import CONTROL, NOT_IN_NAME
 from wirebook.bindings.wire import AnyMessage, Base64, Pair, shown
 from wirebook.problems import Problem, WirebookError
-
-
-def library(module: str, extra: str) -> ModuleType:
-    """The library, or what to install. Raises: WirebookError (``missing-extra``)."""
-    try:
-        return import_module(module)
-    except ImportError as error:
-        text = f"the package '{module.partition('.')[0]}' is not installed"
-        problem = Problem("missing-extra", text, actual=module, hint=f"pip install 'wirebook[{extra}]'")
-        raise WirebookError(problem) from error
 
 
 def refuse(library: str, slot: str, expected: str, actual: Any) -> WirebookError:

@@ -6,11 +6,11 @@ A module is imported with the first schema of its family: some of the libraries 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from importlib import import_module
 from typing import Any, Final
 
 from wirebook.core.jsonvalue import MAX_DEPTH, JsonError, parse_json
 from wirebook.problems import Problem
+from wirebook.problems.extras import library
 from wirebook.schema.formats import AVRO, JSON_SCHEMA, JSON_STRUCTURE, PROTOBUF, TEXTS, XSD, SchemaFormat, parse_format
 from wirebook.schema.reading import CompiledSchema, Options, Unsupported
 from wirebook.schema.source import Include, Resolve, Source
@@ -52,6 +52,7 @@ def compile_schema(
     `document` is JSON, or its text; of Protobuf and XSD it is a text. `resolve` gives the document behind an absolute
     URI (or the full name of an Avro type) that the schema refers to, `include` the text that a text imports; None where
     there is none. Nothing is fetched.
+    Raises: WirebookError (``missing-extra``) where the library that reads the format is not installed.
     """
     name = parse_format(format)
     if name.family not in COMPILERS:
@@ -67,7 +68,7 @@ def compile_schema(
 
 def _compiler_of(family: str) -> Compiler:
     module, function = COMPILERS[family]
-    compiler: Compiler = getattr(import_module(module), function)
+    compiler: Compiler = getattr(library(module), function)
     return compiler
 
 

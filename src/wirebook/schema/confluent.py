@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from wirebook.problems import Problem
 from wirebook.schema.payload import Payload
-from wirebook.schema.protobuf_wire import Fault, varint
+from wirebook.schema.varint import WireFault, read_varint
 
 MAGIC = b"\0"
 SIZE = 5
@@ -46,7 +46,7 @@ def _bare(raw: bytes, schema: Any) -> bytes | Problem:
         return raw[SIZE:]
     try:
         place, end = _indexes(raw)
-    except Fault as fault:
+    except WireFault as fault:
         message = f"the prefix is not followed by the indexes of a message: {fault.message}"
         return Problem("payload-syntax", message, slot="payload", expected=list(expected), actual=fault.message)
     if place != expected:
@@ -59,7 +59,7 @@ def _indexes(raw: bytes) -> tuple[tuple[int, ...], int]:
     """The indexes behind the first five bytes, zigzag, after their count; none stand for the first message."""
     count, at = _zigzag(raw, SIZE)
     if not 0 <= count <= len(raw) - at:
-        raise Fault(f"{count} indexes", SIZE, [])
+        raise WireFault(f"{count} indexes", SIZE, [])
     place = []
     for _ in range(count):
         index, at = _zigzag(raw, at)
@@ -68,5 +68,5 @@ def _indexes(raw: bytes) -> tuple[tuple[int, ...], int]:
 
 
 def _zigzag(raw: bytes, at: int) -> tuple[int, int]:
-    number, end = varint(raw, at, len(raw))
+    number, end = read_varint(raw, at, len(raw))
     return (number >> 1) ^ -(number & 1), end

@@ -7,30 +7,20 @@ Spec: protobuf.dev "Encoding".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from wirebook.schema.protobuf_shapes import Descriptor, FieldDescriptor
 from wirebook.schema.protobuf_values import wire_types
+from wirebook.schema.varint import WireFault, read_varint
 
 Tag = tuple[int, int, FieldDescriptor | None]  # number, wire type, the field that has the number
 MAX_NUMBER = 2**29 - 1
 SIZES = {1: 8, 5: 4}
 
 
-@dataclass
-class Fault(Exception):
-    """Shape: `offset` in bytes; `path` of members, innermost first."""
-
-    message: str
-    offset: int
-    path: list[str]
-
-
-def find_fault(data: bytes, descriptor: Descriptor, depth: int) -> Fault | None:
+def find_fault(data: bytes, descriptor: Descriptor, depth: int) -> WireFault | None:
     """The first fault of a message; None if nothing is wrong that can be seen here."""
     try:
         _message(data, 0, len(data), descriptor, depth)
-    except Fault as fault:
+    except WireFault as fault:
         return fault
     return None
 
@@ -38,25 +28,25 @@ def find_fault(data: bytes, descriptor: Descriptor, depth: int) -> Fault | None:
 def _message(data: bytes, at: int, end: int, descriptor: Descriptor | None, depth: int, *, group: int = 0) -> int:
     """The end of a message, or of the group of that number."""
     if depth < 0:
-        raise Fault("nested too deeply", at, [])
+        raise WireFault("nested too deeply", at, [])
     while at < end:
         start = at
-        tag, at = varint(data, at, end)
+        tag, at = read_varint(data, at, end)
         number, wire_type = tag >> 3, tag & 7
         if not 0 < number <= MAX_NUMBER:
-            raise Fault(f"{number} is no number of a field", start, [])
+            raise WireFault(f"{number} is no number of a field", start, [])
         if wire_type == 4:
             if number == group:
                 return at
-            raise Fault(f"a group {number} ends that did not begin", start, [])
+            raise WireFault(f"a group {number} ends that did not begin", start, [])
         field = descriptor.fields_by_number.get(number) if descriptor is not None else None
         try:
             at = _field(data, at, end, (number, wire_type, field), depth)
-        except Fault as fault:
+        except WireFault as fault:
             fault.path.append(field.name if field is not None else str(number))
             raise
     if group:
-        raise Fault(f"the bytes end within group {group}", end, [])
+        raise WireFault(f"the bytes end within group {group}", end, [])
     return at
 
 
@@ -64,18 +54,18 @@ def _field(data: bytes, at: int, end: int, tag: Tag, depth: int) -> int:
     number, wire_type, field = tag
     known = field if field is not None and wire_type in wire_types(field) else None
     if wire_type == 0:
-        return varint(data, at, end)[1]
+        return read_varint(data, at, end)[1]
     if wire_type in SIZES:
         if end - at < SIZES[wire_type]:
-            raise Fault(f"the bytes end within the {SIZES[wire_type]} of a number", at, [])
+            raise WireFault(f"the bytes end within the {SIZES[wire_type]} of a number", at, [])
         return at + SIZES[wire_type]
     if wire_type == 3:
         return _message(data, at, end, known and known.message_type, depth - 1, group=number)
     if wire_type != 2:
-        raise Fault(f"there is no wire type {wire_type}", at, [])
-    length, begin = varint(data, at, end)
+        raise WireFault(f"there is no wire type {wire_type}", at, [])
+    length, begin = read_varint(data, at, end)
     if length > end - begin:
-        raise Fault(f"a length of {length} with {end - begin} bytes left", at, [])
+        raise WireFault(f"a length of {length} with {end - begin} bytes left", at, [])
     _content(data, begin, begin + length, known, depth)
     return begin + length
 
@@ -89,27 +79,11 @@ def _content(data: bytes, at: int, end: int, field: FieldDescriptor | None, dept
         try:
             data[at:end].decode()
         except UnicodeDecodeError as error:
-            raise Fault("a string is not valid UTF-8", at + error.start, []) from None
+            raise WireFault("a string is not valid UTF-8", at + error.start, []) from None
     elif field.message_type is not None:
         _message(data, at, end, field.message_type, depth - 1)
     elif own in SIZES and (end - at) % SIZES[own]:
-        raise Fault(f"{end - at} bytes are no whole count of {SIZES[own]}", at, [])
+        raise WireFault(f"{end - at} bytes are no whole count of {SIZES[own]}", at, [])
     elif own == 0:
         while at < end:
-            at = varint(data, at, end)[1]
-
-
-def varint(data: bytes, at: int, end: int) -> tuple[int, int]:
-    """A number in base 128, and where it ends. Raises: Fault"""
-    value, start = 0, at
-    for shift in range(0, 70, 7):
-        if at >= end:
-            raise Fault("the bytes end within an integer", start, [])
-        byte = data[at]
-        value |= (byte & 0x7F) << shift
-        at += 1
-        if byte < 0x80:
-            if value >> 64:
-                break
-            return value, at
-    raise Fault("an integer is longer than 64 bits", start, [])
+            at = read_varint(data, at, end)[1]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from wirebook.lazy import names_of
+from wirebook.lazy import lazy_names
 
 if TYPE_CHECKING:
     from wirebook.spark.job import land, replay
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["land", "match", "replay", "table"]
 
-__getattr__ = names_of(
+__getattr__, __dir__ = lazy_names(
     __name__,
     {
         "land": "wirebook.spark.job",

@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
 
-from wirebook.convert.refusal import library
+from wirebook.problems.extras import library
 from wirebook.spark.formats import CommitFailed, ParquetFormat, move_files, sync_new
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class DeltaFormat(ParquetFormat):
     name = "delta"
 
     def check(self) -> None:
-        library("deltalake", "delta")
+        library("deltalake")
 
     def can_widen(self, old: pa.DataType, new: pa.DataType) -> bool:  # noqa: ARG002 (whatever they are)
         """Never: other types of a column are a table feature that few readers have."""

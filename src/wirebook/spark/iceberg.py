@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlparse
 
 import pyarrow as pa
 
-from wirebook.convert.refusal import library
+from wirebook.problems.extras import library
 from wirebook.spark.evolution import widens
 from wirebook.spark.formats import CommitFailed, ParquetFormat, move_files, sync_new
 
@@ -56,7 +56,7 @@ class IcebergFormat(ParquetFormat):
     name = "iceberg"
 
     def check(self) -> None:
-        library("pyiceberg.catalog.sql", "iceberg")
+        library("pyiceberg.catalog.sql")
 
     def column(self, name: str) -> str:
         return RESERVED.get(name, name)

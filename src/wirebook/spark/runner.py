@@ -17,6 +17,7 @@ import msgspec
 import pyarrow as pa
 
 from wirebook.problems import Problem, WirebookError
+from wirebook.problems.extras import missing_extra
 from wirebook.spark.checks import Tasks
 from wirebook.spark.task import Job, TaskResult, run_task
 
@@ -70,7 +71,7 @@ class SparkRunner:
 def spark_failures() -> Iterator[None]:
     """What is raised inside: py4j's, PySpark's, or the socket's when Java is gone.
 
-    Raises: spark-failed
+    Raises: spark-failed, missing-extra
     """
     root = logging.getLogger()
     root.addFilter(_is_not_py4j)
@@ -79,7 +80,8 @@ def spark_failures() -> Iterator[None]:
     except WirebookError:
         raise
     except Exception as error:
-        raise WirebookError(_spark_failed(error)) from error
+        missing = missing_extra(error) if isinstance(error, ImportError) else None
+        raise missing or WirebookError(_spark_failed(error)) from error
     finally:
         root.removeFilter(_is_not_py4j)
 
