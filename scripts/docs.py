@@ -1,4 +1,4 @@
-"""Write what the documentation takes from the code: the pages of docs/reference, and the tables between marks.
+"""Write the generated documentation: docs/reference, the index of decisions, and the tables between marks.
 
 ./run docs            write them
 ./run docs --check    change nothing; exit 1 and name the pages that are not current
@@ -279,6 +279,52 @@ def laid_out(value: Any, indent: int = 0) -> str:
     return f"{start}\n" + ",\n".join(lines) + f"\n{' ' * indent}{end}"
 
 
+# -- docs/decisions/README.md --------------------------------------------------------------------------------------
+
+RECORD = re.compile(r"# (?P<number>\d{4}): (?P<title>.+)\n\nDate: (?P<date>[\d-]{10})\. Status: (?P<status>.+)\.\n")
+SUBJECTS: dict[str, str] = {
+    "Messages and catalogues": (
+        "0005 0020 0030 0052 0054 0055 0056 0062 0065 0066 0084 0085 0087 0165 0166 0167 0168 0169 0170 0171 0172 0173 "
+        "0175"
+    ),
+    "Schemas": "0041 0042 0050 0051 0080 0081 0082 0083 0090 0091 0092 0093 0163",
+    "Registry": (
+        "0094 0095 0096 0097 0098 0099 0100 0101 0102 0103 0104 0105 0106 0107 0108 0109 0111 0112 0117 0120 0125 0140 "
+        "0150 0151 0152 0155 0156 0157 0158 0159 0160 0161 0162"
+    ),
+    "Landing": "0003 0004 0006 0010 0011 0012 0013 0014 0040 0058 0059 0060 0061 0063 0070 0071 0074 0075",
+    "Command line": "0032 0057 0067 0180 0181 0182",
+    "Tests and tools": "0001 0002 0031 0078 0113 0185 0186",
+}
+
+
+def decisions_page() -> str:
+    """An index of the decision records, grouped by subject."""
+    records = {path.name[:4]: path for path in sorted((DOCS / "decisions").glob("[0-9]*.md"))}
+    listed = [number for numbers in SUBJECTS.values() for number in numbers.split()]
+    if sorted(listed) != sorted(records):
+        wrong = ", ".join(sorted(set(listed) ^ set(records)))
+        raise SystemExit(f"docs: SUBJECTS in scripts/docs.py must list every decision record once; see {wrong}")
+    head = (
+        "Each record states a question, the choice, its costs, and when to revisit it, within 40 lines. The code cites "
+        "records by their number. A new record also needs a place in `SUBJECTS` in `scripts/docs.py`."
+    )
+    table = "| number | decision | date | status |\n|---|---|---|---|"
+    sections = (
+        "\n".join([f"## {subject}\n", table, *(decision_row(records[number]) for number in numbers.split())])
+        for subject, numbers in SUBJECTS.items()
+    )
+    return page("Decisions", wrapped(head), *sections)
+
+
+def decision_row(path: Path) -> str:
+    record = RECORD.match(path.read_text())
+    if record is None or record["number"] != path.name[:4]:
+        form = "'# NNNN: Title', an empty line, 'Date: YYYY-MM-DD. Status: accepted.'"
+        raise SystemExit(f"docs: {path.relative_to(ROOT)} must begin with {form}")
+    return f"| [{record['number']}]({path.name}) | {record['title']} | {record['date']} | {record['status']} |"
+
+
 # -- tables between marks ------------------------------------------------------------------------------------------
 
 
@@ -331,6 +377,7 @@ def generated() -> dict[Path, str]:
         DOCS / "reference" / "cli.md": cli_page(),
         DOCS / "reference" / "python.md": python_page(),
         DOCS / "reference" / "readings.md": readings_page(),
+        DOCS / "decisions" / "README.md": decisions_page(),
         **code_pages(),
     }
     for name, (file, table) in TABLES.items():

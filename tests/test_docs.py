@@ -20,6 +20,7 @@ from wirebook.problems import CODES
 
 PAGES = sorted(path for path in DOCS.rglob("*.md") if path.parent.name != "decisions")
 CODE = sorted(path for folder in ("src", "tests", "scripts", "benchmarks") for path in (ROOT / folder).rglob("*.py"))
+RECORDS = sorted((DOCS / "decisions").glob("*.md"))
 README = ROOT / "README.md"
 TEXTS = [*CODE, *PAGES, README]
 GUIDES = [README, *(page for page in PAGES if "reference" not in page.parts)]
@@ -89,7 +90,7 @@ def test_nothing_outside_of_the_repository_is_cited() -> None:
 
 
 def test_links_lead_somewhere() -> None:
-    found = [(page, link) for page in TEXTS for link in links_in(page)]
+    found = [(page, link) for page in [*TEXTS, *RECORDS] for link in links_in(page)]
     assert not [(name_of(page), link[0]) for page, link in found if not leads_somewhere(page, link)]
 
 
@@ -129,6 +130,16 @@ def test_generated_pages_are_current() -> None:
 def test_every_code_is_in_outcomes() -> None:
     page = (DOCS / "outcomes.md").read_text()
     assert not [code for code in CODES if f"| `{code}` |" not in page and f"| [`{code}`](" not in page]
+
+
+@pytest.mark.parametrize("record", [page for page in RECORDS if page.name != "README.md"], ids=name_of)
+def test_decision_record_has_four_sections(record: Path) -> None:
+    assert re.findall(r"^\*\*(\w+)\.?\*\*", record.read_text(), re.MULTILINE) == [
+        "Question",
+        "Choice",
+        "Costs",
+        "Revisit",
+    ]
 
 
 # -- examples ------------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Outages: a full disk and a PostgreSQL that is away, as clients, probes and the log see them.
 
-Spec: docs/registry.md#outages; docs/decisions/0152-outages.md.
+Spec: docs/registry.md#outages; docs/decisions/0152-database-outages.md.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """If-Match and If-None-Match on writes: evaluated in the write's transaction against what a GET of its URL gives.
 
-Spec: RFC 9110#13; docs/registry.md#conditional-requests; docs/decisions/0151-preconditions-of-writes.md.
+Spec: RFC 9110#13; docs/registry.md#conditional-requests; docs/decisions/0151-conditional-writes.md.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """ETag changes whenever the bytes of an answer would, and If-None-Match saves them.
 
-Spec: docs/decisions/0102-tags-from-revisions.md; docs/registry.md#reading.
+Spec: docs/decisions/0102-etags.md; docs/registry.md#reading.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ An example stands in the extension attribute `examples` of a message, an array: 
 `protocol`) or a CloudEvent is a whole message, anything else is a payload; and in `examples` of a JSON Schema that a
 message uses: a payload.
 
-Spec: docs/decisions/0066-examples.md
+Spec: docs/decisions/0066-catalogue-examples.md
 """
 
 from __future__ import annotations

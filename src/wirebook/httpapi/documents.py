@@ -1,6 +1,6 @@
 """Documents as answers: their bytes are the body, the attributes of their Versions are headers.
 
-Spec: core/http.md#serializing-resource-domain-specific-documents; docs/decisions/0096-documents-as-answers.md.
+Spec: core/http.md#serializing-resource-domain-specific-documents; docs/decisions/0096-document-responses.md.
 """
 
 from __future__ import annotations

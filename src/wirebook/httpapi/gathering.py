@@ -2,7 +2,7 @@
 
 Nobody waits for company: what comes while nothing is done is done at once, and what comes meanwhile is next.
 
-Spec: docs/decisions/0103-writes-that-share-a-commit.md.
+Spec: docs/decisions/0103-group-commit.md.
 """
 
 from __future__ import annotations

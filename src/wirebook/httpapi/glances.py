@@ -1,7 +1,7 @@
 """Small reads of SQLite, answered by one thread, the event loop's: they share transactions, and answers are kept until
 something is written. No other server has the file, so nothing is written but by this one.
 
-Spec: docs/decisions/0104-where-requests-are-answered.md.
+Spec: docs/decisions/0104-request-threads.md.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A write evaluates them in its transaction, so that nothing comes between the comparison and the change. The headers
 If-Modified-Since and If-Unmodified-Since are ignored, since no answer has Last-Modified.
 
-Spec: RFC 9110#13; docs/registry.md#conditional-requests; docs/decisions/0151-preconditions-of-writes.md.
+Spec: RFC 9110#13; docs/registry.md#conditional-requests; docs/decisions/0151-conditional-writes.md.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A word to the server takes longer than making an answer, so those that come together say theirs together. What a read
 sees was there when it came, or later: the snapshot is taken for it, or after it had come.
 
-Spec: docs/decisions/0104-where-requests-are-answered.md.
+Spec: docs/decisions/0104-request-threads.md.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Of one entity without flags it is made of the numbers of the last writes to what is shown, and so is known before
 anything is rendered; of anything else it is made of the answer. In a header it says, too, how the answer is encoded.
 
-Spec: RFC 9110#8.8.3; docs/decisions/0102-tags-from-revisions.md.
+Spec: RFC 9110#8.8.3; docs/decisions/0102-etags.md.
 """
 
 from __future__ import annotations

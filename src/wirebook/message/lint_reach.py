@@ -1,6 +1,6 @@
 """Definitions that no message can fit, and definitions that get in each other's way.
 
-Spec: docs/semantics.md D17, D25, D32, D48, D51; docs/decisions/0065-pairs-of-definitions.md.
+Spec: docs/semantics.md D17, D25, D32, D48, D51; docs/decisions/0065-overlapping-definitions.md.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Decided by the constraints alone, without trying messages. What cannot be decided counts as *not all* and as *none*, so
 that nothing is claimed that does not hold.
 
-Spec: docs/semantics.md D1, D17-D18, D24, D48; docs/decisions/0065-pairs-of-definitions.md.
+Spec: docs/semantics.md D1, D17-D18, D24, D48; docs/decisions/0065-overlapping-definitions.md.
 """
 
 from __future__ import annotations

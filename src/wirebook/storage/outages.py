@@ -3,7 +3,7 @@
 An outage is logged once when it begins and once when it ends, with how long it took and how many requests failed; what
 happens in between is counted only.
 
-Spec: docs/registry.md#outages; docs/decisions/0152-outages.md.
+Spec: docs/registry.md#outages; docs/decisions/0152-database-outages.md.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The first read begins it, and has it ended once all that was there by then is answered. So a read never sees less than
 what was answered before it came.
 
-Spec: docs/decisions/0104-where-requests-are-answered.md.
+Spec: docs/decisions/0104-request-threads.md.
 """
 
 from __future__ import annotations
