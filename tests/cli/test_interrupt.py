@@ -108,6 +108,18 @@ def test_interrupt_while_spark_runs_leaves_no_process(delay: float, tmp_path: Pa
     assert "Traceback" not in err
 
 
+@pytest.mark.parametrize("delay", [0.2, 1.0])
+def test_interrupt_while_processes_make_messages_prints_one_line(delay: float, tmp_path: Path) -> None:
+    arguments = ["demo", "--messages", "2000000", "--to", str(tmp_path / "demo")]
+    process = start(f"from wirebook.cli import main\nif __name__ == '__main__':\n    main({arguments!r})")
+    assert process.stderr
+    assert process.stderr.readline().startswith("synthesising ")
+    time.sleep(delay)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=120)
+    assert (process.returncode, err) == (130, "interrupted\n")
+
+
 def test_interrupt_stops_a_server_gracefully(tmp_path: Path) -> None:
     arguments = ["serve", "--port", "0", "--db", f"sqlite:///{tmp_path}/registry.db"]
     process = start(f"from wirebook.cli import main; main({arguments!r})")

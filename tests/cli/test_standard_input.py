@@ -7,6 +7,7 @@ import io
 import json
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
@@ -161,6 +162,30 @@ def test_standard_input_for_two_sources_is_rejected(
     err = capsys.readouterr().err
     assert f"standard input can be read only once; '-' is the value of {named}" in err
     assert not list(tmp_path.iterdir())
+
+
+def test_serve_reads_a_model_from_standard_input(tmp_path: Path) -> None:
+    model = {"groups": {"dirs": {"singular": "dir", "resources": {"files": {"singular": "file"}}}}}
+    arguments = ["serve", "--port", "0", "--db", f"sqlite:///{tmp_path}/registry.db", "--model", "-"]
+    command = [sys.executable, "-c", "from wirebook.cli import main; main()", *arguments]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write(json.dumps(model))
+        process.stdin.close()
+        url = process.stdout.readline().split()[2]
+        with urllib.request.urlopen(f"{url.rstrip('/')}/modelsource") as answer:
+            assert list(json.load(answer)["groups"]) == ["dirs"]
+        process.terminate()
+
+
+def test_model_from_standard_input_must_be_an_object(
+    feed: Feed, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for text in (b"[]", b"{", b'{"a": 1, "a": 2}'):
+        feed(text)
+        assert run(["serve", "--port", "0", "--db", f"sqlite:///{tmp_path}/registry.db", "--model", "-"]) == 2
+        assert capsys.readouterr().err.startswith("-:1:") or text == b"[]"
 
 
 @pytest.mark.spark

@@ -49,14 +49,15 @@ def replay(  # noqa: PLR0917 (options)
 
     Running it again adds nothing. What still does not land stays as it is.
     """
-    from wirebook.cli.progress import ProgressBar  # noqa: PLC0415 (half a second, all of these)
-    from wirebook.cli.report import report_run  # noqa: PLC0415
-    from wirebook.spark.job import replay as replay_job  # noqa: PLC0415
-    from wirebook.spark.runfacts import committed_batches  # noqa: PLC0415
+    from wirebook.cli.progress import ProgressBar  # noqa: PLC0415
 
     settings: dict[str, Any] = {"codes": code or (), "definitions": definition or (), "endpoint": endpoint}
     settings |= {"stage_below": stage_below}
     with ProgressBar("loading the catalog") as bar:
+        from wirebook.cli.report import report_run  # noqa: PLC0415 (half a second, all of these)
+        from wirebook.spark.job import replay as replay_job  # noqa: PLC0415
+        from wirebook.spark.runfacts import committed_batches  # noqa: PLC0415
+
         loaded = load_catalog_to_land(catalog, confluent=confluent)
         before = committed_batches(folder)
         bar.say("looking at the dead letters")

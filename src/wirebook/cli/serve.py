@@ -6,6 +6,7 @@ Spec: docs/registry.md
 from __future__ import annotations
 
 import re
+import sys
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -13,6 +14,7 @@ from urllib.parse import urlsplit
 
 import typer
 
+from wirebook.cli.options import STANDARD_INPUT
 from wirebook.problems import Problem, WirebookError
 
 if TYPE_CHECKING:
@@ -33,7 +35,8 @@ def serve(  # noqa: PLR0917 (options)
     base_path: Annotated[str, typer.Option(help="Path before all others.")] = "/",
     base_url: Annotated[str | None, typer.Option(help="URL of the registry, whatever requests say.")] = None,
     model: Annotated[
-        str | None, typer.Option(help="Model of the registry, when it is made: a file, or 'empty'.")
+        str | None,
+        typer.Option(help="Model of the registry, when it is made: a file, - for standard input, or 'empty'."),
     ] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Refuse all writes.")] = False,
     write_token_file: Annotated[Path | None, typer.Option(help="File with the bearer token that writes need.")] = None,
@@ -107,7 +110,9 @@ def read_catalogue(body: bytes) -> Fit:
     return read_import(body, "the body").fit
 
 
-def _model(text: str | None) -> Path | str | None:
+def _model(text: str | None) -> Path | str | bytes | None:
+    if text == STANDARD_INPUT:
+        return sys.stdin.buffer.read()
     return text if text in (None, "empty") else Path(text or "")
 
 
@@ -118,9 +123,10 @@ def read_token(file: Path | None) -> str | None:
     try:
         token = file.read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise WirebookError(Problem("unreadable-file", f"cannot read '{file}': {error}", file=str(file))) from None
+        reason = getattr(error, "strerror", None) or error
+        raise WirebookError(Problem("unreadable-file", f"cannot read '{file}': {reason}", file=str(file))) from None
     if not token:
-        raise WirebookError(Problem("bad-setting", f"'{file}' has no token in it", file=str(file)))
+        raise WirebookError(Problem("bad-setting", f"'{file}' contains no token", file=str(file)))
     return token
 
 

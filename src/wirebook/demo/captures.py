@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 import gzip
 import os
+import signal
+import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from functools import partial
 from multiprocessing import get_context
@@ -131,7 +133,22 @@ def _blocks(count: int, seed: int, processes: int, pages: int) -> Iterator[_Bloc
         yield from map(block, firsts)
         return
     with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
-        yield from pool.map(block, firsts)
+        with _ignoring_interrupts():  # processes inherit it: Ctrl-C reaches all of them, and only this one reports it
+            blocks = pool.map(block, firsts)
+        yield from blocks
+
+
+@contextmanager
+def _ignoring_interrupts() -> Iterator[None]:
+    """Ignore SIGINT while processes start. Has no effect in other threads, which cannot change handlers."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 def _block(first: int, pages: int, count: int, seed: int) -> _Block:

@@ -23,35 +23,43 @@ from wirebook.problems import Problem, WirebookError
 Fetch = Callable[[str], Any]
 
 
-def first_model(model: Path | str | None, fetch: Fetch) -> dict[str, Any]:
+def first_model(model: Path | str | bytes | None, fetch: Fetch) -> dict[str, Any]:
     """The source of the model that a new registry begins with: of a file, ``empty``, or (None) the built-in one.
+
+    A model as bytes comes from standard input. It belongs to no folder, so it cannot include files.
 
     Raises: unreadable-file, bad-model, what `read_json` raises (WirebookError), Refused
     """
     if model is None:
         return builtin_model()
+    if isinstance(model, bytes):
+        return _parse(model, "-")
     return {} if model == "empty" else _of_file(Path(model), fetch)
 
 
 def _of_file(path: Path, fetch: Fetch) -> dict[str, Any]:
     source = _read(path)
-    if not isinstance(source, dict):
-        raise WirebookError(Problem("bad-model", "a model is an object", file=str(path)))
     files = _Files(path.resolve().parent, fetch)
     expanded = expand_includes(source, files, path.resolve().as_uri())
     return expanded if files.were_read else source
 
 
-def _read(path: Path) -> Any:
+def _read(path: Path) -> dict[str, Any]:
     try:
         data = path.read_bytes()
     except OSError as error:
         raise WirebookError(
             Problem("unreadable-file", f"cannot read '{path}': {error.strerror}", file=str(path))
         ) from None
-    source = read_json(data, str(path))
+    return _parse(data, str(path))
+
+
+def _parse(data: bytes, name: str) -> dict[str, Any]:
+    source = read_json(data, name)
     if duplicates := [problem for problem in source.problems if problem.code == "duplicate-member"]:
         raise WirebookError(*duplicates)
+    if not isinstance(source.value, dict):
+        raise WirebookError(Problem("bad-model", "a model must be a JSON object", file=name))
     return source.value
 
 

@@ -42,7 +42,7 @@ class Options:
     registryid: str = "wirebook"
     base_path: str = "/"
     base_url: str | None = None
-    model: Path | str | None = None
+    model: Path | str | bytes | None = None
     write_token: str | None = None
     read_only: bool = False
     insecure_writes: bool = False

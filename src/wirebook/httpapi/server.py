@@ -72,7 +72,8 @@ def _make(database: Database, options: Options, fetch: Fetcher) -> None:
     except OUTAGES as error:
         raise WirebookError(Problem("bad-database", f"cannot write the new registry: {error}")) from error
     if options.model is not None and not is_same:
-        message = f"the registry has another model than '{options.model}'"
+        name = "-" if isinstance(options.model, bytes) else options.model
+        message = f"the registry has another model than '{name}'"
         raise WirebookError(Problem("bad-model", message, hint="leave out --model, or change it by PUT /modelsource"))
 
 
