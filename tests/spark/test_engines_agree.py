@@ -246,6 +246,35 @@ def test_few_records(count: int) -> None:
         assert Engines(catalog).compare(chunk_of_lines(messages, kind), messages).differences == []
 
 
+# -- the vectors ----------------------------------------------------------------------------------------------------
+
+VECTORS = Path(__file__).resolve().parents[1] / "vectors" / "matching"
+VECTOR_FILES = sorted(path.stem for path in VECTORS.glob("*.json") if path.stem not in {"build", "known-failures"})
+
+
+def vectors_by_catalogue(name: str) -> dict[tuple[str, str | None], list[Document]]:
+    """The captured records of a file of vectors, by catalogue and endpoint; other options are the reference's alone."""
+    content = json.loads((VECTORS / f"{name}.json").read_text("utf-8"))
+    found: dict[tuple[str, str | None], list[Document]] = {}
+    for case in content["vectors"]:
+        named, record = case["catalogue"], case["record"]
+        if not case.get("options") and isinstance(record, dict) and "protocol" in record:
+            document = content["catalogues"][named] if isinstance(named, str) else named
+            found.setdefault((json.dumps(document), case.get("endpoint")), []).append(record)
+    return found
+
+
+@pytest.mark.parametrize("name", VECTOR_FILES)
+def test_vectors_have_one_answer(name: str) -> None:
+    """The records of `tests/vectors/matching` land alike, and have the same outcomes, with columns and without."""
+    for (document, endpoint), records in vectors_by_catalogue(name).items():
+        engines = Engines(Catalog.load(json.loads(document)), endpoint)
+        messages = [Message(json.dumps(each).encode(), Way(each["protocol"], None), "") for each in records]
+        landed = engines.compare(chunk_of_lines(messages, "capture"), messages)
+        differences = [*landed.differences, *engines.compare_outcomes(messages)]
+        assert not differences, "\n\n".join(map(str, differences[:3]))
+
+
 # -- what once differed ---------------------------------------------------------------------------------------------
 
 EVENT = {"envelope": "CloudEvents/1.0"}

@@ -6,6 +6,7 @@ A row about which a column cannot be sure is `doubtful`, and the reference reads
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from itertools import repeat
 from operator import is_
@@ -110,6 +111,12 @@ class Pairs:
     def owning(self) -> Mask:
         """Which messages have any."""
         return np.bincount(self._owners, minlength=self.length) > 0
+
+    def trimmed(self) -> Pairs:
+        """The same pairs, their values without blanks at the ends."""
+        found = copy(self)
+        found._values, found._columns = pc.ascii_trim(self._values, " \t"), {}  # noqa: SLF001 (its own copy)
+        return found
 
     def column(self, name: str) -> Column:
         """The first value of a name; doubtful where it repeats, or is no text."""

@@ -108,6 +108,8 @@ def _headed(fields: Fields, protocol: str, prefix: str, body: str, bare: Makers)
     attributes, doubtful = _prefixed(headers, (prefix,))
     declared = headers.column("content-type")
     content_type = Column(pc.utf8_trim(declared.text, " \t"), declared.doubtful)
+    if protocol != "KAFKA":  # D30
+        headers = headers.trimmed()
     return Parts(content_type, attributes, fields.data(body), doubtful, bare, {"headers": headers})
 
 
