@@ -162,10 +162,15 @@ def test_an_event_as_an_object_of_the_sdk() -> None:
     assert (event.get_id(), event.get_data()) == ("1", b"\x00\x00\x00\x00\x00\x00\xf0?")
 
 
-def test_a_message_without_an_event() -> None:
+def test_matched_message_without_envelope_has_no_event() -> None:
+    assert catalog().match(RAW).matched
+    assert catalog().match(RAW).to_cloudevent() is None
+
+
+def test_unmatched_message_without_an_event_is_an_error() -> None:
     with pytest.raises(WirebookError) as error:
-        catalog().match(RAW).to_cloudevent()
-    assert codes(error) == ["no-cloudevent"]
+        catalog().match(Mqtt5Publish(topic="oslo", payload="{}")).to_cloudevent()
+    assert codes(error)[0] == "no-cloudevent"
 
 
 # -- the command ------------------------------------------------------------------------------------------------------

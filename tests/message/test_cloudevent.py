@@ -12,6 +12,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from wirebook.catalog import Catalog
+from wirebook.message.matcher import MatchOptions
 
 CATALOG = Catalog.load({
     "messagegroups": {"g": {"messages": {
@@ -74,9 +75,11 @@ def check(record: dict[str, Any]) -> None:
         if not outcome.matched:
             continue
         made = outcome.to_cloudevent()
+        assert made is not None
         assert set(made.get_attributes()) == set(outcome.received.attributes)
         with patch.dict(sys.modules, {"cloudevents.core.v1.event": None}):
             plain = outcome.to_cloudevent()
+        assert plain is not None
         assert plain.get_attributes() == made.get_attributes()
         assert plain.get_data() == made.get_data()
 
@@ -102,3 +105,75 @@ def test_matched_structured_event_is_a_cloudevent(protocol: str, attributes: dic
 def test_matched_events_of_a_batch_are_cloudevents(attributes: list[dict[str, Any]]) -> None:
     content_type = "application/cloudevents-batch+json"
     check({"protocol": "HTTP", "headers": [["content-type", content_type]], "body": json.dumps(attributes)})
+
+
+# -- messages that are not CloudEvents --------------------------------------------------------------------------------
+
+SOURCE = {"source": {"value": "/s/{x}"}}
+ENVELOPES: dict[str, tuple[dict[str, Any], bool]] = {  # and whether an event can be made
+    "complete": ({"envelopemetadata": SOURCE}, True),
+    "no source": ({"envelopemetadata": {}}, False),
+    "another placeholder": ({"envelopemetadata": {"source": {"value": "/s/{y}"}}}, False),
+    "a required attribute": ({"envelopemetadata": SOURCE | {"ext": {"required": True}}}, False),
+    "a time that is not one": ({"envelopemetadata": SOURCE | {"time": {"type": "timestamp", "value": "{x}"}}}, False),
+    "a constant that is not a URI": ({"envelopemetadata": SOURCE | {"dataschema": {"value": "/relative"}}}, False),
+    "a number that CloudEvents lacks": ({"envelopemetadata": SOURCE | {"n": {"type": "number", "value": 1.5}}}, True),
+    "a name that CloudEvents lacks": ({"envelopemetadata": SOURCE | {"my-ext": {"value": "x"}}}, False),
+    "structured mode": ({"envelopemetadata": SOURCE, "envelopeoptions": {"mode": "structured"}}, True),
+}
+ADDRESSED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "HTTP": ({"path": "/{x}"}, {"method": "POST", "target": "/1", "headers": [], "body": "{}"}),
+    "KAFKA": ({"key": "{x}"}, {"key": "1", "headers": [], "value": None}),
+    "MQTT/3.1.1": ({"topic_name": "a/{x}"}, {"topic": "a/1", "payload": "x"}),
+    "MQTT/5.0": ({"topic_name": "a/{x}"}, {"topic": "a/1", "payload": "x"}),
+    "AMQP/1.0": ({"properties": {"subject": {"value": "{x}"}}}, {"properties": {"subject": "1"}, "body": "x"}),
+    "NATS": ({"subject": "a.{x}"}, {"subject": "a.1", "data": "x"}),
+}
+
+
+@pytest.mark.parametrize("protocol", ADDRESSED)
+@pytest.mark.parametrize("case", ENVELOPES)
+def test_synthesized_match_gives_an_event_or_none(case: str, protocol: str) -> None:
+    envelope, can_be_made = ENVELOPES[case]
+    options, record = ADDRESSED[protocol]
+    message = {"envelope": "CloudEvents/1.0", "protocol": protocol, "protocoloptions": options} | envelope
+    document = {"messagegroups": {"g": {"messages": {"m": message}}}}
+    outcome = Catalog.load(document, options=MatchOptions(accept_native=True)).match({"protocol": protocol} | record)
+    assert (outcome.outcome, outcome.synthesized) == ("matched", True)
+    made = outcome.to_cloudevent()
+    with patch.dict(sys.modules, {"cloudevents.core.v1.event": None}):
+        plain = outcome.to_cloudevent()
+    assert (made is not None, plain is not None) == (can_be_made, can_be_made)
+    if made is not None:
+        assert (made.get_source(), made.get_type()) == ("/s/1", "m")
+
+
+@pytest.mark.parametrize("protocol", ADDRESSED)
+def test_match_without_envelope_has_no_event(protocol: str) -> None:
+    options, record = ADDRESSED[protocol]
+    document = {"messagegroups": {"g": {"messages": {"m": {"protocol": protocol, "protocoloptions": options}}}}}
+    outcome = Catalog.load(document).match({"protocol": protocol} | record)
+    assert (outcome.outcome, outcome.to_cloudevent()) == ("matched", None)
+
+
+@pytest.mark.parametrize("protocol", ["HTTP", "KAFKA", "MQTT/5.0", "AMQP/1.0"])
+def test_event_that_a_definition_without_envelope_takes_stays_an_event(protocol: str) -> None:
+    document = {"messagegroups": {"g": {"messages": {"m": {"protocol": protocol, "protocoloptions": {}}}}}}
+    four = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
+    for parts in (binary(protocol, four), structured(protocol, four)):
+        event_ = Catalog.load(document).match({"protocol": protocol, **parts}).to_cloudevent()
+        assert event_ is not None
+        assert event_.get_id() == "1"
+
+
+@pytest.mark.parametrize("source", ["/é/1", "http://é/1"])
+def test_event_with_a_uri_beyond_ascii_is_a_cloudevent(source: str) -> None:
+    metadata = {"source": {"value": "{x}"}}
+    document = {"messagegroups": {"g": {"messages": {"m": {
+        "envelope": "CloudEvents/1.0", "envelopemetadata": metadata}}}}}  # fmt: skip
+    four = {"specversion": "1.0", "id": "1", "source": source, "type": "t"}
+    outcome = Catalog.load(document).match({"protocol": "KAFKA", **structured("KAFKA", four)})
+    assert outcome.matched
+    event_ = outcome.to_cloudevent()
+    assert event_ is not None
+    assert event_.get_source() == source

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.message.test_vectors import CASES, catalog_of
+from wirebook.bindings.attributes import MANDATORY
 from wirebook.catalog import Catalog
 from wirebook.message.alignment import nearest_name, parted
 from wirebook.message.comparison import SlotReport
@@ -19,17 +21,18 @@ Case = dict[str, Any]
 # -- the same verdicts ------------------------------------------------------------------------------------------------
 
 
-def explained(case: Case) -> list[tuple[Any, Explanation]]:
-    """Every message of a vector, matched and explained."""
+def explained(case: Case) -> Iterator[tuple[Any, Explanation, str | None]]:
+    """Every message of a vector, matched and explained: for its endpoint, without one, and for all the others."""
     catalog = catalog_of(json.dumps(case["catalogue"]), json.dumps(case.get("options", {})))
-    endpoint = case.get("endpoint")
-    outcomes = catalog.match_each(case["record"], endpoint)
-    return list(zip(outcomes, catalog.explain_each(case["record"], endpoint), strict=True))
+    for endpoint in dict.fromkeys((case.get("endpoint"), None, *catalog.scopes)):
+        outcomes = catalog.match_each(case["record"], endpoint)
+        for outcome, explanation in zip(outcomes, catalog.explain_each(case["record"], endpoint), strict=True):
+            yield outcome, explanation, endpoint
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_explains_what_match_decides(case: Case) -> None:
-    for outcome, explanation in explained(case):
+    for outcome, explanation, _ in explained(case):
         assert explanation.outcome.to_dict() == outcome.to_dict()
         assert explanation.reason
         json.dumps(explanation.to_dict(), default=str)
@@ -46,6 +49,7 @@ def test_explains_what_match_decides(case: Case) -> None:
 def assert_near(outcome: Any, explanation: Explanation) -> None:
     """The slots that are wrong are those of `near`, with the same codes; beyond a wrong selector there
     may be more, and placeholders of the other slots may contradict each other."""
+    assert all(comparison.wrong for comparison in explanation.comparisons), "its metadata do not fit"
     found = {comparison.definition: comparison for comparison in explanation.comparisons}
     for near in outcome.near:
         comparison = found[near.definition]
@@ -57,12 +61,39 @@ def assert_near(outcome: Any, explanation: Explanation) -> None:
         assert more <= {"placeholder-conflict"} or {code for _, code in known} & selectors
 
 
+def test_another_protocol_than_that_of_the_endpoint_is_the_reason() -> None:
+    catalog = Catalog.load({
+        "messagegroups": {"g": {"messages": {"m": {"envelope": "CloudEvents/1.0", "envelopemetadata": {}}}}},
+        "endpoints": {"e": {"protocol": "KAFKA", "messagegroups": ["/messagegroups/g"]}},
+    })  # fmt: skip
+    headers = [[f"ce-{name}", "1" if name == "id" else "1.0" if name == "specversion" else "/s"] for name in MANDATORY]
+    explanation = catalog.explain(
+        {"protocol": "HTTP", "method": "POST", "headers": headers, "body": ""}, "/endpoints/e"
+    )
+    assert explanation.reason == "the endpoint's protocol is 'KAFKA', the message came over 'HTTP'"
+    assert explanation.comparisons == ()
+    advice = "it fits /messagegroups/g/messages/m when it is not matched for the endpoint '/endpoints/e'"
+    assert explanation.advice == (advice,)
+
+
+def test_definition_that_a_constant_of_the_endpoint_excludes_is_not_elsewhere() -> None:
+    catalog = Catalog.load({
+        "messagegroups": {"g": {"messages": {"m": {"protocol": "KAFKA", "protocoloptions": {}}}}},
+        "endpoints": {
+            "e": {"protocol": "KAFKA", "protocoloptions": {"topic": "t"}, "messagegroups": ["/messagegroups/g"]}
+        },
+    })  # fmt: skip
+    explanation = catalog.explain({"protocol": "KAFKA", "topic": "u", "headers": [], "value": "{}"}, "/endpoints/e")
+    assert [report.slot for report in explanation.comparisons[0].wrong] == ["endpoint.protocoloptions.topic"]
+    assert explanation.advice == ()
+
+
 def test_an_outcome_explains_as_its_message() -> None:
     """Also of events that only the context tells, whose outcome keeps the structured reading alone."""
     for case in CASES:
         catalog = catalog_of(json.dumps(case["catalogue"]), json.dumps(case.get("options", {})))
-        for outcome, explanation in explained(case):
-            again = catalog.explainer.explain_outcome(outcome, case.get("endpoint"))
+        for outcome, explanation, endpoint in explained(case):
+            again = catalog.explainer.explain_outcome(outcome, endpoint)
             assert again.to_dict() == explanation.to_dict(), case["name"]
 
 

@@ -79,7 +79,8 @@ def _attributes(outcome: Outcome, target: Definition) -> dict[str, Any]:
     if not target.is_cloudevent or (outcome.received.kind != "cloudevent" and not outcome.synthesized):
         return {}
     fixed = {each.slot.name for each in target.constraints if each.slot.section == ENVELOPE and each.fixed}
-    attributes = event_in(outcome).attributes
+    event = event_in(outcome)
+    attributes = {} if event is None else event.attributes
     return {
         name: canonical_text(value) if name in WELL_KNOWN else value  # AMQP may have numbers where texts belong
         for name, value in attributes.items()

@@ -60,8 +60,9 @@ def _bare_constraints(kin: str, options: Mapping[str, Any]) -> Iterator[Constrai
     for option, name in OPTION_SLOTS.get(kin, {}).items():
         slot = Slot(BARE, name, f"endpoint.protocoloptions.{option}")
         value = options.get(option)
-        declared = OPTION_DEFAULTS.get((kin, option)) if value is None else value
-        constraint = constraint_of(slot, BARE_SLOTS[kin][name], declared)
+        if value is None or value == "":  # D3
+            value = OPTION_DEFAULTS.get((kin, option))
+        constraint = constraint_of(slot, BARE_SLOTS[kin][name], value)
         if constraint.fixed:
             yield constraint
 

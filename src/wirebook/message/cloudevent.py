@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from wirebook.bindings import Received
+from wirebook.bindings.attributes import wrong_attributes
 from wirebook.message.builder import content_type_of, event_attributes
 from wirebook.message.filling import Filling
 from wirebook.message.request import Request, current_time
@@ -15,6 +15,7 @@ from wirebook.problems import Problem, Severity, WirebookError
 from wirebook.schema import Payload
 
 if TYPE_CHECKING:
+    from wirebook.message.definition import Definition
     from wirebook.message.selection import Outcome
 
 
@@ -25,32 +26,30 @@ class Event(NamedTuple):
     payload: Payload | None
 
 
-def event_in(outcome: Outcome) -> Event:
-    """The event of an outcome.
+def event_in(outcome: Outcome) -> Event | None:
+    """The event of an outcome; None for a matched message that is not a CloudEvent and that no event can be made of.
 
     Rule: a message without envelope that a definition with one matched (`accept_native`) gets the definition's
-    attributes, filled from the bindings; an id of its own; the time of receipt, or the present.
-    Raises: WirebookError (``no-cloudevent`` and what keeps the definition from making one).
+    attributes, filled from the bindings; an id of its own; the time of receipt, or the present. No event can be made
+    if the definition has no envelope, leaves an attribute open that CloudEvents requires, or gives a value that
+    CloudEvents does not allow.
+    Raises: WirebookError (``no-cloudevent``) for a message that is not a CloudEvent and did not match.
     """
     received = outcome.received
     if received.kind == "cloudevent":
         return Event(received.attributes, outcome.payload)
-    if not outcome.synthesized or outcome.template is None:
-        text = f"the message is no CloudEvent ({received.kind}), and no definition makes one of it"
+    if not outcome.matched and not outcome.synthesized:
+        text = f"the message is not a CloudEvent ({received.kind}), and no definition makes one of it"
         raise WirebookError(Problem("no-cloudevent", text, slot="envelope", actual=outcome.outcome), *outcome.problems)
-    return _synthesized(outcome, received)
+    return None if outcome.template is None else _synthesized(outcome, outcome.template)
 
 
-def _synthesized(outcome: Outcome, received: Received) -> Event:
-    definition = outcome.template
-    assert definition is not None
-    request = Request(outcome.bindings, outcome.payload, now=lambda: received.received or current_time())
+def _synthesized(outcome: Outcome, definition: Definition) -> Event | None:
+    received, payload = outcome.received, outcome.payload
+    request = Request(outcome.bindings, payload, now=lambda: received.received or current_time())
     filling = Filling(request)
-    payload = outcome.payload
     if payload is not None:
         payload = Payload(payload.raw, payload.value, content_type_of(definition, request))
     attributes = event_attributes(definition, filling, {}, payload)
-    errors = [problem for problem in filling.problems if problem.severity is Severity.ERROR]
-    if errors:
-        raise WirebookError(*errors)
-    return Event(attributes, payload)
+    is_incomplete = any(problem.severity is Severity.ERROR for problem in filling.problems)
+    return None if is_incomplete or any(wrong_attributes(attributes)) else Event(attributes, payload)

@@ -18,7 +18,7 @@ from wirebook.bindings.http import normal_path
 from wirebook.message import slots
 from wirebook.message.mediatype import MediaType, inferred_content_type, parse_media_type
 from wirebook.message.slots import BARE, ENVELOPE, EVENT_FORMAT, EVENT_FORMAT_KIND, Slot, SlotKind, family
-from wirebook.message.uritemplate import PATH, Template, has_placeholder, parse_template, uri_literals
+from wirebook.message.uritemplate import PATH, PLACEHOLDER, Template, has_placeholder, parse_template, uri_literals
 from wirebook.message.values import Canonical, NotOfType, canonical, is_current_time, type_name
 
 TEMPLATE_TYPES = frozenset({"string", "symbol", "ascii", "uri", "urireference", "uritemplate", "timestamp"})
@@ -206,12 +206,19 @@ def constraint_of(slot: Slot, kind: SlotKind, declaration: Any) -> Constraint:
     if kind.place is PATH and isinstance(value, str):
         value = _normal_path(value)
     if (slot.section, slot.name) == (BARE, "method") and isinstance(value, str):
-        value = value.upper()
+        value = _upper(value)
     constraint = replace(constraint, declared=value)
     is_template_type = type_ in TEMPLATE_TYPES or fields.get("type") is None  # D15
     if isinstance(value, str) and is_template_type and has_placeholder(value):
         return replace(constraint, template=parse_template(value, kind.place))
     return _with_literal(constraint, value)
+
+
+def _upper(value: str) -> str:
+    """A declared method as it compares (D30); names of placeholders keep their case (D16)."""
+    names = PLACEHOLDER.findall(value)
+    literals = PLACEHOLDER.sub("\0", value).upper().split("\0")
+    return literals[0] + "".join(f"{{{name}}}{literal}" for name, literal in zip(names, literals[1:], strict=True))
 
 
 def _normal_path(value: str) -> str:

@@ -179,9 +179,9 @@ class Explainer:
     # -- none fits ---------------------------------------------------------------------------------------------------
 
     def _unexpected(self, outcome: Outcome, views: Sequence[View], scope: Scope, xid: str | None) -> Explanation:
-        comparisons = self._nearest(outcome, views, scope)
+        comparisons = self._nearest(outcome, views, scope) if scope.carries(views[0]) else ()
         advice = tuple(self._elsewhere(views, scope, xid))
-        if not comparisons and not advice:
+        if not comparisons and not advice and scope.carries(views[0]):
             advice = (self._bound_protocols(),)
         if not comparisons:
             return Explanation(outcome, _first_message(outcome), (), advice)
@@ -214,13 +214,16 @@ class Explainer:
         return Comparison(definition.xid, "near", reports, bindings, None, payload)
 
     def _elsewhere(self, views: Sequence[View], scope: Scope, xid: str | None) -> Iterator[str]:
-        """Definitions outside of the endpoint that the message fits."""
+        """Definitions outside of the endpoint that the message fits; its own where the protocol is another."""
         if scope is self.selector.everything:
             return
-        others = [match.definition.xid for match, _ in self.selector.fitting(views, self.selector.everything)]
+        fitting = [match.definition.xid for match, _ in self.selector.fitting(views, self.selector.everything)]
+        own = [each for each in fitting if scope.members is None or each in scope.members]
+        others = [each for each in fitting if each not in own]
+        if own and not scope.carries(views[0]):
+            yield f"it fits {', '.join(own[:MAX_RIVALS])} when it is not matched for the endpoint '{xid}'"
         if others:
-            named = ", ".join(others[:MAX_RIVALS])
-            yield f"it fits {named}, which the endpoint '{xid}' does not carry"
+            yield f"it fits {', '.join(others[:MAX_RIVALS])}, which the endpoint '{xid}' does not carry"
 
     def _bound_protocols(self) -> str:
         counted = Counter(each.protocol or "any protocol" for each in self.selector.definitions)

@@ -164,7 +164,8 @@ NO_ENDPOINT = EndpointConstraints()
 
 
 def _has_method(definition: Definition) -> bool:
-    return any(each.slot.section == BARE and each.slot.name in ("method", "status") for each in definition.constraints)
+    named = (each.slot for each in definition.constraints if each.fixed)
+    return any(slot.section == BARE and slot.name in ("method", "status") for slot in named)
 
 
 class Found(NamedTuple):

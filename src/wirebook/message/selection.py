@@ -110,19 +110,20 @@ class Outcome:
         except JsonError:
             return payload.raw
 
-    def to_cloudevent(self) -> CloudEvent | PlainCloudEvent:
+    def to_cloudevent(self) -> CloudEvent | PlainCloudEvent | None:
         """The message as an event of the CloudEvents SDK (extra ``cloudevents``); without it one with the same getters.
 
-        Of a message without envelope that a definition with one matched (`accept_native`, `synthesized`): the event
-        that the definition makes of it. Every CloudEvent that matched has one.
+        A matched message that is not a CloudEvent gives the event that its definition makes of it (`accept_native`,
+        `synthesized`). None: it gives none, because the definition has no envelope or leaves open what an event must
+        have, such as `source`. A matched message never raises.
 
-        Raises: WirebookError (``no-cloudevent`` for a message that is not a CloudEvent; the problems of its definition
-        when that cannot make one).
+        Raises: WirebookError (``no-cloudevent``) for a message that did not match and is not a CloudEvent.
         """
         from wirebook.convert.cloudevents import event_of  # noqa: PLC0415 (only here)
         from wirebook.message.cloudevent import event_in  # noqa: PLC0415 (it knows the builder)
 
-        return event_of(*event_in(self))
+        event = event_in(self)
+        return None if event is None else event_of(*event)
 
     def to_dict(self) -> dict[str, Any]:
         """The members that `match --json` prints for a message."""
@@ -146,6 +147,10 @@ class Scope:
     protocol: str | None = None
     constraints: EndpointConstraints = NO_ENDPOINT
     empty: bool = False
+
+    def carries(self, view: View) -> bool:
+        """Does the message come over the endpoint's protocol, as far as it shows one (D27)?"""
+        return not self.protocol or not view.shows_protocol or self.protocol == view.protocol
 
 
 EVERYTHING = Scope()
@@ -254,7 +259,7 @@ class Selector:
         return self.observed if view.shows_protocol else self.unobserved
 
     def _candidates(self, view: View, scope: Scope) -> Sequence[Definition]:
-        if scope.protocol and view.shows_protocol and scope.protocol != view.protocol:
+        if not scope.carries(view):
             return []
         prunes = self.options.values_imply_presence and not self.options.accept_native
         found = self.index(view).candidates(view) if prunes else self.definitions
@@ -302,7 +307,7 @@ class Selector:
 
     def _unexpected(self, views: Sequence[View], scope: Scope) -> Outcome:
         view = views[0]
-        if scope.protocol and view.shows_protocol and scope.protocol != view.protocol:
+        if not scope.carries(view):
             message = f"the endpoint's protocol is '{scope.protocol}', the message came over '{view.protocol}'"
             problem = Problem(
                 code="wrong-protocol", slot="protocol", expected=scope.protocol, actual=view.protocol, message=message

@@ -270,7 +270,7 @@ _TABLE: tuple[tuple[str, Severity, str], ...] = (
     ("not-encodable", ERROR, "nothing here writes values in this payload format; give bytes"),
     ("not-expressible", ERROR, "a program or library has no way to say this part of the message"),
     ("not-transformable", ERROR, "the message matches no definition, so nothing can be made of it"),
-    ("no-cloudevent", ERROR, "the message is no CloudEvent and no definition makes one of it"),
+    ("no-cloudevent", ERROR, "the message is not a CloudEvent, and no definition makes one of it"),
     ("missing-extra", ERROR, "an optional package is not installed"),
     # -- running the pipeline: sources and targets -----------------------------------------------------------------
     ("source-changed", ERROR, "a file that landed is no longer the same"),

@@ -115,7 +115,7 @@ class Pairs:
     def trimmed(self) -> Pairs:
         """The same pairs, their values without blanks at the ends."""
         found = copy(self)
-        found._values, found._columns = pc.ascii_trim(self._values, " \t"), {}  # noqa: SLF001 (its own copy)
+        found._values, found._columns = pc.ascii_trim(self._values, " \t"), {}
         return found
 
     def column(self, name: str) -> Column:
