@@ -342,7 +342,7 @@ def test_context_file_fills_placeholders_and_set_wins(tmp_path: Path, capsys: py
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"city": null, "station": "17", "ride": "r"}', "must be a string, a number or a boolean; got 'null'"),
+        ('{"city": null, "station": "17", "ride": "r"}', "must be a string, a number or a boolean; got null"),
         ("[1]", "a context must be a JSON object of placeholders; got list"),
         ("{", "syntax-error"),
     ],

@@ -51,22 +51,22 @@ def test_float_has_the_text_of_rfc_8785(value: float, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "kind"),
+    ("value", "found"),
     [
         (None, "null"),
-        ({}, "object"),
-        ([1], "array"),
+        ({}, "an object"),
+        ([1], "an array"),
         (b"x", "bytes"),
         (float("nan"), "nan"),
         (float("inf"), "inf"),
         pytest.param(1 << 20_000, "an integer of more than 4096 bits", id="large"),
     ],
 )
-def test_value_without_a_text_is_rejected(value: Any, kind: str) -> None:
+def test_value_without_a_text_is_rejected(value: Any, found: str) -> None:
     with pytest.raises(WirebookError) as caught:
         catalog().build(XID, {"order": value})
     (problem,) = caught.value.problems
     assert problem.code == "missing-context"
     assert problem.message == (
-        f"the placeholder 'order' of protocoloptions.subject must be a string, a number or a boolean; got {kind!r}"
+        f"the placeholder 'order' of protocoloptions.subject must be a string, a number or a boolean; got {found}"
     )

@@ -111,10 +111,11 @@ def _missing_context(definition: Definition, request: Request) -> Iterator[Probl
             continue
         value = request.context[name]
         if isinstance(value, str):
-            code, expected, actual = "illegal-character", "valid Unicode text", shown(value)
+            code, expected, actual, found = "illegal-character", "valid Unicode text", shown(value), repr(shown(value))
         else:
             code, expected, actual = "missing-context", "a string, a number or a boolean", _kind(value)
-        text = f"{what} must be {expected}; got {actual!r}"
+            found = f"an {actual}" if actual in ("object", "array") else actual
+        text = f"{what} must be {expected}; got {found}"
         yield Problem(code, text, slot=places[0], expected=expected, actual=actual)
 
 
