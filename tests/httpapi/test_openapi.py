@@ -147,6 +147,28 @@ def test_what_would_be_refused_is_not_described(registry: Client, type_: str, se
     assert not validator(described(registry), {"$ref": f"#/components/schemas/{type_}"}).is_valid(sent)
 
 
+@pytest.mark.parametrize(
+    ("text", "fits"),
+    [
+        ("2030-12-19T06:00:00", True),
+        ("2030-12-19T06:00:00.25", True),
+        ("2030-12-19T06:00:00Z", True),
+        ("2030-12-19t06:00:00+01:00", True),
+        ("2030-12-19", False),
+        ("2030-12-19T06:00", False),
+        ("2030-12-19 06:00:00Z", False),
+    ],
+)
+def test_timestamps_are_described_and_accepted_alike(registry: Client, text: str, fits: bool) -> None:
+    check = jsonschema_rs.validator_for(
+        {"$schema": DIALECT, "components": described(registry)["components"], "$ref": "#/components/schemas/dirs"},
+        validate_formats=True,
+    )
+    assert check.is_valid({"createdat": text}) is fits
+    assert (registry.put("/dirs/d", {"createdat": text}).status == 201) is fits
+    assert not fits or check.is_valid(registry.get("/dirs/d").json)
+
+
 IFVALUES: dict[str, Any] = {
     "groups": {
         "dirs": {

@@ -31,10 +31,6 @@ _DOCUMENTATION: Final[Schema] = {
         {"type": "object", "properties": {"url": {"type": "string"}}, "required": ["url"], "deprecated": True},
     ],
 }
-_TIMESTAMP: Final[Schema] = {  # an offset is optional: without one the time is UTC
-    "type": "string",
-    "pattern": r"^[0-9]{4}(?:-[0-9]{2}){2}[Tt][0-9]{2}(?::[0-9]{2}){2}(?:\.[0-9]+)?(?:[Zz]|[+-][0-9]{2}:[0-9]{2})?$",
-}
 _PROPERTY: Final[Schema] = {
     "type": {"type": "string", "examples": list(TYPES)},
     "required": {"type": "boolean", "default": False},
@@ -72,9 +68,6 @@ def _draft_07(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     changed = {key: _draft_07(value) for key, value in schema.items()}
-    if changed.get("format") == "date-time":
-        changed |= _TIMESTAMP | {"type": changed["type"]}
-        del changed["format"]
     if isinstance(reference := changed.get("$ref"), str):
         changed["$ref"] = reference.replace(REFERENCE, "#/definitions/")
     if "unevaluatedProperties" in changed:

@@ -23,13 +23,18 @@ Schema = dict[str, Any]
 Full = Mapping[str, Any]
 REFERENCE: Final = "#/components/schemas/"
 TEXT: Final = {"type": "string", "maxLength": MAX_BYTES}
+TIMESTAMP: Final[Schema] = {  # not `format: date-time`, which requires an offset
+    "type": "string",
+    "description": "A timestamp of RFC 3339. A time without an offset is UTC. Answers are in UTC and end with Z.",
+    "pattern": r"^[0-9]{4}(?:-[0-9]{2}){2}[Tt][0-9]{2}(?::[0-9]{2}){2}(?:\.[0-9]+)?(?:[Zz]|[+-][0-9]{2}:[0-9]{2})?$",
+}
 _TYPES: Final[Mapping[str, Schema]] = {
     "any": {},
     "boolean": {"type": "boolean"},
     "decimal": {"type": "number"},
     "integer": {"type": "integer"},
     "string": TEXT,
-    "timestamp": {"type": "string", "format": "date-time"},
+    "timestamp": TIMESTAMP,
     "uinteger": {"type": "integer", "minimum": 0},
     "uri": TEXT | {"format": "uri-reference", "minLength": 1},
     "uriabsolute": TEXT | {"format": "uri"},
