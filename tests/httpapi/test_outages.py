@@ -8,17 +8,21 @@ from __future__ import annotations
 import json
 import pwd
 import shutil
+import socket
 import sqlite3
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from tempfile import mkdtemp
 
 import httpx
 import psycopg
 import pytest
+from sqlalchemy import make_url
 
 from tests.httpapi.conftest import Client
 from tests.httpapi.postgres import MISSING, SERVER_USER, is_installed, new_database, running_postgresql, start, stop
@@ -161,6 +165,13 @@ def own_postgresql() -> Iterator[str]:
         yield address
 
 
+def wait_until_ready(client: httpx.Client) -> None:
+    deadline = time.monotonic() + 20
+    while client.get("/readyz").status_code != 200:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 def test_postgresql_away_is_503_until_it_is_back(own_postgresql: str, tmp_path: Path) -> None:
     options = (*LOG, "--events-sink", "http://127.0.0.1:9/")
     with serving(own_postgresql, tmp_path / "log", *options) as (server,), server.client() as client:
@@ -183,7 +194,7 @@ def test_postgresql_away_is_503_until_it_is_back(own_postgresql: str, tmp_path: 
         assert (client.get("/readyz").status_code, client.get("/healthz").status_code) == (503, 200)
         time.sleep(2)  # for what runs beside the requests
         start(own_postgresql)
-        assert client.get("/readyz").status_code == 200
+        wait_until_ready(client)
         assert client.get(url).status_code == 200
         assert client.patch(url, json={"name": "after"}).json()["epoch"] == 2
         deadline = time.monotonic() + 20
@@ -193,6 +204,7 @@ def test_postgresql_away_is_503_until_it_is_back(own_postgresql: str, tmp_path: 
         stop(own_postgresql)
         assert problem(client.get(url)) == AWAY
         start(own_postgresql)
+        wait_until_ready(client)
         assert client.get("/messagegroups/none").status_code == 404
     assert len(lines_of(server, "error")) == 2
     first, second = (line for line in lines_of(server, "warning") if "available again" in line)
@@ -201,6 +213,80 @@ def test_postgresql_away_is_503_until_it_is_back(own_postgresql: str, tmp_path: 
     others = [line for line in lines_of(server, "warning") if "available again" not in line and "sink" not in line]
     assert others == []
     assert "Traceback" not in server.log.read_text()
+
+
+class Relay(threading.Thread):
+    """A TCP port that leads to the Unix socket of a PostgreSQL, or accepts connections and never answers."""
+
+    def __init__(self, target: Path) -> None:
+        super().__init__(daemon=True)
+        self.target, self.hangs = target, False
+        self.open: list[socket.socket] = []
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.start()
+
+    def run(self) -> None:
+        while True:
+            accepted, _ = self.listener.accept()
+            self.open.append(accepted)
+            if not self.hangs:
+                server = socket.socket(socket.AF_UNIX)
+                server.connect(str(self.target))
+                self.open.append(server)
+                for ends in ((accepted, server), (server, accepted)):
+                    threading.Thread(target=self.copy, args=ends, daemon=True).start()
+
+    def copy(self, source: socket.socket, sink: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                sink.sendall(data)
+
+    def hang(self, hangs: bool) -> None:
+        self.hangs = hangs
+        for each in self.open:
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+            each.close()
+        self.open.clear()
+
+
+def test_requests_do_not_wait_for_a_postgresql_that_hangs(own_postgresql: str, tmp_path: Path) -> None:
+    folder = make_url(own_postgresql).query["host"]
+    relay = Relay(Path(str(folder)) / ".s.PGSQL.5432")
+    db = f"postgresql://tests@127.0.0.1:{relay.port}/postgres?connect_timeout=3"
+    with serving(db, tmp_path / "log", *LOG) as (server,), server.client() as client:
+        url = "/messagegroups/g/messages/m"
+        assert client.put(url, json={}).status_code == 201
+        relay.hang(True)
+        deadline, seconds = time.monotonic() + 30, 60.0
+        while seconds > 0.5:  # until an attempt to reach the database has failed
+            assert time.monotonic() < deadline
+            started = time.monotonic()
+            assert problem(client.get(url)) == AWAY
+            seconds = time.monotonic() - started
+        started = time.monotonic()
+        requests = [("GET", url), ("GET", "/export"), ("PUT", url), ("GET", "/readyz")] * 6
+        with ThreadPoolExecutor(8) as pool:
+            answers = list(pool.map(lambda each: client.request(*each, json={}), requests))
+        assert {answer.status_code for answer in answers} == {503}
+        assert time.monotonic() - started < 2.5
+        relay.hang(False)
+        wait_until_ready(client)
+        assert client.get(url).status_code == 200
+    assert len(lines_of(server, "error")) == 1
+    assert len([line for line in lines_of(server, "warning") if "available again" in line]) == 1
+
+
+@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+def test_lost_connection_does_not_stop_other_requests(registry: Client) -> None:
+    """One transaction that fails is not yet a sign that the database is away."""
+    database = registry.service.database
+    assert registry.put("/dirs/d", {}).status == 201
+    with pytest.raises(Unavailable), database.reading() as session:
+        driver_of(session._connection).execute("SELECT pg_terminate_backend(pg_backend_pid())").fetchall()
+    assert registry.get("/dirs/d").status == 200
+    assert not database.unavailable.is_on
 
 
 def _sqlite(code: int) -> sqlite3.OperationalError:

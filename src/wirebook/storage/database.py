@@ -27,7 +27,7 @@ from sqlalchemy.pool import QueuePool
 
 from wirebook.problems import Problem, WirebookError
 from wirebook.problems.xregistry import Refused
-from wirebook.storage.outages import OUTAGES, Outage, Unavailable, outage_of
+from wirebook.storage.outages import OUTAGES, Outage, Probe, Unavailable, outage_of
 from wirebook.storage.postgresql import ENCODING, begin_reading, begin_writing, encoding_of, make_engine
 from wirebook.storage.rows import TooSlow, failures, has_waited, within
 from wirebook.storage.session import Conflict, Session, Unreadable, conflicts
@@ -46,6 +46,7 @@ of the log's index has as many."""
 SPACE: Final = 1 << 20
 """Bytes of free space below which the disk of a SQLite file counts as full."""
 
+AWAY: Final = "the last attempt to reach the database failed"
 READERS: Final = 8
 READ_SECONDS: Final = 30
 
@@ -65,6 +66,7 @@ class Database:
         self.unavailable = Outage("the database is not available", "the database is available again")
         self.unwritable = Outage("the database cannot be written", "the database can be written again")
         self.full = Outage("the disk of the database is full", "the disk of the database has space again")
+        self._probe = Probe(self._is_reachable)
 
     @contextmanager
     def reading(self, seconds: float = READ_SECONDS) -> Iterator[Session]:
@@ -125,22 +127,39 @@ class Database:
 
     @contextmanager
     def _watched(self, *, is_write: bool) -> Iterator[None]:
-        """Notes outages: one begins with an error that means one, and ends when a transaction succeeds.
+        """Notes outages: one begins with an error that means one, and ends when a transaction or a probe succeeds.
 
-        Raises: Unavailable; Unwritable
+        Raises: Unavailable, at once while the database is away; Unwritable
         """
+        if self._probe.is_away:
+            raise Unavailable(AWAY)
         try:
             yield
         except failures(self.engine.dialect) as error:
             outage = outage_of(error, is_write=is_write)
             if outage is None:
                 raise
-            (self.unavailable if isinstance(outage, Unavailable) else self.unwritable).begin(outage)
+            if isinstance(outage, Unavailable):
+                self.unavailable.begin(outage)
+                if not self.is_sqlite:
+                    self._probe.begin()
+            else:
+                self.unwritable.begin(outage)
             raise outage from error
         except Refused:  # by what was read
             self.unavailable.end()
             raise
         self.unavailable.end()
+
+    def _is_reachable(self) -> bool:
+        """Connect to a database that was away; if that works, the outage is over."""
+        try:
+            with self.engine.connect() as connection:
+                driver_of(connection).execute("SELECT 1")
+        except Exception:  # whatever it is, the database is not back
+            return False
+        self.unavailable.end()
+        return True
 
     def has_space(self) -> bool:
         """Whether the file system of a SQLite file has space left: a small write may succeed where others fail."""
@@ -235,6 +254,7 @@ class Database:
             yield Turn(connection) if connection.execute(lock).scalar() else None
 
     def close(self) -> None:
+        self._probe.close()
         for each in self._kept.values():
             each.close()
         self.engine.dispose()

@@ -12,6 +12,7 @@ import logging
 import sqlite3
 import threading
 import time
+from collections.abc import Callable
 from typing import Any, Final
 
 LOG: Final = logging.getLogger("wirebook.registry")
@@ -30,6 +31,8 @@ LOST_CLASSES: Final = ("08", "28", "53", "57")
 
 SYSTEM_ERROR: Final = "58"
 CONFLICT_WITHOUT_STATE: Final = "PipelineAborted"
+PROBE_INTERVAL: Final = 0.5
+"""Seconds between attempts to reach a database that is away."""
 
 
 class Unavailable(Exception):
@@ -65,6 +68,35 @@ def outage_of(error: Exception, *, is_write: bool) -> Unavailable | Unwritable |
     if is_lost or (is_unusable and not is_write):
         return Unavailable(why)
     return Unwritable(why, is_full=is_full) if is_full or is_unusable else None
+
+
+class Probe:
+    """Tries in a thread of its own to reach a database that is away, so that no request waits for it.
+
+    `reach` connects to the database, and returns whether that worked. `is_away` is true from the first attempt that
+    failed until one that succeeds; a transaction that fails before is not yet a sign that others will.
+    """
+
+    def __init__(self, reach: Callable[[], bool]) -> None:
+        self._reach, self._lock, self._closing = reach, threading.Lock(), threading.Event()
+        self._is_running = self.is_away = False
+
+    def begin(self) -> None:
+        with self._lock:
+            if self._is_running or self._closing.is_set():
+                return
+            self._is_running = True
+        threading.Thread(target=self._run, name="database probe", daemon=True).start()
+
+    def close(self) -> None:
+        self._closing.set()
+
+    def _run(self) -> None:
+        while not self._closing.is_set() and not self._reach():
+            self.is_away = True
+            self._closing.wait(PROBE_INTERVAL)
+        with self._lock:
+            self._is_running = self.is_away = False
 
 
 class Outage:
