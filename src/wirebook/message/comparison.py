@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from wirebook.message.alignment import Part, filled, nearest_name, parted
 from wirebook.message.definition import Constraint, Definition
+from wirebook.message.dialects_names import CLOUDEVENTS, is_cloudevents
 from wirebook.message.matcher import (
     Finding,
     Found,
@@ -313,6 +314,8 @@ def _selected(finding: Finding, slips: Slips) -> tuple[str, str | None]:
         return f"send it over {finding.expected}", None
     if finding.code == "wrong-mode":
         return f"send it in {finding.expected} mode", None
+    if not is_cloudevents(finding.expected):
+        return f"set the definition's envelope to '{CLOUDEVENTS}'", None
     if (remedy := slips.missing_content_type()) is not None:
         return remedy, None
     nearest = slips.nearest_marker()

@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from wirebook.bindings.http import normal_path
 from wirebook.message import slots
+from wirebook.message.dialects_names import is_cloudevents
 from wirebook.message.mediatype import MediaType, inferred_content_type, parse_media_type
 from wirebook.message.slots import BARE, ENVELOPE, EVENT_FORMAT, EVENT_FORMAT_KIND, Slot, SlotKind, family
 from wirebook.message.uritemplate import PATH, PLACEHOLDER, Template, has_placeholder, parse_template, uri_literals
@@ -120,6 +121,11 @@ class Definition:
     @cached_property
     def is_cloudevent(self) -> bool:
         return self.envelope is not None
+
+    @cached_property
+    def has_unknown_envelope(self) -> bool:
+        """Has it an envelope that is not CloudEvents/1.0? No message fits then (R3)."""
+        return self.envelope is not None and not is_cloudevents(self.envelope)
 
     def observed(self, envelope: bool, protocol: bool, transport: bool) -> tuple[Constraint, ...]:
         """The `constraints` on a message whose envelope, protocol and transport slots count or not; made once each."""

@@ -156,14 +156,15 @@ def normalise_selectors(entity: Entity, *, core_format: bool = False, keep_preci
 def _add_envelope_version(entity: Entity) -> None:
     """A message names the version of CloudEvents; without one it is read as 1.0 (R2, R3)."""
     value = entity.values.get("envelope")
-    if isinstance(value, str) and names.is_cloudevents(value) and not value.strip().partition("/")[2]:
+    if isinstance(value, str) and names.names_cloudevents(value) and not value.strip().partition("/")[2]:
         message = f"envelope '{shown(value)}' has no version; it is read as '{names.CLOUDEVENTS}', write that"
         entity.report("bad-envelope", entity.at("envelope"), message, expected=names.CLOUDEVENTS, actual=value)
         entity.values["envelope"] = names.CLOUDEVENTS
 
 
 def _precise_envelope(text: str) -> str:
-    return "CloudEvents" if text.casefold() == "cloudevents" else names.canonical_envelope(text)
+    has_no_version = text.strip().removesuffix("/").casefold() == "cloudevents"
+    return "CloudEvents" if has_no_version else names.canonical_envelope(text)
 
 
 def _place_format(entity: Entity, *, core_format: bool) -> None:
@@ -172,7 +173,7 @@ def _place_format(entity: Entity, *, core_format: bool) -> None:
     value = entity.values.get("format")
     if not isinstance(value, str):
         return
-    if names.is_cloudevents(value):
+    if names.names_cloudevents(value):
         entity.rename("format", "envelope")
     elif names.is_known_protocol(value) or not core_format or entity.old:
         entity.rename("format", "protocol")

@@ -127,8 +127,14 @@ def protocol_family(protocol: object) -> str:
     return str(protocol).partition("/")[0].casefold()
 
 
-def is_cloudevents(text: object) -> bool:
+def names_cloudevents(text: object) -> bool:
+    """Does the envelope name CloudEvents, in whatever version?"""
     return isinstance(text, str) and text.partition("/")[0].casefold() == "cloudevents"
+
+
+def is_cloudevents(text: object) -> bool:
+    """Is it the one envelope that is read, CloudEvents/1.0 (R3)?"""
+    return isinstance(text, str) and canonical_envelope(text) == CLOUDEVENTS
 
 
 def canonical_envelope(text: str) -> str:

@@ -15,6 +15,7 @@ from math import inf
 from typing import Any, Literal, NamedTuple
 
 from wirebook.message.definition import Constraint, Definition, Entries
+from wirebook.message.dialects_names import CLOUDEVENTS
 from wirebook.message.mediatype import parse_media_type
 from wirebook.message.repeated import Candidate, Choice, Instance, Settling, Taken, assigned, instances_of
 from wirebook.message.slots import ATTRIBUTES, BARE, DEFAULT_METHOD, ENVELOPE, EVENT_FORMAT, envelope_attribute
@@ -255,6 +256,8 @@ def _wrong_selector(definition: Definition, view: View, options: MatchOptions, m
     """Protocol, envelope and content mode: when one differs, nothing else is worth comparing."""
     if definition.protocol and view.shows_protocol and definition.protocol != view.protocol:
         return _selector("wrong-protocol", "protocol", definition.protocol, view.protocol)
+    if definition.has_unknown_envelope:
+        return _selector("wrong-envelope", "envelope", definition.envelope, CLOUDEVENTS if view.is_cloudevent else None)
     if not definition.is_cloudevent:
         if definition.protocol and not view.shows_protocol:
             return _selector("wrong-protocol", "protocol", definition.protocol, view.protocol)

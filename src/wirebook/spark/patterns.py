@@ -164,6 +164,7 @@ def compile_pattern(definition: Definition, scope: Scope, shows_protocol: bool) 
     if len(builder.names) > own:  # a placeholder of the endpoint alone has no column
         return None
     hidden = definition.protocol is not None and not definition.is_cloudevent and not shows_protocol
+    hidden = hidden or definition.has_unknown_envelope
     mode = definition.mode or scope.constraints.mode if definition.is_cloudevent else None
     kind = "hidden" if hidden else "event" if definition.is_cloudevent else None
     shape = (shows_protocol, kind, mode, tuple(builder.checks))
