@@ -30,6 +30,17 @@ def test_what_an_option_cannot_be(option: str, text: str, tmp_path: Path, capsys
     assert not file.exists()
 
 
+@pytest.mark.parametrize("db", ["sqlite://", "sqlite:///", "sqlite:///:memory:", "sqlite:///x.db?mode=ro"])
+def test_database_without_a_file_is_an_error(
+    db: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """SQLite would make a temporary database, which nothing is left of when the server ends."""
+    monkeypatch.chdir(tmp_path)
+    assert run(["serve", "--port", "0", "--db", db]) == 2
+    assert "bad-database" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("path", ["typo/wirebook.db", "a/b/wirebook.db", "file/wirebook.db"])
 def test_missing_folder_of_a_database_is_an_error(
     path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -75,6 +75,15 @@ def test_a_head_that_is_too_large(server: Server) -> None:
         assert read_all(large).startswith(b"HTTP/1.1 431 ")
 
 
+@pytest.mark.parametrize("size", [65_530, 65_540, 150_000])
+def test_a_target_that_is_too_large(server: Server, size: int) -> None:
+    with connect(server) as large:
+        target = b"/messagegroups?filter=name=" + b"x" * size
+        large.sendall(b"GET " + target + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        assert read_all(large).startswith(b"HTTP/1.1 431 ")
+    assert "Traceback" not in server.log.read_text()
+
+
 def test_a_body_that_does_not_come(server: Server) -> None:
     with connect(server) as slow:
         slow.sendall(b"PUT /messagegroups/slow HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer hush\r\n")
@@ -172,6 +181,7 @@ CLOSE = b"Connection: close\r\n\r\n"
         (b"GET / HTTP/1.1\r\nHost: localhost\r\n", b"200"),
         (b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n", b"400"),
         (b"GET / HTTP/1.1\r\nHost: localhost\r\nHOST: attacker.example\r\n", b"400"),
+        (b"GET / HTTP/1.1\r\nHost: localhost:99999\r\n", b"400"),
         (b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n", b"400"),
         (b"GET /.wirebook/events HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n", b"400"),
         (b"GET / HTTP/1.1\r\n", b"400"),

@@ -27,11 +27,10 @@ class Allowed(NamedTuple):
 
 def parse_allowed(text: str) -> Allowed:
     """HOST or HOST:PORT, IPv6 addresses in brackets. Raises: ValueError"""
-    found = HOST.fullmatch(text)
-    port = int(found[2]) if found and found[2] else None
-    if not found or (port is not None and not 0 < port < 65536):
+    found = split_host(text)
+    if found is None:
         raise ValueError(f"'{text}' is not HOST or HOST:PORT; write an IPv6 address in brackets")
-    return Allowed(normalise(found[1]), port)
+    return Allowed(*found)
 
 
 def normalise(host: str) -> str:
@@ -50,7 +49,10 @@ def normalise(host: str) -> str:
 def split_host(text: str) -> tuple[str, int | None] | None:
     """Host (normalised) and port of a Host header; None if it is not valid."""
     found = HOST.fullmatch(text)
-    return (normalise(found[1]), int(found[2]) if found[2] else None) if found else None
+    port = int(found[2]) if found and found[2] else None
+    if not found or (port is not None and not 0 < port < 65536):
+        return None
+    return normalise(found[1]), port
 
 
 def is_loopback(host: str) -> bool:

@@ -67,6 +67,9 @@ class Connection(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self.head_since = None
+        if len(self.url) >= MAX_HEAD:  # the parser of URLs reads no more
+            self._refuse_head()
+            return
         if found := ABSOLUTE.match(self.url):
             self.scope["state"][AUTHORITY] = found[1].decode("latin-1")
             rest = self.url[found.end() :]
@@ -87,9 +90,13 @@ class Connection(HttpToolsProtocol):
         super().data_received(data)
         if self.head_since is not None:
             self.head_size += len(data)
-            if self.head_size > MAX_HEAD and not self.transport.is_closing():
-                self.transport.write(HEAD_TOO_LARGE)
-                self.transport.close()
+            if self.head_size > MAX_HEAD:
+                self._refuse_head()
+
+    def _refuse_head(self) -> None:
+        if not self.transport.is_closing():
+            self.transport.write(HEAD_TOO_LARGE)
+            self.transport.close()
 
     def pause_writing(self) -> None:
         super().pause_writing()

@@ -287,6 +287,8 @@ def open_database(
     except ArgumentError:
         raise _bad(url.partition(":")[0], "it is no address of a database") from None  # it may hold a password
     if parsed.get_backend_name() == "sqlite":
+        if parsed.database in (None, "", ":memory:") or parsed.query or parsed.host:
+            raise _bad(parsed.render_as_string(), "it must name a file, as sqlite:///FILE, and nothing else")
         if must_exist and not Path(parsed.database or "").is_file():
             raise _bad(parsed.render_as_string(), "there is no such file")
         database = _open_sqlite(parsed, readers, wait)
@@ -313,7 +315,7 @@ def _bad(url: str, why: str) -> WirebookError:
 
 
 def _open_sqlite(url: URL, readers: int, wait: float) -> Database:
-    path = Path(url.database or "wirebook.db")
+    path = Path(str(url.database))
     lock = _lock_file(path)
     engine = create_engine(
         url.set(database=str(path)),
