@@ -158,6 +158,25 @@ def test_alike_definitions_with_different_schemas_are_told_apart_by_payload() ->
     assert "only a payload that fits just one of their schemas tells them apart" in message
 
 
+def test_alike_definitions_with_different_content_types_are_told_apart_by_them() -> None:
+    event = {"envelope": "CloudEvents/1.0", "envelopemetadata": {"type": {"value": "x"}}}
+    avro = {"dataschemaformat": "Avro/1.11", "dataschema": "string"}
+    message = message_of(
+        group(a=event | {"dataschemaformat": JSON, "dataschema": {"type": "string"}}, b=event | avro), "alike"
+    )
+    suggested = "('application/json' or 'application/vnd.apache.avro')"
+    assert f"only the datacontenttype of the message {suggested} or a payload that fits just one" in message
+
+
+def test_definitions_that_differ_only_in_format_are_alike_for_binary_messages() -> None:
+    event = {"envelope": "CloudEvents/1.0", "envelopemetadata": {"type": {"value": "x"}}}
+    formats = [{"format": f"application/cloudevents+{name}"} for name in ("json", "avro")]
+    either = [event | {"envelopeoptions": options} for options in formats]
+    structured = [event | {"envelopeoptions": options | {"mode": "structured"}} for options in formats]
+    assert "the same metadata of binary messages" in message_of(group(a=either[0], b=either[1]), "alike")
+    assert "alike" not in {each.code for each in lint(load_registry(group(a=structured[0], b=structured[1])))}
+
+
 def test_alike_definitions_name_the_slots_of_their_protocol() -> None:
     options = {"topic_name": "a/{x}", "qos": 0}
     document = group(

@@ -265,14 +265,24 @@ def _distinct(members: list[Compiled]) -> list[Compiled]:
 
 
 def _check_alike(members: list[Compiled]) -> Iterator[tuple[str, list[Finding]]]:
-    """Definitions of one set that ask the same metadata of a message."""
+    """Definitions of one set that ask the same metadata of a message, or of a binary message at least."""
     first: dict[str, Compiled] = {}
     for member in members:
-        other = first.setdefault(constraints_text(dict(member.attributes)), member)
+        other = first.setdefault(constraints_text(_without_format(member)), member)
         if other is not member:
-            text = f"'{shown(member.xid)}' and '{shown(other.xid)}' ask for the same metadata; "
-            text += telling_apart(other, member)
+            asked, others = (constraints_text(dict(each.attributes)) for each in (member, other))
+            what = "the same metadata" if asked == others else "the same metadata of binary messages"
+            text = f"'{shown(member.xid)}' and '{shown(other.xid)}' ask for {what}; {telling_apart(other, member)}"
             yield member.xid, [Finding("alike", member.xid.replace("~", "~0"), text, None, other.xid)]
+
+
+def _without_format(member: Compiled) -> dict[str, Any]:
+    """The attributes of a definition; without the event format if it takes binary messages, which have none."""
+    attributes = dict(member.attributes)
+    options = attributes.get("envelopeoptions")
+    if isinstance(options, dict) and member.mode != "structured":
+        attributes["envelopeoptions"] = {name: value for name, value in options.items() if name != "format"}
+    return attributes
 
 
 CONSTRAINING: Final = (

@@ -183,10 +183,21 @@ def telling_apart(one: Definition, other: Definition) -> str:
     """What tells two definitions apart that the same messages fit: their schemas, or a slot that they could use."""
     schemas = [[each.attributes.get(name) for name in SCHEMA_NAMES] for each in (one, other)]
     if schemas[0] != schemas[1] and (one.has_schema or other.has_schema):
-        effect = "only a payload that fits just one of their schemas tells them apart"
+        inferred = " or ".join(_inferred_apart(one, other))
+        effect = (
+            f"only {inferred}{' or ' if inferred else ''}a payload that fits just one of their schemas tells them apart"
+        )
     else:
         effect = "they have no different schemas, so these messages are ambiguous"
     return f"{effect}{_uncompared(one, other)}; {_advice(one, other)}"
+
+
+def _inferred_apart(one: Definition, other: Definition) -> Iterator[str]:
+    """The attributes whose suggested values differ: a message with one of these selects its definition (D12, D13)."""
+    first, second = ({each.slot.name: each.declared for each in definition.soft} for definition in (one, other))
+    for name in sorted(name for name in {*first, *second} if first.get(name) != second.get(name)):
+        values = " or ".join(f"'{shown(values[name])}'" for values in (first, second) if name in values)
+        yield f"the {name} of the message ({values})"
 
 
 def _uncompared(one: Definition, other: Definition) -> str:
