@@ -17,11 +17,11 @@ from typing import Any
 
 from wirebook.catalog import Catalog
 from wirebook.cli.output import print_table
-from wirebook.spark.chunks import Chunk
-from wirebook.spark.engine import CatalogueEngine
-from wirebook.spark.reading import Progress, read_unit
-from wirebook.spark.sources import list_files, scan_files
-from wirebook.spark.units import cut_file, merge
+from wirebook.landing.runs.engine import CatalogueEngine
+from wirebook.landing.sources.batches import Chunk
+from wirebook.landing.sources.files import list_files, scan_files
+from wirebook.landing.sources.reading import Progress, read_unit
+from wirebook.landing.sources.splits import cut_file, merge
 
 OURS = "/wirebook/"
 

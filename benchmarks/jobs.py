@@ -16,8 +16,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from wirebook.catalog import Catalog
+from wirebook.landing.runs.report import Report
 from wirebook.spark.job import land
-from wirebook.spark.report import Report
 from wirebook.spark.session import session
 
 RECORD_DDL = (

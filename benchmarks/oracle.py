@@ -19,8 +19,8 @@ import pyarrow.compute as pc
 import traffic
 from traffic import Day, Message
 
-from wirebook.spark.report import Report
-from wirebook.spark.show import TableSummary, pieces_of, tables_in
+from wirebook.landing.report.show import TableSummary, pieces_of, tables_in
+from wirebook.landing.runs.report import Report
 
 EVERY = 100
 MANY = 1_000  # tables, of which so many are looked into

@@ -30,7 +30,7 @@ from apifuzz.rounds import Finding, Rounds, Tally  # noqa: E402
 from tests.httpapi.conftest import FIXTURE  # noqa: E402
 from tests.httpapi.postgres import running_postgresql  # noqa: E402
 from tests.httpapi.servers import serving  # noqa: E402
-from wirebook.core.builtin_model import builtin_model  # noqa: E402
+from wirebook.core.model.builtin import builtin_model  # noqa: E402
 
 REQUESTS, SHORT = 100_000, 5_000
 BY_SCHEMA = 0.1

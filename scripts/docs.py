@@ -19,17 +19,17 @@ from typing import Any
 
 from wirebook.catalog import Catalog
 from wirebook.cli.app import COMMANDS, load_command
-from wirebook.message.comparison import SlotReport
-from wirebook.message.explanation import Comparison, Explanation
-from wirebook.message.matcher import MatchOptions
-from wirebook.message.payloadfaults import PayloadFault, PayloadReport
-from wirebook.message.selection import Near, Outcome
+from wirebook.definitions.explain.comparison import SlotReport
+from wirebook.definitions.explain.explanation import Comparison, Explanation
+from wirebook.definitions.explain.payload_faults import PayloadFault, PayloadReport
+from wirebook.definitions.match.matcher import MatchOptions
+from wirebook.definitions.match.selection import Near, Outcome
+from wirebook.landing.runs.report import Report
 from wirebook.problems import CODES, Problem, WirebookError, codes
 from wirebook.problems.rules import Rule, rules
-from wirebook.schema import Reading
+from wirebook.schema import DecodedPayload
 from wirebook.spark.job import land
 from wirebook.spark.matching import match
-from wirebook.spark.report import Report
 from wirebook.spark.session import session
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -86,19 +86,19 @@ PUBLIC: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
             "fingerprint",
         ),
     ),
-    ("wirebook.message.matcher", MatchOptions, ()),
-    ("wirebook.message.selection", Outcome, ("matched", "data", "to_cloudevent", "to_dict")),
-    ("wirebook.message.selection", Near, ()),
-    ("wirebook.message.explanation", Explanation, ("to_dict",)),
-    ("wirebook.message.explanation", Comparison, ("wrong", "fits")),
-    ("wirebook.message.comparison", SlotReport, ()),
-    ("wirebook.message.payloadfaults", PayloadReport, ("fits",)),
-    ("wirebook.message.payloadfaults", PayloadFault, ()),
-    ("wirebook.schema", Reading, ()),
+    ("wirebook.definitions.match.matcher", MatchOptions, ()),
+    ("wirebook.definitions.match.selection", Outcome, ("matched", "data", "to_cloudevent", "to_dict")),
+    ("wirebook.definitions.match.selection", Near, ()),
+    ("wirebook.definitions.explain.explanation", Explanation, ("to_dict",)),
+    ("wirebook.definitions.explain.explanation", Comparison, ("wrong", "fits")),
+    ("wirebook.definitions.explain.comparison", SlotReport, ()),
+    ("wirebook.definitions.explain.payload_faults", PayloadReport, ("fits",)),
+    ("wirebook.definitions.explain.payload_faults", PayloadFault, ()),
+    ("wirebook.schema", DecodedPayload, ()),
     ("wirebook.problems", Problem, ("severity", "reason", "to_dict")),
     ("wirebook.problems", WirebookError, ()),
     ("wirebook.spark", land, ()),
-    ("wirebook.spark.report", Report, ("landed", "dead_lettered", "closing_line")),
+    ("wirebook.landing.runs.report", Report, ("landed", "dead_lettered", "closing_line")),
     ("wirebook.spark", match, ()),
     ("wirebook.spark.session", session, ()),
 )
@@ -294,7 +294,7 @@ SUBJECTS: dict[str, str] = {
     ),
     "Landing": "0003 0004 0006 0010 0011 0012 0013 0014 0040 0058 0059 0060 0061 0063 0070 0071 0074 0075",
     "Command line": "0032 0057 0067 0180 0181 0182",
-    "Tests and tools": "0001 0002 0031 0078 0113 0185 0186",
+    "Tests and tools": "0001 0002 0031 0078 0113 0185 0186 0190",
 }
 
 

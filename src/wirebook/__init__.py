@@ -14,8 +14,8 @@ from wirebook.lazy import lazy_names
 
 if TYPE_CHECKING:
     from wirebook.catalog import Catalog
-    from wirebook.message.matcher import MatchOptions
-    from wirebook.message.selection import Outcome
+    from wirebook.definitions.match.matcher import MatchOptions
+    from wirebook.definitions.match.selection import Outcome
     from wirebook.problems import Problem, WirebookError
 
 __all__ = ["Catalog", "MatchOptions", "Outcome", "Problem", "WirebookError"]
@@ -24,8 +24,8 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "Catalog": "wirebook.catalog",
-        "MatchOptions": "wirebook.message.matcher",
-        "Outcome": "wirebook.message.selection",
+        "MatchOptions": "wirebook.definitions.match.matcher",
+        "Outcome": "wirebook.definitions.match.selection",
         "Problem": "wirebook.problems",
         "WirebookError": "wirebook.problems",
     },

@@ -10,10 +10,10 @@ import pytest
 
 from wirebook.bindings import HttpMessage
 from wirebook.catalog import Catalog
-from wirebook.catalog.lint import lint
-from wirebook.spark.chunks import Chunk, Landed
-from wirebook.spark.engine import CatalogueEngine
-from wirebook.spark.layout import table_name
+from wirebook.definitions.lint.registry import lint
+from wirebook.landing.runs.engine import CatalogueEngine
+from wirebook.landing.sources.batches import Chunk, Landed
+from wirebook.landing.tables.layout import table_name
 
 SOURCE = "/messagegroups/g/messages/m"
 ALIAS = "/messagegroups/h/messages/m"

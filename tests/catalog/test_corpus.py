@@ -8,24 +8,24 @@ from pathlib import Path
 
 import pytest
 
-from wirebook.catalog.lint import lint
 from wirebook.catalog.load import load_registry
-from wirebook.catalog.registry import Registry
 from wirebook.catalog.upgrade import render_document, upgrade
+from wirebook.definitions.lint.registry import lint
+from wirebook.definitions.resolve.registry import LoadedRegistry
 from wirebook.problems import Severity
 
 FILES = {"production": 48, "spec-scenarios": 9}
 
 
 @pytest.fixture(scope="module", params=FILES)
-def catalogues(request: pytest.FixtureRequest, shared: Path) -> dict[str, Registry]:
+def catalogues(request: pytest.FixtureRequest, shared: Path) -> dict[str, LoadedRegistry]:
     folder = shared / "corpus" / request.param
     found = {path.name: load_registry(path) for path in sorted(folder.glob("*.json"))}
     assert len(found) == FILES[request.param]
     return found
 
 
-def test_every_definition_is_there(catalogues: dict[str, Registry], shared: Path) -> None:
+def test_every_definition_is_there(catalogues: dict[str, LoadedRegistry], shared: Path) -> None:
     for name, registry in catalogues.items():
         text = next((shared / "corpus").glob(f"*/{name}")).read_text("utf-8")
         raw = json.loads(text)
@@ -36,7 +36,7 @@ def test_every_definition_is_there(catalogues: dict[str, Registry], shared: Path
         assert not [endpoint.xid for endpoint in registry.endpoints.values() if endpoint.dangling]
 
 
-def test_nothing_is_called_an_error(catalogues: dict[str, Registry]) -> None:
+def test_nothing_is_called_an_error(catalogues: dict[str, LoadedRegistry]) -> None:
     """Read finding by finding: what these catalogues do, the texts allow, or the dialects know.
 
     One breaks the core text: it has a text where a URL is required.
@@ -58,7 +58,7 @@ def test_nothing_is_called_an_error(catalogues: dict[str, Registry]) -> None:
     assert all(problem.line for problem in found)
 
 
-def test_upgrading_twice_is_upgrading_once(catalogues: dict[str, Registry]) -> None:
+def test_upgrading_twice_is_upgrading_once(catalogues: dict[str, LoadedRegistry]) -> None:
     for name, registry in catalogues.items():
         once = render_document(upgrade(registry)[0])
         document, problems = upgrade(load_registry(json.loads(once)))

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from wirebook.catalog.lint import lint
 from wirebook.catalog.load import load_registry
-from wirebook.core.pointers import resolve
+from wirebook.definitions.lint.registry import lint
+from wirebook.text.pointers import resolve
 
 FOLDER = Path(__file__).resolve().parent.parent / "vectors" / "documents"
 PLACES = {"message": "/messagegroups/g/messages/m", "endpoint": "/endpoints/e", "document": ""}

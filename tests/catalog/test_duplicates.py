@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from wirebook.catalog.importing import read_import
-from wirebook.catalog.lint import lint
 from wirebook.catalog.load import load_registry
 from wirebook.catalog.upgrade import render_document, upgrade
+from wirebook.definitions.lint.registry import lint
 from wirebook.problems import Problem, Severity, WirebookError
 
 JSON = """{"specversion": "1.0-rc4",

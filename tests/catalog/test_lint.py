@@ -14,15 +14,15 @@ from typing import Any
 
 import pytest
 
-from wirebook.catalog.lint import lint
 from wirebook.catalog.load import load_registry, read_text
-from wirebook.catalog.registry import Registry
 from wirebook.catalog.upgrade import upgrade
-from wirebook.message.definition import constraint_of
-from wirebook.message.lint_properties import Property, check_property
-from wirebook.message.lint_reach import MAX_TOLD
-from wirebook.message.slots import ENVELOPE, Slot, attribute_kind
-from wirebook.message.values import DECLARABLE
+from wirebook.definitions.compile.definition import constraint_of
+from wirebook.definitions.compile.slots import ENVELOPE, Slot, attribute_kind
+from wirebook.definitions.compile.values import DECLARABLE
+from wirebook.definitions.lint.properties import Property, check_property
+from wirebook.definitions.lint.reachability import MAX_TOLD
+from wirebook.definitions.lint.registry import lint
+from wirebook.definitions.resolve.registry import LoadedRegistry
 from wirebook.problems import CODES, Problem, Severity, WirebookError, codes
 from wirebook.problems.rules import Rule, rules
 
@@ -132,7 +132,7 @@ def test_what_is_said_of_placeholders_is_what_matching_does(name: str, type_: st
     assert all(("as a template" in message) == (constraint.template is not None) for message in said)
 
 
-def many(number: int, options: Callable[[int], dict[str, Any]]) -> Registry:
+def many(number: int, options: Callable[[int], dict[str, Any]]) -> LoadedRegistry:
     messages = {f"m{n}": {"protocol": "MQTT/5.0", "protocoloptions": options(n)} for n in range(number)}
     return load_registry({"messagegroups": {"g": {"messages": messages}}})
 

@@ -14,8 +14,8 @@ from tests.catalog.consistency import contradictions
 from tests.catalog.test_lint_faults import FAULTS, OLDER, broken
 from tests.catalog.test_lint_mistakes import VECTORS
 from tests.catalog.test_mutations import DOCUMENTS, mutate
-from wirebook.catalog.lint import lint
 from wirebook.catalog.load import load_registry
+from wirebook.definitions.lint.registry import lint
 from wirebook.problems import Problem, WirebookError
 
 TESTS = Path(__file__).resolve().parent.parent

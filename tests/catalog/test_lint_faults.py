@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 import yaml
 
-from wirebook.catalog.lint import lint
 from wirebook.catalog.load import load_registry
 from wirebook.catalog.upgrade import render_document, upgrade
 from wirebook.cli.app import run
-from wirebook.core.pointers import child, parse_pointer, prefixes, resolve
+from wirebook.definitions.lint.registry import lint
 from wirebook.problems import CODES, Problem, Severity
+from wirebook.text.pointers import child, parse_pointer, prefixes, resolve
 
 FILE = Path(__file__).resolve().parent.parent / "vectors" / "lint" / "faults.json"
 VECTORS: dict[str, Any] = json.loads(FILE.read_text("utf-8"))

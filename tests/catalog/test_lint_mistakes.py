@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import yaml
 
-from wirebook.catalog.lint import lint
 from wirebook.catalog.load import load_registry
 from wirebook.cli.app import run
-from wirebook.core.pointers import parse_pointer, resolve
-from wirebook.core.source import Source
+from wirebook.definitions.lint.registry import lint
 from wirebook.problems import Problem, Severity, WirebookError
+from wirebook.text.pointers import parse_pointer, resolve
+from wirebook.text.source import Source
 
 FILE = Path(__file__).resolve().parent.parent / "vectors" / "lint" / "mistakes.json"
 VECTORS: list[dict[str, Any]] = json.loads(FILE.read_text("utf-8"))["vectors"]

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from wirebook.catalog.load import load_registry
-from wirebook.core.source import Limits
 from wirebook.problems import WirebookError
+from wirebook.text.source import DocumentLimits
 
 GROUP = {"messagegroups": {"g": {"messages": {"m": {"datacontenttype": "text/plain"}}}}}
 YAML = "messagegroups:\n  g:\n    messages:\n      m:\n        datacontenttype: text/plain\n"
@@ -167,7 +167,7 @@ def test_nothing_to_load(tmp_path: Path) -> None:
     assert refused(write(tmp_path / "a.json", [1])) == ["not-a-registry"]
     assert refused(tmp_path) == ["no-documents"], "files that are no registries do not make a folder one"
     assert refused(write(tmp_path / "b.json", '{"a": 1')) == ["syntax-error"]
-    assert refused(write(tmp_path / "c.json", GROUP), limits=Limits(size=10)) == ["too-large"]
+    assert refused(write(tmp_path / "c.json", GROUP), limits=DocumentLimits(size=10)) == ["too-large"]
     assert refused("/dev/null" if Path("/dev/null").exists() else "nul") == ["unreadable-file"]
 
 
@@ -217,8 +217,8 @@ PATHS = [
 @pytest.mark.parametrize("value", HOSTILE, ids=repr)
 @pytest.mark.parametrize("path", PATHS, ids="/".join)
 def test_no_shape_breaks_loading_or_lint(path: list[str], value: Any) -> None:
-    from wirebook.catalog.lint import lint
     from wirebook.catalog.upgrade import upgrade
+    from wirebook.definitions.lint.registry import lint
 
     for protocol in ("KAFKA", "HTTP", "AMQP/1.0", "MQTT/5.0", "NATS"):
         document: dict[str, Any] = {

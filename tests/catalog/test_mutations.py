@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from wirebook.catalog.lint import lint
 from wirebook.catalog.load import load_registry
 from wirebook.catalog.upgrade import render_document, upgrade
+from wirebook.definitions.lint.registry import lint
 from wirebook.problems import WirebookError
 
 FOLDER = Path(__file__).resolve().parent.parent / "vectors" / "documents"

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from wirebook.catalog.load import load_registry
-from wirebook.message.resolution_merge import OWN_ONLY
+from wirebook.definitions.resolve.merge import OWN_ONLY
 
 FILE = Path(__file__).resolve().parent.parent / "vectors" / "documents" / "resolution.json"
 

@@ -7,9 +7,9 @@ import itertools
 import pytest
 
 from wirebook import Catalog
-from wirebook.catalog.lint import lint
 from wirebook.catalog.load import load_registry
 from wirebook.catalog.starter import CONTEXT, DATA, ENVELOPES, FORMATS, MESSAGE, NONE, PROTOCOLS, starter_catalog
+from wirebook.definitions.lint.registry import lint
 
 CHOICES = [choice for choice in itertools.product(PROTOCOLS, ENVELOPES, FORMATS) if not choice[0] == choice[1] == NONE]
 

@@ -12,8 +12,8 @@ import pytest
 
 from wirebook.cli.app import run
 from wirebook.cli.explain import aligned
-from wirebook.message.alignment import parted
-from wirebook.message.uritemplate import NATS_SUBJECT, TEXT, Place, parse_template
+from wirebook.definitions.compile.uritemplate import NATS_SUBJECT, TEXT, TemplateContext, parse_template
+from wirebook.definitions.explain.alignment import parted
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 BIKES = ["--catalog", str(EXAMPLES / "bikes.xreg.json")]
@@ -122,7 +122,7 @@ def members(values: list[dict[str, Any]]) -> set[str]:
         ("{x}/bc", TEXT, "\x1b\u200d/bd", ["{x}       /bc", "\\x1b\\u200d/bd", "            ^"]),
     ],
 )
-def test_alignment_as_text(template: str, place: Place, text: str, lines: list[str]) -> None:
+def test_alignment_as_text(template: str, place: TemplateContext, text: str, lines: list[str]) -> None:
     assert list(aligned(parted(parse_template(template, place), text), place.separator)) == lines
 
 

@@ -14,7 +14,7 @@ from tests.httpapi.conftest import postgresql as postgresql
 from tests.httpapi.postgres import new_database
 from tests.httpapi.servers import serving
 from wirebook.cli.app import run
-from wirebook.httpapi.options import Options
+from wirebook.httpapi.options import ServerOptions
 from wirebook.httpapi.server import open_service
 
 XID = "/messagegroups/g/messages/m"
@@ -50,7 +50,7 @@ def _urls(meta: dict[str, str]) -> dict[str, str]:
 
 @pytest.mark.parametrize("xid", ["/", "/messagegroups/g", XID, f"{XID}/meta", f"{XID}/versions/1", "/no/g/no/m", "x"])
 def test_what_is_no_resource(xid: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with open_service(Options(database=f"sqlite:///{tmp_path / 'r.db'}")):
+    with open_service(ServerOptions(database=f"sqlite:///{tmp_path / 'r.db'}")):
         pass
     assert run(["registry", "readonly", xid, "on", "--db", f"sqlite:///{tmp_path / 'r.db'}"]) == 2
     assert "not-a-resource" in capsys.readouterr().err

@@ -56,7 +56,7 @@ def test_catalogue_from_standard_input_is_the_catalogue_of_the_file(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("wirebook.message.request.current_time", lambda: "2026-01-01T00:00:00Z")
+    monkeypatch.setattr("wirebook.definitions.build.request.current_time", lambda: "2026-01-01T00:00:00Z")
     (tmp_path / "bike.json").write_text('{"bike": 7}')
     (tmp_path / "catalogue.json").write_bytes(JSON)
     feed(document)

@@ -6,11 +6,11 @@ import copy
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
 from typing import Any
 
-from wirebook.core.decide import Outcome, Request, decide
-from wirebook.core.draft import Draft
-from wirebook.core.model import Model
-from wirebook.core.state import Group, Registry, Resource, Shown, Snapshot
-from wirebook.core.target import parse_target
+from wirebook.core.entities.changeset import ChangeSet
+from wirebook.core.entities.decide import WriteRequest, WriteResult, decide
+from wirebook.core.entities.state import Group, RegistryEntity, Resource, Shown, Snapshot
+from wirebook.core.model.compiled import Model
+from wirebook.core.model.target import parse_target
 
 
 class NoFormats:
@@ -35,27 +35,27 @@ class Memory:
     def __init__(self, model: Model, registryid: str = "test", now: str = "2026-01-01T00:00:00Z") -> None:
         members = {"registryid": registryid, "epoch": 1, "createdat": now, "modifiedat": now}
         self.model, self.validator = model, NoFormats()
-        self.registry = Registry("/", members, dict(members))
+        self.registry = RegistryEntity("/", members, dict(members))
         self.groups: dict[tuple[str, str], Group] = {}
         self.resources: dict[tuple[str, str, str], Resource] = {}
         self._ticks = 0
 
-    def request(self, method: str, path: str, sent: Any = None, **how: Any) -> Outcome:
+    def request(self, method: str, path: str, sent: Any = None, **how: Any) -> WriteResult:
         draft = self.draft(path, how.pop("ignore", ()), how.pop("now", None))
-        request = Request(method, parse_target(path, self.model), sent, **how)
+        request = WriteRequest(method, parse_target(path, self.model), sent, **how)
         outcome = decide(draft, request, self.validator)
         self.apply(draft)
         return outcome
 
-    def draft(self, path: str, ignore: Any = (), now: str | None = None) -> Draft:
+    def draft(self, path: str, ignore: Any = (), now: str | None = None) -> ChangeSet:
         self._ticks += 1
         now = now or f"2026-01-01T00:00:{self._ticks:02d}Z"
         registry, groups, resources = copy.deepcopy((self.registry, self.groups, self.resources))
         targets = {each.xid: each for each in resources.values()}
         snapshot = Snapshot(registry, self.model, groups, resources, _Reader(groups, resources), targets)
-        return Draft(snapshot, now, path, ignore)
+        return ChangeSet(snapshot, now, path, ignore)
 
-    def apply(self, draft: Draft) -> None:
+    def apply(self, draft: ChangeSet) -> None:
         snapshot = draft.snapshot
         gone = {each.xid for each in snapshot.groups.values() if each.deleted}
         self.registry = snapshot.registry

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from wirebook.core.datatypes import Unfit, check_members, check_value, fits_target
-from wirebook.core.model import Attribute, Attributes
+from wirebook.core.model.compiled import Attribute, Attributes
+from wirebook.core.model.datatypes import InvalidValue, check_members, check_value, fits_target
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors/registry/datatypes.json").read_text())
 
@@ -25,7 +25,7 @@ def types(groups: str, resources: str | None) -> bool:
 def test_values_of_scalar_types(vector: dict[str, Any]) -> None:
     attribute = Attribute("x", vector["type"])
     if "error" in vector:
-        with pytest.raises(Unfit) as raised:
+        with pytest.raises(InvalidValue) as raised:
             check_value(attribute, vector["value"], "x", types)
         assert raised.value.code == vector["error"]
     else:
@@ -87,7 +87,7 @@ def test_members_as_they_are_stored(sent: dict[str, Any], stored: dict[str, Any]
     ],
 )
 def test_members_that_do_not_fit(sent: dict[str, Any], code: str, name: str) -> None:
-    with pytest.raises(Unfit) as raised:
+    with pytest.raises(InvalidValue) as raised:
         check_members(ATTRIBUTES, sent, "", types)
     assert (raised.value.code, raised.value.name) == (code, name)
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wirebook.core.jsonvalue import JsonError, parse_json
+from wirebook.text.jsonvalue import JsonError, parse_json
 
 VECTORS = json.loads((Path(__file__).parent.parent / "vectors/core/json-values.json").read_text())
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from wirebook.core.builtin_model import builtin_model
-from wirebook.core.model_language import VERSION_MODES
-from wirebook.core.model_reader import read_model
+from wirebook.core.model.builtin import builtin_model
+from wirebook.core.model.language import VERSION_MODES
+from wirebook.core.model.reader import read_model
 from wirebook.problems.xregistry import Refused
 
 TEXTS = "spec/xregistry-1.0-rc4"

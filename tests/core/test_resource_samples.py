@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from tests.core.memory import Memory
-from wirebook.core.model import compile_model
-from wirebook.core.model_full import complete
-from wirebook.core.model_language import check_language
-from wirebook.core.state import Entity, Resource, Version
+from wirebook.core.entities.state import Entity, Resource, Version
+from wirebook.core.model.compiled import compile_model
+from wirebook.core.model.full import complete
+from wirebook.core.model.language import check_language
 from wirebook.problems.xregistry import Refused
 
 SOURCE = {

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wirebook.core.json import read_json
-from wirebook.core.pointers import resolve
-from wirebook.core.source import Limits, Place, Source
-from wirebook.core.yaml import read_yaml
 from wirebook.problems import WirebookError
+from wirebook.text.json import read_json
+from wirebook.text.pointers import resolve
+from wirebook.text.source import DocumentLimits, Source, SourcePosition
+from wirebook.text.yaml import read_yaml
 
 FILE = Path(__file__).resolve().parent.parent / "vectors" / "documents" / "reading.json"
 READERS = {"json": read_json, "yaml": read_yaml}
@@ -61,7 +61,7 @@ def test_deep_enough() -> None:
 
 def test_enormous() -> None:
     with pytest.raises(WirebookError) as raised:
-        read_json(b" " * 101, "x", Limits(size=100))
+        read_json(b" " * 101, "x", DocumentLimits(size=100))
     assert raised.value.problems[0].code == "too-large"
     assert raised.value.problems[0].actual == 101
 
@@ -98,13 +98,13 @@ def test_long_keys_stay_cheap() -> None:
 def test_the_place_of_everything() -> None:
     text = '{\n  "a": {"b/c": [10,\n    {"d~": null}]},\n  "é": 1\n}\n'
     source = read_json(text.encode(), "x")
-    assert source.locate("/a") == Place(2, 3)
-    assert source.locate("/a/b~1c") == Place(2, 9)
-    assert source.locate("/a/b~1c/0") == Place(2, 17)
-    assert source.locate("/a/b~1c/1/d~0") == Place(3, 6)
-    assert source.locate("/é") == Place(4, 3)
-    assert source.locate("/é/not/there") == Place(4, 3), "the nearest thing that holds it"
-    assert source.locate("") == Place(1, 1)
+    assert source.locate("/a") == SourcePosition(2, 3)
+    assert source.locate("/a/b~1c") == SourcePosition(2, 9)
+    assert source.locate("/a/b~1c/0") == SourcePosition(2, 17)
+    assert source.locate("/a/b~1c/1/d~0") == SourcePosition(3, 6)
+    assert source.locate("/é") == SourcePosition(4, 3)
+    assert source.locate("/é/not/there") == SourcePosition(4, 3), "the nearest thing that holds it"
+    assert source.locate("") == SourcePosition(1, 1)
 
 
 def test_a_value_without_a_text_has_no_places() -> None:

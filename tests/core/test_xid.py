@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from wirebook.core.pointers import format_pointer, parse_pointer, prefixes, resolve
 from wirebook.core.xid import is_message, parse_xid
+from wirebook.text.pointers import format_pointer, parse_pointer, prefixes, resolve
 
 
 @pytest.mark.parametrize(

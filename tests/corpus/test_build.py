@@ -18,12 +18,12 @@ from synthesis.messages import EVENTS, Message, Way, message_of, ways_of
 
 from wirebook.bindings import AnyMessage, as_structured, read_record, to_line
 from wirebook.catalog import Catalog
-from wirebook.message.builder import build
-from wirebook.message.definition import Definition
-from wirebook.message.matcher import Match, match_metadata
-from wirebook.message.request import Request
-from wirebook.message.slots import ENVELOPE
-from wirebook.message.view import View
+from wirebook.definitions.build.builder import build
+from wirebook.definitions.build.request import BuildRequest
+from wirebook.definitions.compile.definition import Definition
+from wirebook.definitions.compile.slots import ENVELOPE
+from wirebook.definitions.compile.view import MessageView
+from wirebook.definitions.match.matcher import Match, match_metadata
 
 ROOT = Path(__file__).resolve().parents[2]
 SHARED = ROOT.parent / "shared" / "corpus"
@@ -61,7 +61,7 @@ def check(catalog: Catalog, definition: Definition, way: Way, dice: Dice) -> str
 def own_match(catalog: Catalog, definition: Definition, line: bytes) -> Match | None:
     (received,) = read_record(line)
     structured = as_structured(received) if definition.is_cloudevent else None
-    view = View(structured or received, is_reinterpreted=structured is not None)
+    view = MessageView(structured or received, is_reinterpreted=structured is not None)
     return match_metadata(definition, view, catalog.options)
 
 
@@ -121,7 +121,7 @@ def built(
     open_: dict[str, Any] = {} if definition.protocol else {"protocol": way.protocol}
     declared = {each.slot.name: each for each in definition.constraints if each.slot.section == ENVELOPE}
     attributes = {"source": "/s"} if definition.is_cloudevent and "source" not in declared else {}
-    request = Request(context, attributes=attributes, mode=way.mode, **open_)  # type: ignore[arg-type]
+    request = BuildRequest(context, attributes=attributes, mode=way.mode, **open_)  # type: ignore[arg-type]
     result = build(definition, request, catalog.options)
     return result.wire, {problem.code for problem in result.problems if problem.code != "inferred-type"}
 

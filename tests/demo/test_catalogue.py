@@ -10,7 +10,7 @@ from json_structure import SchemaValidator
 
 from wirebook.bindings.wire import PROTOCOLS
 from wirebook.catalog import Catalog, load_registry
-from wirebook.catalog.lint import lint
+from wirebook.definitions.lint.registry import lint
 from wirebook.demo.kinds import CATALOGUE, KINDS
 from wirebook.schema import Unsupported
 

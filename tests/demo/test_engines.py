@@ -11,10 +11,10 @@ import pytest
 from wirebook.catalog import Catalog
 from wirebook.demo.captures import write_captures
 from wirebook.demo.kinds import CATALOGUE, FILES
-from wirebook.spark.engine import CatalogueEngine
-from wirebook.spark.reading import Progress, read_unit
-from wirebook.spark.sources import list_files, scan_files
-from wirebook.spark.units import cut_file
+from wirebook.landing.runs.engine import CatalogueEngine
+from wirebook.landing.sources.files import list_files, scan_files
+from wirebook.landing.sources.reading import Progress, read_unit
+from wirebook.landing.sources.splits import cut_file
 
 COUNT = 3_000
 

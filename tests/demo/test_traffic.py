@@ -14,7 +14,7 @@ from wirebook.catalog import Catalog
 from wirebook.demo.defects import BY_KIND, DEFECTS, SHARE, Defect, spoil
 from wirebook.demo.kinds import CATALOGUE, KINDS, PER_PAGE, Kind
 from wirebook.demo.records import attribute
-from wirebook.demo.traffic import Made, messages, page, synthesise
+from wirebook.demo.traffic import TrafficLine, messages, page, synthesise
 from wirebook.demo.world import DAY, instant, order, time_of_day
 
 COUNT = 4_000
@@ -26,7 +26,7 @@ def catalog() -> Catalog:
 
 
 @pytest.fixture(scope="module")
-def made() -> list[Made]:
+def made() -> list[TrafficLine]:
     return list(messages(COUNT, seed=7))
 
 
@@ -36,12 +36,12 @@ def codes_of(catalog: Catalog, line: bytes) -> tuple[str, str | None, set[str]]:
     return outcome.outcome, outcome.definition, near | {problem.code for problem in outcome.problems}
 
 
-def test_a_day_is_the_same_each_time(made: list[Made]) -> None:
+def test_a_day_is_the_same_each_time(made: list[TrafficLine]) -> None:
     assert list(synthesise(COUNT, seed=7)) == [each.line for each in made]
     assert list(synthesise(COUNT, seed=8)) != [each.line for each in made]
 
 
-def test_a_page_depends_on_its_number_alone(made: list[Made]) -> None:
+def test_a_page_depends_on_its_number_alone(made: list[TrafficLine]) -> None:
     assert [each.line for each in page(3, COUNT, 7)] == [each.line for each in made[3 * PER_PAGE : 4 * PER_PAGE]]
 
 
@@ -50,17 +50,17 @@ def test_as_many_as_asked_for(count: int) -> None:
     assert len(list(synthesise(count))) == count
 
 
-def test_messages_come_in_the_order_of_time(made: list[Made]) -> None:
+def test_messages_come_in_the_order_of_time(made: list[TrafficLine]) -> None:
     times = [orjson.loads(each.line)["received"] for each in made if not is_cut(each)]
     assert times == sorted(times)
     assert {time[:10] for time in times} == {DAY.date().isoformat()}
 
 
-def is_cut(each: Made) -> bool:
+def is_cut(each: TrafficLine) -> bool:
     return each.defect is not None and each.defect.name == "cut-line"
 
 
-def test_each_message_is_what_it_was_made_to_be(catalog: Catalog, made: list[Made]) -> None:
+def test_each_message_is_what_it_was_made_to_be(catalog: Catalog, made: list[TrafficLine]) -> None:
     for each in made:
         outcome, definition, codes = codes_of(catalog, each.line)
         if each.defect is None:
@@ -70,7 +70,7 @@ def test_each_message_is_what_it_was_made_to_be(catalog: Catalog, made: list[Mad
             assert each.defect.code in codes, (each.defect.name, codes, each.line)
 
 
-def test_defects_are_as_many_as_said(made: list[Made]) -> None:
+def test_defects_are_as_many_as_said(made: list[TrafficLine]) -> None:
     broken = sum(each.defect is not None for each in made)
     assert 0.6 * SHARE < broken / COUNT < 1.4 * SHARE
 
@@ -79,7 +79,7 @@ PAIRS = [(defect, kind) for kind in KINDS for defect in BY_KIND[kind.name][0]]
 
 
 @pytest.mark.parametrize(("defect", "kind"), PAIRS, ids=[f"{d.name}-{k.name}" for d, k in PAIRS])
-def test_every_defect_of_every_kind(catalog: Catalog, made: list[Made], defect: Defect, kind: Kind) -> None:
+def test_every_defect_of_every_kind(catalog: Catalog, made: list[TrafficLine], defect: Defect, kind: Kind) -> None:
     good = (each.line for each in made if each.kind == kind and each.defect is None)
     for number, line in enumerate(islice(good, 8)):
         spoilt = spoil(defect, line, orjson.loads(line), kind, Random(number))
@@ -93,7 +93,7 @@ def test_every_defect_can_happen() -> None:
     assert {defect.name for defects, _ in BY_KIND.values() for defect in defects} == {each.name for each in DEFECTS}
 
 
-def test_what_follows_refers_to_what_came(made: list[Made]) -> None:
+def test_what_follows_refers_to_what_came(made: list[TrafficLine]) -> None:
     """An order that is packed or paid for was placed before, or the day before."""
     seen: dict[str, set[Any]] = {name: set() for name in ("placed", "packed", "captured")}
     for each in made:

@@ -17,9 +17,9 @@ from sqlalchemy import Engine, event
 
 from tests.core.memory import NoFormats
 from tests.httpapi.postgres import MISSING, is_installed, running_postgresql
-from wirebook.core.capabilities import Offer
-from wirebook.core.state import Members
-from wirebook.httpapi.messages import Incoming, parse_query
+from wirebook.core.entities.state import Members
+from wirebook.core.model.capabilities import Offer
+from wirebook.httpapi.http.messages import Incoming, parse_query
 from wirebook.httpapi.service import Service
 from wirebook.httpapi.setup import make_registry, make_service
 from wirebook.storage.database import Database, open_database

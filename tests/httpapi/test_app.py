@@ -20,7 +20,7 @@ import pytest
 from tests.httpapi.conftest import Client
 from wirebook.httpapi.app import App, accepts_gzip
 from wirebook.httpapi.logs import JsonLines
-from wirebook.httpapi.options import Options
+from wirebook.httpapi.options import ServerOptions
 
 HOST = "http://registry.test"
 
@@ -29,7 +29,7 @@ class Web:
     """Sends requests to an application, without a socket between. It is not on loopback unless `options` say so."""
 
     def __init__(self, registry: Client, **options: Any) -> None:
-        self.app = App(registry.service, Options(**{"host": "192.0.2.1", **options}))
+        self.app = App(registry.service, ServerOptions(**{"host": "192.0.2.1", **options}))
         registry.database.observe = self.app.metrics.transaction
 
     def send(

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 
 from tests.httpapi.conftest import FIXTURE, OFFER, Client, serve
-from wirebook.core.capabilities import FLAGS, IGNORES, everything
+from wirebook.core.model.capabilities import FLAGS, IGNORES, everything
 from wirebook.storage.database import Database
 from wirebook.storage.session import Stored
 

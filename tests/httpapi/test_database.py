@@ -18,7 +18,7 @@ from sqlalchemy import inspect
 
 from tests.httpapi.conftest import OFFER, Client, NoFormats
 from tests.httpapi.postgres import new_database
-from wirebook.core.versions import instant_key
+from wirebook.core.entities.versions import instant_key
 from wirebook.httpapi.setup import make_service
 from wirebook.problems import WirebookError
 from wirebook.storage.database import HEAD, MIGRATIONS, VERSIONS, migrate, open_database

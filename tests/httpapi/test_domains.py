@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.httpapi.conftest import Client, Reply
-from wirebook.core.builtin_model import builtin_model
-from wirebook.core.offer import OFFER
+from wirebook.core.model.builtin import builtin_model
+from wirebook.core.model.offered_formats import OFFER
 from wirebook.httpapi.model_file import first_model
 from wirebook.httpapi.setup import NOWHERE, make_registry, make_service
 from wirebook.schema.validator import SchemaValidator

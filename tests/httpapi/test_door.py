@@ -12,7 +12,7 @@ import pytest
 from tests.httpapi.conftest import Client
 from tests.httpapi.test_app import HOST, Web
 from wirebook.cli.app import run
-from wirebook.httpapi.hosts import parse_allowed
+from wirebook.httpapi.http.hosts import parse_allowed
 
 WRITES = ("PUT", "PATCH", "POST", "DELETE")
 PAGE = "https://page.example"

@@ -15,14 +15,14 @@ import pytest
 from sqlalchemy import select, text, update
 
 from tests.httpapi.conftest import BASE, FIXTURE, Client, Reply
-from wirebook.core.offer import OFFER
-from wirebook.httpapi.options import Limits
+from wirebook.core.model.offered_formats import OFFER
+from wirebook.httpapi.options import ResponseLimits
 from wirebook.httpapi.service import Service
 from wirebook.httpapi.setup import make_registry, make_service
 from wirebook.problems.xregistry import ERRORS
 from wirebook.schema.validator import SchemaValidator
 from wirebook.storage.database import Database
-from wirebook.storage.session import Conflict
+from wirebook.storage.session import WriteConflict
 from wirebook.storage.tables import RESOURCES
 
 F, X, ALIAS = "/dirs/d/files/f", "/dirs/d/datas/x", "/dirs/d/datas/alias"
@@ -368,12 +368,12 @@ def test_a_fault_of_the_server(filled: Client, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["E!server_busy", "AMB-15"])
 def test_writes_that_always_come_second(filled: Client, name: str) -> None:
-    check(failing(filled, Conflict("always")).put("/dirs/d", {}), "server_busy", "/dirs/d", {})
+    check(failing(filled, WriteConflict("always")).put("/dirs/d", {}), "server_busy", "/dirs/d", {})
 
 
 @pytest.mark.parametrize("name", ["E!too_large", "C-INL-07"])
 def test_answers_that_are_too_large(filled: Client, name: str) -> None:
-    limits = Limits(response=len(filled.get("/?inline=dirs").body))
+    limits = ResponseLimits(response=len(filled.get("/?inline=dirs").body))
     registry = Client(Service(filled.database, replace(filled.service.rules, limits=limits)), filled.database)
     assert registry.get("/?inline=dirs").status == 200
     assert registry.get("/export").body == filled.get("/export").body

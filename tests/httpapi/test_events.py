@@ -12,8 +12,8 @@ import pytest
 from sqlalchemy import delete, insert
 
 from tests.httpapi.conftest import BASE, Client
-from wirebook.core.versions import instant_key
-from wirebook.httpapi.feed import next_events, start_of
+from wirebook.core.entities.versions import instant_key
+from wirebook.httpapi.handlers.feed import next_events, start_of
 from wirebook.problems.xregistry import Refused
 from wirebook.storage.tables import EVENTS
 

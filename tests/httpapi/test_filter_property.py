@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from tests.httpapi.conftest import BASE, Client
 from tests.httpapi.whole import in_order, left, without_collections, without_urls
-from wirebook.core.filters import collections, level_of
-from wirebook.core.flags import parse_flags
-from wirebook.core.model import Model
-from wirebook.core.target import parse_target
-from wirebook.httpapi.messages import parse_query
+from wirebook.core.model.compiled import Model
+from wirebook.core.model.target import parse_target
+from wirebook.core.query.filters import collections, level_of
+from wirebook.core.query.flags import parse_flags
+from wirebook.httpapi.http.messages import parse_query
 from wirebook.httpapi.settings import Settings
 
 random_trees = settings(

@@ -11,8 +11,8 @@ import pytest
 from sqlalchemy import event
 
 from tests.httpapi.conftest import BASE, FIXTURE, Client, serve
-from wirebook.httpapi import glances
-from wirebook.httpapi.messages import Incoming
+from wirebook.httpapi.concurrency import response_cache as glances
+from wirebook.httpapi.http.messages import Incoming
 from wirebook.storage.database import open_database
 
 PATHS = [f"/dirs/d/datas/x{number}" for number in range(8)]

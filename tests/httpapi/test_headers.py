@@ -9,7 +9,7 @@ import pytest
 from tests.httpapi.answers import refuses
 from tests.httpapi.conftest import BASE, Client, Reply, model_with
 from tests.httpapi.servers import serving
-from wirebook.httpapi.messages import Incoming
+from wirebook.httpapi.http.messages import Incoming
 
 F = "/dirs/d/files/f"
 

@@ -12,10 +12,10 @@ from tests.httpapi.conftest import FIXTURE, Client
 from wirebook.catalog import Catalog
 from wirebook.catalog.importing import load_import
 from wirebook.cli.serve import read_catalogue
-from wirebook.core.builtin_model import builtin_model
-from wirebook.core.offer import OFFER
+from wirebook.core.model.builtin import builtin_model
+from wirebook.core.model.offered_formats import OFFER
+from wirebook.definitions.compile.definition import Definition
 from wirebook.httpapi.setup import make_registry, make_service
-from wirebook.message.definition import Definition
 from wirebook.schema.validator import SchemaValidator
 from wirebook.storage.database import Database
 

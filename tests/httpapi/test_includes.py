@@ -16,8 +16,8 @@ import pytest
 from tests.core.memory import NoFormats
 from tests.httpapi.conftest import OFFER, Client
 from tests.httpapi.servers import launch, serving
-from wirebook.httpapi.fetching import Fetcher
-from wirebook.httpapi.hosts import Allowed, parse_allowed
+from wirebook.httpapi.http.fetching import IncludeFetcher
+from wirebook.httpapi.http.hosts import Allowed, parse_allowed
 from wirebook.httpapi.model_file import first_model
 from wirebook.httpapi.setup import make_registry, make_service
 from wirebook.problems import WirebookError
@@ -72,7 +72,7 @@ def web() -> Iterator[Web]:
     server.server_close()
 
 
-def registry(database: Database, fetch: Fetcher) -> Client:
+def registry(database: Database, fetch: IncludeFetcher) -> Client:
     make_registry(database, "test", {}, OFFER)
     return Client(make_service(database, NoFormats(), OFFER, fetch=fetch), database)
 
@@ -80,12 +80,12 @@ def registry(database: Database, fetch: Fetcher) -> Client:
 @pytest.fixture
 def client(database: Database, web: Web) -> Client:
     """A registry that may ask the web."""
-    return registry(database, Fetcher((Allowed("127.0.0.1", web.server_port),), seconds=2, max_bytes=10_000))
+    return registry(database, IncludeFetcher((Allowed("127.0.0.1", web.server_port),), seconds=2, max_bytes=10_000))
 
 
 @pytest.fixture
 def empty(database: Database) -> Client:
-    return registry(database, Fetcher())
+    return registry(database, IncludeFetcher())
 
 
 def model(client: Client, source: Source) -> Source:
@@ -325,7 +325,7 @@ def test_what_is_no_host(text: str) -> None:
 
 def test_a_host_without_a_port_is_allowed_on_all(database: Database, web: Web) -> None:
     web.documents["/a"] = {"x": STRING}
-    client = registry(database, Fetcher((Allowed("127.0.0.1", None),)))
+    client = registry(database, IncludeFetcher((Allowed("127.0.0.1", None),)))
     assert own(model(client, including(f"{web.base}/a"))) == {"x": "string"}
 
 
@@ -344,13 +344,13 @@ def write(folder: Path, **documents: Any) -> Path:
 def test_a_file_includes_what_is_below_its_folder(tmp_path: Path) -> None:
     source = {"$schema": "s", "groups": {"dirs": {"singular": "dir", "attributes": {"$include": "parts/a.json"}}}}
     path = write(tmp_path, model=source, parts__a={"x": {"$include": "b.json"}}, parts__b=STRING)
-    found = first_model(path, Fetcher())
+    found = first_model(path, IncludeFetcher())
     assert found == {"$schema": "s", **groups(attributes={"x": STRING})}
 
 
 def test_a_file_without_other_files_is_the_source_as_it_is(tmp_path: Path) -> None:
     source = {"groups": {"dirs": {"singular": "dir"}, "boxes": {"$include": "#/groups/dirs", "singular": "box"}}}
-    assert first_model(write(tmp_path, model=source), Fetcher()) == source
+    assert first_model(write(tmp_path, model=source), IncludeFetcher()) == source
 
 
 def test_a_file_includes_nothing_else(tmp_path: Path) -> None:
@@ -361,7 +361,7 @@ def test_a_file_includes_nothing_else(tmp_path: Path) -> None:
     for reference in ("../secret.json", "link.json", "file:///etc/passwd", "none.json", "http://127.0.0.1:1/a"):
         path = write(folder, model=groups(attributes={"$include": reference}))
         with pytest.raises(Refused, match="cannot be included"):
-            first_model(path, Fetcher())
+            first_model(path, IncludeFetcher())
 
 
 DUPLICATE = '{"groups": {"dirs": {"singular": "dir", "singular": "dir"}}}'
@@ -372,7 +372,7 @@ def test_file_that_includes_duplicate_members_is_rejected(tmp_path: Path) -> Non
         tmp_path, model=groups(attributes={"$include": "part.json"}), part='{"x": {"type": "string"}, "x": {}}'
     )
     with pytest.raises(Refused, match="duplicate member 'x' at '/x'"):
-        first_model(path, Fetcher())
+        first_model(path, IncludeFetcher())
 
 
 @pytest.mark.parametrize(
@@ -387,7 +387,7 @@ def test_file_that_includes_duplicate_members_is_rejected(tmp_path: Path) -> Non
 def test_files_that_are_no_models(tmp_path: Path, text: str | None, code: str) -> None:
     path = write(tmp_path, **({} if text is None else {"model": text}))
     with pytest.raises(WirebookError) as error:
-        first_model(path, Fetcher())
+        first_model(path, IncludeFetcher())
     assert [each.code for each in error.value.problems] == [code]
 
 

@@ -21,9 +21,9 @@ from sqlalchemy import text
 from tests.httpapi.conftest import Client
 from tests.httpapi.servers import serving
 from tests.httpapi.test_app import Web
-from wirebook.httpapi.messages import Incoming
-from wirebook.httpapi.options import Limits
-from wirebook.httpapi.spool import MEMORY, PART, Broken, Spool, body_of
+from wirebook.httpapi.http.messages import Incoming
+from wirebook.httpapi.http.spool import MEMORY, PART, BodySpool, BrokenBody, body_of
+from wirebook.httpapi.options import ResponseLimits
 from wirebook.problems.xregistry import Refused
 from wirebook.storage.database import Database
 from wirebook.storage.rows import TooSlow
@@ -41,7 +41,7 @@ def filled(registry: Client) -> Iterator[Client]:
 
 
 def limited(registry: Client, **limits: Any) -> Client:
-    registry.service.rules = replace(registry.service.rules, limits=Limits(**limits))
+    registry.service.rules = replace(registry.service.rules, limits=ResponseLimits(**limits))
     return registry
 
 
@@ -62,7 +62,7 @@ def test_a_small_body_is_bytes() -> None:
 def test_a_large_body_is_read_as_it_was_written() -> None:
     pieces = [f"{number:07}," for number in range(400_000)]
     spool = body_of(pieces, "/", 1 << 30)
-    assert isinstance(spool, Spool)
+    assert isinstance(spool, BodySpool)
     assert spool.is_whole
     parts = list(spool)
     assert max(map(len, parts)) <= PART
@@ -78,17 +78,17 @@ def test_a_body_has_a_limit(most: int) -> None:
 
 
 def test_what_is_abandoned_is_not_written_on() -> None:
-    spool = Spool()
+    spool = BodySpool()
     spool.write(b"1")
     spool.end(failed=True)
-    with pytest.raises(Broken):
+    with pytest.raises(BrokenBody):
         spool.write(b"2")
-    with pytest.raises(Broken):
+    with pytest.raises(BrokenBody):
         list(spool)
 
 
 def test_readers_wait_for_what_is_written() -> None:
-    spool, seen = Spool(), list[bytes]()
+    spool, seen = BodySpool(), list[bytes]()
     reader = threading.Thread(target=lambda: seen.extend(spool))
     reader.start()
     for part in (b"one", b"two"):
@@ -146,15 +146,15 @@ def test_a_large_answer_that_fails_is_an_error_too(filled: Client) -> None:
 def test_an_export_that_fails_in_the_midst_has_no_end(filled: Client) -> None:
     spoil(filled, "d1499")
     answer = filled.service.answer(Incoming("GET", "/export", "http://registry.test", {}, []))
-    assert isinstance(answer.body, Spool)
-    with pytest.raises(Broken):
+    assert isinstance(answer.body, BodySpool)
+    with pytest.raises(BrokenBody):
         list(answer.body)
 
 
 def test_exports_that_nobody_reads_any_more_end(filled: Client) -> None:
     for _ in range(5):
         answer = filled.service.answer(Incoming("GET", "/export", "http://registry.test", {}, []))
-        assert isinstance(answer.body, Spool)
+        assert isinstance(answer.body, BodySpool)
         answer.body.end(failed=True)
     assert filled.get("/export").status == 200
 

@@ -21,7 +21,7 @@ from tests.core.memory import NoFormats
 from tests.httpapi.conftest import FIXTURE, OFFER, Client, serve
 from tests.httpapi.postgres import new_database
 from wirebook.httpapi.logs import JsonLines, TextLines, stack_of
-from wirebook.httpapi.options import Limits
+from wirebook.httpapi.options import ResponseLimits
 from wirebook.httpapi.setup import make_service
 from wirebook.problems import WirebookError
 from wirebook.storage.database import open_database
@@ -89,7 +89,7 @@ def test_filter_that_takes_too_long_is_answered_as_busy(registry: Client, method
     """Also where the filter is about the answer to a write, which is undone."""
     datas = {f"x{number}": {"labels": {"k": "a" * 50}} for number in range(2000)}
     assert registry.post("/dirs/d", {"datas": datas}).status == 200
-    service = make_service(registry.database, NoFormats(), OFFER, limits=Limits(read_seconds=0.3))
+    service = make_service(registry.database, NoFormats(), OFFER, limits=ResponseLimits(read_seconds=0.3))
     hasty = Client(service, registry.database)
     query = "&".join(f"filter=datas.*.k!=*a*b{number}*,datas.description!=*" for number in range(100))
     started = time.monotonic()

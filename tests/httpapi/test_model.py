@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.httpapi.conftest import Client, serve
-from wirebook.core.builtin_model import builtin_model
+from wirebook.core.model.builtin import builtin_model
 from wirebook.storage.database import Database
 
 TEXTS = "spec/xregistry-1.0-rc4"

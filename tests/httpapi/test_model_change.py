@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.httpapi.conftest import Client, Reply
-from wirebook.core.offer import OFFER
+from wirebook.core.model.offered_formats import OFFER
 from wirebook.httpapi.setup import make_registry, make_service
 from wirebook.schema.validator import SchemaValidator
 from wirebook.storage.database import Database

@@ -10,8 +10,8 @@ import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from tests.httpapi.conftest import BASE, FIXTURE, Client, serve
-from wirebook.core.builtin_model import builtin_model
-from wirebook.core.target import METHODS
+from wirebook.core.model.builtin import builtin_model
+from wirebook.core.model.target import METHODS
 from wirebook.httpapi.service import PATHS
 from wirebook.storage.database import Database
 

@@ -19,7 +19,7 @@ from tests.httpapi.conftest import BASE, Client, serve
 from tests.httpapi.postgres import new_database
 from tests.httpapi.sinks import Sink, sink
 from wirebook.httpapi import outbox
-from wirebook.httpapi.feed import Position, entries
+from wirebook.httpapi.handlers.feed import Position, entries
 from wirebook.httpapi.outbox import Sender, Trimmer, backoff, beside, name_of, place_of
 from wirebook.httpapi.service import Service
 from wirebook.storage.database import Database, open_database

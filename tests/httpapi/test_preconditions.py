@@ -19,7 +19,7 @@ from tests.httpapi.conftest import FIXTURE, Client
 from tests.httpapi.postgres import new_database
 from tests.httpapi.servers import serving
 from tests.httpapi.test_app import Web
-from wirebook.httpapi.writer import Writer
+from wirebook.httpapi.concurrency.commit_queue import CommitQueue
 
 DATA, FILE = "/dirs/d/datas/x", "/dirs/d/files/f"
 LONG = "d" * 2000
@@ -234,14 +234,14 @@ def _no_groups(_: bytes) -> Any:
 def test_tag_seen_by_writes_in_one_transaction_is_that_of_the_write_before(filled: Client) -> None:
     """Writes that share a commit see each other: of those with one tag the first is done, and the rest fail."""
     web, tag = Web(filled), tag_of(Web(filled), DATA)
-    with closing(Writer(filled.database)) as writer, ThreadPoolExecutor(8) as pool:
+    with closing(CommitQueue(filled.database)) as writer, ThreadPoolExecutor(8) as pool:
         filled.service._writer.close()
         filled.service._writer = writer
         held = pool.submit(writer.submit(lambda session: time.sleep(0.5)).result)
         sent = [pool.submit(web.send, "PATCH", DATA, f'{{"name": "{n}"}}', If_Match=tag) for n in range(7)]
         statuses = sorted(each.result().status_code for each in sent)
         held.result()
-        filled.service._writer = Writer(filled.database)
+        filled.service._writer = CommitQueue(filled.database)
     assert statuses == [200, *[412] * 6]
 
 

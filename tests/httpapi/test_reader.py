@@ -10,8 +10,8 @@ from contextlib import closing
 import pytest
 
 from tests.httpapi.conftest import BASE, Client
-from wirebook.httpapi.messages import Answer, Incoming
-from wirebook.httpapi.reader import Reader
+from wirebook.httpapi.concurrency.read_batcher import ReadBatcher
+from wirebook.httpapi.http.messages import ApiResponse, Incoming
 from wirebook.storage.session import Session
 from wirebook.storage.shared import Opening
 from wirebook.storage.statements import driver_of
@@ -25,9 +25,9 @@ class Held:
 
     def __init__(self, registry: Client) -> None:
         self._registry, self._held, self._go = registry, threading.Event(), threading.Event()
-        self.reader = Reader(registry.service._reading, self._answer)
+        self.reader = ReadBatcher(registry.service._reading, self._answer)
 
-    def _answer(self, incoming: Incoming, reading: Opening) -> Answer:
+    def _answer(self, incoming: Incoming, reading: Opening) -> ApiResponse:
         if incoming.path == "/":
             self._held.set()
             assert self._go.wait(10)
@@ -43,7 +43,7 @@ class Held:
         answers = [each.result(10) for each in waiting]
         return [(answer.status, answer.body) for answer in answers if isinstance(answer.body, bytes)]
 
-    def _submit(self, path: str) -> Future[Answer]:
+    def _submit(self, path: str) -> Future[ApiResponse]:
         return self.reader.submit(Incoming("GET", path, BASE, {}, []), "/".join(path.split("/")[:5]))
 
 

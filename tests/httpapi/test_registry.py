@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.httpapi.conftest import BASE, FIXTURE, Client
-from wirebook.core.capabilities import bare
+from wirebook.core.model.capabilities import bare
 
 
 def test_c_reg_01_the_root(registry: Client) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.httpapi.conftest import FIXTURE, Client
-from wirebook.core.offer import OFFER
+from wirebook.core.model.offered_formats import OFFER
 from wirebook.httpapi.formats import Formats
 from wirebook.httpapi.setup import make_registry, make_service
 from wirebook.schema.validator import SchemaValidator

@@ -14,8 +14,8 @@ import pytest
 from sqlalchemy import Connection, event
 
 from tests.httpapi.conftest import Client, Reply
-from wirebook.httpapi.messages import Answer, Incoming
-from wirebook.httpapi.writes import Writing
+from wirebook.httpapi.handlers.writes import Writing
+from wirebook.httpapi.http.messages import ApiResponse, Incoming
 from wirebook.problems.xregistry import refused
 from wirebook.storage.database import Database
 from wirebook.storage.statements import driver_of
@@ -100,7 +100,7 @@ def test_one_that_fails_leaves_the_others(registry: Client) -> None:
 def test_one_that_fails_once_it_was_stored_leaves_the_others(registry: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     answer = Writing.answer
 
-    def fails_for_one(self: Writing, incoming: Incoming, *rest: Any) -> Answer:
+    def fails_for_one(self: Writing, incoming: Incoming, *rest: Any) -> ApiResponse:
         if incoming.path == "/dirs/b":
             assert self.session.group("dirs", "b")
             raise refused("too_large", incoming.path)
@@ -118,7 +118,7 @@ def test_a_connection_that_is_cut_takes_no_write_away(registry: Client, monkeypa
     """Those that shared it are done again, each on its own."""
     answer, cuts = Writing.answer, [None]
 
-    def cuts_once(self: Writing, incoming: Incoming, *rest: Any) -> Answer:
+    def cuts_once(self: Writing, incoming: Incoming, *rest: Any) -> ApiResponse:
         if incoming.path == "/dirs/b" and cuts:
             cuts.pop()
             driver_of(self.session._connection).execute("SELECT pg_terminate_backend(pg_backend_pid())")
@@ -135,7 +135,7 @@ def test_a_statement_that_fails_leaves_the_others(registry: Client, monkeypatch:
     """PostgreSQL refuses all that follows in the transaction; they are done again, each on its own."""
     answer = Writing.answer
 
-    def fails_for_one(self: Writing, incoming: Incoming, *rest: Any) -> Answer:
+    def fails_for_one(self: Writing, incoming: Incoming, *rest: Any) -> ApiResponse:
         if incoming.path == "/dirs/b":
             driver_of(self.session._connection).execute("SELECT 1 / 0")
         return answer(self, incoming, *rest)

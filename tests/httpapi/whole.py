@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from wirebook.core.comparison import comparable
 from wirebook.core.dotpath import values_at
-from wirebook.core.filters import (
+from wirebook.core.model.compiled import Model
+from wirebook.core.model.target import RequestTarget
+from wirebook.core.query.comparison import comparable
+from wirebook.core.query.filters import (
     Expression,
     Filter,
     Level,
@@ -24,15 +26,13 @@ from wirebook.core.filters import (
     type_at,
     types_at,
 )
-from wirebook.core.flags import Sort
-from wirebook.core.model import Model
-from wirebook.core.target import Target
+from wirebook.core.query.flags import Sort
 
 Held = tuple[frozenset[Expression], ...]
 """Of each term the expressions that hold for an entity, or for one above it."""
 
 
-def left(answer: dict[str, Any], filter_: Filter, target: Target, model: Model) -> dict[str, Any] | None:
+def left(answer: dict[str, Any], filter_: Filter, target: RequestTarget, model: Model) -> dict[str, Any] | None:
     """What a filter leaves of an answer; None where nothing is left of an entity."""
     level, none = level_of(target), tuple(frozenset[Expression]() for _ in filter_)
     if target.is_collection:
@@ -74,7 +74,7 @@ def _is_complete(held: Held, filter_: Filter) -> bool:
     return any(known == frozenset(term) for known, term in zip(held, filter_, strict=True))
 
 
-def in_order(answer: dict[str, Any], sort: Sort | None, target: Target, model: Model) -> list[str]:
+def in_order(answer: dict[str, Any], sort: Sort | None, target: RequestTarget, model: Model) -> list[str]:
     """The ids of a collection in their order: what has no value first, ids without case among equals."""
     if sort is None:
         return sorted(answer, key=str.lower)

@@ -13,7 +13,7 @@ import pytest
 
 from wirebook.bindings import to_record
 from wirebook.catalog import Catalog
-from wirebook.message.request import Built, Request
+from wirebook.definitions.build.request import BuildRequest, Built
 from wirebook.problems import WirebookError
 
 FOLDER = Path(__file__).resolve().parents[1] / "vectors" / "matching"
@@ -39,7 +39,7 @@ def catalog_of(case: dict[str, Any]) -> Catalog:
 
 def built(catalog: Catalog, case: dict[str, Any]) -> tuple[Built | None, list[Any]]:
     """The message, and the errors that keep it from being sent."""
-    request = Request(
+    request = BuildRequest(
         case["context"],
         None,
         case["attributes"],

@@ -11,7 +11,7 @@ import pytest
 
 from wirebook.bindings import AmqpMessage, HttpMessage, KafkaRecord, Timestamp, read_message, to_record
 from wirebook.catalog import Catalog
-from wirebook.message.request import Request
+from wirebook.definitions.build.request import BuildRequest
 from wirebook.problems import WirebookError
 
 XID = "/messagegroups/g/messages/m"
@@ -62,13 +62,13 @@ def test_lines_of_one_name_keep_their_order() -> None:
     lines = catalog(protocol="HTTP", protocoloptions={"headers": entries})
     wire = lines.build(XID, {"a": "1"}, properties={"headers.via": "3"})
     assert to_record(wire)["headers"] == [("Via", "1"), ("Via", "2"), ("Via", "3")]
-    (found,) = lines.try_build(XID, Request({"a": "1"}, properties={"headers.via": ["3", "1", "4"]})).errors
+    (found,) = lines.try_build(XID, BuildRequest({"a": "1"}, properties={"headers.via": ["3", "1", "4"]})).errors
     assert (found.code, found.expected, found.actual) == ("constant-override", "2", "4")
 
 
 def test_problems_are_json_whatever_was_given() -> None:
     given = {"headers.x": "\ud800", "method": 2**70}
-    result = catalog().try_build(XID, Request({"a": "\ud800"}, attributes={"n": 2**70}, properties=given))
+    result = catalog().try_build(XID, BuildRequest({"a": "\ud800"}, attributes={"n": 2**70}, properties=given))
     assert len(result.errors) >= 4
     assert orjson.dumps([problem.to_dict() for problem in result.problems])
 
@@ -83,7 +83,7 @@ def test_attributes_need_an_envelope() -> None:
 
 def test_a_text_that_does_not_fit_is_shown_with_what_would() -> None:
     topic = catalog(protocol="MQTT/5.0", protocoloptions={"topic_name": "a/{x}"})
-    (found,) = topic.try_build(XID, Request({"x": "b/+"})).errors
+    (found,) = topic.try_build(XID, BuildRequest({"x": "b/+"})).errors
     said = "'a/{x}' becomes 'a/b/+'; expected placeholders there without '/', '+', '#', '\\x00'"
     assert found.message == f"protocoloptions.topic_name: {said}"
 
@@ -129,10 +129,10 @@ def test_a_definition_with_another_envelope() -> None:
 
 
 def test_try_build_tells_and_does_not_raise() -> None:
-    built = catalog().try_build(XID, Request({"a": "b"}, protocol="KAFKA", attributes={"id": "1"}))
+    built = catalog().try_build(XID, BuildRequest({"a": "b"}, protocol="KAFKA", attributes={"id": "1"}))
     assert isinstance(built.wire, KafkaRecord)
     assert built.problems == ()
-    built = catalog().try_build(XID, Request())
+    built = catalog().try_build(XID, BuildRequest())
     assert built.wire is None
     assert [problem.code for problem in built.errors] == ["missing-context"]
 

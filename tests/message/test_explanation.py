@@ -11,10 +11,10 @@ import pytest
 from tests.message.test_vectors import CASES, catalog_of
 from wirebook.bindings.attributes import MANDATORY
 from wirebook.catalog import Catalog
-from wirebook.message.alignment import nearest_name, parted
-from wirebook.message.comparison import SlotReport
-from wirebook.message.explanation import Comparison, Explanation
-from wirebook.message.uritemplate import MQTT_TOPIC, NATS_SUBJECT, TEXT, Place, parse_template
+from wirebook.definitions.compile.uritemplate import MQTT_TOPIC, NATS_SUBJECT, TEXT, TemplateContext, parse_template
+from wirebook.definitions.explain.alignment import nearest_name, parted
+from wirebook.definitions.explain.comparison import SlotReport
+from wirebook.definitions.explain.explanation import Comparison, Explanation
 
 Case = dict[str, Any]
 
@@ -350,7 +350,7 @@ def test_what_fits_outside_of_the_endpoint_is_named() -> None:
         ("v{x}.json", TEXT, "v1.yaml", [("v{x}.json", "v1.yaml")]),
     ],
 )
-def test_alignment(template: str, place: Place, text: str, wrong: list[tuple[str, str]]) -> None:
+def test_alignment(template: str, place: TemplateContext, text: str, wrong: list[tuple[str, str]]) -> None:
     parts = parted(parse_template(template, place), text)
     assert [(part.template, part.value) for part in parts if not part.fits] == wrong
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wirebook.message.mediatype import inferred_content_type, parse_media_type
+from wirebook.definitions.compile.mediatype import inferred_content_type, parse_media_type
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from wirebook.bindings.read import read_record
-from wirebook.message.definition import Definition, compile_definition
-from wirebook.message.matcher import match_metadata
-from wirebook.message.overlap import meeting_of, takes_all_of, weight_of
-from wirebook.message.pairs import Pairs
-from wirebook.message.view import View
+from wirebook.definitions.compile.definition import Definition, compile_definition
+from wirebook.definitions.compile.view import MessageView
+from wirebook.definitions.lint.overlap import meeting_of, takes_all_of, weight_of
+from wirebook.definitions.lint.pairs import DefinitionPairs
+from wirebook.definitions.match.matcher import match_metadata
 
 SEGMENTS = ("a", "b", "ab", "{x}", "{y}", "a{x}", "{x}b", "a{y}b", "{x}-{y}")
 TEXTS = ("a", "b", "ab", "aab", "abb", "a-b", "a-", "aa-bb", "-", "c")
@@ -27,20 +27,20 @@ def definition(*segments: str, retained: str | None = None) -> Definition:
     return compile_definition("/messagegroups/g/messages/m", "/messagegroups/g", attributes)
 
 
-def views() -> list[View]:
+def views() -> list[MessageView]:
     records = (
         f'{{"protocol": "MQTT/5.0", "topic": "{topic}", "user_properties": [["k", "{value}"]], "payload": ""}}'
         for topic, value in product(["/".join(pair) for pair in product(TEXTS, TEXTS)], ("a", "ab"))
     )
-    return [View(read_record(record.encode())[0]) for record in records]
+    return [MessageView(read_record(record.encode())[0]) for record in records]
 
 
 @pytest.fixture(scope="module")
-def messages() -> list[View]:
+def messages() -> list[MessageView]:
     return views()
 
 
-def test_against_messages(messages: list[View]) -> None:
+def test_against_messages(messages: list[MessageView]) -> None:
     """Nothing is claimed that a message contradicts; and of what is so, most is seen."""
     chooser = random.Random(5)
     seen = missed = 0
@@ -74,23 +74,23 @@ def test_where_two_meet_a_message_fits_both() -> None:
         if met is None:
             continue
         record = f'{{"protocol": "MQTT/5.0", "topic": "{met.text}", "payload": ""}}'
-        view = View(read_record(record.encode())[0])
+        view = MessageView(read_record(record.encode())[0])
         assert match_metadata(one, view), (first, second, met)
         assert match_metadata(other, view), (first, second, met)
 
 
 def test_beginnings_keep_definitions_apart() -> None:
-    pairs = Pairs([definition(f"order{number:05}-{{x}}") for number in range(3_000)])
+    pairs = DefinitionPairs([definition(f"order{number:05}-{{x}}") for number in range(3_000)])
     assert len(list(pairs)) < 30_000
     assert pairs.complete
 
 
-def test_every_pair_that_shares_messages_is_compared(messages: list[View]) -> None:
+def test_every_pair_that_shares_messages_is_compared(messages: list[MessageView]) -> None:
     chooser = random.Random(7)
     definitions = [definition(*chooser.choices(SEGMENTS, k=chooser.choice((2, 2, 1, 3)))) for _ in range(60)]
     fits = [{i for i, view in enumerate(messages) if match_metadata(d, view)} for d in definitions]
     wanted = {(i, j) for i in range(60) for j in range(i) if fits[i] & fits[j]}
-    pairs = Pairs(definitions)
+    pairs = DefinitionPairs(definitions)
     found = list(pairs)
     assert pairs.complete
     assert len(found) == len(set(found))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from wirebook.bindings import to_line
 from wirebook.catalog import Catalog
-from wirebook.message.request import Built, Request
+from wirebook.definitions.build.request import BuildRequest, Built
 from wirebook.problems import CODES
 
 XID = "/messagegroups/g/messages/m"
@@ -117,7 +117,7 @@ def built(definition: dict[str, Any], context: dict[str, str]) -> tuple[Catalog,
     catalog = Catalog.load({"messagegroups": {"g": {"messagegroupid": "g", "messages": {"m": definition}}}})
     needed = {name: context[name] for name in catalog.definitions[XID].placeholders}
     attributes = {"source": "/s"} if "source" not in definition.get("envelopemetadata", {"source": 0}) else {}
-    return catalog, catalog.try_build(XID, Request(needed, None, attributes), b"data"), needed
+    return catalog, catalog.try_build(XID, BuildRequest(needed, None, attributes), b"data"), needed
 
 
 def check(definition: dict[str, Any], context: dict[str, str]) -> Built:

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from wirebook.bindings import KafkaRecord, bytes_of, to_line
 from wirebook.bindings.attributes import is_uri_reference
 from wirebook.catalog import Catalog
-from wirebook.message.request import Request
-from wirebook.message.values import DECLARABLE
+from wirebook.definitions.build.request import BuildRequest
+from wirebook.definitions.compile.values import DECLARABLE
 
 XID = "/messagegroups/g/messages/m"
 TEXT = st.text("abcXYZ019-_.~:/", min_size=1, max_size=8)
@@ -54,7 +54,7 @@ def catalog_of(message: dict[str, Any]) -> Catalog:
     return Catalog.load({"messagegroups": {"g": {"messagegroupid": "g", "messages": {"m": message}}}})
 
 
-def check(catalog: Catalog, request: Request) -> Any:
+def check(catalog: Catalog, request: BuildRequest) -> Any:
     built = catalog.try_build(XID, request, None)
     assert built.wire is not None, built.problems
     outcome = catalog.match(to_line(built.wire))
@@ -86,9 +86,9 @@ def test_every_type_is_drawn() -> None:
 @given(data=st.data())
 def test_attribute_of_every_type_round_trips(type_: str, protocol: str, mode: Any, data: st.DataObject) -> None:
     constant = data.draw(TYPES[type_])
-    check(event({"type": type_, "value": constant}, mode), Request(protocol=protocol))
+    check(event({"type": type_, "value": constant}, mode), BuildRequest(protocol=protocol))
     value = data.draw(GIVEN[type_])
-    check(event({"type": type_, "required": True}, mode), Request(protocol=protocol, attributes={"ext": value}))
+    check(event({"type": type_, "required": True}, mode), BuildRequest(protocol=protocol, attributes={"ext": value}))
 
 
 @pytest.mark.parametrize(("protocol", "section"), SLOTS)
@@ -97,17 +97,17 @@ def test_attribute_of_every_type_round_trips(type_: str, protocol: str, mode: An
 @given(data=st.data())
 def test_property_of_every_type_round_trips(type_: str, protocol: str, section: str, data: st.DataObject) -> None:
     constant = data.draw(TYPES[type_])
-    check(native(protocol, section, {"type": type_, "value": constant}), Request())
+    check(native(protocol, section, {"type": type_, "value": constant}), BuildRequest())
     value = data.draw(GIVEN[type_])
     name = section if section == "key" else f"{section}.x"
-    check(native(protocol, section, {"type": type_, "required": True}), Request(properties={name: value}))
+    check(native(protocol, section, {"type": type_, "required": True}), BuildRequest(properties={name: value}))
 
 
 @pytest.mark.parametrize("section", ["headers", "key"])
 @given(raw=BYTES)
 def test_binary_constant_of_kafka_is_those_bytes(section: str, raw: bytes) -> None:
     declared = {"type": "binary", "value": base64.b64encode(raw).decode()}
-    wire = check(native("KAFKA", section, declared), Request())
+    wire = check(native("KAFKA", section, declared), BuildRequest())
     assert isinstance(wire, KafkaRecord)
     assert bytes_of(wire.key if section == "key" else dict(wire.headers or ())["x"]) == raw
 
@@ -118,4 +118,4 @@ def test_binary_constant_of_kafka_is_those_bytes(section: str, raw: bytes) -> No
 def test_correlation_data_round_trips(declared: dict[str, Any]) -> None:
     given = {"correlation_data": b"\xff"} if "value" not in declared else {}
     message = {"protocol": "MQTT/5.0", "protocoloptions": {"topic_name": "t", "correlation_data": declared}}
-    check(catalog_of(message), Request(properties=given))
+    check(catalog_of(message), BuildRequest(properties=given))

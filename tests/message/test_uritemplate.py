@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wirebook.message import uritemplate as t
+from wirebook.definitions.compile import uritemplate as t
 
 VECTORS = json.loads((Path(__file__).parent.parent / "vectors/message/templates.json").read_text())
 PLACES = {each.name: each for each in (t.TEXT, t.URI, t.PATH, t.QUERY, t.MQTT_TOPIC, t.NATS_SUBJECT)}
@@ -31,7 +31,7 @@ def bindings(template: t.Template, split: t.Split) -> dict[str, str]:
     return {name: template.bind(name, raw).value for name, raw in zip(template.names, split.captures, strict=True)}
 
 
-def solved(*slots: tuple[str, str, t.Place]) -> t.Solution:
+def solved(*slots: tuple[str, str, t.TemplateContext]) -> t.Solution:
     """Each slot is (template, text, place), named by its number."""
     units = []
     for number, (template, text, place) in enumerate(slots):
@@ -53,7 +53,7 @@ def test_remaining_freedom_is_flagged() -> None:
 
 def test_one_name_two_values_is_a_conflict() -> None:
     solution = solved(("{id}", "1", t.TEXT), ("x/{id}", "x/2", t.TEXT))
-    assert solution.conflict == t.Conflict("id", "0", "1", "1", "2")
+    assert solution.conflict == t.PlaceholderConflict("id", "0", "1", "1", "2")
 
 
 def test_values_compare_decoded_where_the_slot_is_a_uri() -> None:
@@ -96,7 +96,7 @@ def test_a_reading_rebuilds_its_text(parts: list[str], text: str) -> None:
     st.text("x/.#\n\0\\]", max_size=12),
     st.sampled_from([*PLACES.values()]),
 )
-def test_the_expression_reads_as_the_scan_does(parts: list[str], text: str, place: t.Place) -> None:
+def test_the_expression_reads_as_the_scan_does(parts: list[str], text: str, place: t.TemplateContext) -> None:
     template = t.parse_template("".join(parts), place)
     for each in (text, template.expand({"a": text[:3], "b": text[3:]}, encoding="raw")):
         assert template.match(each) == template._scan(each)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wirebook.message.values import CHECKS, NotOfType, canonical, is_current_time, type_name
+from wirebook.definitions.compile.values import CHECKS, NotOfType, canonical, is_current_time, type_name
 
 VECTORS = json.loads((Path(__file__).parent.parent / "vectors/message/values.json").read_text())
 ROWS = [

@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import Phase, find, settings
 from hypothesis import strategies as st
 
-from wirebook.core.pointers import resolve
+from wirebook.text.pointers import resolve
 
 Node = dict[str, Any]
 TEXTS = ("abc", "", "é€😀", "2024-01-01", "x" * 30, 'a"b\\c', "\u2028")

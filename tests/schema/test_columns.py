@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from tests.schema.payloads import broken, damaged, find_texts, structure_payload, text
 from wirebook.schema import REST, CompiledSchema, Payload, SchemaIndex, compile_schema, parse_format
 from wirebook.schema.arrays import array_of
-from wirebook.schema.jsonreader import JsonReader
-from wirebook.schema.shapes import json_text
+from wirebook.schema.json_reader import JsonReader
+from wirebook.schema.layout import json_text
 
 PROPERTY = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wirebook.schema import Limits, Options, Payload, Reading, Unsupported, compile_schema
+from wirebook.schema import CompileOptions, DecodedPayload, Payload, PayloadLimits, Unsupported, compile_schema
 
 OBJECT = {"type": "object", "properties": {"a": {}, "b": {"type": "string"}}}
 RECORD = {
@@ -42,7 +42,7 @@ BOMBS = {
 }
 
 
-def outcomes(schema: Any, raw: bytes) -> Reading:
+def outcomes(schema: Any, raw: bytes) -> DecodedPayload:
     """The reading of some bytes, after the column reader has had them too."""
     for count in (1, 20):
         schema.read_column(pa.array([raw] * count, pa.binary()))
@@ -67,12 +67,12 @@ def test_bombs(format: str, bomb: str) -> None:
 
 
 def test_limits() -> None:
-    schema = compile_schema("JsonSchema", OBJECT, options=Options(limits=Limits(size=30, depth=3)))
+    schema = compile_schema("JsonSchema", OBJECT, options=CompileOptions(limits=PayloadLimits(size=30, depth=3)))
     assert schema.read(Payload(b'{"a":1}')).outcome is None
     assert schema.read(Payload(b'{"a":[[1]]}')).outcome is None
     assert schema.read(Payload(b'{"a":[[[1]]]}')).outcome == "oversized"
     assert schema.read(Payload(b'{"b":"' + b"x" * 30 + b'"}')).outcome == "oversized"
-    avro = compile_schema("Avro", RECORD, options=Options(limits=Limits(size=30, depth=3)))
+    avro = compile_schema("Avro", RECORD, options=CompileOptions(limits=PayloadLimits(size=30, depth=3)))
     assert avro.read(Payload(b"\x02" * 4)).outcome == "oversized"
     assert avro.read(Payload(bytes(31))).outcome == "oversized"
 

@@ -18,8 +18,10 @@ from hypothesis import strategies as st
 
 from tests.schema.payloads import damaged
 from tests.schema.test_columns import check
-from wirebook.schema import REST, Limits, Options, Payload, SchemaIndex, Unsupported, compile_schema, protoc, reading
-from wirebook.schema.protobuf import ProtobufReader
+from wirebook.schema import REST, CompileOptions, Payload, PayloadLimits, SchemaIndex, Unsupported, compile_schema
+from wirebook.schema import reader as reading
+from wirebook.schema.protobuf import protoc
+from wirebook.schema.protobuf.compile import ProtobufReader
 
 EVERYTHING = """
 syntax = "proto3";
@@ -505,7 +507,9 @@ def test_a_document_of_several_messages_is_a_library() -> None:
 
 
 def test_limits() -> None:
-    schema = compile_schema("Protobuf", EVERYTHING, "Tree", options=Options(limits=Limits(size=100, depth=3)))
+    schema = compile_schema(
+        "Protobuf", EVERYTHING, "Tree", options=CompileOptions(limits=PayloadLimits(size=100, depth=3))
+    )
     nested = [b""]
     for _ in range(150):
         nested.append(b"\x1a" + _varint(len(nested[-1])) + nested[-1])

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from wirebook.schema import REST, UNSET, Options, Payload, compile_schema, parse_format
+from wirebook.schema import REST, UNSET, CompileOptions, Payload, compile_schema, parse_format
 
 VECTORS = Path(__file__).parent.parent / "vectors" / "schema"
 
@@ -34,7 +34,7 @@ def payload_of(vector: dict[str, Any]) -> Payload:
 
 
 def schema_of(vector: dict[str, Any]) -> Any:
-    options = Options(assert_formats=vector.get("assert_formats"))
+    options = CompileOptions(assert_formats=vector.get("assert_formats"))
     return compile_schema(vector["format"], vector["schema"], vector.get("fragment"), options=options)
 
 

@@ -23,12 +23,12 @@ from pyspark.sql.types import ArrayType, MapType, StructType
 
 from tests.schema.type_values import VALUES
 from wirebook.schema import REST, CompiledSchema, Payload, Unsupported, compile_schema
-from wirebook.schema.avro_shapes import LOGICAL, PLAIN
-from wirebook.schema.jsonstructure_schema import COMPOUNDS
-from wirebook.schema.jsonstructure_types import PRIMITIVES
-from wirebook.schema.protobuf import ProtobufReader
-from wirebook.schema.protobuf_shapes import PLAIN_JSON, WRAPPERS
-from wirebook.schema.xsd_types import BUILTIN
+from wirebook.schema.avro.columns import LOGICAL, PLAIN
+from wirebook.schema.jsonstructure.to_jsonschema import COMPOUNDS
+from wirebook.schema.jsonstructure.types import PRIMITIVES
+from wirebook.schema.protobuf.columns import PLAIN_JSON, WRAPPERS
+from wirebook.schema.protobuf.compile import ProtobufReader
+from wirebook.schema.xsd.types import BUILTIN
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "types.md"
 ROW = re.compile(r"\| `(?P<schema>[^`]+)` \| `(?P<arrow>[^`]+)` \| `(?P<spark>[^`]+)` \|")

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from tests.schema.payloads import damaged
 from tests.schema.test_columns import check
-from wirebook.schema import REST, Limits, Options, Payload, SchemaIndex, Unsupported, compile_schema
-from wirebook.schema.xml_text import parse_xml
-from wirebook.schema.xsd import XsdReader
-from wirebook.schema.xsd_engine import Validator
+from wirebook.schema import REST, CompileOptions, Payload, PayloadLimits, SchemaIndex, Unsupported, compile_schema
+from wirebook.schema.xsd.compile import XsdReader
+from wirebook.schema.xsd.validate import ElementValidator
+from wirebook.schema.xsd.xml_text import parse_xml
 
 XSI = 'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"'
 
@@ -349,7 +349,7 @@ def test_a_payload_leads_nowhere(tmp_path: Path) -> None:
     body = '<xs:element name="a"><xs:complexType><xs:sequence><xs:any/></xs:sequence></xs:complexType></xs:element>'
     payload = f'<a {XSI} xsi:noNamespaceSchemaLocation="{tmp_path / "b.xsd"}"><b>5</b></a>'.encode()
     schema = compiled(schema_of(body))
-    for validator in (schema.validator, Validator(schema.validator.model, None, patterns=False)):
+    for validator in (schema.validator, ElementValidator(schema.validator.model, None, patterns=False)):
         assert validator.faults(parse_xml(payload))
 
 
@@ -422,7 +422,7 @@ def test_libxml2_and_xmlschema_agree(seed: int) -> None:
     """On what is valid, for good and bad orders."""
     schema, root = COMPILED["plain"], parse_xml(made(Random(seed)))
     assert schema.validator.fast is not None
-    slow = Validator(schema.validator.model, None, patterns=False)
+    slow = ElementValidator(schema.validator.model, None, patterns=False)
     assert bool(schema.validator.faults(root)) == bool(slow.faults(root))
 
 
@@ -528,7 +528,7 @@ def test_texts_that_are_no_schema(text: str) -> None:
 
 
 def test_limits() -> None:
-    schema = compiled(RECURSIVE, options=Options(limits=Limits(size=100, depth=3)))
+    schema = compiled(RECURSIVE, options=CompileOptions(limits=PayloadLimits(size=100, depth=3)))
     assert schema.read(Payload(b"<node><name/><node><name/></node></node>")).outcome is None
     assert schema.read(Payload(b"<node><name/><node><name/><node><name/></node></node></node>")).outcome == "oversized"
     assert schema.read(Payload(b"<node>" + b" " * 100 + b"</node>")).outcome == "oversized"

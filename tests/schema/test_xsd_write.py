@@ -22,7 +22,7 @@ from lxml import etree
 
 from tests.schema.test_xsd import COMPILED, ORDER, compiled, made
 from wirebook.schema import REST, Payload
-from wirebook.schema.xsd import XsdReader
+from wirebook.schema.xsd.compile import XsdReader
 
 NAMESPACE = 'targetNamespace="urn:x" xmlns:t="urn:x"'
 NODE = '<xs:complexType name="N"><xs:sequence>{}<xs:element name="n" type="N" minOccurs="0" maxOccurs="2"/></xs:sequence></xs:complexType>'

@@ -18,12 +18,12 @@ sys.path.insert(0, str(STANDIN))
 
 import standin  # noqa: E402
 
-from wirebook.spark.checks import Tasks  # noqa: E402
-from wirebook.spark.landing import Catalogue, Landing, land_files  # noqa: E402
-from wirebook.spark.replaying import replay_letters  # noqa: E402
-from wirebook.spark.report import Report  # noqa: E402
-from wirebook.spark.target import Chosen, Target, no_stop  # noqa: E402
-from wirebook.spark.task import Job, TaskResult, run_task  # noqa: E402
+from wirebook.landing.runs.checks import Tasks  # noqa: E402
+from wirebook.landing.runs.landing import Catalogue, Landing, land_files  # noqa: E402
+from wirebook.landing.runs.replay import replay_letters  # noqa: E402
+from wirebook.landing.runs.report import Report  # noqa: E402
+from wirebook.landing.runs.target import Chosen, Target, no_stop  # noqa: E402
+from wirebook.landing.runs.task import Job, TaskResult, run_task  # noqa: E402
 
 
 class Here:

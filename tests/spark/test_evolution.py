@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from wirebook.spark.evolution import conform, evolve, widens
-from wirebook.spark.iceberg import IcebergFormat
+from wirebook.landing.tables.evolution import conform, evolve, widens
+from wirebook.landing.tables.iceberg import IcebergFormat
 
 
 def never(old: pa.DataType, new: pa.DataType) -> bool:

@@ -14,16 +14,22 @@ import pytest
 
 from wirebook.catalog import Catalog
 from wirebook.cli.app import run
+from wirebook.landing.report.column_statistics import (
+    MAX_VALUES,
+    PlaceholderFacts,
+    payload_columns,
+    placeholder_columns,
+    table_facts,
+)
+from wirebook.landing.report.dead_letter_statistics import MAX_EXAMPLES, letter_facts
+from wirebook.landing.report.html import html_report, write_report
+from wirebook.landing.report.page import STYLE, visible
+from wirebook.landing.report.run_statistics import committed_batches, run_facts
+from wirebook.landing.runs.engine import engine_for
+from wirebook.landing.runs.landing import Catalogue, Landing, land_files
+from wirebook.landing.runs.target import Target
+from wirebook.landing.tables.layout import DEAD_LETTER_SCHEMA
 from wirebook.problems import WirebookError
-from wirebook.spark.columnfacts import MAX_VALUES, PlaceholderFacts, payload_columns, placeholder_columns, table_facts
-from wirebook.spark.engine import engine_for
-from wirebook.spark.htmlpage import STYLE, visible
-from wirebook.spark.htmlreport import html_report, write_report
-from wirebook.spark.landing import Catalogue, Landing, land_files
-from wirebook.spark.layout import DEAD_LETTER_SCHEMA
-from wirebook.spark.letterfacts import MAX_EXAMPLES, letter_facts
-from wirebook.spark.runfacts import committed_batches, run_facts
-from wirebook.spark.target import Target
 
 Bed = Any
 

@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from wirebook.landing.runs.target import Manifest, Target
 from wirebook.problems import WirebookError
-from wirebook.spark.target import Manifest, Target
 
 HERE = Path(__file__).parent
 POINTS = ["locked", "pinned", "begun", "staged", "committed", "moved", "tabled", "finished"]

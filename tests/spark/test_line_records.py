@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from wirebook.bindings import parse_record
 from wirebook.bindings.capture import MEMBERS
 from wirebook.bindings.wire import Base64, bytes_of
-from wirebook.spark.linerecords import BLOCK, FEW, ParsedLines, read_lines
-from wirebook.spark.records import Fields
+from wirebook.landing.columns.line_records import BLOCK, FEW, ParsedLines, read_lines
+from wirebook.landing.columns.records import Fields
 
 MOMENT = "2026-03-04T05:06:07.890123Z"
 PAIRS = [["ce_id", "1"], ["Ce_Type", "t"], ["x", "ü\n"]]

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pytest
 
 from wirebook.catalog import Catalog
-from wirebook.message.matcher import MatchOptions
-from wirebook.spark.chunks import Chunk, Landed
-from wirebook.spark.engine import engine_for
+from wirebook.definitions.match.matcher import MatchOptions
+from wirebook.landing.runs.engine import engine_for
+from wirebook.landing.sources.batches import Chunk, Landed
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "corpus"))
 

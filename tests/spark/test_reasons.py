@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wirebook.spark.reasons import expected_in_words, found_in_words
+from wirebook.landing.report.reasons import expected_in_words, found_in_words
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from wirebook.message.matcher import MatchOptions
+from wirebook.definitions.match.matcher import MatchOptions
+from wirebook.landing.report.show import tables_in
+from wirebook.landing.runs.report import Report
+from wirebook.landing.runs.target import Target
 from wirebook.problems import WirebookError
-from wirebook.spark.report import Report
-from wirebook.spark.show import tables_in
-from wirebook.spark.target import Target
 
 HERE = Path(__file__).parent
 BAD = {"unknown": ["a", "b"]}

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from wirebook.landing.runs.task import Job
 from wirebook.problems import WirebookError
 from wirebook.spark.runner import SparkRunner
-from wirebook.spark.task import Job
 
 JAVA = "its Java process ended, or cannot be reached"
 WORKER = """Job aborted due to stage failure: Task 0 in stage 0.0 failed 1 times: org.apache.spark.SparkException: \

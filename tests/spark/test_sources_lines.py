@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wirebook.spark.lines import BLANKS, BOM, LineReader, Lines, LongLine, Sizes
+from wirebook.landing.sources.lines import BLANKS, BOM, LineReader, Lines, LongLine, Sizes
 
 TINY = Sizes(chunk=8, line=64, kept=4)
 

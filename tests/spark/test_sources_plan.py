@@ -16,12 +16,12 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wirebook.spark import sources
-from wirebook.spark.kinds import Shape, first_value, form_of, is_whole, kind_of, shape_of
-from wirebook.spark.ledger import Entry, Seen, decide
-from wirebook.spark.plan import make_tasks
-from wirebook.spark.sources import list_files, scan_files
-from wirebook.spark.units import Unit
+from wirebook.landing.runs.ledger import Entry, Seen, decide
+from wirebook.landing.runs.plan import make_tasks
+from wirebook.landing.sources import files as sources
+from wirebook.landing.sources.files import list_files, scan_files
+from wirebook.landing.sources.filetypes import FileType, first_value, form_of, is_whole, kind_of, shape_of
+from wirebook.landing.sources.splits import Split
 
 VECTORS = Path(__file__).parents[1] / "vectors" / "land"
 
@@ -51,9 +51,9 @@ def test_shapes_by_content_and_not_by_name(tmp_path: Path) -> None:
     skippable = b"\x50\x2a\x4d\x18\x03\0\0\0abc"
     for codec, data in [*packed.items(), ("zstd", skippable + packed["zstd"])]:
         path.write_bytes(data)
-        assert shape_of(os.fsencode(path)) == Shape(codec, "events", "lines")
+        assert shape_of(os.fsencode(path)) == FileType(codec, "events", "lines")
     pq.write_table(pa.table({"a": [1]}), path)
-    assert shape_of(os.fsencode(path)) == Shape("parquet", "parquet", "rows")
+    assert shape_of(os.fsencode(path)) == FileType("parquet", "parquet", "rows")
 
 
 @pytest.mark.parametrize("text", [b'{"a":"' + b'\\"' * 500_000, b'{"' * 300_000, b"[" * 1_000_000, b'"' * 1_000_000])
@@ -110,7 +110,7 @@ def test_tasks_hold_every_unit_once_and_in_order(sizes: list[tuple[int, int]], p
     units, ends = [], [0, 0, 0, 0]
     for file, weight in sorted(sizes):
         start, ends[file] = ends[file], ends[file] + weight
-        units.append(Unit(file=f"{file}", path=b"", start=start, end=ends[file], weight=weight))
+        units.append(Split(file=f"{file}", path=b"", start=start, end=ends[file], weight=weight))
     tasks = make_tasks(units, parallelism)
     assert len(tasks) <= parallelism
     assert all(tasks)

@@ -18,15 +18,15 @@ from extensions import load
 from hypothesis import given, settings
 from pyarrow import feather
 
+from wirebook.landing.report.html import html_report
+from wirebook.landing.report.run_statistics import run_facts
+from wirebook.landing.report.show import find_table, first_rows, tables_in
+from wirebook.landing.sources.batches import Chunk, Landed
+from wirebook.landing.tables.formats import RowSpool
+from wirebook.landing.tables.layout import STAGED_SCHEMA
+from wirebook.landing.tables.names import FORMATS
+from wirebook.landing.tables.staged import Rare, decode_rows, encode_rows
 from wirebook.problems import WirebookError
-from wirebook.spark.chunks import Chunk, Landed
-from wirebook.spark.formats import Spool
-from wirebook.spark.htmlreport import html_report
-from wirebook.spark.layout import STAGED_SCHEMA
-from wirebook.spark.runfacts import run_facts
-from wirebook.spark.show import find_table, first_rows, tables_in
-from wirebook.spark.staged import Rare, decode_rows, encode_rows
-from wirebook.spark.tableformats import FORMATS
 from wirebook.spark.views import view_statements
 
 XID = "/messagegroups/g/messages/{}"
@@ -79,7 +79,7 @@ def test_which_tables_are_rare(below: int | None, apart: list[str], rows: dict[s
 
 
 def test_a_spool_over_its_budget_stages_too(tmp_path: Path) -> None:
-    spool = Spool(FORMATS["parquet"], tmp_path, "1", rare=Rare(100), budget=20_000)
+    spool = RowSpool(FORMATS["parquet"], tmp_path, "1", rare=Rare(100), budget=20_000)
     rows = pa.table({"n": pa.array(range(10), pa.int64()), "s": ["x" * 20] * 10})
     for i in range(1000):
         spool.add(f"t{i % 200}", rows, XID.format(i % 200))

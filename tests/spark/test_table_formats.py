@@ -18,10 +18,10 @@ import pytest
 from extensions import load
 from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
+from wirebook.landing.report.show import find_table, first_rows, tables_in
+from wirebook.landing.runs.target import Target
+from wirebook.landing.tables.names import FORMATS
 from wirebook.problems import WirebookError
-from wirebook.spark.show import find_table, first_rows, tables_in
-from wirebook.spark.tableformats import FORMATS
-from wirebook.spark.target import Target
 
 HERE = Path(__file__).parent
 ALL = ("parquet", "delta", "iceberg")
@@ -182,7 +182,7 @@ def test_a_commit_may_be_done_again_from_anywhere(bed: Any, form: str, done: str
 
 
 def staged(file: Path, folder: Path) -> Any:
-    from wirebook.spark.formats import StagedFile
+    from wirebook.landing.tables.formats import StagedFile
 
     return StagedFile("a", f"x/a/{file.name}", 1)
 
@@ -327,7 +327,7 @@ CAPTURE = pa.schema([("protocol", pa.string()), ("topic", pa.string()), ("header
 
 def test_definitions_change_and_change_back(lake: Any) -> None:
     from wirebook.catalog import Catalog
-    from wirebook.spark.engine import engine_for
+    from wirebook.landing.runs.engine import engine_for
 
     def document(name: str, **properties: Any) -> dict[str, Any]:
         catalog = Catalog.load(registry(**properties))

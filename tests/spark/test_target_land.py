@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 
+from wirebook.landing.report.show import find_table, first_rows, tables_in
+from wirebook.landing.runs.report import Report
+from wirebook.landing.sources.lines import Sizes
 from wirebook.problems import WirebookError
-from wirebook.spark.lines import Sizes
-from wirebook.spark.report import Report
-from wirebook.spark.show import find_table, first_rows, tables_in
 
 HEAD = b'{"protocol":"X","t":"a"}\n'
 
@@ -194,7 +194,7 @@ def parquet(path: Path, rows: int, group: int) -> None:
 
 
 def test_parquet_is_cut_at_row_groups(bed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wirebook.spark.plan.MIN_TASK", 1)
+    monkeypatch.setattr("wirebook.landing.runs.plan.MIN_TASK", 1)
     parquet(bed.source / "p", 1000, 300)
     assert counts(bed.land()) == (1000, 1000, 0, 0)
     assert [[(unit.start, unit.end) for unit in task] for task in bed.runner.tasks[0]] == [[(0, 1)], [(1, 3)], [(3, 4)]]
@@ -214,7 +214,7 @@ def test_parquet_without_its_end_lands_when_it_is_whole(bed: Any) -> None:
 
 @pytest.mark.parametrize("batch_bytes", [1, 1 << 30])
 def test_damage_in_the_middle_of_parquet(bed: Any, monkeypatch: pytest.MonkeyPatch, batch_bytes: int) -> None:
-    monkeypatch.setattr("wirebook.spark.plan.MIN_TASK", 1)
+    monkeypatch.setattr("wirebook.landing.runs.plan.MIN_TASK", 1)
     bed.settings.batch_bytes = batch_bytes
     parquet(bed.source / "p", 1000, 300)
     whole = (bed.source / "p").read_bytes()
@@ -230,8 +230,8 @@ def test_damage_in_the_middle_of_parquet(bed: Any, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_large_file_is_cut_at_line_starts(bed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wirebook.spark.sources.BLOCK", 1 << 12)
-    monkeypatch.setattr("wirebook.spark.plan.MIN_TASK", 1)
+    monkeypatch.setattr("wirebook.landing.sources.files.BLOCK", 1 << 12)
+    monkeypatch.setattr("wirebook.landing.runs.plan.MIN_TASK", 1)
     bed.write("a", b"\xef\xbb\xbf\r\n\n" + lines(1000, pad=9) + lines(1, 1001)[:-1])
     report = bed.land(batch_bytes=1 << 14, sizes=Sizes(chunk=1 << 10))
     assert counts(report) == (1001, 1001, 0, 0)
@@ -268,7 +268,7 @@ def test_a_line_over_the_limit_is_one_dead_letter(bed: Any) -> None:
 def test_an_unreadable_file_is_said_once_and_lands_when_it_can_be_read(
     bed: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import wirebook.spark.sources as sources
+    import wirebook.landing.sources.files as sources
 
     bed.write("a", lines(3))
     with monkeypatch.context() as patch:

@@ -30,7 +30,7 @@ from wirebook.bindings.wire import (
     from_bytes,
     text_of,
 )
-from wirebook.bindings.write import DEFAULT_MODE, Written, with_slots, write_event, write_native
+from wirebook.bindings.write import DEFAULT_MODE, WrittenMessage, with_slots, write_event, write_native
 
 __all__ = [
     "CLASSES",
@@ -51,7 +51,7 @@ __all__ = [
     "Timestamp",
     "Uuid",
     "WireMessage",
-    "Written",
+    "WrittenMessage",
     "as_structured",
     "bytes_of",
     "decode_records",

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
-from wirebook.bindings.cloudevents import Binding, Contents, Parts, add_attribute, map_content_type, read_parts
+from wirebook.bindings.cloudevents import Binding, Contents, WireParts, add_attribute, map_content_type, read_parts
 from wirebook.bindings.received import Received
 from wirebook.bindings.strict import Check, boolean, integer, octets, refused, text
 from wirebook.bindings.typed import Timestamp, native, natives, type_of, written
@@ -39,7 +39,7 @@ _NUL: Final = re.compile(r"\x00")
 
 
 def read(wire: AmqpMessage) -> tuple[Received, ...]:
-    parts = Parts(BINDING, wire, bytes_of(wire.body), _content_type(wire.properties))
+    parts = WireParts(BINDING, wire, bytes_of(wire.body), _content_type(wire.properties))
     separators = set()
     for name, value in (wire.application_properties or {}).items():
         if name[:11] == PREFIX and name[11:12] in SEPARATORS and len(name) > 12:

@@ -14,8 +14,8 @@ from functools import lru_cache
 from typing import Any, Final
 
 from wirebook.bindings.wire import TIME_PATTERN, shown
-from wirebook.core.mediatypes import is_media_type
 from wirebook.problems import Problem
+from wirebook.text.mediatypes import is_media_type
 
 MANDATORY: Final = ("specversion", "id", "source", "type")
 WELL_KNOWN: Final = frozenset({*MANDATORY, "datacontenttype", "dataschema", "subject", "time"})

@@ -22,7 +22,6 @@ import pyarrow.compute as pc
 from msgspec.structs import astuple, fields
 
 from wirebook.bindings.amqp import SECTIONS
-from wirebook.bindings.duplicates import may_repeat, name_before, names_of, repeated_member
 from wirebook.bindings.typed import TYPES, native, type_of
 from wirebook.bindings.wire import (
     CLASSES,
@@ -35,8 +34,9 @@ from wirebook.bindings.wire import (
     MqttProperties,
     shown,
 )
-from wirebook.core.jsonvalue import JsonError, parse_json
 from wirebook.problems import Problem
+from wirebook.text.duplicates import may_repeat, name_before, names_of, repeated_member
+from wirebook.text.jsonvalue import JsonError, parse_json
 
 MAX_RECORD_BYTES: Final = 64 * 1024 * 1024
 MAX_REPORTED: Final = 10

@@ -20,7 +20,7 @@ from wirebook.bindings.attributes import MANDATORY, attribute_slot, malformed, w
 from wirebook.bindings.jsonevent import (
     BATCH_MEDIA_TYPE,
     MEDIA_TYPE,
-    Event,
+    JsonEvent,
     NotAnEvent,
     read_batch,
     read_event,
@@ -47,7 +47,7 @@ class Binding:
 
 
 @dataclass(slots=True)
-class Parts:
+class WireParts:
     """A wire message, taken apart by its binding: `attributes` are those of the binary form."""
 
     binding: Binding
@@ -57,7 +57,7 @@ class Parts:
     attributes: dict[str, Any] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
 
-    def message(self, kind: Kind, mode: Mode | None, event: Event, index: int = 0) -> Received:
+    def message(self, kind: Kind, mode: Mode | None, event: JsonEvent, index: int = 0) -> Received:
         """What was received, with the parts of an event."""
         return Received(
             protocol=self.binding.protocol,
@@ -91,7 +91,7 @@ class Contents:
         return [] if self.content_type is None else [(name, self.content_type)]
 
 
-def read_parts(parts: Parts) -> tuple[Received, ...]:
+def read_parts(parts: WireParts) -> tuple[Received, ...]:
     """The messages that a wire record carries: one, or those of its batch."""
     content_type = parts.content_type
     if content_type is not None and content_type[: len(_PREFIX)].lower() == _PREFIX:
@@ -102,23 +102,23 @@ def read_parts(parts: Parts) -> tuple[Received, ...]:
 # -- binary ---------------------------------------------------------------------------------------------------------
 
 
-def _read_binary(parts: Parts) -> Received:
+def _read_binary(parts: WireParts) -> Received:
     attributes, problems = parts.attributes, parts.problems
     if not _claims(parts):
         remarks = [problem for problem in problems if problem.severity is not Severity.ERROR]
-        return parts.message("native", None, Event({}, _payload(parts, None), remarks))
+        return parts.message("native", None, JsonEvent({}, _payload(parts, None), remarks))
     problems += (malformed(*wrong) for wrong in wrong_attributes(attributes))
-    event = Event(attributes, _payload(parts, attributes.get("datacontenttype")), problems)
+    event = JsonEvent(attributes, _payload(parts, attributes.get("datacontenttype")), problems)
     return parts.message(event_kind(problems), "binary", event)
 
 
-def _claims(parts: Parts) -> bool:
+def _claims(parts: WireParts) -> bool:
     """Does the message claim to be a CloudEvent in the binary form?"""
     some = _FOUR & parts.attributes.keys() if parts.attributes else _NONE
     return "specversion" in some and len(some) > 1 if parts.binding.bare_names else bool(some)
 
 
-def _payload(parts: Parts, declared: Any) -> Payload | None:
+def _payload(parts: WireParts, declared: Any) -> Payload | None:
     if parts.body is None:
         return None
     return Payload(parts.body, content_type=declared if isinstance(declared, str) else parts.content_type)
@@ -127,7 +127,7 @@ def _payload(parts: Parts, declared: Any) -> Payload | None:
 # -- structured and batch -------------------------------------------------------------------------------------------
 
 
-def _read_enveloped(parts: Parts, content_type: str) -> tuple[Received, ...]:
+def _read_enveloped(parts: WireParts, content_type: str) -> tuple[Received, ...]:
     media_type, binding = content_type.partition(";")[0].strip().lower(), parts.binding
     if media_type == MEDIA_TYPE or (media_type == _PREFIX and binding.bare_is_json):
         return (_read_structured(parts),)
@@ -140,7 +140,7 @@ def _read_enveloped(parts: Parts, content_type: str) -> tuple[Received, ...]:
     return (_unread(parts, "unsupported", mode, problem),)
 
 
-def _read_structured(parts: Parts) -> Received:
+def _read_structured(parts: WireParts) -> Received:
     try:
         event = read_event(parts.body)
     except NotAnEvent as error:
@@ -149,7 +149,7 @@ def _read_structured(parts: Parts) -> Received:
     return parts.message(event_kind(event.problems), "structured", event)
 
 
-def _read_batch(parts: Parts) -> tuple[Received, ...]:
+def _read_batch(parts: WireParts) -> tuple[Received, ...]:
     try:
         events = read_batch(parts.body)
     except NotAnEvent as error:
@@ -157,12 +157,12 @@ def _read_batch(parts: Parts) -> tuple[Received, ...]:
     return tuple(parts.message(event_kind(event.problems), "batch", event, index) for index, event in enumerate(events))
 
 
-def _unread(parts: Parts, kind: Kind, mode: Mode, problem: Problem) -> Received:
+def _unread(parts: WireParts, kind: Kind, mode: Mode, problem: Problem) -> Received:
     """An enveloped message whose envelope is closed to us: attributes of the binary form, if any, and raw bytes."""
-    return parts.message(kind, mode, Event(parts.attributes, _payload(parts, None), [problem, *parts.problems]))
+    return parts.message(kind, mode, JsonEvent(parts.attributes, _payload(parts, None), [problem, *parts.problems]))
 
 
-def _overridden(parts: Parts, attributes: dict[str, Any]) -> list[Problem]:
+def _overridden(parts: WireParts, attributes: dict[str, Any]) -> list[Problem]:
     """Headers beside a structured event that say something else than the event, which wins."""
     return [
         Problem("envelope-overrides-header", slot=attribute_slot(name), expected=shown(inside), actual=shown(outside))
@@ -208,7 +208,7 @@ def add_attribute(attributes: dict[str, Any], name: str, value: Any, problems: l
         problems.append(Problem("repeated-attribute", slot=slot, expected=shown(attributes[name]), actual=shown(value)))
 
 
-def map_content_type(parts: Parts) -> None:
+def map_content_type(parts: WireParts) -> None:
     """The content type is `datacontenttype`; an attribute of that name beside it is a repeat."""
     if parts.attributes and parts.content_type is not None:
         other = parts.attributes.pop("datacontenttype", parts.content_type)

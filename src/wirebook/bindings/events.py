@@ -6,7 +6,7 @@ Spec: docs/capture-format.md#plain-cloudevents; json-format.md
 from __future__ import annotations
 
 from wirebook.bindings.cloudevents import bounded, event_kind
-from wirebook.bindings.jsonevent import Event, NotAnEvent, read_batch, read_event
+from wirebook.bindings.jsonevent import JsonEvent, NotAnEvent, read_batch, read_event
 from wirebook.bindings.received import CLOUDEVENTS, Mode, Received
 
 _BLANK = b" \t\r\n"
@@ -22,11 +22,11 @@ def read_events(text: bytes) -> tuple[Received, ...]:
     try:
         events = read_batch(text) if mode == "batch" else [read_event(text)]
     except NotAnEvent as error:
-        events = [Event({}, None, [error.problem])]
+        events = [JsonEvent({}, None, [error.problem])]
     return tuple(_received(event, mode, index) for index, event in enumerate(events))
 
 
-def _received(event: Event, mode: Mode, index: int) -> Received:
+def _received(event: JsonEvent, mode: Mode, index: int) -> Received:
     return Received(
         protocol=CLOUDEVENTS,
         wire=None,

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from wirebook.bindings.attributes import WELL_KNOWN, attribute_slot, malformed
-from wirebook.bindings.cloudevents import Parts, add_attribute, not_text
+from wirebook.bindings.cloudevents import WireParts, add_attribute, not_text
 from wirebook.bindings.percent import PLAIN, decode_value, encode_value
 from wirebook.bindings.strict import check_pairs, text
 from wirebook.bindings.wire import Bytes, Pair, from_bytes, shown, text_of
@@ -25,7 +25,7 @@ CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _BLANK: Final = " \t"
 
 
-def read_headers(parts: Parts, headers: Sequence[Pair] | None) -> None:
+def read_headers(parts: WireParts, headers: Sequence[Pair] | None) -> None:
     """Take the content type and the ``ce-`` attributes."""
     for name, value in headers or ():
         lower = name.lower()
@@ -39,7 +39,7 @@ def read_headers(parts: Parts, headers: Sequence[Pair] | None) -> None:
             take_content_type(parts, text_of(value))
 
 
-def take_content_type(parts: Parts, value: str | bytes | None) -> None:
+def take_content_type(parts: WireParts, value: str | bytes | None) -> None:
     """The first content type counts; another one that differs is reported."""
     if not isinstance(value, str):
         if value is not None:
@@ -53,7 +53,7 @@ def take_content_type(parts: Parts, value: str | bytes | None) -> None:
         parts.problems.append(Problem("repeated-attribute", slot="content-type", expected=expected, actual=actual))
 
 
-def _take_attribute(parts: Parts, name: str, value: str | bytes | None) -> None:
+def _take_attribute(parts: WireParts, name: str, value: str | bytes | None) -> None:
     add_attribute(parts.attributes, name, _decoded(name, value, parts.problems), parts.problems)
 
 

@@ -16,7 +16,7 @@ from urllib.parse import quote, unquote_to_bytes
 import msgspec
 
 from wirebook.bindings import headers
-from wirebook.bindings.cloudevents import Binding, Contents, Parts, read_parts
+from wirebook.bindings.cloudevents import Binding, Contents, WireParts, read_parts
 from wirebook.bindings.received import Received
 from wirebook.bindings.strict import Check, check_pairs, check_slots, integer, refused, text
 from wirebook.bindings.wire import HttpMessage, bytes_of, from_bytes, shown
@@ -31,7 +31,7 @@ _NOT_IN_METHOD: Final = re.compile(r"[^!#$%&'*+.^_`|~0-9A-Za-z-]|^\Z")
 
 def read(wire: HttpMessage) -> tuple[Received, ...]:
     # Reading: HTTP cannot tell an empty body from none, so a zero-length one is no data.
-    parts = Parts(BINDING, wire, bytes_of(wire.body) or None)
+    parts = WireParts(BINDING, wire, bytes_of(wire.body) or None)
     headers.read_headers(parts, wire.headers)
     forbidden = parts.attributes.pop("datacontenttype", None)
     if forbidden is not None:

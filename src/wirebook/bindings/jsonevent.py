@@ -14,12 +14,12 @@ import binascii
 from typing import Any, Final, NamedTuple
 
 from wirebook.bindings.attributes import malformed, wrong_attributes
-from wirebook.bindings.duplicates import may_repeat, top_level_repeats
 from wirebook.bindings.wire import shown
-from wirebook.core.jsonvalue import JsonError, parse_json
-from wirebook.core.mediatypes import is_json
 from wirebook.problems import Problem
 from wirebook.schema.payload import Payload
+from wirebook.text.duplicates import may_repeat, top_level_repeats
+from wirebook.text.jsonvalue import JsonError, parse_json
+from wirebook.text.mediatypes import is_json
 
 MEDIA_TYPE: Final = "application/cloudevents+json"
 BATCH_MEDIA_TYPE: Final = "application/cloudevents-batch+json"
@@ -27,7 +27,7 @@ MAX_EVENT_BYTES: Final = 64 * 1024 * 1024
 _DATA: Final = frozenset({"data", "data_base64"})
 
 
-class Event(NamedTuple):
+class JsonEvent(NamedTuple):
     """A CloudEvent's parts, and what is wrong with them."""
 
     attributes: dict[str, Any]
@@ -64,14 +64,14 @@ def _unparsable(error: JsonError, code: str) -> Problem:
     return Problem(code, f"not JSON: {found}", slot="payload", expected="the JSON event format", actual=found)
 
 
-def read_event(text: bytes | None) -> Event:
+def read_event(text: bytes | None) -> JsonEvent:
     """The one event in `text`. Raises: NotAnEvent."""
     value = parse_event(text)
     repeated = top_level_repeats(text)[0] if text and may_repeat(text, value) else None
     return event_of(value, repeated)
 
 
-def read_batch(text: bytes | None) -> list[Event]:
+def read_batch(text: bytes | None) -> list[JsonEvent]:
     """The events of a batch, in order. Raises: NotAnEvent."""
     value = parse_event(text, "malformed-batch")
     if not isinstance(value, list):
@@ -81,16 +81,16 @@ def read_batch(text: bytes | None) -> list[Event]:
     return [event_of(item, name) for item, name in zip(value, repeated, strict=True)]
 
 
-def event_of(value: Any, repeated: str | None = None) -> Event:
+def event_of(value: Any, repeated: str | None = None) -> JsonEvent:
     """The event that a JSON value is; `repeated` names a member that its text has twice."""
     if not isinstance(value, dict):
         found = type(value).__name__
         problem = Problem("malformed-cloudevent", slot="payload", expected="an object", actual=found)
-        return Event({}, None, [problem])
+        return JsonEvent({}, None, [problem])
     problems = [] if repeated is None else [malformed(repeated, "there once", "twice")]
     attributes = {name: item for name, item in value.items() if item is not None and name not in _DATA}
     problems += (malformed(*wrong) for wrong in wrong_attributes(attributes))
-    return Event(attributes, _data(value, attributes.get("datacontenttype"), problems), problems)
+    return JsonEvent(attributes, _data(value, attributes.get("datacontenttype"), problems), problems)
 
 
 def _data(value: dict[str, Any], content_type: Any, problems: list[Problem]) -> Payload | None:

@@ -13,10 +13,10 @@ import json
 from typing import Any
 
 from wirebook.bindings.wire import shown
-from wirebook.core.jsonvalue import JsonError, parse_json
-from wirebook.core.mediatypes import is_json
 from wirebook.problems import Problem
 from wirebook.schema.payload import UNSET, Payload
+from wirebook.text.jsonvalue import JsonError, parse_json
+from wirebook.text.mediatypes import is_json
 
 
 def canonical_text(value: Any) -> str:

@@ -20,7 +20,7 @@ from wirebook.bindings.attributes import WELL_KNOWN
 from wirebook.bindings.cloudevents import (
     Binding,
     Contents,
-    Parts,
+    WireParts,
     add_attribute,
     map_content_type,
     not_text,
@@ -37,7 +37,7 @@ _NOT_IN_TOPIC: Final = re.compile(r"[^A-Za-z0-9._-]|^\Z|^\.{1,2}\Z|^.{250}")
 
 
 def read(wire: KafkaRecord) -> tuple[Received, ...]:
-    parts = Parts(BINDING, wire, bytes_of(wire.value))
+    parts = WireParts(BINDING, wire, bytes_of(wire.value))
     for name, value in wire.headers or ():
         lower = name.lower()
         if lower[:3] == PREFIX:
@@ -52,7 +52,7 @@ def read(wire: KafkaRecord) -> tuple[Received, ...]:
     return read_parts(parts)
 
 
-def _take_attribute(parts: Parts, name: str, value: str | bytes | None) -> None:
+def _take_attribute(parts: WireParts, name: str, value: str | bytes | None) -> None:
     if value is None:  # Reading: as null in the JSON format, it sets nothing
         return
     if not isinstance(value, str):

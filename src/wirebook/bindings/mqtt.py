@@ -21,7 +21,7 @@ from wirebook.bindings.attributes import WELL_KNOWN, is_attribute_name
 from wirebook.bindings.cloudevents import (
     Binding,
     Contents,
-    Parts,
+    WireParts,
     add_attribute,
     map_content_type,
     not_text,
@@ -63,12 +63,12 @@ _NOTHING: Final = MqttProperties()
 
 
 def read_3(wire: Mqtt3Publish) -> tuple[Received, ...]:
-    return read_parts(Parts(BINDING_3, wire, bytes_of(wire.payload) or None))
+    return read_parts(WireParts(BINDING_3, wire, bytes_of(wire.payload) or None))
 
 
 def read_5(wire: Mqtt5Publish) -> tuple[Received, ...]:
     content_type = wire.properties.content_type if wire.properties else None
-    parts = Parts(BINDING_5, wire, bytes_of(wire.payload) or None, content_type)
+    parts = WireParts(BINDING_5, wire, bytes_of(wire.payload) or None, content_type)
     for name, value in wire.user_properties or ():
         if type(value) is str and name in WELL_KNOWN and name not in parts.attributes:
             parts.attributes[name] = value  # the same as below, for the usual ones
@@ -78,7 +78,7 @@ def read_5(wire: Mqtt5Publish) -> tuple[Received, ...]:
     return read_parts(parts)
 
 
-def _take_attribute(parts: Parts, name: str, value: str | bytes | None) -> None:
+def _take_attribute(parts: WireParts, name: str, value: str | bytes | None) -> None:
     if not isinstance(value, str):
         parts.problems.append(not_text(name, value))
     add_attribute(parts.attributes, name, value, parts.problems)

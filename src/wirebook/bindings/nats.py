@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from wirebook.bindings import headers
-from wirebook.bindings.cloudevents import Binding, Contents, Parts, read_parts
+from wirebook.bindings.cloudevents import Binding, Contents, WireParts, read_parts
 from wirebook.bindings.received import Received
 from wirebook.bindings.strict import check_slots, text
 from wirebook.bindings.wire import NatsMessage, bytes_of, from_bytes
@@ -29,7 +29,7 @@ _NOT_IN_SUBJECT: Final = re.compile(r"[\x00-\x20\x7f*>]|^\Z|^\.|\.\.|\.\Z")
 
 def read(wire: NatsMessage) -> tuple[Received, ...]:
     # Reading: a zero-length payload is no data.
-    parts = Parts(BINDING, wire, bytes_of(wire.data) or None)
+    parts = WireParts(BINDING, wire, bytes_of(wire.data) or None)
     headers.read_headers(parts, wire.headers)
     return read_parts(parts)
 

@@ -17,10 +17,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from wirebook.bindings.capture import EXPECTED, Parsed, record_of
-from wirebook.bindings.duplicates import may_repeat, repeated_member
 from wirebook.bindings.wire import from_bytes, shown
-from wirebook.core.jsonvalue import JsonError, parse_json
 from wirebook.problems import Problem
+from wirebook.text.duplicates import may_repeat, repeated_member
+from wirebook.text.jsonvalue import JsonError, parse_json
 
 _OBJECTS: Final = (
     "properties",

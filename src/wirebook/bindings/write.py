@@ -30,9 +30,9 @@ from wirebook.bindings.wire import (
     NatsMessage,
     shown,
 )
-from wirebook.core.mediatypes import is_media_type
 from wirebook.problems import Problem
 from wirebook.schema.payload import Payload
+from wirebook.text.mediatypes import is_media_type
 
 WriteMode: TypeAlias = Literal["binary", "structured"]
 
@@ -63,7 +63,7 @@ _WITH_SLOTS: Final[dict[type[AnyMessage], Callable[[Any, dict[str, Any]], tuple[
 }
 
 
-class Written(NamedTuple):
+class WrittenMessage(NamedTuple):
     """A wire message, and what is wrong with it."""
 
     wire: AnyMessage
@@ -78,7 +78,7 @@ def write_event(
     base: AnyMessage | None = None,
     *,
     content_type: str = MEDIA_TYPE,
-) -> Written:
+) -> WrittenMessage:
     """A CloudEvent as a message of `protocol`; `mode` None takes the protocol's usual one; `base` has slots already.
 
     Shape: `attributes` as `Received` has them, `datacontenttype` with them; None is absent. `content_type` is that of a
@@ -98,13 +98,13 @@ def write_event(
     return _filled(wire, contents, problems)
 
 
-def _filled(wire: AnyMessage, contents: Contents, problems: list[Problem]) -> Written:
+def _filled(wire: AnyMessage, contents: Contents, problems: list[Problem]) -> WrittenMessage:
     filled = _FILL[type(wire)](wire, contents)
     problems.extend(mqtt.check_written(filled))
-    return Written(filled, tuple(problems))
+    return WrittenMessage(filled, tuple(problems))
 
 
-def write_native(protocol: str, payload: Payload | None, base: AnyMessage | None = None) -> Written:
+def write_native(protocol: str, payload: Payload | None, base: AnyMessage | None = None) -> WrittenMessage:
     """A message without an envelope."""
     wire, problems = base or CLASSES[protocol](), list[Problem]()
     data = data_bytes(payload, problems)
@@ -113,10 +113,10 @@ def write_native(protocol: str, payload: Payload | None, base: AnyMessage | None
     return _filled(wire, Contents({}, {}, content_type, data), problems)
 
 
-def with_slots(wire: AnyMessage, options: dict[str, Any]) -> Written:
+def with_slots(wire: AnyMessage, options: dict[str, Any]) -> WrittenMessage:
     """`wire` with protocol slots set, named as `slots` gives them; headers replace those of the same name."""
     filled, problems = _WITH_SLOTS[type(wire)](wire, options)
-    return Written(filled, tuple(problems))
+    return WrittenMessage(filled, tuple(problems))
 
 
 # -- parts ----------------------------------------------------------------------------------------------------------

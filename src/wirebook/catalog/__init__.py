@@ -9,15 +9,15 @@ from wirebook.lazy import lazy_names
 if TYPE_CHECKING:
     from wirebook.catalog.catalog import Catalog
     from wirebook.catalog.load import load_registry
-    from wirebook.catalog.registry import Registry
+    from wirebook.definitions.resolve.registry import LoadedRegistry
 
-__all__ = ["Catalog", "Registry", "load_registry"]
+__all__ = ["Catalog", "LoadedRegistry", "load_registry"]
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "Catalog": "wirebook.catalog.catalog",
-        "Registry": "wirebook.catalog.registry",
+        "LoadedRegistry": "wirebook.definitions.resolve.registry",
         "load_registry": "wirebook.catalog.load",
     },
 )

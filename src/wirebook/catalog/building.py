@@ -10,11 +10,11 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from wirebook.bindings import AnyMessage, KafkaRecord, Mqtt3Publish
-from wirebook.core.jsonvalue import JsonError, parse_json
-from wirebook.message.builder import Built, Request, build, content_type_of, payload_of
-from wirebook.message.definition import Definition
+from wirebook.definitions.build.builder import BuildRequest, Built, build, content_type_of, payload_of
+from wirebook.definitions.compile.definition import Definition
 from wirebook.problems import Problem, Severity, WirebookError
 from wirebook.schema import CompiledSchema, Encoded, Encoder, Payload, Unsupported
+from wirebook.text.jsonvalue import JsonError, parse_json
 
 if TYPE_CHECKING:
     from wirebook.catalog.catalog import Catalog
@@ -27,7 +27,7 @@ class TextOrBytes:
     raw: bytes
 
 
-def built_from(catalog: Catalog, xid: str, request: Request, data: Any) -> Built:
+def built_from(catalog: Catalog, xid: str, request: BuildRequest, data: Any) -> Built:
     """The message and everything that is to be said about it: definition, slots, payload.
 
     Raises: WirebookError (``not-buildable``) when the catalogue has no such definition.
@@ -70,7 +70,7 @@ def sendable(built: Built) -> AnyMessage:
 # -- payload ----------------------------------------------------------------------------------------------------------
 
 
-def _encoded(catalog: Catalog, definition: Definition, request: Request, data: Any) -> Encoded:
+def _encoded(catalog: Catalog, definition: Definition, request: BuildRequest, data: Any) -> Encoded:
     if data is None:
         return Encoded(None)
     if isinstance(data, TextOrBytes):
@@ -110,7 +110,7 @@ def _unsaid_type(
     return () if schema is None else schema.read(Payload(payload.raw)).problems
 
 
-def _from_file(catalog: Catalog, definition: Definition, request: Request, raw: bytes) -> Encoded:
+def _from_file(catalog: Catalog, definition: Definition, request: BuildRequest, raw: bytes) -> Encoded:
     """JSON that the definition's format can say is a value, anything else is the payload itself."""
     as_bytes = _encoded(catalog, definition, request, raw)
     schema = catalog.schema_of(definition)

@@ -20,17 +20,17 @@ from wirebook.bindings import AnyMessage, Received, WireMessage, read_message, r
 from wirebook.bindings.write import WriteMode
 from wirebook.catalog.building import built_from, sendable
 from wirebook.catalog.load import Document, load_registry
-from wirebook.catalog.registry import Registry
 from wirebook.catalog.transforming import transformed
-from wirebook.endpoint.scope import scope_of
-from wirebook.message.builder import Built, Request
-from wirebook.message.definition import Definition, compile_definition
-from wirebook.message.explanation import Explainer, Explanation
-from wirebook.message.matcher import DEFAULT_OPTIONS, MatchOptions
-from wirebook.message.request import Encoding
-from wirebook.message.selection import Outcome, Scope, Selector
+from wirebook.definitions.build.builder import BuildRequest, Built
+from wirebook.definitions.build.request import Encoding
+from wirebook.definitions.compile.definition import Definition, compile_definition
+from wirebook.definitions.explain.explanation import Explainer, Explanation
+from wirebook.definitions.match.matcher import DEFAULT_OPTIONS, MatchOptions
+from wirebook.definitions.match.scope import scope_of
+from wirebook.definitions.match.selection import EndpointScope, Outcome, Selector
+from wirebook.definitions.resolve.registry import LoadedRegistry
 from wirebook.problems import Problem, WirebookError
-from wirebook.schema import CompiledSchema, Payload, Reading, SchemaIndex, Unsupported, without_prefix
+from wirebook.schema import CompiledSchema, DecodedPayload, Payload, SchemaIndex, Unsupported, without_prefix
 
 Source = str | PathLike[str] | Mapping[str, Any] | Document
 Message = WireMessage | Received | Mapping[str, Any] | bytes | str
@@ -44,7 +44,10 @@ class Catalog:
     """
 
     def __init__(
-        self, registry: Registry, options: MatchOptions = DEFAULT_OPTIONS, reload: Callable[[], Registry] | None = None
+        self,
+        registry: LoadedRegistry,
+        options: MatchOptions = DEFAULT_OPTIONS,
+        reload: Callable[[], LoadedRegistry] | None = None,
     ) -> None:
         self.registry = registry
         self._reload = reload
@@ -95,7 +98,7 @@ class Catalog:
         }
 
     @cached_property
-    def scopes(self) -> dict[str, Scope]:
+    def scopes(self) -> dict[str, EndpointScope]:
         """What each endpoint allows; the selector has them with one definition for each message."""
         return {xid: scope_of(endpoint) for xid, endpoint in self.registry.endpoints.items()}
 
@@ -179,7 +182,7 @@ class Catalog:
         Raises: WirebookError with every problem at once (``missing-context``, ``constant-override``,
         ``illegal-character``, ``payload-invalid``, ``missing-data``, ``not-buildable`` ...).
         """
-        request = Request(
+        request = BuildRequest(
             context or {},
             None,
             attributes or {},
@@ -191,7 +194,7 @@ class Catalog:
         )
         return sendable(self.try_build(definition, request, data))
 
-    def try_build(self, definition: str, request: Request, data: Any = None) -> Built:
+    def try_build(self, definition: str, request: BuildRequest, data: Any = None) -> Built:
         """As `build`, with what is worth knowing besides: the message, or None, and all problems, not only errors.
 
         Raises: WirebookError (``not-buildable``) when the catalogue has no such definition.
@@ -220,10 +223,10 @@ class Catalog:
         Raises: WirebookError (``not-transformable`` with what is wrong with the message; all of `build`).
         """
         outcome = message if isinstance(message, Outcome) else self.match(message, endpoint)
-        request = Request(context or {}, None, attributes or {}, properties or {}, protocol, mode)
+        request = BuildRequest(context or {}, None, attributes or {}, properties or {}, protocol, mode)
         return sendable(self.try_transform(outcome, to, request))
 
-    def try_transform(self, outcome: Outcome, to: str, request: Request) -> Built:
+    def try_transform(self, outcome: Outcome, to: str, request: BuildRequest) -> Built:
         """As `transform`, of what was matched already: the message, or None, and all problems, not only errors."""
         return transformed(self, outcome, to, request)
 
@@ -242,13 +245,13 @@ class Catalog:
         references = {name: definition.attributes[name] for name in names if definition.attributes.get(name)}
         return self.schemas.find(definition.schema_format, **references)
 
-    def read_payload(self, definition: Definition, received: Received) -> Reading | None:
+    def read_payload(self, definition: Definition, received: Received) -> DecodedPayload | None:
         """The payload read by the definition's schema: value, columns and problems. None: the definition has none."""
         schema = self.schema_of(definition)
         if schema is None:
             return None
         if isinstance(schema, Unsupported):
-            return Reading(None, None, schema.problems, "unsupported")
+            return DecodedPayload(None, None, schema.problems, "unsupported")
         if received.payload is None:
             return _without_data(definition, received, schema)
         payload = self._bare(received, received.payload, schema)
@@ -260,22 +263,24 @@ class Catalog:
         return without_prefix(payload, schema) if prefixed else payload
 
 
-def _refused(problem: Problem) -> Reading:
-    return Reading(None, None, (problem,), "undecodable" if problem.code == "payload-syntax" else "invalid-payload")
+def _refused(problem: Problem) -> DecodedPayload:
+    return DecodedPayload(
+        None, None, (problem,), "undecodable" if problem.code == "payload-syntax" else "invalid-payload"
+    )
 
 
-def _without_data(definition: Definition, received: Received, schema: CompiledSchema) -> Reading:
+def _without_data(definition: Definition, received: Received, schema: CompiledSchema) -> DecodedPayload:
     """A Kafka tombstone, a null value, is a message, and so is a body of zero bytes where they are a value: Protobuf's
     message of defaults alone. Otherwise data that a schema describes must be there."""
     if received.is_tombstone:
-        return Reading(None, None, (), None)
+        return DecodedPayload(None, None, (), None)
     if received.is_empty:
         reading = schema.read(Payload(b"", content_type=received.datacontenttype or received.content_type))
         if reading.outcome != "undecodable":
             return reading
     message = f"{definition.xid} has a schema and the message has no data"
     problem = Problem(code="missing-data", slot="payload", expected=definition.schema_format, message=message)
-    return Reading(None, None, (problem,), "invalid-payload")
+    return DecodedPayload(None, None, (problem,), "invalid-payload")
 
 
 def received_in(message: Message) -> tuple[Received, ...]:

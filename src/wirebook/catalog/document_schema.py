@@ -1,9 +1,9 @@
 """A JSON Schema (draft-07) of catalogue documents, for editors: completion, hover texts, underlined slips.
 
 The schema comes from the built-in model, so it knows every attribute and protocol option that the model knows. It
-differs from the schemas of the HTTP API (`wirebook.core.model_schema`) in three ways. It uses draft-07, which every
-editor supports. It accepts the spellings that loading repairs, marked as deprecated. It rejects names that are one
-typing slip away from a CloudEvents attribute, which the model allows as extensions.
+differs from the schemas of the HTTP API (`wirebook.core.model.json_schema`) in three ways. It uses draft-07, which
+every editor supports. It accepts the spellings that loading repairs, marked as deprecated. It rejects names that are
+one typing slip away from a CloudEvents attribute, which the model allows as extensions.
 
 Spec: core/model.md#registry-model; message/spec.md#message-definitions; endpoint/spec.md#endpoint-registry.
 """
@@ -14,11 +14,11 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from wirebook.core.builtin_model import builtin_model
-from wirebook.core.model_full import complete
-from wirebook.core.model_schema import REFERENCE, Schema, entity_schemas
-from wirebook.message.dialects_names import BASE_NAMES, PROTOCOL_FAMILIES, PROTOCOL_NAMES, TYPES
-from wirebook.message.dialects_options import SHAPES, fold
+from wirebook.core.model.builtin import builtin_model
+from wirebook.core.model.full import complete
+from wirebook.core.model.json_schema import REFERENCE, Schema, entity_schemas
+from wirebook.definitions.normalize.message_options import SHAPES, fold
+from wirebook.definitions.normalize.names import BASE_NAMES, PROTOCOL_FAMILIES, PROTOCOL_NAMES, TYPES
 
 DRAFT: Final = "http://json-schema.org/draft-07/schema#"
 TITLE: Final = "xRegistry 1.0-rc4 catalogue of messages, endpoints and schemas"

@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from wirebook.catalog.load import build_registry
-from wirebook.catalog.registry import Origin
-from wirebook.catalog.shape import as_registry
-from wirebook.core.source import Source
-from wirebook.message.dialects_log import Log
-from wirebook.message.resolution_definitions import by_age
-from wirebook.message.slots import AMQP_SECTIONS, ATTRIBUTES
+from wirebook.definitions.compile.slots import AMQP_SECTIONS, ATTRIBUTES
+from wirebook.definitions.normalize.default_versions import by_age
+from wirebook.definitions.normalize.document_types import as_registry
+from wirebook.definitions.normalize.log import Log
+from wirebook.definitions.resolve.registry import DocumentOrigin
+from wirebook.text.source import Source
 
 FIRST: Final = (
     "specversion", "registryid", "endpointid", "messagegroupid", "schemagroupid", "messageid", "schemaid", "versionid",
@@ -112,7 +112,7 @@ def meaning(value: Any) -> str | None:
     document = as_registry(value, log)
     if document is None:
         return None
-    return build_registry([Origin(Source("document", document), log)], []).fingerprint
+    return build_registry([DocumentOrigin(Source("document", document), log)], []).fingerprint
 
 
 # -- levels -----------------------------------------------------------------------------------------------------------

@@ -17,14 +17,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from wirebook.catalog.load import Given, load_registry, read_text
-from wirebook.catalog.registry import Registry
 from wirebook.catalog.upgrade import upgrade
-from wirebook.core.model import Attribute, Attributes, GroupType, Model, ResourceType
-from wirebook.core.pointers import child
-from wirebook.message.dialects_log import Log
-from wirebook.message.dialects_names import BASE_NAMES
-from wirebook.message.resolution_definitions import RESOURCE_ONLY, default_version
+from wirebook.core.model.compiled import Attribute, Attributes, GroupType, Model, ResourceType
+from wirebook.definitions.normalize.default_versions import RESOURCE_ONLY, default_version
+from wirebook.definitions.normalize.log import Log
+from wirebook.definitions.normalize.names import BASE_NAMES
+from wirebook.definitions.resolve.registry import LoadedRegistry
 from wirebook.problems import Problem, WirebookError
+from wirebook.text.pointers import child
 
 Groups = dict[str, dict[str, Any]]
 OPTIONS: Final = "protocoloptions"
@@ -43,13 +43,13 @@ OF_THE_SERVER: Final = re.compile(
 class Import:
     """A catalogue to be imported. `document` is it in 1.0-rc4, `problems` what was repaired on the way, with places."""
 
-    registry: Registry
+    registry: LoadedRegistry
     document: Mapping[str, Any]
     problems: tuple[Problem, ...]
 
     def fit(self, model: Model) -> tuple[Groups, tuple[Problem, ...]]:
         """The Groups, by type and id, as a registry with that model takes them, and what was changed or left out."""
-        fitting = _Fitting(Log(), self.registry)
+        fitting = _ModelFitting(Log(), self.registry)
         groups = {
             plural: fitting.each(self.document[plural], f"/{plural}", model.groups[plural], fitting.group)
             for plural in self.document
@@ -88,11 +88,11 @@ def read_import(data: bytes, name: str) -> Import:
 
 
 @dataclass(frozen=True, slots=True)
-class _Fitting:
+class _ModelFitting:
     """Makes entities what a model allows, one after the other, and notes what it did."""
 
     log: Log
-    registry: Registry
+    registry: LoadedRegistry
 
     def each(self, members: Any, pointer: str, type_: Any, fit: Any) -> dict[str, Any]:
         return {key: fit(member, child(pointer, key), type_) for key, member in members.items()}

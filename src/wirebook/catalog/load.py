@@ -18,20 +18,20 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from wirebook.catalog.dialects import normalise_document
-from wirebook.catalog.foreign import CAPTURE, document_kind, misspelt_collection, refusal_of
-from wirebook.catalog.registry import Origin, Registry
-from wirebook.catalog.shape import as_registry
-from wirebook.catalog.stack import Stack
-from wirebook.core.json import read_json, too_large
-from wirebook.core.jsonvalue import JsonError, parse_json
-from wirebook.core.pointers import escape
-from wirebook.core.source import DEFAULT_LIMITS, Limits, Source
-from wirebook.core.yaml import read_yaml
-from wirebook.endpoint.resolution import resolve_endpoints
-from wirebook.message.dialects_log import Log
-from wirebook.message.resolution import resolve_messages
+from wirebook.definitions.normalize.document_types import as_registry
+from wirebook.definitions.normalize.documents import normalise_document
+from wirebook.definitions.normalize.foreign import CAPTURE, document_kind, misspelt_collection, refusal_of
+from wirebook.definitions.normalize.log import Log
+from wirebook.definitions.normalize.merge import Stack
+from wirebook.definitions.resolve.endpoints import resolve_endpoints
+from wirebook.definitions.resolve.messages import resolve_messages
+from wirebook.definitions.resolve.registry import DocumentOrigin, LoadedRegistry
 from wirebook.problems import Problem, Severity, WirebookError
+from wirebook.text.json import read_json, too_large
+from wirebook.text.jsonvalue import JsonError, parse_json
+from wirebook.text.pointers import escape
+from wirebook.text.source import DEFAULT_LIMITS, DocumentLimits, Source
+from wirebook.text.yaml import read_yaml
 
 if TYPE_CHECKING:
     from wirebook.client.fetch import Cache
@@ -50,7 +50,9 @@ class Document:
 Given = str | Path | Mapping[str, Any] | Source | Document
 
 
-def load_registry(*sources: Given, limits: Limits = DEFAULT_LIMITS, cache: Cache | None = None) -> Registry:
+def load_registry(
+    *sources: Given, limits: DocumentLimits = DEFAULT_LIMITS, cache: Cache | None = None
+) -> LoadedRegistry:
     """Everything that `sources` hold, as one registry.
 
     A source is a path of a file or folder, the URL of an xRegistry server or of one of its groups, a `Document`, or a
@@ -68,14 +70,14 @@ def load_registry(*sources: Given, limits: Limits = DEFAULT_LIMITS, cache: Cache
     return build_registry(origins, problems)
 
 
-def build_registry(origins: list[Origin], problems: list[Problem]) -> Registry:
+def build_registry(origins: list[DocumentOrigin], problems: list[Problem]) -> LoadedRegistry:
     """Normalise, put together, resolve. `problems` are what reading found."""
     stack = Stack([origin.source.name for origin in origins])
     documents = tuple(normalise_document(origin.source.value, origin.log, origin.roots) for origin in origins)
     for index, (origin, document) in enumerate(zip(origins, documents, strict=True)):
         stack.add(index, document, origin.log)
     log = Log()
-    registry = Registry(
+    registry = LoadedRegistry(
         document=stack.document,
         messages=resolve_messages(stack.document, log),
         endpoints=resolve_endpoints(stack.document, log),
@@ -95,12 +97,12 @@ def build_registry(origins: list[Origin], problems: list[Problem]) -> Registry:
 class _Reading:
     """Reads sources; what cannot be read becomes a problem. `number` tells values apart."""
 
-    limits: Limits
+    limits: DocumentLimits
     problems: list[Problem]
     cache: Cache
     number: Iterator[int] = field(default_factory=partial(count, 1))
 
-    def origins(self, given: Given) -> Iterator[Origin]:
+    def origins(self, given: Given) -> Iterator[DocumentOrigin]:
         """The registry documents of a source. In a folder anything may lie; a file that is named is a catalogue."""
         folder = isinstance(given, (str, Path)) and not _is_address(given) and is_folder(Path(given))
         for source in self._read(given):
@@ -108,7 +110,7 @@ class _Reading:
             log = Log()
             document = as_registry(source.value, log)
             if document is not None:
-                yield Origin(replace(source, value=document), log, roots_of(source.value))
+                yield DocumentOrigin(replace(source, value=document), log, roots_of(source.value))
                 continue
             code = "skipped-file" if folder else "not-a-registry"
             slip = misspelt_collection(source.value) if isinstance(source.value, Mapping) else None
@@ -178,7 +180,7 @@ def documents_in(folder: Path) -> list[Path]:
     return sorted(path for path in found if not any(part.startswith(".") for part in path.relative_to(folder).parts))
 
 
-def read_file(path: Path, limits: Limits = DEFAULT_LIMITS) -> Source:
+def read_file(path: Path, limits: DocumentLimits = DEFAULT_LIMITS) -> Source:
     """The document in a file. Raises: unreadable-file, too-large, and what reading it finds."""
     name = str(path)
     try:
@@ -197,7 +199,7 @@ def _unreadable(name: str, reason: str) -> Problem:
     return Problem(code="unreadable-file", message=f"'{name}' cannot be read: {reason}", file=name)
 
 
-def read_document(document: Document, limits: Limits = DEFAULT_LIMITS) -> Source:
+def read_document(document: Document, limits: DocumentLimits = DEFAULT_LIMITS) -> Source:
     """Raises: too-large, and what reading it finds."""
     if len(document.data) > limits.size:
         raise WirebookError(too_large(document.name, len(document.data), limits))
@@ -210,7 +212,7 @@ def kind_of(name: str, data: bytes) -> str:
     return SUFFIXES.get(os.path.splitext(name)[1].lower(), by_content)
 
 
-def read_text(data: bytes, name: str, kind: str | None = None, limits: Limits = DEFAULT_LIMITS) -> Source:
+def read_text(data: bytes, name: str, kind: str | None = None, limits: DocumentLimits = DEFAULT_LIMITS) -> Source:
     """A document of a known kind, else of that which its name and content show."""
     kind = kind or kind_of(name, data)
     try:

@@ -15,12 +15,12 @@ from wirebook.bindings import CLASSES, Received
 from wirebook.bindings.attributes import WELL_KNOWN
 from wirebook.bindings.jsonwrite import canonical_text
 from wirebook.catalog.building import TextOrBytes, built_from, usable_definition
-from wirebook.message.builder import Built, Request
-from wirebook.message.cloudevent import event_in
-from wirebook.message.definition import Definition
-from wirebook.message.request import current_time
-from wirebook.message.selection import Outcome
-from wirebook.message.slots import ENVELOPE
+from wirebook.definitions.build.builder import BuildRequest, Built
+from wirebook.definitions.build.request import current_time
+from wirebook.definitions.compile.definition import Definition
+from wirebook.definitions.compile.slots import ENVELOPE
+from wirebook.definitions.match.cloudevent import event_in
+from wirebook.definitions.match.selection import Outcome
 from wirebook.problems import Problem
 from wirebook.schema import Payload
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 OWN_ATTRIBUTES = frozenset({"specversion", "type", "datacontenttype", "dataschema"})
 
 
-def transformed(catalog: Catalog, outcome: Outcome, to: str, request: Request) -> Built:
+def transformed(catalog: Catalog, outcome: Outcome, to: str, request: BuildRequest) -> Built:
     """The message of the definition `to` that says what a matched message says.
 
     Rule: the bindings are the context; `request` adds to them, and may not say otherwise. Attributes of a CloudEvent
@@ -62,7 +62,7 @@ def _unmatched(outcome: Outcome) -> Problem:
     return Problem("not-transformable", text, expected="matched", actual=outcome.outcome)
 
 
-def _conflicts(outcome: Outcome, request: Request) -> Iterator[Problem]:
+def _conflicts(outcome: Outcome, request: BuildRequest) -> Iterator[Problem]:
     """Placeholders that the message says, and the application otherwise: either may be wrong."""
     for name, given in request.context.items():
         bound = outcome.bindings.get(name)

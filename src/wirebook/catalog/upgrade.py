@@ -13,19 +13,19 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from wirebook.catalog.dialects import SPECVERSION
-from wirebook.catalog.registry import Registry
 from wirebook.core.names import GROUP_TYPES
-from wirebook.core.pointers import child
-from wirebook.message.dialects_log import Log
-from wirebook.message.resolution_definitions import by_age
+from wirebook.definitions.normalize.default_versions import by_age
+from wirebook.definitions.normalize.documents import SPECVERSION
+from wirebook.definitions.normalize.log import Log
+from wirebook.definitions.resolve.registry import LoadedRegistry
 from wirebook.problems import Problem
+from wirebook.text.pointers import child
 
 ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 TYPED: Final = ("envelopemetadata", "protocoloptions")
 
 
-def upgrade(registry: Registry) -> tuple[dict[str, Any], tuple[Problem, ...]]:
+def upgrade(registry: LoadedRegistry) -> tuple[dict[str, Any], tuple[Problem, ...]]:
     """The registry as a document of 1.0-rc4, and everything that changed on the way to it, with its place."""
     log = Log()
     document = _with_specversion(registry.document, log)

@@ -16,7 +16,7 @@ import yaml
 Lines = list[str]
 
 
-class Member(NamedTuple):
+class YamlMember(NamedTuple):
     """A member of a mapping: its key, its value's node, the lines from `start` (comments included) up to `stop`."""
 
     key: str
@@ -58,7 +58,7 @@ def _mapping(node: yaml.MappingNode, wanted: Any, lines: Lines, begin: int, end:
     return [line for member in chosen for line in _inside(member, wanted.get(member.key), lines)]
 
 
-def _members(node: yaml.MappingNode, lines: Lines, begin: int, end: int) -> list[Member] | None:
+def _members(node: yaml.MappingNode, lines: Lines, begin: int, end: int) -> list[YamlMember] | None:
     """The members with their lines; None where lines do not tell them apart (``- a: 1``, ``? key``, merges)."""
     column = node.start_mark.column
     starts: list[int] = []
@@ -71,7 +71,7 @@ def _members(node: yaml.MappingNode, lines: Lines, begin: int, end: int) -> list
         return None
     stops = [*starts[1:], end]
     pairs = zip(node.value, starts, stops, strict=True)
-    return [Member(str(key.value), value, start, stop) for (key, value), start, stop in pairs]
+    return [YamlMember(str(key.value), value, start, stop) for (key, value), start, stop in pairs]
 
 
 def _comments_above(lines: Lines, line: int, column: int, floor: int) -> int:
@@ -81,7 +81,7 @@ def _comments_above(lines: Lines, line: int, column: int, floor: int) -> int:
     return line
 
 
-def _inside(member: Member, wanted: Any, lines: Lines) -> Lines:
+def _inside(member: YamlMember, wanted: Any, lines: Lines) -> Lines:
     """A member's own lines, the mapping in it in order."""
     value = member.value
     if isinstance(value, yaml.MappingNode) and not value.flow_style and value.value:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 CANNOT_BUILD = 2
 
 
-class Form(StrEnum):
+class OutputFormat(StrEnum):
     """What is printed."""
 
     CAPTURE = "capture"
@@ -52,7 +52,8 @@ DataOption = Annotated[
     str | None, typer.Option(metavar="FILE", help="The payload: JSON, or bytes as they are; - for standard input.")
 ]
 FormOption = Annotated[
-    Form | None, typer.Option("--as", help="Print a line of a capture file, or a command that sends the message.")
+    OutputFormat | None,
+    typer.Option("--as", help="Print a line of a capture file, or a command that sends the message."),
 ]
 ServerOption = Annotated[str | None, typer.Option(help="Where such a command sends to: a URL, or host:port.")]
 
@@ -95,14 +96,14 @@ def build(
     return 0 if text is not None else CANNOT_BUILD
 
 
-def _text(wire: AnyMessage, form: Form | None, server: str | None, problems: list[Problem]) -> str | None:
+def _text(wire: AnyMessage, form: OutputFormat | None, server: str | None, problems: list[Problem]) -> str | None:
     from wirebook.bindings import to_line  # noqa: PLC0415
     from wirebook.cli.senders import command_of  # noqa: PLC0415
     from wirebook.cli.wiretext import wire_text  # noqa: PLC0415
 
     if form is None:
         return wire_text(wire)
-    if form is Form.CAPTURE:
+    if form is OutputFormat.CAPTURE:
         return to_line(wire).decode()
     command = command_of(wire, form.value, server)
     problems.extend(command.problems)
@@ -110,11 +111,11 @@ def _text(wire: AnyMessage, form: Form | None, server: str | None, problems: lis
 
 
 def _to_dict(
-    definition: str, wire: AnyMessage | None, form: Form | None, text: str | None, problems: list[Problem]
+    definition: str, wire: AnyMessage | None, form: OutputFormat | None, text: str | None, problems: list[Problem]
 ) -> dict[str, Any]:
     from wirebook.bindings import to_record  # noqa: PLC0415
 
-    is_command = form not in (None, Form.CAPTURE)
+    is_command = form not in (None, OutputFormat.CAPTURE)
     return {
         "definition": definition,
         "message": None if wire is None else to_record(wire),

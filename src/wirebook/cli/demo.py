@@ -18,9 +18,9 @@ from wirebook.cli.output import print_json, print_note, print_problems, print_ta
 from wirebook.core.counting import counted
 
 if TYPE_CHECKING:
-    from wirebook.demo.folder import DemoFolder, Made
-    from wirebook.spark.report import Report
-    from wirebook.spark.show import TableSummary
+    from wirebook.demo.folder import DemoFolder, DemoManifest
+    from wirebook.landing.report.show import TableSummary
+    from wirebook.landing.runs.report import Report
 
 OK, CANNOT_RUN = 0, 2
 SHOWN: Final = (
@@ -46,7 +46,7 @@ def demo(
     """
     from wirebook.cli.report import report_run  # noqa: PLC0415
     from wirebook.demo.folder import DemoFolder  # noqa: PLC0415 (half a second)
-    from wirebook.spark.runfacts import committed_batches  # noqa: PLC0415
+    from wirebook.landing.report.run_statistics import committed_batches  # noqa: PLC0415
 
     folder = DemoFolder(to)
     made = folder.check(messages, seed) or _make(folder, messages, seed)
@@ -61,7 +61,7 @@ def demo(
     return CANNOT_RUN if report.has_errors else OK
 
 
-def _make(folder: DemoFolder, messages: int, seed: int) -> Made:
+def _make(folder: DemoFolder, messages: int, seed: int) -> DemoManifest:
     started = time.monotonic()
     print_note(f"synthesising {counted(messages, 'message')} into '{folder.captures}'")
     made = folder.make(messages, seed)
@@ -84,8 +84,8 @@ def _land(folder: DemoFolder) -> Report:
 # -- what is printed ------------------------------------------------------------------------------------------------
 
 
-def _tell(folder: DemoFolder, made: Made, report: Report) -> None:
-    from wirebook.spark.show import tables_in  # noqa: PLC0415
+def _tell(folder: DemoFolder, made: DemoManifest, report: Report) -> None:
+    from wirebook.landing.report.show import tables_in  # noqa: PLC0415
 
     tables = tables_in(folder.tables)
     print_report(report, folder.tables)
@@ -102,15 +102,15 @@ def _tell(folder: DemoFolder, made: Made, report: Report) -> None:
 
 
 def _show_rows(table: TableSummary) -> None:
-    from wirebook.spark.show import first_rows  # noqa: PLC0415
+    from wirebook.landing.report.show import first_rows  # noqa: PLC0415
 
     print_rows(first_rows(table, ROWS), title=f"{table.name}: the first of {table.rows:,} rows")
     print()
 
 
-def _show_dead_letters(table: TableSummary, made: Made) -> None:
+def _show_dead_letters(table: TableSummary, made: DemoManifest) -> None:
     """The first dead letter of each outcome and reason."""
-    from wirebook.spark.show import first_rows  # noqa: PLC0415
+    from wirebook.landing.report.show import first_rows  # noqa: PLC0415
 
     firsts: dict[tuple[str, str], tuple[Any, ...]] = {}
     for letter in first_rows(table, LOOKED_AT).to_pylist():
@@ -132,7 +132,7 @@ def _reason(letter: dict[str, Any]) -> dict[str, Any]:
 
 def _why(reason: dict[str, Any]) -> str:
     """What was expected, and what was found, in one line that may be cut."""
-    from wirebook.spark.reasons import expected_in_words, found_in_words  # noqa: PLC0415
+    from wirebook.landing.report.reasons import expected_in_words, found_in_words  # noqa: PLC0415
 
     code, parts = reason["code"], []
     if reason.get("expected") is not None:

@@ -14,15 +14,15 @@ from typing import Annotated, Final
 
 import typer
 
-from wirebook.catalog.dialects import SPECVERSION
 from wirebook.catalog.load import load_registry
-from wirebook.catalog.registry import Registry
 from wirebook.catalog.upgrade import render_document
 from wirebook.catalog.upgrade import upgrade as upgrade_registry
 from wirebook.cli.output import STYLES, print_note, printable, styled, suggestion
 from wirebook.cli.sarif import sarif_log
 from wirebook.cli.sources import check_standard_input, documents_of
 from wirebook.core.counting import counted
+from wirebook.definitions.normalize.documents import SPECVERSION
+from wirebook.definitions.resolve.registry import LoadedRegistry
 from wirebook.problems import Problem, Severity, WirebookError
 
 
@@ -56,7 +56,7 @@ def lint(
 
     Exit codes: 0 no finding at or above --fail-on, 1 there is one, 2 nothing could be read.
     """
-    from wirebook.catalog.lint import lint as lint_registry  # noqa: PLC0415 (half a second)
+    from wirebook.definitions.lint.registry import lint as lint_registry  # noqa: PLC0415 (half a second)
 
     check_standard_input(source=sources)
     registry = _load(sources, format)
@@ -67,7 +67,7 @@ def lint(
     return FINDINGS if any(problem.severity in COUNTING[fail_on] for problem in problems) else CLEAN
 
 
-def _load(sources: Sequence[str], format_: Format) -> Registry:
+def _load(sources: Sequence[str], format_: Format) -> LoadedRegistry:
     """The registry. Where nothing could be read, programs get that as findings, too."""
     try:
         return load_registry(*documents_of(sources))

@@ -26,10 +26,10 @@ from wirebook.cli.sources import check_standard_input, load_catalog, outcomes_of
 from wirebook.core.counting import counted
 
 if TYPE_CHECKING:
-    from wirebook.message.alignment import Part
-    from wirebook.message.comparison import SlotReport
-    from wirebook.message.explanation import Comparison, Explanation
-    from wirebook.message.payloadfaults import PayloadReport
+    from wirebook.definitions.explain.alignment import AlignedSegment
+    from wirebook.definitions.explain.comparison import SlotReport
+    from wirebook.definitions.explain.explanation import Comparison, Explanation
+    from wirebook.definitions.explain.payload_faults import PayloadReport
 
 LIMIT = 20
 SHOWN = 120
@@ -165,7 +165,7 @@ def _texts(report: SlotReport) -> Iterator[str]:
         yield "(not there)" if report.actual is None else actual
 
 
-def aligned(parts: Sequence[Part], separator: str) -> Iterator[str]:
+def aligned(parts: Sequence[AlignedSegment], separator: str) -> Iterator[str]:
     """Template over value, segment by segment, and carets under what does not fit; columns as a terminal counts."""
     rows = [(_cell(part.template), _cell(part.value), "" if part.fits else _carets(part)) for part in parts]
     widths = [max(map(cell_len, cells)) for cells in rows]
@@ -191,9 +191,9 @@ def _padded(text: str, width: int) -> str:
     return text + " " * (width - cell_len(text))
 
 
-def _carets(part: Part) -> str:
+def _carets(part: AlignedSegment) -> str:
     """Marks under the characters in which a segment differs from its literal; under all of it where that says more."""
-    from wirebook.message.alignment import begin_alike  # noqa: PLC0415 (a quarter of a second)
+    from wirebook.definitions.explain.alignment import begin_alike  # noqa: PLC0415 (a quarter of a second)
 
     one, other = _cell(part.template), _cell(part.value)
     if not one or not other or "{" in one:

@@ -10,7 +10,6 @@ from typing import Annotated, NamedTuple
 import typer
 import yaml
 
-from wirebook.catalog.foreign import refusal_of
 from wirebook.catalog.formatting import in_canonical_order, meaning, parse_as_written, render
 from wirebook.catalog.load import (
     Document,
@@ -27,8 +26,9 @@ from wirebook.cli.options import STANDARD_INPUT
 from wirebook.cli.output import print_note, printable
 from wirebook.cli.sources import check_standard_input
 from wirebook.core.counting import counted
-from wirebook.core.source import Source
+from wirebook.definitions.normalize.foreign import refusal_of
 from wirebook.problems import Problem, WirebookError
+from wirebook.text.source import Source
 
 
 class Text(NamedTuple):

@@ -17,8 +17,8 @@ from wirebook.cli.documents import render_finding
 from wirebook.cli.output import print_json, print_note
 from wirebook.cli.sources import check_standard_input, documents_of
 from wirebook.core.counting import counted
-from wirebook.core.pointers import resolve
 from wirebook.problems import CODES, Problem, WirebookError
+from wirebook.text.pointers import resolve
 
 LOCAL = "the database"
 
@@ -77,11 +77,11 @@ def _import_here(database: str, body: bytes, *, dry_run: bool) -> dict[str, Any]
     """The same in the database itself, which no server on SQLite may have open."""
     from wirebook.cli.serve import read_catalogue  # noqa: PLC0415
     from wirebook.client.sending import PATH, read_report  # noqa: PLC0415
-    from wirebook.httpapi.messages import Incoming  # noqa: PLC0415
-    from wirebook.httpapi.options import Options  # noqa: PLC0415
+    from wirebook.httpapi.http.messages import Incoming  # noqa: PLC0415
+    from wirebook.httpapi.options import ServerOptions  # noqa: PLC0415
     from wirebook.httpapi.server import open_service  # noqa: PLC0415
 
-    with open_service(Options(database=database), read_catalogue) as service:
+    with open_service(ServerOptions(database=database), read_catalogue) as service:
         incoming = Incoming("POST", PATH, "", {"dryrun": [""]} if dry_run else {}, [], body)
         answer = service.answer(incoming)
     assert isinstance(answer.body, bytes)

@@ -24,8 +24,8 @@ from wirebook.problems import CODES
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from wirebook.spark.report import Report
-    from wirebook.spark.show import TableSummary
+    from wirebook.landing.report.show import TableSummary
+    from wirebook.landing.runs.report import Report
 
 OK, CANNOT_RUN = 0, 2
 TOP_REASONS = 10
@@ -77,8 +77,8 @@ def land(  # noqa: PLR0917 (options)
     settings |= {"stage_below": stage_below}
     with ProgressBar("loading the catalog") as bar, capture_path(source) as path:
         from wirebook.cli.report import report_run  # noqa: PLC0415 (half a second, all of these)
+        from wirebook.landing.report.run_statistics import committed_batches  # noqa: PLC0415
         from wirebook.spark.job import land as land_job  # noqa: PLC0415
-        from wirebook.spark.runfacts import committed_batches  # noqa: PLC0415
 
         _check_format(form)
         loaded = load_catalog_to_land(catalog, confluent=confluent)
@@ -96,7 +96,7 @@ def land(  # noqa: PLR0917 (options)
 
 
 def _check_format(form: str | None) -> None:
-    from wirebook.spark.tableformats import FORMATS  # noqa: PLC0415
+    from wirebook.landing.tables.names import FORMATS  # noqa: PLC0415
 
     if form is not None and form not in FORMATS:
         raise typer.BadParameter(f"'{form}' is none of: {', '.join(FORMATS)}", param_hint="--format")
@@ -139,7 +139,7 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, and nothing else.")] = False,
 ) -> None:
     """Show the tables of a target folder, or one table's columns and first rows."""
-    from wirebook.spark.show import find_table, first_rows, tables_in  # noqa: PLC0415
+    from wirebook.landing.report.show import find_table, first_rows, tables_in  # noqa: PLC0415
 
     if table is None:
         _show_tables(folder, tables_in(folder), as_json=as_json)

@@ -11,8 +11,8 @@ import typer
 from wirebook.cli.settings import default_catalog
 
 if TYPE_CHECKING:
-    from wirebook.message.request import Request
-    from wirebook.message.selection import Outcome
+    from wirebook.definitions.build.request import BuildRequest
+    from wirebook.definitions.match.selection import Outcome
 
 STANDARD_INPUT: Final = "-"
 
@@ -28,7 +28,7 @@ class Protocol(StrEnum):
     NATS = "nats"
 
 
-class Mode(StrEnum):
+class ContentMode(StrEnum):
     BINARY = "binary"
     STRUCTURED = "structured"
 
@@ -99,7 +99,7 @@ PropertyOption = Annotated[
     typer.Option("--property", metavar="SLOT=VALUE", help="A protocol slot: key, headers.X-Trace. Repeatable."),
 ]
 ForOption = Annotated[Protocol | None, typer.Option("--for", help="The protocol, where the definition binds none.")]
-ModeOption = Annotated[Mode | None, typer.Option(help="The content mode, where the definition leaves it open.")]
+ModeOption = Annotated[ContentMode | None, typer.Option(help="The content mode, where the definition leaves it open.")]
 
 
 def request_of(  # noqa: PLR0917 (options)
@@ -108,13 +108,13 @@ def request_of(  # noqa: PLR0917 (options)
     attribute: list[str] | None,
     property_: list[str] | None,
     protocol: Protocol | None,
-    mode: Mode | None,
+    mode: ContentMode | None,
     **more: Any,
-) -> Request:
+) -> BuildRequest:
     """What the options ask for. Raises: typer.BadParameter for what is not NAME=VALUE, or given twice."""
-    from wirebook.message.request import Request  # noqa: PLC0415 (a quarter of a second)
+    from wirebook.definitions.build.request import BuildRequest  # noqa: PLC0415 (a quarter of a second)
 
-    return Request(
+    return BuildRequest(
         {**context, **_pairs("--set", set_)},
         attributes=_pairs("--attribute", attribute),
         properties=_lists("--property", property_),

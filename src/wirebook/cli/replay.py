@@ -17,7 +17,7 @@ from wirebook.cli.sources import load_catalog_to_land
 from wirebook.core.counting import counted
 
 if TYPE_CHECKING:
-    from wirebook.spark.report import Report
+    from wirebook.landing.runs.report import Report
 
 CodeOption = Annotated[
     list[str] | None, typer.Option("--code", help="Only dead letters with this problem. Repeatable.")
@@ -55,8 +55,8 @@ def replay(  # noqa: PLR0917 (options)
     settings |= {"stage_below": stage_below}
     with ProgressBar("loading the catalog") as bar:
         from wirebook.cli.report import report_run  # noqa: PLC0415 (half a second, all of these)
+        from wirebook.landing.report.run_statistics import committed_batches  # noqa: PLC0415
         from wirebook.spark.job import replay as replay_job  # noqa: PLC0415
-        from wirebook.spark.runfacts import committed_batches  # noqa: PLC0415
 
         loaded = load_catalog_to_land(catalog, confluent=confluent)
         before = committed_batches(folder)

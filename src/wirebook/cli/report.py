@@ -28,7 +28,7 @@ def report(
 
     It holds samples of the messages, and opens without a network.
     """
-    from wirebook.spark.htmlreport import write_report  # noqa: PLC0415 (pyarrow)
+    from wirebook.landing.report.html import write_report  # noqa: PLC0415 (pyarrow)
 
     print(write_report(folder, batch, output))
 
@@ -38,8 +38,8 @@ def report_run(folder: Path, before: Collection[int], *, quiet: bool) -> None:
 
     What landed stays landed: when the page cannot be written that is said, and nothing more.
     """
-    from wirebook.spark.htmlreport import write_report  # noqa: PLC0415
-    from wirebook.spark.runfacts import committed_batches  # noqa: PLC0415
+    from wirebook.landing.report.html import write_report  # noqa: PLC0415
+    from wirebook.landing.report.run_statistics import committed_batches  # noqa: PLC0415
 
     batches = committed_batches(folder) - set(before)
     if not batches:

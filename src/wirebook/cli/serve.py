@@ -18,7 +18,7 @@ from wirebook.cli.options import STANDARD_INPUT
 from wirebook.problems import Problem, WirebookError
 
 if TYPE_CHECKING:
-    from wirebook.httpapi.imports import Fit
+    from wirebook.httpapi.handlers.imports import Fit
 
 UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 TIME: Final = re.compile(r"(?P<number>[1-9][0-9]{0,8})(?P<unit>[smhd])")
@@ -67,10 +67,10 @@ def serve(  # noqa: PLR0917 (options)
     stream_timeout: Annotated[str, typer.Option(help="How long a body, an answer or an export may take.")] = "300s",
 ) -> int:
     """Serve a registry of xRegistry 1.0-rc4."""
-    from wirebook.httpapi.options import MIB, Options  # noqa: PLC0415 (what serves is not needed by other commands)
+    from wirebook.httpapi.options import MIB, ServerOptions  # noqa: PLC0415 (what serves is not needed by other commands)
     from wirebook.httpapi.server import serve as run  # noqa: PLC0415
 
-    options = Options(
+    options = ServerOptions(
         host=host,
         port=port,
         database=db,
@@ -185,7 +185,7 @@ def _one_of(option: str, text: str, allowed: tuple[str, ...]) -> str:
 
 def _allowed(option: str, text: str) -> Any:
     """Raises: bad-setting"""
-    from wirebook.httpapi.hosts import parse_allowed  # noqa: PLC0415 (as above)
+    from wirebook.httpapi.http.hosts import parse_allowed  # noqa: PLC0415 (as above)
 
     try:
         return parse_allowed(text)
@@ -195,7 +195,7 @@ def _allowed(option: str, text: str) -> Any:
 
 def _check_reach(options: Any) -> None:
     """Other machines may write only if an option says so. Raises: bad-setting"""
-    from wirebook.httpapi.hosts import is_loopback  # noqa: PLC0415 (as above)
+    from wirebook.httpapi.http.hosts import is_loopback  # noqa: PLC0415 (as above)
 
     if is_loopback(options.host) or options.read_only or options.write_token or options.insecure_writes:
         return

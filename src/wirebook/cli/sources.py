@@ -19,13 +19,13 @@ from wirebook.problems import Problem, Severity, WirebookError
 if TYPE_CHECKING:
     from wirebook.catalog import Catalog
     from wirebook.catalog.load import Document
-    from wirebook.message.selection import Outcome
+    from wirebook.definitions.match.selection import Outcome
 
 BLOCK: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class MessageLocation:
     """Where a message is: the identity that tables and `--json` give it."""
 
     file: str
@@ -60,7 +60,7 @@ def documents_of(sources: Sequence[str]) -> list[str | Document]:
 def load_catalog(sources: list[str], **options: Any) -> Catalog:
     """The catalogue, with `MatchOptions`; prints why sources cannot be read. Raises: as `Catalog.load`."""
     from wirebook.catalog import Catalog  # noqa: PLC0415 (half a second)
-    from wirebook.message.matcher import MatchOptions  # noqa: PLC0415
+    from wirebook.definitions.match.matcher import MatchOptions  # noqa: PLC0415
 
     loaded = Catalog.load(*documents_of(sources), options=MatchOptions(**options))
     print_problems(loaded.registry.unread)
@@ -78,15 +78,15 @@ def load_catalog_to_land(sources: list[str], *, confluent: bool) -> Catalog:
     return loaded
 
 
-def outcomes_of(capture: str, catalog: Catalog, endpoint: str | None) -> Iterator[tuple[Place, Outcome]]:
+def outcomes_of(capture: str, catalog: Catalog, endpoint: str | None) -> Iterator[tuple[MessageLocation, Outcome]]:
     """Every message of a capture, in order, with what it is. Raises: WirebookError, as `spark.outcomes.outcomes_in`."""
-    from wirebook.spark.outcomes import outcomes_in  # noqa: PLC0415 (half a second)
+    from wirebook.landing.runs.outcomes import outcomes_in  # noqa: PLC0415 (half a second)
 
     with capture_path(capture) as path:
         for origin, outcome in outcomes_in(path, catalog, endpoint):
             if outcome is not None:
                 file = STANDARD_INPUT if capture == STANDARD_INPUT else origin.file
-                yield Place(file, origin.line, outcome.received.index), outcome
+                yield MessageLocation(file, origin.line, outcome.received.index), outcome
 
 
 @contextmanager
@@ -106,7 +106,7 @@ def capture_path(capture: str) -> Iterator[Path]:
 
 def read_context(source: str | None) -> dict[str, Any]:
     """The placeholders of a JSON file, none without a file. Raises: WirebookError (``unreadable-file`` ...)."""
-    from wirebook.core.json import read_json  # noqa: PLC0415
+    from wirebook.text.json import read_json  # noqa: PLC0415
 
     if source is None:
         return {}

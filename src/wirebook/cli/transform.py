@@ -23,10 +23,10 @@ from wirebook.cli.options import (
     request_of,
 )
 from wirebook.cli.output import print_note, print_problems
-from wirebook.cli.sources import Place, check_standard_input, load_catalog, outcomes_of, read_context
+from wirebook.cli.sources import MessageLocation, check_standard_input, load_catalog, outcomes_of, read_context
 
 if TYPE_CHECKING:
-    from wirebook.message.request import Built
+    from wirebook.definitions.build.request import Built
 
 NOT_ALL = 1
 
@@ -69,7 +69,7 @@ def transform(
     return NOT_ALL if counts["not_turned"] else 0
 
 
-def _print(place: Place, built: Built) -> None:
+def _print(place: MessageLocation, built: Built) -> None:
     from wirebook.bindings import to_line  # noqa: PLC0415
 
     if built.wire is not None:

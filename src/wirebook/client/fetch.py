@@ -40,7 +40,7 @@ DEFAULT_FETCH_LIMITS: Final = FetchLimits()
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class FetchedResponse:
     """A body and what its headers say: where it came from in the end, its media type, the address of the next page, and
     the tag under which the server knows it."""
 
@@ -51,7 +51,7 @@ class Answer:
     tag: str | None = None
 
 
-Cache = dict[str, Answer]
+Cache = dict[str, FetchedResponse]
 """Answers by the address they came from, to be asked for again."""
 
 
@@ -87,19 +87,19 @@ class Fetcher:
     def same_origin(self, url: str) -> bool:
         return origin_of(url) == origin_of(self.url)
 
-    def get(self, url: str) -> Answer:
+    def get(self, url: str) -> FetchedResponse:
         """What is at an address of the origin."""
         try:
             for _ in range(MAX_REDIRECTS + 1):
                 answer = self._ask(url)
-                if isinstance(answer, Answer):
+                if isinstance(answer, FetchedResponse):
                     return answer
                 url = answer
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
             raise WirebookError(_failed(url, str(error) or type(error).__name__)) from None
         raise WirebookError(_failed(url, f"more than {MAX_REDIRECTS} redirects"))
 
-    def _ask(self, url: str) -> Answer | str:
+    def _ask(self, url: str) -> FetchedResponse | str:
         """The answer, or the address it redirects to."""
         self._check_origin(url)
         self.requests += 1
@@ -117,7 +117,7 @@ class Fetcher:
         following = response.links.get("next", {}).get("url")
         media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         following = str(httpx.URL(url).join(following)) if following else None
-        answer = Answer(url, body, media_type, following, response.headers.get("etag"))
+        answer = FetchedResponse(url, body, media_type, following, response.headers.get("etag"))
         if answer.tag:
             self.cache[url] = answer
         return answer
@@ -161,7 +161,7 @@ def _title(body: bytes) -> str:
     return f": {title[:200]}" if isinstance(title, str) else ""
 
 
-def _if_changed(known: Answer | None) -> dict[str, str]:
+def _if_changed(known: FetchedResponse | None) -> dict[str, str]:
     return {"If-None-Match": known.tag} if known and known.tag else {}
 
 

@@ -13,13 +13,13 @@ from typing import Any, Final
 
 import httpx
 
-from wirebook.client.fetch import DEFAULT_FETCH_LIMITS, Answer, Cache, Fetcher, FetchLimits
-from wirebook.core.json import read_json
+from wirebook.client.fetch import DEFAULT_FETCH_LIMITS, Cache, FetchedResponse, Fetcher, FetchLimits
 from wirebook.core.names import GROUP_TYPES, collection_of
-from wirebook.core.source import DEFAULT_LIMITS, Limits, Source
 from wirebook.core.xid import parse_xid
-from wirebook.core.yaml import read_yaml
 from wirebook.problems import Problem, WirebookError
+from wirebook.text.json import read_json
+from wirebook.text.source import DEFAULT_LIMITS, DocumentLimits, Source
+from wirebook.text.yaml import read_yaml
 
 YAML_TYPES: Final = (
     "application/yaml",
@@ -37,7 +37,7 @@ RESOURCE_ONLY: Final = ("meta", "metaurl", "versions", "versionsurl", "versionsc
 
 def fetch_registry(
     url: str,
-    limits: Limits = DEFAULT_LIMITS,
+    limits: DocumentLimits = DEFAULT_LIMITS,
     fetch_limits: FetchLimits = DEFAULT_FETCH_LIMITS,
     cache: Cache | None = None,
 ) -> Source:
@@ -49,13 +49,13 @@ def fetch_registry(
     Raises: fetch-failed, fetch-limit, and what reading an answer finds.
     """
     with Fetcher(url, fetch_limits, {} if cache is None else cache) as fetcher:
-        return _Reader(fetcher, limits).read(url)
+        return _RegistryReader(fetcher, limits).read(url)
 
 
-class _Reader:
+class _RegistryReader:
     """Reads entities and collections of one server. Nothing is asked twice, so links in a circle come to an end."""
 
-    def __init__(self, fetcher: Fetcher, limits: Limits) -> None:
+    def __init__(self, fetcher: Fetcher, limits: DocumentLimits) -> None:
         self.fetcher, self.limits = fetcher, limits
         self.asked: set[str] = set()
         self.problems: list[Problem] = []
@@ -94,7 +94,7 @@ class _Reader:
         answer = self.fetcher.get(url)
         return self._parse(answer), answer.next
 
-    def _parse(self, answer: Answer) -> Source:
+    def _parse(self, answer: FetchedResponse) -> Source:
         path = httpx.URL(answer.url).path
         is_yaml = answer.media_type in YAML_TYPES or path.endswith((".yaml", ".yml"))
         return self._noted((read_yaml if is_yaml else read_json)(answer.body, answer.url, self.limits))

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 from wirebook.bindings.jsonwrite import canonical_text, is_text
 from wirebook.convert.refusal import refuse
-from wirebook.core.jsonvalue import JsonError, parse_json
-from wirebook.core.mediatypes import is_json
 from wirebook.schema.payload import Payload
+from wirebook.text.jsonvalue import JsonError, parse_json
+from wirebook.text.mediatypes import is_json
 
 if TYPE_CHECKING:
     from cloudevents.core.v1.event import CloudEvent

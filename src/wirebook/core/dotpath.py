@@ -23,7 +23,7 @@ INDEX: Final = re.compile(r"\[(?:(\d+)|(\*))\]")
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class PathMember:
     name: str
 
 
@@ -44,7 +44,7 @@ class _Any:
 
 ANY_MEMBER: Final = _Any(".*")
 ANY_ITEM: Final = _Any("[*]")
-Step = Member | Item | _Any
+Step = PathMember | Item | _Any
 DotPath = tuple[Step, ...]
 
 
@@ -69,7 +69,7 @@ def parse_dotpath(text: str) -> DotPath:
 
 def _step(text: str, position: int, is_first: bool) -> tuple[Step, int]:
     if found := QUOTED.match(text, position):
-        return Member(found[1] or found[2]), found.end()
+        return PathMember(found[1] or found[2]), found.end()
     if not is_first and (found := INDEX.match(text, position)):
         return (Item(int(found[1])) if found[1] else ANY_ITEM), found.end()
     if text[position] == "." and not is_first:
@@ -80,7 +80,7 @@ def _step(text: str, position: int, is_first: bool) -> tuple[Step, int]:
         if "*" in text[position:].partition(".")[0]:
             raise BadPath("'*' must be a whole name; it cannot be a part of one", position + 1)
         raise BadPath("a name is missing", position + 1)
-    return (ANY_MEMBER if found[0] == "*" else Member(found[0])), found.end()
+    return (ANY_MEMBER if found[0] == "*" else PathMember(found[0])), found.end()
 
 
 def format_dotpath(path: DotPath) -> str:
@@ -96,7 +96,7 @@ def below(place: str, name: str) -> str:
 def _format(step: Step) -> str:
     if isinstance(step, Item):
         return f"[{step.index}]"
-    if not isinstance(step, Member):
+    if not isinstance(step, PathMember):
         return repr(step)
     return _member(step.name)
 
@@ -119,7 +119,7 @@ def values_at(value: Any, path: DotPath) -> Iterator[Any]:
 def members_at(value: Any, step: Step) -> Iterable[tuple[str | int, Any]]:
     """The members or items that one step leads to, with their names or places."""
     if isinstance(value, Mapping):
-        if isinstance(step, Member):
+        if isinstance(step, PathMember):
             return ((step.name, value[step.name]),) if step.name in value else ()
         return value.items() if step is ANY_MEMBER else ()
     if isinstance(value, list):

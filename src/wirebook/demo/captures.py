@@ -42,7 +42,7 @@ KAFKA_SCHEMA: Final = pa.schema({
 })  # fmt: skip
 
 
-class Written(NamedTuple):
+class WrittenCaptures(NamedTuple):
     """What was written: messages by file, and defects by name."""
 
     files: dict[str, int]
@@ -106,7 +106,7 @@ class _Block(NamedTuple):
 
 def write_captures(
     folder: Path, count: int, seed: int, *, processes: int | None = None, pages: int = PAGES_AT_A_TIME
-) -> Written:
+) -> WrittenCaptures:
     """Writes a day of `count` messages into `folder`, the same bytes whatever `processes` there are.
 
     Cost: 30 microseconds of CPU a message; few messages are made by one process unless `processes` is given.
@@ -123,7 +123,7 @@ def write_captures(
                 sinks[name].write(lines)
             files.update(block.files)
             defects.update(block.defects)
-    return Written(dict(files), dict(defects))
+    return WrittenCaptures(dict(files), dict(defects))
 
 
 def _blocks(count: int, seed: int, processes: int, pages: int) -> Iterator[_Block]:

@@ -19,7 +19,7 @@ MARKER: Final = "demo.json"
 OURS: Final = frozenset({"catalogue", "captures", "tables", MARKER})
 
 
-class Made(msgspec.Struct, kw_only=True):
+class DemoManifest(msgspec.Struct, kw_only=True):
     """What a folder holds: how many messages, from which seed, and how many of them have each defect."""
 
     messages: int
@@ -39,14 +39,14 @@ class DemoFolder:
         self.root = root
         self.catalogue, self.captures, self.tables = (root / name for name in ("catalogue", "captures", "tables"))
 
-    def made(self) -> Made | None:
+    def made(self) -> DemoManifest | None:
         """What was made here before; None for nothing, or not to the end."""
         try:
-            return msgspec.json.decode((self.root / MARKER).read_bytes(), type=Made)
+            return msgspec.json.decode((self.root / MARKER).read_bytes(), type=DemoManifest)
         except (OSError, msgspec.MsgspecError):
             return None
 
-    def check(self, messages: int, seed: int) -> Made | None:
+    def check(self, messages: int, seed: int) -> DemoManifest | None:
         """What was made here before, if it is what is asked for now. Raises: foreign-folder"""
         made = self.made()
         if made is not None and (made.messages, made.seed) != (messages, seed):
@@ -56,7 +56,7 @@ class DemoFolder:
             raise _foreign(f"'{self.root}' holds something else", "name another folder with --to")
         return made
 
-    def make(self, messages: int, seed: int) -> Made:
+    def make(self, messages: int, seed: int) -> DemoManifest:
         """Writes the catalogue and the captures. Raises: unwritable-file"""
         try:
             return self._make(messages, seed)
@@ -64,7 +64,7 @@ class DemoFolder:
             message = f"cannot write to '{self.root}': {error.strerror or error}"
             raise WirebookError(Problem(code="unwritable-file", message=message, file=str(self.root))) from error
 
-    def _make(self, messages: int, seed: int) -> Made:
+    def _make(self, messages: int, seed: int) -> DemoManifest:
         self.root.mkdir(parents=True, exist_ok=True)
         for folder in (self.catalogue, self.captures, self.tables):  # what a run that was stopped has left
             shutil.rmtree(folder, ignore_errors=True)
@@ -72,7 +72,7 @@ class DemoFolder:
         for document in sorted(CATALOGUE.glob("*.json")):
             shutil.copyfile(document, self.catalogue / document.name)
         written = write_captures(self.captures, messages, seed)
-        made = Made(messages=messages, seed=seed, files=written.files, defects=written.defects)
+        made = DemoManifest(messages=messages, seed=seed, files=written.files, defects=written.defects)
         (self.root / MARKER).write_bytes(msgspec.json.format(msgspec.json.encode(made)) + b"\n")
         return made
 

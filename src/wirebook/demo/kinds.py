@@ -18,7 +18,7 @@ from wirebook.bindings.write import WriteMode
 from wirebook.catalog import Catalog
 from wirebook.demo import payloads
 from wirebook.demo.moulds import SEVERITY, WAVE, Mould, mark
-from wirebook.demo.payloads import Draft, Moment
+from wirebook.demo.payloads import MessageDraft, Moment
 
 CATALOGUE: Final = Path(str(files("wirebook.demo") / "catalogue"))
 JSON, AVRO = "application/json", "application/vnd.apache.avro"
@@ -37,7 +37,7 @@ class Kind:
     endpoint: str
     file: str
     per_page: int
-    make: Callable[[Moment], Draft]
+    make: Callable[[Moment], MessageDraft]
     mode: WriteMode | None = None
     extras: Mapping[str, Any] = field(default_factory=dict)
     properties: Mapping[str, Any] = field(default_factory=dict)

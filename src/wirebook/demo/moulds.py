@@ -1,8 +1,7 @@
 """Moulds: a definition's message, built once with marks in the place of what varies, and then filled in many times.
 
-The builder (`wirebook.message.builder`) decides what a message of a definition looks like; a mould only repeats it, at
-a hundredth of the cost.
-"""
+The builder (`wirebook.definitions.build.builder`) decides what a message of a definition looks like; a mould only
+repeats it, at a hundredth of the cost."""
 
 from __future__ import annotations
 
@@ -16,8 +15,8 @@ import orjson
 from wirebook.bindings import AnyMessage, to_line
 from wirebook.bindings.wire import KafkaRecord
 from wirebook.bindings.write import WriteMode
-from wirebook.message.builder import Request, build
-from wirebook.message.definition import Definition
+from wirebook.definitions.build.builder import BuildRequest, build
+from wirebook.definitions.compile.definition import Definition
 from wirebook.problems import WirebookError
 from wirebook.schema import Payload
 
@@ -61,7 +60,7 @@ class Mould:
         payload = Payload(None, DATA) if self.structured else Payload(DATA.encode(), content_type=content_type)
         event = {"id": mark("id"), "time": TIME} if definition.is_cloudevent else {}
         context = {name: mark(name) for name in definition.placeholders}
-        request = Request(context, payload, {**event, **(attributes or {})}, properties or {}, mode=mode)
+        request = BuildRequest(context, payload, {**event, **(attributes or {})}, properties or {}, mode=mode)
         built = build(definition, request)
         if built.errors or built.wire is None:
             raise WirebookError(*built.errors)

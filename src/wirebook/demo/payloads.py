@@ -27,7 +27,7 @@ class Moment:
     random: Random
 
 
-class Draft(NamedTuple):
+class MessageDraft(NamedTuple):
     """A message before it has a form: values by placeholder (or extra attribute), and data."""
 
     values: dict[str, str]
@@ -50,7 +50,7 @@ def _order(moment: Moment, per_page: int, lag: int = 0) -> Order:
     return order((page - lag) * 8 + place, moment.seed)
 
 
-def placed(moment: Moment) -> Draft:
+def placed(moment: Moment) -> MessageDraft:
     it = _order(moment, 8)
     start = 3600 * (math.ceil(moment.second / 3600) + 2 + mixed(it.customer) % 6)
     lines = [{"sku": line.sku, "quantity": line.quantity, "price": _money(line.cents)} for line in it.lines]
@@ -66,10 +66,10 @@ def placed(moment: Moment) -> Draft:
         data["vouchers"] = [f"SPRING{moment.random.randrange(5, 25)}"]
     if moment.random.random() < 0.2:
         data["note"] = "please ring twice"
-    return Draft({"shop": it.shop, "order": it.name}, data)
+    return MessageDraft({"shop": it.shop, "order": it.name}, data)
 
 
-def packed(moment: Moment) -> Draft:
+def packed(moment: Moment) -> MessageDraft:
     it, random = _order(moment, 7, lag=3), moment.random
     zones = ("ambient", "chilled", "frozen")
     crates = [
@@ -83,20 +83,20 @@ def packed(moment: Moment) -> Draft:
         "crates": crates,
         "missing": missing,
     }
-    return Draft({"hub": it.hub.name, "order": it.name}, data)
+    return MessageDraft({"hub": it.hub.name, "order": it.name}, data)
 
 
-def cancelled(moment: Moment) -> Draft:
+def cancelled(moment: Moment) -> MessageDraft:
     it = order((moment.number - 2) * 8 + 7, moment.seed)
     reason = moment.random.choices(("customer", "out-of-stock", "no-van", "fraud"), (70, 15, 12, 3))[0]
-    return Draft({"shop": it.shop, "order": it.name}, {"reason": reason, "refund": _money(it.cents)})
+    return MessageDraft({"shop": it.shop, "order": it.name}, {"reason": reason, "refund": _money(it.cents)})
 
 
-def customer_changed(moment: Moment) -> Draft:
+def customer_changed(moment: Moment) -> MessageDraft:
     number = moment.random.randrange(world.CUSTOMERS)
     values = {"customer": f"c-{number:05d}"}
     if moment.random.random() < 0.1:
-        return Draft(values, None)  # a tombstone: the customer wants to be forgotten
+        return MessageDraft(values, None)  # a tombstone: the customer wants to be forgotten
     hub = HUBS[number % len(HUBS)]
     data = {
         "name": world.customer_name(number),
@@ -105,13 +105,13 @@ def customer_changed(moment: Moment) -> Draft:
         "consents": {"newsletter": number % 3 == 0, "sms": number % 5 == 0},
         "points": mixed(number, 3) % 5000,
     }
-    return Draft(values, data)
+    return MessageDraft(values, data)
 
 
 # -- stock and payments ---------------------------------------------------------------------------------------------
 
 
-def received(moment: Moment) -> Draft:
+def received(moment: Moment) -> MessageDraft:
     random = moment.random
     category = random.randrange(6)
     data = {
@@ -121,10 +121,10 @@ def received(moment: Moment) -> Draft:
         "best_before": f"2026-{random.randrange(4, 13):02d}-{random.randrange(1, 29):02d}" if category != 4 else None,
         "temperature": round(random.gauss(-18 if category == 3 else 4, 1), 1) if category in (1, 3) else None,
     }
-    return Draft({"sku": world.sku(category, random.randrange(240)), "hub": random.choice(HUBS).name}, data)
+    return MessageDraft({"sku": world.sku(category, random.randrange(240)), "hub": random.choice(HUBS).name}, data)
 
 
-def issued(moment: Moment) -> Draft:
+def issued(moment: Moment) -> MessageDraft:
     it, random = order(moment.number * 2 // 5, moment.seed), moment.random
     line = random.choice(it.lines)
     reason = random.choices(("order", "expired", "damaged"), (94, 4, 2))[0]
@@ -135,10 +135,10 @@ def issued(moment: Moment) -> Draft:
         "shelf": f"{'ABCDEFGH'[random.randrange(8)]}{random.randrange(1, 60):02d}",
         "left": random.randrange(200),
     }
-    return Draft({"sku": line.sku, "hub": it.hub.name}, data)
+    return MessageDraft({"sku": line.sku, "hub": it.hub.name}, data)
 
 
-def captured(moment: Moment) -> Draft:
+def captured(moment: Moment) -> MessageDraft:
     it, random = _order(moment, 6, lag=1), moment.random
     method = random.choices(("CARD", "WALLET", "INVOICE"), (60, 30, 10))[0]
     expires = 20_500 + mixed(it.customer) % 1800
@@ -158,10 +158,10 @@ def captured(moment: Moment) -> Draft:
         "labels": {"channel": it.shop, "hub": it.hub.name},
         "attempts": [random.randrange(80, 900) for _ in range(random.choices((1, 2, 3), (90, 8, 2))[0])],
     }
-    return Draft({"provider": it.provider, "order": it.name}, data)
+    return MessageDraft({"provider": it.provider, "order": it.name}, data)
 
 
-def settled(moment: Moment) -> Draft:
+def settled(moment: Moment) -> MessageDraft:
     random = moment.random
     orders = [order((moment.number - 3) * 8 + place, moment.seed) for place in range(random.randrange(2, 7))]
     gross = sum(each.cents for each in orders)
@@ -172,7 +172,7 @@ def settled(moment: Moment) -> Draft:
         "paid_out": instant(moment.second - random.uniform(1, 30)),
     }
     provider = world.PROVIDERS[moment.number % len(world.PROVIDERS)]
-    return Draft(
+    return MessageDraft(
         {"provider": provider, "settlement": f"st-{moment.number:06d}", "signature": f"{random.getrandbits(128):032x}"},
         data,
     )
@@ -193,7 +193,7 @@ def _where(hub: Hub, van: int, second: float) -> tuple[float, float]:
     return hub.lat + reach * math.sin(turn), hub.lon + 1.7 * reach * math.cos(1.3 * turn)
 
 
-def position(moment: Moment) -> Draft:
+def position(moment: Moment) -> MessageDraft:
     (hub, van), random, second = _van(moment), moment.random, moment.second
     lat, lon = _where(hub, van, second)
     stands = random.random() < 0.3
@@ -208,10 +208,10 @@ def position(moment: Moment) -> Draft:
         "doors": random.choice((["left"], ["rear"], ["left", "rear"])) if stands else [],
         "temperatures": {"chilled": round(random.gauss(3.5, 0.5), 1), "frozen": round(random.gauss(-19, 0.7), 1)},
     }
-    return Draft({"hub": hub.name, "van": world.van(hub, van)}, data)
+    return MessageDraft({"hub": hub.name, "van": world.van(hub, van)}, data)
 
 
-def delivered(moment: Moment) -> Draft:
+def delivered(moment: Moment) -> MessageDraft:
     it, random = _order(moment, 7, lag=12), moment.random
     van = mixed(moment.number, 23) % world.VANS_PER_HUB
     lat, lon = _where(it.hub, van, moment.second)
@@ -225,10 +225,10 @@ def delivered(moment: Moment) -> Draft:
         "where": {"lat": round(lat, 6), "lon": round(lon, 6), "accuracy": round(random.uniform(3, 30), 1)},
         "signed_by": world.customer_name(it.customer) if result == "handed-over" else None,
     }
-    return Draft({"hub": it.hub.name, "van": world.van(it.hub, van), "order": it.name}, data)
+    return MessageDraft({"hub": it.hub.name, "van": world.van(it.hub, van), "order": it.name}, data)
 
 
-def assigned(moment: Moment) -> Draft:
+def assigned(moment: Moment) -> MessageDraft:
     random = moment.random
     first = (moment.number // 3 - 6) * 8 + 3 * (moment.number % 3)
     stops = [order(number, moment.seed) for number in range(first, first + random.randrange(2, 6))]
@@ -244,13 +244,13 @@ def assigned(moment: Moment) -> Draft:
         ],
     }
     values = {"hub": hub.name, "van": world.van(hub, moment.number), "wave": str(1 + int(moment.second // 10_800))}
-    return Draft(values, data)
+    return MessageDraft(values, data)
 
 
 # -- at the sites ---------------------------------------------------------------------------------------------------
 
 
-def temperature(moment: Moment) -> Draft:
+def temperature(moment: Moment) -> MessageDraft:
     random, bits = moment.random, mixed(moment.number, 29)
     room = (bits >> 8) % world.ROOMS_PER_HUB
     is_open = random.random() < 0.05
@@ -258,10 +258,10 @@ def temperature(moment: Moment) -> Draft:
     data = {"celsius": round(random.gauss(mean, 0.6), 2), "door": "open" if is_open else "closed"}
     if room % 2:
         data |= {"humidity": random.randrange(40, 95), "battery": round(random.uniform(0.2, 1), 2)}
-    return Draft({"hub": HUBS[bits % len(HUBS)].name, "room": f"room-{room + 1}"}, data)
+    return MessageDraft({"hub": HUBS[bits % len(HUBS)].name, "room": f"room-{room + 1}"}, data)
 
 
-def alarm(moment: Moment) -> Draft:
+def alarm(moment: Moment) -> MessageDraft:
     random = moment.random
     code = random.choice(("too-warm", "too-warm", "door-open", "sensor-silent"))
     value = round(random.uniform(5.5, 12), 1) if code == "too-warm" else None
@@ -273,10 +273,10 @@ def alarm(moment: Moment) -> Draft:
         "text": {"too-warm": "too warm", "door-open": "the door stands open", "sensor-silent": "no reading"}[code],
     }
     values = {"hub": random.choice(HUBS).name, "room": f"room-{random.randrange(world.ROOMS_PER_HUB) + 1}"}
-    return Draft(values | {"severity": str(random.choices((2, 3, 4, 5), (40, 40, 15, 5))[0])}, data)
+    return MessageDraft(values | {"severity": str(random.choices((2, 3, 4, 5), (40, 40, 15, 5))[0])}, data)
 
 
-def metered(moment: Moment) -> Draft:
+def metered(moment: Moment) -> MessageDraft:
     bits, random = mixed(moment.number, 31), moment.random
     meter = (bits >> 8) % world.METERS_PER_SITE
     quarter = int(moment.second // 900) * 900
@@ -292,10 +292,10 @@ def metered(moment: Moment) -> Draft:
         "quality": "estimated" if random.random() < 0.03 else "measured",
         "phases": [round(random.gauss(230, 2), 1) for _ in range(3 if meter else 1)],
     }
-    return Draft({"site": HUBS[bits % len(HUBS)].name, "meter": f"m-{meter + 1}"}, data)
+    return MessageDraft({"site": HUBS[bits % len(HUBS)].name, "meter": f"m-{meter + 1}"}, data)
 
 
-def forecast(moment: Moment) -> Draft:
+def forecast(moment: Moment) -> MessageDraft:
     hub, random = HUBS[moment.number % len(HUBS)], moment.random
     hour = 3600 * math.ceil(moment.second / 3600)
     points = [
@@ -306,13 +306,13 @@ def forecast(moment: Moment) -> Draft:
         }
         for ahead in range(random.choice((6, 12)))
     ]
-    return Draft(
+    return MessageDraft(
         {"site": hub.name, "model": f"sky-{2 + moment.number % 2}"},
         {"issued": instant(moment.second), "points": points},
     )
 
 
-def charger(moment: Moment) -> Draft:
+def charger(moment: Moment) -> MessageDraft:
     bits, random = mixed(moment.number, 37), moment.random
     hub, number = HUBS[bits % len(HUBS)], (bits >> 8) % world.CHARGERS_PER_HUB
     state = random.choices(("charging", "free", "full", "fault"), (60, 25, 13, 2))[0]
@@ -325,7 +325,9 @@ def charger(moment: Moment) -> Draft:
         "energy": f"{random.uniform(0, 60):.3f}" if charging else "0",
         "faults": [random.randrange(100, 140)] if state == "fault" else [],
     }
-    return Draft({"hub": hub.name, "charger": f"ch-{number + 1:02d}", "firmware": f"4.{1 + number % 3}.{number}"}, data)
+    return MessageDraft(
+        {"hub": hub.name, "charger": f"ch-{number + 1:02d}", "firmware": f"4.{1 + number % 3}.{number}"}, data
+    )
 
 
 def _uuid(moment: Moment) -> str:

@@ -22,7 +22,7 @@ from wirebook.demo.world import instant, time_of_day
 SEED = 1
 
 
-class Made(NamedTuple):
+class TrafficLine(NamedTuple):
     """A line of a capture: its kind, and the defect it was given, if any."""
 
     kind: Kind
@@ -35,13 +35,13 @@ def synthesise(count: int, seed: int = SEED) -> Iterator[bytes]:
     return (made.line for made in messages(count, seed))
 
 
-def messages(count: int, seed: int = SEED) -> Iterator[Made]:
+def messages(count: int, seed: int = SEED) -> Iterator[TrafficLine]:
     """`count` messages with what is known of them."""
     for number in range(-(-count // PER_PAGE)):
         yield from page(number, count, seed)
 
 
-def page(number: int, count: int, seed: int) -> Iterator[Made]:
+def page(number: int, count: int, seed: int) -> Iterator[TrafficLine]:
     """The messages of one page of a day that has `count`."""
     random = Random(f"{seed}/{number}")  # noqa: S311 (made-up data)
     order = [kind for kind in KINDS for _ in range(kind.per_page)]
@@ -60,15 +60,15 @@ def _forms() -> Forms:
     return Forms()
 
 
-def _message(kind: Kind, moment: Moment, offset: int) -> Made:
+def _message(kind: Kind, moment: Moment, offset: int) -> TrafficLine:
     line = _line(kind, moment, offset)
     defect = choose(kind, moment.random)
     if defect is None:
-        return Made(kind, line, None)
+        return TrafficLine(kind, line, None)
     spoilt = spoil(defect, line, orjson.loads(line), kind, moment.random)
     if spoilt is None:
-        return Made(kind, line, None)
-    return Made(kind, spoilt if isinstance(spoilt, bytes) else orjson.dumps(spoilt), defect)
+        return TrafficLine(kind, line, None)
+    return TrafficLine(kind, spoilt if isinstance(spoilt, bytes) else orjson.dumps(spoilt), defect)
 
 
 def _line(kind: Kind, moment: Moment, offset: int) -> bytes:

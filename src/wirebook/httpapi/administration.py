@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from wirebook.core.target import Target, parse_target
-from wirebook.httpapi.options import Options
+from wirebook.core.model.target import RequestTarget, parse_target
+from wirebook.httpapi.handlers.writes import Writing
+from wirebook.httpapi.options import ServerOptions
 from wirebook.httpapi.server import open_service
 from wirebook.httpapi.service import Service
-from wirebook.httpapi.writes import Writing
 from wirebook.problems import Problem, WirebookError
 from wirebook.problems.xregistry import Refused
 from wirebook.storage.session import Session
@@ -23,7 +23,7 @@ def set_readonly(database: str, xid: str, *, is_on: bool) -> bool:
 
     Raises: not-a-resource; what `open_service` raises
     """
-    with open_service(Options(database=database), must_exist=True) as service:
+    with open_service(ServerOptions(database=database), must_exist=True) as service:
         return lock(service, xid, is_on=is_on)
 
 
@@ -45,7 +45,10 @@ def lock(service: Service, xid: str, *, is_on: bool) -> bool:
 
 def read_capabilities(database: str) -> Mapping[str, Any]:
     """The capabilities of a registry. Raises: what `open_service` raises"""
-    with open_service(Options(database=database), must_exist=True) as service, service.database.reading() as session:
+    with (
+        open_service(ServerOptions(database=database), must_exist=True) as service,
+        service.database.reading() as session,
+    ):
         return service.cache.load(session).capabilities
 
 
@@ -59,9 +62,9 @@ def reset_capabilities(database: str) -> tuple[str, ...]:
         settings = service.cache.load(session)
         return Writing(session, settings, service.rules, service.rules.fetch).reset_capabilities()
 
-    with open_service(Options(database=database), must_exist=True) as service:
+    with open_service(ServerOptions(database=database), must_exist=True) as service:
         return service.write(work)
 
 
-def _meta_of(target: Target) -> Target:
-    return Target("meta", f"{target.path}/meta", target.group_type, target.group, target.type, target.resource)
+def _meta_of(target: RequestTarget) -> RequestTarget:
+    return RequestTarget("meta", f"{target.path}/meta", target.group_type, target.group, target.type, target.resource)

@@ -13,17 +13,17 @@ from typing import Final
 from starlette.concurrency import run_in_threadpool
 from starlette.types import Message, Receive, Scope, Send
 
-from wirebook.httpapi.codings import SUPPORTED, TooLarge, Unsupported, decode_body, parse_codings
-from wirebook.httpapi.door import READS, Barred, Caller, Door
-from wirebook.httpapi.feed import LAST, PATH, next_events, start_of
+from wirebook.httpapi.handlers.feed import LAST, PATH, next_events, start_of
+from wirebook.httpapi.handlers.metrics import CONTENT_TYPE, METRICS_PATH, Metrics, route_of
+from wirebook.httpapi.http.access import READS, Barred, Caller, Door
+from wirebook.httpapi.http.codings import SUPPORTED, TooLarge, Unsupported, decode_body, parse_codings
+from wirebook.httpapi.http.etags import known_as, quoted
+from wirebook.httpapi.http.messages import JSON, ApiResponse, Incoming, decode_path, parse_query
+from wirebook.httpapi.http.preconditions import IF_NONE_MATCH
+from wirebook.httpapi.http.sending import Sent, send_answer, until_gone
 from wirebook.httpapi.logs import log_access
-from wirebook.httpapi.messages import JSON, Answer, Incoming, decode_path, parse_query
-from wirebook.httpapi.metrics import CONTENT_TYPE, METRICS_PATH, Metrics, route_of
-from wirebook.httpapi.options import Options
-from wirebook.httpapi.preconditions import IF_NONE_MATCH
-from wirebook.httpapi.sending import Sent, send_answer, until_gone
+from wirebook.httpapi.options import ServerOptions
 from wirebook.httpapi.service import PATHS, Service, error_answer
-from wirebook.httpapi.tags import known_as, quoted
 from wirebook.httpapi.web import authority_of, has_come
 from wirebook.problems.xregistry import Refused, refused
 from wirebook.storage.outages import Unavailable
@@ -47,7 +47,7 @@ Pairs = list[tuple[str, str]]
 class App:
     """A registry for the web."""
 
-    def __init__(self, service: Service, options: Options) -> None:
+    def __init__(self, service: Service, options: ServerOptions) -> None:
         self.service, self.options, self.door = service, options, Door(options)
         self.metrics, self.stopping = Metrics(), asyncio.Event()
 
@@ -85,7 +85,7 @@ class App:
 
     async def _answer(
         self, scope: Scope, headers: Pairs, first: Mapping[str, str], receive: Receive
-    ) -> tuple[Answer, str | None]:
+    ) -> tuple[ApiResponse, str | None]:
         """The answer, and the origin that may read it. `first` are the first headers of each name."""
         caller, base = self._caller(scope, headers, first), None
         try:
@@ -131,15 +131,15 @@ class App:
         """Whether a path asks for the health of the server. A Group type may have the name of such a path."""
         return path in HEALTH and not self.service.has_groups(path.strip("/"))
 
-    async def _own(self, path: str) -> Answer | None:
+    async def _own(self, path: str) -> ApiResponse | None:
         """What is answered without the registry, if that is such a path."""
         if path == METRICS_PATH:
-            return Answer(200, self.metrics.text(), {"Content-Type": CONTENT_TYPE})
+            return ApiResponse(200, self.metrics.text(), {"Content-Type": CONTENT_TYPE})
         if not self._is_probe(path):
             return None
         if path.endswith("healthz"):
-            return Answer(200, b"ok\n", {"Content-Type": PLAIN})
-        return Answer(200, b"ok\n", {"Content-Type": PLAIN}) if await self._is_ready() else not_ready()
+            return ApiResponse(200, b"ok\n", {"Content-Type": PLAIN})
+        return ApiResponse(200, b"ok\n", {"Content-Type": PLAIN}) if await self._is_ready() else not_ready()
 
     async def _is_ready(self) -> bool:
         """Whether the database answers, and soon."""
@@ -231,7 +231,7 @@ class App:
         return Incoming(scope["method"], "/" + path.strip("/"), base, query, headers, body)
 
     def _finish(
-        self, answer: Answer, method: str, headers: Pairs, first: Mapping[str, str], origin: str | None
+        self, answer: ApiResponse, method: str, headers: Pairs, first: Mapping[str, str], origin: str | None
     ) -> None:
         """What every answer has: who may read it; its tag; and it compressed where that was asked for."""
         answer.headers["Vary"] = "Accept-Encoding, Host, Origin"
@@ -252,7 +252,7 @@ class App:
             if isinstance(answer.body, bytes):
                 answer.body = gzip.compress(answer.body, 1, mtime=0)  # the same bytes whenever, as its tag says
 
-    def _tag(self, answer: Answer, tag: str, known: str | None, *, packed: bool) -> bool:
+    def _tag(self, answer: ApiResponse, tag: str, known: str | None, *, packed: bool) -> bool:
         """Sets the ETag of an answer, and drops its body if the client has it; whether it is still to be packed."""
         had = known_as(tag, known)
         answer.headers["ETag"] = had or quoted(tag, packed=packed)
@@ -262,7 +262,7 @@ class App:
         return packed and not had
 
 
-async def has_succeeded(begun: Future[Answer], seconds: float) -> bool:
+async def has_succeeded(begun: Future[ApiResponse], seconds: float) -> bool:
     """Whether it has, once it has ended. What still waits after so many seconds is given up."""
     loop = asyncio.get_running_loop()
     ended = loop.create_future()
@@ -331,11 +331,11 @@ def raw_path(scope: Scope) -> bytes:
     return raw.partition(b"?")[0]
 
 
-def closing(answer: Answer) -> Answer:
+def closing(answer: ApiResponse) -> ApiResponse:
     """An answer that is the last on its connection: what is left of the request is not read."""
     answer.headers["Connection"] = "close"
     return answer
 
 
-def not_ready() -> Answer:
-    return Answer(503, b"not ready\n", {"Content-Type": PLAIN, "Retry-After": "1"})
+def not_ready() -> ApiResponse:
+    return ApiResponse(503, b"not ready\n", {"Content-Type": PLAIN, "Retry-After": "1"})

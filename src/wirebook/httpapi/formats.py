@@ -10,8 +10,8 @@ if TYPE_CHECKING:
 
 
 class Formats:
-    """A `Validator` (core/validation.py) that is loaded when it is first needed: its libraries take longer to load than
-    the rest of a server, and most requests do without.
+    """A `Validator` (core/entities/validation.py) that is loaded when it is first needed: its libraries take longer to
+    load than the rest of a server, and most requests do without.
 
     `strict_json_schema` counts every value that a JSON Schema accepts (docs/decisions/0091).
     """

@@ -13,12 +13,12 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from wirebook.core.builtin_model import builtin_model
-from wirebook.core.json import read_json
-from wirebook.core.model_source import expand_includes
-from wirebook.core.requestjson import parse_request
-from wirebook.core.source import DEFAULT_LIMITS
+from wirebook.core.model.builtin import builtin_model
+from wirebook.core.model.source import expand_includes
 from wirebook.problems import Problem, WirebookError
+from wirebook.text.json import read_json
+from wirebook.text.requestjson import parse_request
+from wirebook.text.source import DEFAULT_LIMITS
 
 Fetch = Callable[[str], Any]
 

@@ -8,14 +8,14 @@ from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Final
 
-from wirebook.httpapi.hosts import Allowed
+from wirebook.httpapi.http.hosts import Allowed
 
 DEFAULT_DATABASE: Final = "sqlite:///./wirebook.db"
 MIB: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ResponseLimits:
     """How much one answer has at most: entities on a page, and bytes; None: as many as there are. How many seconds
     reading it takes, and an export."""
 
@@ -25,11 +25,11 @@ class Limits:
     export_seconds: float = 300
 
 
-LIMITS: Final = Limits()
+LIMITS: Final = ResponseLimits()
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class ServerOptions:
     """Where a registry is served, for whom, and within which limits.
 
     Units: sizes in bytes, times in seconds. `write_token` is the text that a client must send to write; None asks for
@@ -62,8 +62,8 @@ class Options:
     stream_timeout: float = 300
 
     @property
-    def limits(self) -> Limits:
-        return Limits(
+    def limits(self) -> ResponseLimits:
+        return ResponseLimits(
             page=self.max_page,
             response=self.max_response,
             read_seconds=self.request_timeout,

@@ -19,7 +19,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from wirebook.httpapi.feed import Position, entries
+from wirebook.httpapi.handlers.feed import Position, entries
 from wirebook.httpapi.logs import describe
 from wirebook.httpapi.service import Service
 from wirebook.storage.database import Turn

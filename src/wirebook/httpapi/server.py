@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from wirebook.core.offer import OFFER
+from wirebook.core.model.offered_formats import OFFER
 from wirebook.httpapi.app import App
-from wirebook.httpapi.fetching import Fetcher
 from wirebook.httpapi.formats import Formats
-from wirebook.httpapi.imports import ReadCatalogue
+from wirebook.httpapi.handlers.imports import ReadCatalogue
+from wirebook.httpapi.http.fetching import IncludeFetcher
 from wirebook.httpapi.logs import set_up_logs
 from wirebook.httpapi.model_file import first_model
-from wirebook.httpapi.options import Options
+from wirebook.httpapi.options import ServerOptions
 from wirebook.httpapi.outbox import Sender, Trimmer, beside
 from wirebook.httpapi.service import Service
 from wirebook.httpapi.setup import make_registry, make_service
@@ -33,7 +33,7 @@ GARBAGE: Final = (10_000, 200, 10)
 """After how many new objects garbage is looked for, and how rarely among older ones: meanwhile all threads wait."""
 
 
-def serve(options: Options, say: Callable[[str], None], read_catalogue: ReadCatalogue | None = None) -> None:
+def serve(options: ServerOptions, say: Callable[[str], None], read_catalogue: ReadCatalogue | None = None) -> None:
     """Serves a registry; `say` is told once when it is ready, `read_catalogue` reads what is imported.
 
     Raises: bad-database, database-in-use, unreadable-file, syntax-error, bad-model, address-in-use
@@ -46,11 +46,11 @@ def serve(options: Options, say: Callable[[str], None], read_catalogue: ReadCata
 
 @contextmanager
 def open_service(
-    options: Options, read_catalogue: ReadCatalogue | None = None, *, must_exist: bool = False
+    options: ServerOptions, read_catalogue: ReadCatalogue | None = None, *, must_exist: bool = False
 ) -> Iterator[Service]:
     """The registry of a database, which is made if it is new, or `must_exist`. Raises: as `serve`"""
     database = open_database(options.database, wait=options.request_timeout, must_exist=must_exist)
-    fetch = Fetcher(options.allowed_fetches)
+    fetch = IncludeFetcher(options.allowed_fetches)
     try:
         _make(database, options, fetch)
         formats = Formats(strict_json_schema=options.strict_json_schema)
@@ -63,7 +63,7 @@ def open_service(
         database.close()
 
 
-def _make(database: Database, options: Options, fetch: Fetcher) -> None:
+def _make(database: Database, options: ServerOptions, fetch: IncludeFetcher) -> None:
     """Makes the registry if there is none. Raises: unreadable-file, syntax-error, bad-model"""
     try:
         is_same = make_registry(database, options.registryid, first_model(options.model, fetch), OFFER, fetch)
@@ -77,7 +77,7 @@ def _make(database: Database, options: Options, fetch: Fetcher) -> None:
         raise WirebookError(Problem("bad-model", message, hint="leave out --model, or change it by PUT /modelsource"))
 
 
-def _run(app: App, options: Options, say: Callable[[str], None]) -> None:
+def _run(app: App, options: ServerOptions, say: Callable[[str], None]) -> None:
     set_up_logs(options.log_format, access=options.access_log)
     _share_the_interpreter()
     listener = _listen(options)
@@ -106,7 +106,7 @@ def _share_the_interpreter() -> None:
     gc.set_threshold(*GARBAGE)
 
 
-def url_of(options: Options, listener: socket.socket) -> str:
+def url_of(options: ServerOptions, listener: socket.socket) -> str:
     """The Registry's URL, with a slash at its end, for whoever does not come by another name."""
     if options.base_url:
         return options.base_url.rstrip("/") + "/"
@@ -114,12 +114,12 @@ def url_of(options: Options, listener: socket.socket) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}{options.prefix}/"
 
 
-def _kind(options: Options) -> str:
+def _kind(options: ServerOptions) -> str:
     kind, _, rest = options.database.partition("://")
     return f"{kind} {rest.removeprefix('/')}" if kind == "sqlite" else kind
 
 
-def _listen(options: Options) -> socket.socket:
+def _listen(options: ServerOptions) -> socket.socket:
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -17,38 +17,38 @@ from urllib.parse import quote
 
 import msgspec
 
-from wirebook.core.capabilities import offered
-from wirebook.core.flags import Query, parse_flags
-from wirebook.core.shortself import check_of, parse_short
-from wirebook.core.target import DETAILS, Target, parse_target
-from wirebook.httpapi.codings import SUPPORTED
-from wirebook.httpapi.door import READS
-from wirebook.httpapi.fetching import Fetched, Unfetched
-from wirebook.httpapi.glances import Glances
-from wirebook.httpapi.imports import PATH as IMPORT
-from wirebook.httpapi.imports import DryRun, Fit, read_body, report
-from wirebook.httpapi.logs import describe, log_failure, stack_of
-from wirebook.httpapi.messages import JSON, Answer, Incoming, read_json
-from wirebook.httpapi.openapi import openapi
-from wirebook.httpapi.preconditions import (
+from wirebook.core.model.capabilities import offered
+from wirebook.core.model.target import DETAILS, RequestTarget, parse_target
+from wirebook.core.query.flags import Query, parse_flags
+from wirebook.core.query.shortself import check_of, parse_short
+from wirebook.httpapi.concurrency.commit_queue import CommitQueue
+from wirebook.httpapi.concurrency.read_batcher import ReadBatcher
+from wirebook.httpapi.concurrency.response_cache import Glances
+from wirebook.httpapi.handlers.imports import PATH as IMPORT
+from wirebook.httpapi.handlers.imports import DryRun, Fit, read_body, report
+from wirebook.httpapi.handlers.openapi import openapi
+from wirebook.httpapi.handlers.reads import EntityReads
+from wirebook.httpapi.handlers.writes import WriteContext, Writing, changes_settings
+from wirebook.httpapi.http.access import READS
+from wirebook.httpapi.http.codings import SUPPORTED
+from wirebook.httpapi.http.etags import tag_of_answer
+from wirebook.httpapi.http.fetching import Fetched, Unfetched
+from wirebook.httpapi.http.messages import JSON, ApiResponse, Incoming, read_json
+from wirebook.httpapi.http.preconditions import (
     IF_MATCH,
     IF_NONE_MATCH,
     Representation,
     check_read,
     check_write,
 )
-from wirebook.httpapi.reader import Reader
-from wirebook.httpapi.reads import Reading
+from wirebook.httpapi.http.spool import BodySpool, BrokenBody
+from wirebook.httpapi.logs import describe, log_failure, stack_of
 from wirebook.httpapi.settings import Settings, SettingsCache
-from wirebook.httpapi.spool import Broken, Spool
-from wirebook.httpapi.tags import tag_of_answer
-from wirebook.httpapi.writer import Writer
-from wirebook.httpapi.writes import Rules, Writing, changes_settings
 from wirebook.problems.xregistry import Refused, refused
 from wirebook.storage.database import Database
 from wirebook.storage.outages import OUTAGES, Unavailable, Unwritable
 from wirebook.storage.rows import TooSlow
-from wirebook.storage.session import Conflict, Session, Unreadable
+from wirebook.storage.session import Session, Unreadable, WriteConflict
 from wirebook.storage.shared import Later, Opening
 
 LOG: Final = logging.getLogger("wirebook.registry")
@@ -63,27 +63,27 @@ RETRY_AFTER: Final = "1"
 """Seconds after which a client may try again what was too much for now."""
 
 T = TypeVar("T")
-Api = Callable[["Service", Incoming, Session, Settings], Answer]
+Api = Callable[["Service", Incoming, Session, Settings], ApiResponse]
 
 
 class Service:
     """A registry on a database."""
 
-    def __init__(self, database: Database, rules: Rules) -> None:
+    def __init__(self, database: Database, rules: WriteContext) -> None:
         self.database, self.rules, self.cache = database, rules, SettingsCache()
-        self._writer = Writer(database)
-        self._reader = None if database.is_sqlite else Reader(self._reading, self.answer)
+        self._writer = CommitQueue(database)
+        self._reader = None if database.is_sqlite else ReadBatcher(self._reading, self.answer)
         self._glances = Glances(database.glance, self.answer, lambda: database.written)
         self._exports = ThreadPoolExecutor(EXPORTS, thread_name_prefix="export")
 
-    def at_once(self, incoming: Incoming, later: Later) -> Answer | None:
+    def at_once(self, incoming: Incoming, later: Later) -> ApiResponse | None:
         """The answer, where having it takes less than handing the request to a thread; else None. For one thread, which
         calls what it is given by `later` when it has answered what had come before."""
         if not self.database.is_sqlite or not self._is_point(incoming):
             return None
         return self._glances.answer(incoming, later)
 
-    def soon(self, incoming: Incoming) -> Future[Answer] | None:
+    def soon(self, incoming: Incoming) -> Future[ApiResponse] | None:
         """On PostgreSQL: the answer to such a request, together with others that wait."""
         if not self._reader or not self._is_point(incoming):
             return None
@@ -105,7 +105,7 @@ class Service:
         type_ = group.resources.get(parts[3]) if group else None
         return type_ is not None and (not type_.hasdocument or incoming.path.endswith(DETAILS))
 
-    def begin(self, incoming: Incoming) -> Future[Answer] | None:
+    def begin(self, incoming: Incoming) -> Future[ApiResponse] | None:
         """Hands a request that writes to the writer; `answer` takes it up from there."""
         if incoming.method in READS or is_import(incoming):
             return None
@@ -113,7 +113,7 @@ class Service:
         incoming.begun = self._writer.submit(self._work(incoming))
         return incoming.begun
 
-    def answer(self, incoming: Incoming, reading: Opening | None = None) -> Answer:
+    def answer(self, incoming: Incoming, reading: Opening | None = None) -> ApiResponse:
         """The answer to a request, whatever happens. `reading` gives the transaction in which it is read."""
         try:
             return self._answered(incoming, reading or self._reading)
@@ -135,7 +135,7 @@ class Service:
             error = refused("insufficient_storage" if is_full else "server_error", incoming.path)
         return _linked(error_answer(error), incoming)
 
-    def _answered(self, incoming: Incoming, reading: Opening) -> Answer:
+    def _answered(self, incoming: Incoming, reading: Opening) -> ApiResponse:
         """The answer, also to a request that is rejected. Raises: Unavailable, Unwritable, TooSlow, Unreadable"""
         try:
             answer = _tagged(self._answer(incoming, reading), incoming)
@@ -179,7 +179,7 @@ class Service:
         """Whether there is a Group type of that name, as far as this server knows, without asking the database."""
         return self.cache.last is not None and plural in self.cache.last.model.groups
 
-    def _answer(self, incoming: Incoming, reading: Opening) -> Answer:
+    def _answer(self, incoming: Incoming, reading: Opening) -> ApiResponse:
         if incoming.method == "HEAD":
             incoming.method = "GET"
         if incoming.method == "GET" and incoming.path == "/export":
@@ -194,7 +194,7 @@ class Service:
             except Unfetched as needed:  # now, while no transaction waits for it
                 incoming.fetched.add(needed.address)
 
-    def _write(self, work: Callable[[Session], Answer], incoming: Incoming) -> Answer:
+    def _write(self, work: Callable[[Session], ApiResponse], incoming: Incoming) -> ApiResponse:
         for _ in range(ATTEMPTS):
             begun, incoming.begun = incoming.begun, None
             try:
@@ -203,11 +203,11 @@ class Service:
                 return end.answer
             except CancelledError:  # others wrote for too long
                 break
-            except Conflict as error:
+            except WriteConflict as error:
                 LOG.info("a write conflicts with another one and is retried: %s", describe(error.__cause__ or error))
         raise refused("server_busy", incoming.path)
 
-    def _work(self, incoming: Incoming) -> Callable[[Session], Answer]:
+    def _work(self, incoming: Incoming) -> Callable[[Session], ApiResponse]:
         """What a request does in the transaction that it writes in. What is imported is read before that begins."""
         read = self.rules.read_catalogue
         if read is None or not is_import(incoming):
@@ -215,7 +215,7 @@ class Service:
         fit = read_body(incoming, read)
         return lambda session: self._import(incoming, fit, session)
 
-    def _import(self, incoming: Incoming, fit: Fit, session: Session) -> Answer:
+    def _import(self, incoming: Incoming, fit: Fit, session: Session) -> ApiResponse:
         settings = self.cache.load(session)
         if not settings.is_mutable("entities"):
             raise refused("action_not_supported", incoming.path, action=incoming.method)
@@ -224,20 +224,20 @@ class Service:
         changes = self._writing(incoming, session, settings).catalogue(groups, incoming.path)
         return report([each.xid for each in changes], problems, incoming)
 
-    def _read(self, incoming: Incoming, reading: Opening) -> Answer:
+    def _read(self, incoming: Incoming, reading: Opening) -> ApiResponse:
         with reading() as session:
             return self._dispatch(incoming, session)
 
-    def _export(self, incoming: Incoming) -> Answer:
+    def _export(self, incoming: Incoming) -> ApiResponse:
         """The export; if it is large, the beginning is sent while the rest is made."""
-        spool = incoming.spool = Spool()
+        spool = incoming.spool = BodySpool()
         made = self._exports.submit(
             self._read, incoming, partial(self.database.reading, self.rules.limits.export_seconds)
         )
         made.add_done_callback(lambda done: _end(spool, done))
-        return Answer(200, spool, {"Content-Type": JSON}) if spool.begins() else made.result()
+        return ApiResponse(200, spool, {"Content-Type": JSON}) if spool.begins() else made.result()
 
-    def _dispatch(self, incoming: Incoming, session: Session) -> Answer:
+    def _dispatch(self, incoming: Incoming, session: Session) -> ApiResponse:
         settings = self.cache.load(session)
         incoming.path = long_path(incoming.path, session)
         name = incoming.path.strip("/")
@@ -257,7 +257,7 @@ class Service:
             raise refused("action_not_supported", incoming.path, action=incoming.method)
         if incoming.method == "GET":
             known = incoming.joined(IF_NONE_MATCH)
-            return Reading(
+            return EntityReads(
                 session, settings, incoming.base, flags, incoming.query, limits=self.rules.limits, known=known
             ).entity(target, tagged=True)
         self._check_preconditions(incoming, session)
@@ -275,19 +275,21 @@ class Service:
             return Representation(_tagged(self._dispatch(reading, session), reading).tag)
         except Refused as error:
             # Flags that only the model of the request knows: a GET of the URL has no answer yet.
-            is_later = incoming.path == "/" and flags_before(incoming, Target("registry", "/")) is not incoming.query
+            is_later = (
+                incoming.path == "/" and flags_before(incoming, RequestTarget("registry", "/")) is not incoming.query
+            )
             if error.type.status in (404, 405) or is_later:
                 return None
             raise
 
-    def _special(self, name: str, incoming: Incoming, session: Session, settings: Settings) -> Answer:
+    def _special(self, name: str, incoming: Incoming, session: Session, settings: Settings) -> ApiResponse:
         methods, apis = PATHS[name]
         if name in KINDS and name not in settings.capabilities["available"]:
             raise refused("api_not_found", incoming.path)
         if incoming.method == "OPTIONS":
             return options(methods if name not in KINDS or settings.is_mutable(name) else ("GET",))
         if name != "export" and incoming.method not in ("PATCH", "PUT"):  # which check their flags when they are done
-            target = Target("settings", incoming.path)
+            target = RequestTarget("settings", incoming.path)
             parse_flags(incoming.query, target, incoming.method, settings.model, settings.capabilities)
         if incoming.method not in apis:
             raise refused("action_not_supported", incoming.path, action=incoming.method)
@@ -310,25 +312,25 @@ class Service:
 
     # -- paths of their own -----------------------------------------------------------------------------------------
 
-    def get_capabilities(self, _: Incoming, __: Session, settings: Settings) -> Answer:
+    def get_capabilities(self, _: Incoming, __: Session, settings: Settings) -> ApiResponse:
         return json_answer(settings.capabilities)
 
-    def put_capabilities(self, incoming: Incoming, session: Session, settings: Settings) -> Answer:
+    def put_capabilities(self, incoming: Incoming, session: Session, settings: Settings) -> ApiResponse:
         return self._writing(incoming, session, settings).put_capabilities(incoming)
 
-    def get_offered(self, _: Incoming, __: Session, ___: Settings) -> Answer:
+    def get_offered(self, _: Incoming, __: Session, ___: Settings) -> ApiResponse:
         return json_answer(offered(self.rules.offer))
 
-    def get_model(self, _: Incoming, __: Session, settings: Settings) -> Answer:
+    def get_model(self, _: Incoming, __: Session, settings: Settings) -> ApiResponse:
         return json_answer(settings.model.full)
 
-    def get_modelsource(self, _: Incoming, __: Session, settings: Settings) -> Answer:
+    def get_modelsource(self, _: Incoming, __: Session, settings: Settings) -> ApiResponse:
         return json_answer(settings.modelsource)
 
-    def put_modelsource(self, incoming: Incoming, session: Session, settings: Settings) -> Answer:
+    def put_modelsource(self, incoming: Incoming, session: Session, settings: Settings) -> ApiResponse:
         return self._writing(incoming, session, settings).put_modelsource(incoming)
 
-    def export(self, incoming: Incoming, session: Session, settings: Settings) -> Answer:
+    def export(self, incoming: Incoming, session: Session, settings: Settings) -> ApiResponse:
         """The Registry in document view, with all that is available, of any size and whatever flags are offered; an
         `inline` of the request has its say where that is offered."""
         offered, available = settings.capabilities["flags"], settings.capabilities["available"]
@@ -336,27 +338,27 @@ class Service:
         own = {name: values for name, values in incoming.query.items() if name in offered}
         query = {"doc": [""], "inline": ["*", *special], **own}
         every = {**settings.capabilities, "flags": [*offered, "doc", "inline"]}
-        target = Target("registry", incoming.path)
+        target = RequestTarget("registry", incoming.path)
         flags = parse_flags(query, target, "GET", settings.model, every)
         limits = replace(self.rules.limits, response=None)
-        reading = Reading(session, settings, incoming.base, flags, limits=limits, spool=incoming.spool)
+        reading = EntityReads(session, settings, incoming.base, flags, limits=limits, spool=incoming.spool)
         return reading.entity(target)
 
-    def openapi(self, incoming: Incoming, _: Session, settings: Settings) -> Answer:
+    def openapi(self, incoming: Incoming, _: Session, settings: Settings) -> ApiResponse:
         """The API as OpenAPI describes APIs, for the model and the capabilities that are there."""
         special = {name: methods for name, (methods, _) in PATHS.items()}
         return json_answer(openapi(settings.model, settings.capabilities, self.rules.offer, incoming.base, special))
 
-    def discovery(self, incoming: Incoming, _: Session, __: Settings) -> Answer:
+    def discovery(self, incoming: Incoming, _: Session, __: Settings) -> ApiResponse:
         return json_answer({"registries": [incoming.base]})
 
 
-def _linked(answer: Answer, incoming: Incoming) -> Answer:
+def _linked(answer: ApiResponse, incoming: Incoming) -> ApiResponse:
     answer.headers["Link"] = ", ".join(filter(None, (answer.headers.get("Link"), link_to_root(incoming.base))))
     return answer
 
 
-def _tagged(answer: Answer, incoming: Incoming) -> Answer:
+def _tagged(answer: ApiResponse, incoming: Incoming) -> ApiResponse:
     """The answer with its link to the root and, if it is one of a GET with a representation that is whole, its tag."""
     _linked(answer, incoming)
     is_whole = isinstance(answer.body, bytes) or answer.body.is_whole
@@ -365,10 +367,10 @@ def _tagged(answer: Answer, incoming: Incoming) -> Answer:
     return answer
 
 
-def _end(spool: Spool, made: Future[Answer]) -> None:
+def _end(spool: BodySpool, made: Future[ApiResponse]) -> None:
     """Says to who reads a spool that nothing more comes."""
     error = None if made.cancelled() else made.exception()
-    if spool.size and error and not isinstance(error, Broken):
+    if spool.size and error and not isinstance(error, BrokenBody):
         LOG.error("an export failed after its beginning was sent\n%s", stack_of(error))
     spool.end(failed=made.cancelled() or error is not None)
 
@@ -390,7 +392,7 @@ PATHS: Final[Mapping[str, tuple[tuple[str, ...], Mapping[str, Api]]]] = {
 }
 
 
-def flags_before(incoming: Incoming, target: Target) -> Query:
+def flags_before(incoming: Incoming, target: RequestTarget) -> Query:
     """The flags that are read before a request is done. `Writing.entity` reads the others of a request that changes the
     model or the capabilities, by the new ones."""
     if not incoming.query or target.kind != "registry" or incoming.method not in ("PATCH", "PUT"):
@@ -419,7 +421,7 @@ def long_path(path: str, session: Session) -> str:
     return xid + short.rest
 
 
-def methods_of(target: Target, settings: Settings) -> tuple[str, ...]:
+def methods_of(target: RequestTarget, settings: Settings) -> tuple[str, ...]:
     """What can be done with an entity or a collection as the registry is now."""
     return target.methods if settings.is_mutable("entities") else ("GET",)
 
@@ -428,16 +430,16 @@ def allowed(methods: tuple[str, ...]) -> str:
     return ", ".join(sorted({*methods, "OPTIONS"}))
 
 
-def options(methods: tuple[str, ...]) -> Answer:
+def options(methods: tuple[str, ...]) -> ApiResponse:
     names = allowed(methods)
-    return Answer(200, b"", {"Allow": names, "Access-Control-Allow-Methods": names})
+    return ApiResponse(200, b"", {"Allow": names, "Access-Control-Allow-Methods": names})
 
 
-def json_answer(value: Any) -> Answer:
-    return Answer(200, msgspec.json.encode(value), {"Content-Type": JSON})
+def json_answer(value: Any) -> ApiResponse:
+    return ApiResponse(200, msgspec.json.encode(value), {"Content-Type": JSON})
 
 
-def error_answer(error: Refused, base: str | None = None) -> Answer:
+def error_answer(error: Refused, base: str | None = None) -> ApiResponse:
     """`base` is the Registry's URL, where it is known and nobody else gives the link to it."""
     answer = json_answer(error.to_dict())
     answer.status = error.type.status

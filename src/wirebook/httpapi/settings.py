@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from wirebook.core.model import Model, compile_model
+from wirebook.core.model.compiled import Model, compile_model
 from wirebook.storage.session import Homes, Session
 
 

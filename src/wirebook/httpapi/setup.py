@@ -6,23 +6,23 @@ import os
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from wirebook.core.capabilities import Offer, everything
-from wirebook.core.datatypes import types_of
-from wirebook.core.entity import registry_level, update
-from wirebook.core.model_language import VERSION_MODES
-from wirebook.core.model_reader import read_model
-from wirebook.core.model_source import Fetch
-from wirebook.core.state import Registry
-from wirebook.core.validation import Validator
-from wirebook.httpapi.fetching import Fetcher
-from wirebook.httpapi.imports import ReadCatalogue
-from wirebook.httpapi.options import LIMITS, Limits
+from wirebook.core.entities.attributes import registry_level, update
+from wirebook.core.entities.state import RegistryEntity
+from wirebook.core.entities.validation import DocumentValidator
+from wirebook.core.model.capabilities import Offer, everything
+from wirebook.core.model.datatypes import types_of
+from wirebook.core.model.language import VERSION_MODES
+from wirebook.core.model.reader import read_model
+from wirebook.core.model.source import Fetch
+from wirebook.httpapi.handlers.imports import ReadCatalogue
+from wirebook.httpapi.handlers.writes import WriteContext
+from wirebook.httpapi.http.fetching import IncludeFetcher
+from wirebook.httpapi.options import LIMITS, ResponseLimits
 from wirebook.httpapi.service import Service
-from wirebook.httpapi.writes import Rules
 from wirebook.storage.database import Database
 from wirebook.storage.session import Session, Stored
 
-NOWHERE: Final[Fetch] = Fetcher()
+NOWHERE: Final[Fetch] = IncludeFetcher()
 """Fetches nothing."""
 
 
@@ -49,7 +49,7 @@ def make_registry(
             return session.settings().modelsource == source
         new = read_model(source, fetch, VERSION_MODES)
         capabilities = everything(offer)
-        registry = Registry("/", {"registryid": registryid, "epoch": 1})
+        registry = RegistryEntity("/", {"registryid": registryid, "epoch": 1})
         update(registry, registry_level(new.model), {}, patch=False, now=now(), types=types_of(new.model))
         session.make(registry.members, Stored(new.model.full, new.homes, source, capabilities))
         return True
@@ -57,11 +57,11 @@ def make_registry(
 
 def make_service(
     database: Database,
-    validator: Validator,
+    validator: DocumentValidator,
     offer: Offer,
     read_catalogue: ReadCatalogue | None = None,
     *,
     fetch: Fetch = NOWHERE,
-    limits: Limits = LIMITS,
+    limits: ResponseLimits = LIMITS,
 ) -> Service:
-    return Service(database, Rules(now, new_id, validator, offer, fetch, read_catalogue, limits))
+    return Service(database, WriteContext(now, new_id, validator, offer, fetch, read_catalogue, limits))

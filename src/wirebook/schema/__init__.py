@@ -11,35 +11,35 @@ Spec: xregistry-1.0-rc4/schema/spec.md. Types: docs/types.md.
 
 from __future__ import annotations
 
-from wirebook.schema.compiling import compile_schema
+from wirebook.schema.compile import compile_schema
 from wirebook.schema.confluent import column_without_prefix, without_prefix
 from wirebook.schema.formats import SchemaFormat, parse_format
+from wirebook.schema.layout import REST, Field
 from wirebook.schema.lookup import SchemaIndex
 from wirebook.schema.payload import UNSET, Payload
-from wirebook.schema.reading import (
+from wirebook.schema.reader import (
     ColumnReading,
     CompiledSchema,
+    CompileOptions,
+    DecodedPayload,
     Encoded,
     Encoder,
-    Limits,
-    Options,
-    Reading,
+    PayloadLimits,
     Unsupported,
 )
-from wirebook.schema.shapes import REST, Field
 
 __all__ = [
     "REST",
     "UNSET",
     "ColumnReading",
+    "CompileOptions",
     "CompiledSchema",
+    "DecodedPayload",
     "Encoded",
     "Encoder",
     "Field",
-    "Limits",
-    "Options",
     "Payload",
-    "Reading",
+    "PayloadLimits",
     "SchemaFormat",
     "SchemaIndex",
     "Unsupported",

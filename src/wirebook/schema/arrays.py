@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from wirebook.schema.shapes import Leaf, List, Map, Shape, Struct
+from wirebook.schema.layout import Layout, Leaf, List, Map, Struct
 
 
-def array_of(shape: Shape, values: list[Any]) -> pa.Array:
+def array_of(shape: Layout, values: list[Any]) -> pa.Array:
     """The column of `values`, which all fit `shape` (None is null).
 
     Raises: pyarrow.ArrowException, OverflowError when one does not fit after all.
@@ -70,7 +70,7 @@ def _offsets(array: pa.ListArray | pa.MapArray) -> pa.Array:
     return pa.array(np.concatenate(([0], np.cumsum(lengths))), pa.int32())
 
 
-def _assemble(shape: Shape, values: list[Any]) -> pa.Array:
+def _assemble(shape: Layout, values: list[Any]) -> pa.Array:
     """An array of values of which none is None, from the arrays of its parts."""
     if isinstance(shape, Leaf):
         assert shape.load is not None

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import quote, unquote, urljoin
 
-from wirebook.core.jsonvalue import JsonError, parse_json
+from wirebook.text.jsonvalue import JsonError, parse_json
 
 LOCAL = "https://catalogue.invalid"  # the address of a document that has none: LOCAL + XID
 MAX_REFERENCE = 2000  # characters
@@ -21,7 +21,7 @@ ADDRESSES = ("self", "shortself", "schemauri", "schemaurl")
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class SchemaDocument:
     """A schema Version: the XID it is found by, its format and its content (None: not in the catalogue)."""
 
     xid: str
@@ -41,14 +41,14 @@ class Documents:
     """
 
     def __init__(self, registry: Mapping[str, Any]) -> None:
-        self.by_xid: dict[str, Document] = {}
-        self.by_uri: dict[str, Document] = {}
+        self.by_xid: dict[str, SchemaDocument] = {}
+        self.by_uri: dict[str, SchemaDocument] = {}
         for document in _documents(registry):
             self.by_xid[document.xid] = document
             for address in document.addresses:
                 self.by_uri.setdefault(address, document)
 
-    def follow(self, reference: str) -> tuple[Document, str | None] | None:
+    def follow(self, reference: str) -> tuple[SchemaDocument, str | None] | None:
         """The document that a reference leads to, and the part of it that is meant; None when it leads nowhere.
 
         Rule: `reference` is an XID, ``#/schemagroups/...``, or an absolute URI known as some document's address or
@@ -59,7 +59,7 @@ class Documents:
             return self._follow_path(unquote(address), unquote(fragment))
         return self._follow_uri(address, unquote(fragment))
 
-    def imported(self, name: str, base_uri: str) -> Document | None:
+    def imported(self, name: str, base_uri: str) -> SchemaDocument | None:
         """The document that one at `base_uri` imports as `name`, a path or a URI.
 
         Rule: the reference taken literally, relative to `base_uri`; else a schema with the path, or its end, as its id
@@ -80,22 +80,22 @@ class Documents:
         return None
 
     @cached_property
-    def _by_id(self) -> dict[str, list[Document]]:
+    def _by_id(self) -> dict[str, list[SchemaDocument]]:
         """The default Versions that have content, by the schema's id in small letters."""
-        found: dict[str, list[Document]] = {}
+        found: dict[str, list[SchemaDocument]] = {}
         for xid, document in self.by_xid.items():
             parts = xid.split("/")
             if len(parts) == 5 and document.content is not None:
                 found.setdefault(parts[4].lower(), []).append(document)
         return found
 
-    def _follow_uri(self, address: str, fragment: str) -> tuple[Document, str | None] | None:
+    def _follow_uri(self, address: str, fragment: str) -> tuple[SchemaDocument, str | None] | None:
         for head, suffix in _splits(address):
             if head in self.by_uri:
                 return self.by_uri[head], suffix or fragment or None
         return None
 
-    def _follow_path(self, path: str, fragment: str) -> tuple[Document, str | None] | None:
+    def _follow_path(self, path: str, fragment: str) -> tuple[SchemaDocument, str | None] | None:
         """Longest path first; at its end the suffix after a colon, again the longest id first (D45)."""
         parts = path.split("/")
         for count in (7, 5):
@@ -134,7 +134,7 @@ def _splits(text: str) -> Iterator[tuple[str, str]]:
 # -- from the registry ------------------------------------------------------------------------------------------------
 
 
-def _documents(registry: Mapping[str, Any]) -> Iterator[Document]:
+def _documents(registry: Mapping[str, Any]) -> Iterator[SchemaDocument]:
     for group_id, group in _entities(registry, "schemagroups"):
         for schema_id, schema in _entities(group, "schemas"):
             xid = f"/schemagroups/{group_id}/schemas/{schema_id}"
@@ -167,12 +167,12 @@ def _default_version(schema: dict[str, Any], versions: dict[str, dict[str, Any]]
     return next(known, None) or max(versions, key=lambda key: key.rjust(128), default=None)
 
 
-def _document(xid: str, attributes: dict[str, Any]) -> Document:
+def _document(xid: str, attributes: dict[str, Any]) -> SchemaDocument:
     content, declared = _content(attributes), attributes.get("format")
     named = [attributes.get(name) for name in ADDRESSES]
     named += _identifiers(content)
     addresses = tuple(each.rstrip("#") for each in named if isinstance(each, str) and ":" in each.split("/", 1)[0])
-    return Document(xid, declared if isinstance(declared, str) else None, content, addresses)
+    return SchemaDocument(xid, declared if isinstance(declared, str) else None, content, addresses)
 
 
 def _identifiers(content: Any) -> list[Any]:

@@ -10,14 +10,14 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
-from wirebook.core.jsonvalue import JsonError, parse_json
 from wirebook.problems import Problem
-from wirebook.schema.avro_names import named_types
-from wirebook.schema.compiling import COMPILERS, DEFAULT, compile_schema
-from wirebook.schema.documents import Document, Documents
+from wirebook.schema.avro.names import named_types
+from wirebook.schema.compile import COMPILERS, DEFAULT, compile_schema
+from wirebook.schema.documents import Documents, SchemaDocument
 from wirebook.schema.formats import AVRO, parse_format
-from wirebook.schema.reading import CompiledSchema, Options, Unsupported
+from wirebook.schema.reader import CompiledSchema, CompileOptions, Unsupported
 from wirebook.schema.source import Text
+from wirebook.text.jsonvalue import JsonError, parse_json
 
 Compiled = CompiledSchema | Unsupported
 
@@ -29,7 +29,7 @@ class SchemaIndex:
     compile the same one, the first to finish stays.
     """
 
-    def __init__(self, registry: Mapping[str, Any], options: Options = DEFAULT) -> None:
+    def __init__(self, registry: Mapping[str, Any], options: CompileOptions = DEFAULT) -> None:
         self.documents = Documents(registry)
         self.options = options
         self._compiled: dict[tuple[Any, ...], Compiled] = {}
@@ -66,7 +66,7 @@ class SchemaIndex:
                 if isinstance(compiled, Unsupported) and not _is_library(compiled):
                     yield from (problem.at(xid=document.xid, slot=None) for problem in compiled.problems)
 
-    def _compile(self, format: str | None, document: Document, part: str | None) -> Compiled:
+    def _compile(self, format: str | None, document: SchemaDocument, part: str | None) -> Compiled:
         chosen = document.format or format or ""
         key = (chosen.lower(), document.xid, part)
         if key not in self._compiled:

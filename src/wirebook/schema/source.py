@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wirebook.schema.formats import SchemaFormat
-from wirebook.schema.reading import Options
+from wirebook.schema.reader import CompileOptions
 
 Resolve = Callable[[str], Any | None]
 
@@ -25,7 +25,7 @@ Include = Callable[[str, str], Text | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SchemaSource:
     """Shape: `fragment` names a part of `document`; `base_uri` is where it stands; `resolve` gives the document behind
     a URI, or the definition of an Avro type, or None; `include` the text that a text standing at a URI imports under
     a name, or None."""
@@ -36,4 +36,4 @@ class Source:
     base_uri: str
     resolve: Resolve
     include: Include
-    options: Options
+    options: CompileOptions

@@ -15,24 +15,24 @@ from typing import Any, Final
 
 import jsonschema_rs as js
 
-from wirebook.core.attributes import COMPATIBILITIES
-from wirebook.core.jsonvalue import MAX_DEPTH, JsonError, parse_json
-from wirebook.schema.avro_declarations import check_declarations
-from wirebook.schema.avro_types import AvroError, parse_types
+from wirebook.core.model.attributes import COMPATIBILITIES
+from wirebook.schema.avro.declarations import check_declarations
+from wirebook.schema.avro.types import AvroError, parse_types
 from wirebook.schema.compatibility import AS_DECLARED, BACKWARD, MissingImportsError, backward, forward
-from wirebook.schema.compatibility.protobuf_imports import lenient_files
-from wirebook.schema.compatibility.refusals import HINTS
-from wirebook.schema.compatibility.xsd_imports import lenient_model
-from wirebook.schema.compiling import ANONYMOUS, is_deep
+from wirebook.schema.compile import ANONYMOUS, is_deep
 from wirebook.schema.formats import AVRO, JSON_SCHEMA, JSON_STRUCTURE, PROTOBUF, TEXTS, XSD, parse_format
-from wirebook.schema.jsonreader import shown
-from wirebook.schema.jsonschema import LATEST, META_SCHEMAS, draft_of
-from wirebook.schema.jsonstructure import root_pointer
-from wirebook.schema.jsonstructure_schema import StructureError, Translation
-from wirebook.schema.protoc import ProtocError
-from wirebook.schema.reading import Options
-from wirebook.schema.source import Source
-from wirebook.schema.xsd_source import XsdError
+from wirebook.schema.incompatibilities import HINTS
+from wirebook.schema.json_reader import shown
+from wirebook.schema.jsonschema.compile import LATEST, META_SCHEMAS, draft_of
+from wirebook.schema.jsonstructure.compile import root_pointer
+from wirebook.schema.jsonstructure.to_jsonschema import StructureError, Translation
+from wirebook.schema.protobuf.compatibility_imports import lenient_files
+from wirebook.schema.protobuf.protoc import ProtocError
+from wirebook.schema.reader import CompileOptions
+from wirebook.schema.source import SchemaSource
+from wirebook.schema.xsd.compatibility_imports import lenient_model
+from wirebook.schema.xsd.source import XsdError
+from wirebook.text.jsonvalue import MAX_DEPTH, JsonError, parse_json
 
 ROOTS = ("type", "$root", "$ref", "allOf", "anyOf", "oneOf")  # one of them makes a root type
 TYPE_WORDS = ("type", "$ref", "allOf", "anyOf", "oneOf", "not", "if")
@@ -43,7 +43,7 @@ EMPTY = "the document is empty"
 
 @dataclass(frozen=True)
 class SchemaValidator:
-    """A `Validator` (core/validation.py) of schema documents. Used from any thread.
+    """A `Validator` (core/entities/validation.py) of schema documents. Used from any thread.
 
     Shape: `as_declared` compares JSON Schemas for documents that have no properties but those that the schema names or
     constrains; without it every value that the schema accepts counts (docs/decisions/0091).
@@ -98,11 +98,11 @@ class _Fault(ValueError):
     """Why a document is not a schema."""
 
 
-def _source(format_: str, document: bytes) -> Source:
+def _source(format_: str, document: bytes) -> SchemaSource:
     """Raises: _Fault"""
     name = parse_format(format_)
     content: Any = _text(document) if name.family in TEXTS else _json(document)
-    return Source(name, content, None, ANONYMOUS, _nowhere, _nothing, Options())
+    return SchemaSource(name, content, None, ANONYMOUS, _nowhere, _nothing, CompileOptions())
 
 
 def _text(document: bytes) -> str:
@@ -146,7 +146,7 @@ def _pointer(error: js.ValidationError) -> str:
 # -- one check for each format ----------------------------------------------------------------------------------------
 
 
-def _check_json_schema(source: Source) -> None:
+def _check_json_schema(source: SchemaSource) -> None:
     """By the meta-schema of the draft. Raises: ValidationError, _Fault"""
     document = source.document
     if not isinstance(document, dict | bool):
@@ -160,12 +160,12 @@ def _check_json_schema(source: Source) -> None:
         js.meta.validate({**document, "$schema": META_SCHEMAS[draft]})
 
 
-def _check_avro(source: Source) -> None:
+def _check_avro(source: SchemaSource) -> None:
     parse_types(source.document, source.resolve)
     check_declarations(source.document)
 
 
-def _check_protobuf(source: Source) -> None:
+def _check_protobuf(source: SchemaSource) -> None:
     """By protoc, and of the syntax that the format names. Raises: ProtocError, _Fault"""
     files, root = lenient_files(source)
     syntax = next(each.syntax for each in files.file if each.name == root) or "proto2"
@@ -174,11 +174,11 @@ def _check_protobuf(source: Source) -> None:
         raise _Fault(f"its syntax is {syntax}, and that of {source.format} is {named}")
 
 
-def _check_xsd(source: Source) -> None:
+def _check_xsd(source: SchemaSource) -> None:
     lenient_model(source)
 
 
-def _check_json_structure(source: Source) -> None:
+def _check_json_structure(source: SchemaSource) -> None:
     """The root type; every definition where there is none. Raises: StructureError, _Fault"""
     document = source.document
     if not isinstance(document, dict):
@@ -206,7 +206,7 @@ def _types(namespace: Any) -> Iterator[dict[str, Any]]:
             yield from _types(each)
 
 
-CHECKS: Final[dict[str, Callable[[Source], None]]] = {
+CHECKS: Final[dict[str, Callable[[SchemaSource], None]]] = {
     JSON_SCHEMA: _check_json_schema,
     JSON_STRUCTURE: _check_json_structure,
     AVRO: _check_avro,

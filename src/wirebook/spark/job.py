@@ -16,12 +16,12 @@ import orjson
 
 from wirebook.catalog import Catalog
 from wirebook.catalog.catalog import Source
-from wirebook.spark.engine import engine_for
-from wirebook.spark.landing import BATCH_BYTES, Catalogue, Landing, Watch, land_files
-from wirebook.spark.replaying import replay_letters
-from wirebook.spark.report import Report
+from wirebook.landing.runs.engine import engine_for
+from wirebook.landing.runs.landing import BATCH_BYTES, Catalogue, Landing, Watch, land_files
+from wirebook.landing.runs.replay import replay_letters
+from wirebook.landing.runs.report import Report
+from wirebook.landing.runs.target import Chosen, Target
 from wirebook.spark.runner import SparkRunner
-from wirebook.spark.target import Chosen, Target
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -17,11 +17,11 @@ import pyarrow as pa
 
 from wirebook.catalog import Catalog
 from wirebook.core.collector import without_collector
-from wirebook.message.selection import Outcome
-from wirebook.spark.chunks import Chunk
-from wirebook.spark.engine import CatalogueEngine, engine_for
-from wirebook.spark.layout import DEAD_LETTER_SCHEMA, Layout
-from wirebook.spark.rows import Origin, dead_letter
+from wirebook.definitions.match.selection import Outcome
+from wirebook.landing.runs.engine import CatalogueEngine, engine_for
+from wirebook.landing.sources.batches import Chunk
+from wirebook.landing.tables.layout import DEAD_LETTER_SCHEMA, Layout
+from wirebook.landing.tables.reference_rows import MessageOrigin, dead_letter
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -87,7 +87,7 @@ def outcomes_of(batch: pa.RecordBatch, engine: CatalogueEngine) -> pa.Table:
     return kept
 
 
-def _row(origin: Origin, outcome: Outcome) -> dict[str, Any]:
+def _row(origin: MessageOrigin, outcome: Outcome) -> dict[str, Any]:
     row = dead_letter(outcome, origin)
     row |= {"index": row["_index"], "bindings": list(outcome.bindings.items())}
     return {name: row[name] for name in OUTCOME_SCHEMA.names}

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 import msgspec
 import pyarrow as pa
 
+from wirebook.landing.runs.checks import Tasks
+from wirebook.landing.runs.task import Job, TaskResult, run_task
 from wirebook.problems import Problem, WirebookError
 from wirebook.problems.extras import missing_extra
-from wirebook.spark.checks import Tasks
-from wirebook.spark.task import Job, TaskResult, run_task
 
 if TYPE_CHECKING:
     from collections.abc import Callable

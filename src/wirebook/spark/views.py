@@ -17,8 +17,11 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from wirebook.problems import Problem, WirebookError
-from wirebook.spark.dialects import (
+from wirebook.landing.report.show import TableSummary, find_table, tables_in
+from wirebook.landing.runs.target import Target
+from wirebook.landing.tables.iceberg import newest_metadata
+from wirebook.landing.tables.layout import STAGED
+from wirebook.landing.tables.sqltypes import (
     duck_members,
     duck_name,
     duck_text,
@@ -28,11 +31,8 @@ from wirebook.spark.dialects import (
     spark_name,
     spark_text,
 )
-from wirebook.spark.iceberg import newest_metadata
-from wirebook.spark.layout import STAGED
-from wirebook.spark.show import TableSummary, find_table, tables_in
-from wirebook.spark.staged import own_columns
-from wirebook.spark.target import Target
+from wirebook.landing.tables.staged import own_columns
+from wirebook.problems import Problem, WirebookError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

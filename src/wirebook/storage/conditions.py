@@ -1,6 +1,6 @@
 """What columns say of the expressions of a filter: conditions that leave out what cannot match.
 
-A condition may let more through than its expression does: unless it is `exact`, `wirebook.core.filters` decides.
+A condition may let more through than its expression does: unless it is `exact`, `wirebook.core.query.filters` decides.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from sqlalchemy import (
     true,
 )
 
-from wirebook.core.comparison import NUMBER, comparable, fold, read_operand
-from wirebook.core.dotpath import ANY_MEMBER, Member
-from wirebook.core.filters import Expression
+from wirebook.core.dotpath import ANY_MEMBER, PathMember
+from wirebook.core.query.comparison import NUMBER, comparable, fold, read_operand
+from wirebook.core.query.filters import Expression
 from wirebook.storage.keys import LONGEST
-from wirebook.storage.parts import Kind, Part
+from wirebook.storage.parts import EntityColumns, Kind
 from wirebook.storage.tables import LABELS
 
 PLAIN: Final = re.compile(r"[ !#-$&-\[\]-~]+")
@@ -51,17 +51,22 @@ class Condition:
 ANYTHING: Final = Condition()
 
 
-def condition(expression: Expression, part: Part, dialect: str) -> Condition:
+def condition(expression: Expression, part: EntityColumns, dialect: str) -> Condition:
     """What the columns of `part` say of an expression."""
     if not expression.known:
         return Condition(false(), exact=True)
     first, *rest = expression.path
-    name = first.name if isinstance(first, Member) else ""
+    name = first.name if isinstance(first, PathMember) else ""
     if not rest and name in part.keys and part.keys[name][0] == expression.type:
         return _compared(expression, *part.keys[name])
     if not rest and name == "xid":
         return _xid(expression, part)
-    if name == "labels" and len(rest) == 1 and part.labels and (rest[0] is ANY_MEMBER or isinstance(rest[0], Member)):
+    if (
+        name == "labels"
+        and len(rest) == 1
+        and part.labels
+        and (rest[0] is ANY_MEMBER or isinstance(rest[0], PathMember))
+    ):
         return _labelled(expression, *part.labels)
     if not name:
         # Ids are scalars, so that whatever is below a member is in one of the texts.
@@ -127,7 +132,7 @@ def _next(prefix: str) -> str:
     return head + chr(0xE000 if last == 0xD7FF else last + 1)
 
 
-def _xid(expression: Expression, part: Part) -> Condition:
+def _xid(expression: Expression, part: EntityColumns) -> Condition:
     """An xid, by the ids that are in it."""
     if expression.op != "=" or expression.is_pattern:
         return ANYTHING
@@ -140,7 +145,7 @@ def _xid(expression: Expression, part: Part) -> Condition:
 def _labelled(expression: Expression, kind: int, owner: ColumnElement[int]) -> Condition:
     step = expression.path[1]
     where = [LABELS.c.kind == kind]
-    if isinstance(step, Member):
+    if isinstance(step, PathMember):
         if "\0" in step.name:
             return ANYTHING
         where.append(LABELS.c.name == step.name)
@@ -164,7 +169,7 @@ def _hint(expression: Expression, text: ColumnElement[str], dialect: str) -> Col
     """What a text of members has in it where an expression holds: names, and a piece of the value."""
     if expression.op in ("!=", "null"):
         return true()
-    names = [step.name for step in expression.path if isinstance(step, Member)]
+    names = [step.name for step in expression.path if isinstance(step, PathMember)]
     found: list[ColumnElement[bool]] = [text.like(f'%"{name}":%') for name in names[-1:] if _is_plain(name)]
     piece = _piece(expression)
     if piece:

@@ -30,7 +30,7 @@ from wirebook.problems.xregistry import Refused
 from wirebook.storage.outages import OUTAGES, Outage, Probe, Unavailable, outage_of
 from wirebook.storage.postgresql import ENCODING, begin_reading, begin_writing, encoding_of, make_engine
 from wirebook.storage.rows import TooSlow, failures, has_waited, within
-from wirebook.storage.session import Conflict, Session, Unreadable, conflicts
+from wirebook.storage.session import Session, Unreadable, WriteConflict, conflicts
 from wirebook.storage.statements import driver_of, in_one_go
 
 MIGRATIONS: Final = Path(__file__).parent / "migrations"
@@ -120,7 +120,7 @@ class Database:
         except PoolTimeoutError as error:
             raise TooSlow from error
         except conflicts(self.engine.dialect) as error:
-            raise (TooSlow if has_waited(error) else Conflict)(str(error)) from error
+            raise (TooSlow if has_waited(error) else WriteConflict)(str(error)) from error
         finally:
             self.written += 1
             self._tell("write", started)

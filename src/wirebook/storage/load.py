@@ -7,10 +7,19 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, FromClause, Select, and_, bindparam, select
 
-from wirebook.core.model import Model
-from wirebook.core.rows import parse_members
-from wirebook.core.state import Entity, Group, Kept, Registry, Resource, Shown, Snapshot, Version
-from wirebook.core.touched import ResourceKey, Touched, targets_of
+from wirebook.core.entities.affected import ResourceKey, Touched, targets_of
+from wirebook.core.entities.rows import parse_members
+from wirebook.core.entities.state import (
+    Entity,
+    Group,
+    RegistryEntity,
+    Resource,
+    Shown,
+    Snapshot,
+    UnchangedDocument,
+    Version,
+)
+from wirebook.core.model.compiled import Model
 from wirebook.storage.keys import key_rows, key_table, wanted
 from wirebook.storage.lookup import read_locked, read_shown
 from wirebook.storage.registry import RegistryRow
@@ -33,7 +42,7 @@ class Loader:
         self.counts: Counts = {}
         self._groups: dict[int, Group] = {}
 
-    def snapshot(self, touched: Touched, registry: Registry) -> Snapshot:
+    def snapshot(self, touched: Touched, registry: RegistryEntity) -> Snapshot:
         """What a request found."""
         groups = {(each.type.plural, each.id.lower()): each for each in self._wanted_groups(touched)}
         resources = list(self._wanted_resources(touched))
@@ -80,7 +89,7 @@ class Loader:
     def _by_keys(self, keys: Collection[ResourceKey]) -> Iterator[Resource]:
         return self._read_resources(RESOURCES_BY_ID, keys)
 
-    def _read_resources(self, found: Found, keys: Collection[Sequence[str | int]]) -> Iterator[Resource]:
+    def _read_resources(self, found: ResourceSelects, keys: Collection[Sequence[str | int]]) -> Iterator[Resource]:
         """Resources with their Versions and Groups."""
         rows = list(found.resources.rows(self._connection, keys=keys))
         if not rows:
@@ -116,7 +125,7 @@ class Loader:
         members = {resource.type.id_name: resource.id, "versionid": row.id}
         members |= parse_members(row.head) | parse_members(row.tail)
         self.keys[xid] = row.key
-        document = Kept(self._document_reader(row.key)) if row.hasdocument else None
+        document = UnchangedDocument(self._document_reader(row.key)) if row.hasdocument else None
         return Version(xid, members, dict(members), document=document)
 
     def _document_reader(self, key: int) -> Callable[[], bytes | None]:
@@ -184,14 +193,16 @@ class ByKeys:
         return self._many.rows(connection, wanted=key_rows(self._names, keys)) if keys else iter(())
 
 
-class Found(NamedTuple):
+class ResourceSelects(NamedTuple):
     """Two selects with the same parameters: Resources, and the Versions of the same Resources."""
 
     resources: ByKeys
     versions: ByKeys
 
 
-def _found(names: Sequence[str], tables: FromClause, where: Callable[[Columns], ColumnElement[bool]]) -> Found:
+def _found(
+    names: Sequence[str], tables: FromClause, where: Callable[[Columns], ColumnElement[bool]]
+) -> ResourceSelects:
     """`tables`: in which Resources are found."""
 
     def resources(key: Columns) -> Select[Any]:
@@ -201,7 +212,7 @@ def _found(names: Sequence[str], tables: FromClause, where: Callable[[Columns], 
         below = tables.join(VERSIONS, VERSIONS.c.parent == RESOURCES.c.key)
         return select(VERSIONS).select_from(below).where(where(key)).order_by(VERSIONS.c.parent, VERSIONS.c.key)
 
-    return Found(ByKeys(names, resources), ByKeys(names, versions))
+    return ResourceSelects(ByKeys(names, resources), ByKeys(names, versions))
 
 
 def _is_group(key: Columns) -> ColumnElement[bool]:

@@ -12,9 +12,9 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, select
 
-from wirebook.core.model import Model
-from wirebook.core.rows import parse_members
-from wirebook.core.state import Members, Shown
+from wirebook.core.entities.rows import parse_members
+from wirebook.core.entities.state import Members, Shown
+from wirebook.core.model.compiled import Model
 from wirebook.storage.reading import version_query
 from wirebook.storage.rows import rows
 from wirebook.storage.tables import RESOURCES

@@ -13,15 +13,15 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, FromClause, Select, and_, bindparam, or_, select
 
-from wirebook.core.comparison import comparable
-from wirebook.core.dotpath import Member, values_at
-from wirebook.core.filters import attributes_of, level_of, type_at
-from wirebook.core.flags import Sort
-from wirebook.core.model import Model
-from wirebook.core.target import Target
+from wirebook.core.dotpath import PathMember, values_at
+from wirebook.core.model.compiled import Model
+from wirebook.core.model.target import RequestTarget
+from wirebook.core.query.comparison import comparable
+from wirebook.core.query.filters import attributes_of, level_of, type_at
+from wirebook.core.query.flags import Sort
 from wirebook.storage.conditions import LARGEST
 from wirebook.storage.keys import has_id, one_of, text_key
-from wirebook.storage.parts import Look, Part, group_part, resource_part, version_part
+from wirebook.storage.parts import EntityColumns, Look, group_part, resource_part, version_part
 from wirebook.storage.reading import resource_tables, version_tables
 from wirebook.storage.rows import rows
 from wirebook.storage.statements import Statement
@@ -31,7 +31,7 @@ BY_ID: Final = Sort(())
 """No sort: the order of the ids."""
 
 
-class Place(NamedTuple):
+class SortPosition(NamedTuple):
     """Where an entity is in its collection: the value it is sorted by (see `comparable`), and its id in lower case."""
 
     key: int
@@ -47,9 +47,9 @@ class _Column:
     value: ColumnElement[Any]
     join: Callable[[FromClause], FromClause] = lambda tables: tables
 
-    def place(self, row: Any) -> Place:
+    def place(self, row: Any) -> SortPosition:
         key, value, id_ = row
-        return Place(key, None if value is None else (self.kind, value), id_)
+        return SortPosition(key, None if value is None else (self.kind, value), id_)
 
 
 class Ordering:
@@ -60,7 +60,7 @@ class Ordering:
         self,
         connection: Connection,
         model: Model,
-        target: Target,
+        target: RequestTarget,
         owner: int,
         keys: set[int] | None = None,
         *,
@@ -70,7 +70,9 @@ class Ordering:
         self._owner = owner
         self._table, self._tables, self._part, self._where = _collection(target, owner)
 
-    def places(self, sort: Sort = BY_ID, after: Place | None = None, limit: int | None = None) -> list[Place]:
+    def places(
+        self, sort: Sort = BY_ID, after: SortPosition | None = None, limit: int | None = None
+    ) -> list[SortPosition]:
         """The places after one, at most `limit` of them."""
         if sort is BY_ID:
             return self._by_id(after, limit)
@@ -80,11 +82,11 @@ class Ordering:
     def _column(self, sort: Sort) -> _Column | None:
         """The column of an attribute; None if it has none."""
         first, *rest = sort.path
-        name = first.name if isinstance(first, Member) else ""
+        name = first.name if isinstance(first, PathMember) else ""
         type_ = self._type(sort)
         if not rest and name in self._part.keys and self._part.keys[name][0] == type_:
             return _Column(1 if type_ == "uinteger" else 2, self._part.keys[name][1])
-        if name == "labels" and len(rest) == 1 and isinstance(rest[0], Member) and type_ == "string":
+        if name == "labels" and len(rest) == 1 and isinstance(rest[0], PathMember) and type_ == "string":
             return self._label(rest[0].name)
         return None
 
@@ -100,17 +102,21 @@ class Ordering:
 
     # -- by the database --------------------------------------------------------------------------------------------
 
-    def _by_id(self, after: Place | None, limit: int | None) -> list[Place]:
+    def _by_id(self, after: SortPosition | None, limit: int | None) -> list[SortPosition]:
         if self._keys is None and self._ids is None and limit is not None:
             asked = {"after": after.id if after else "", "most": limit, **_named(self._target, self._owner)}
-            return [Place(key, None, id_) for key, id_ in PAGES[self._target.kind].run(self._connection, **asked)]
+            return [
+                SortPosition(key, None, id_) for key, id_ in PAGES[self._target.kind].run(self._connection, **asked)
+            ]
         id_ = self._table.c.folded
         tables: FromClause = self._tables if self._table is VERSIONS else self._table
         query = select(self._table.c.key, id_).select_from(tables).where(*self._conditions()).order_by(id_).limit(limit)
         rows = self._connection.execute(query.where(id_ > after.id) if after else query)
-        return [Place(key, None, each) for key, each in rows]
+        return [SortPosition(key, None, each) for key, each in rows]
 
-    def _by_column(self, sort: Sort, column: _Column, after: Place | None, limit: int | None) -> list[Place]:
+    def _by_column(
+        self, sort: Sort, column: _Column, after: SortPosition | None, limit: int | None
+    ) -> list[SortPosition]:
         value, id_ = column.value, self._table.c.folded
         query = select(self._table.c.key, value, id_).select_from(column.join(self._tables)).where(*self._conditions())
         if after is not None and (after.value is None or after.value[0] == column.kind):
@@ -128,7 +134,7 @@ class Ordering:
 
     # -- one by one -------------------------------------------------------------------------------------------------
 
-    def _by_value(self, sort: Sort, after: Place | None, limit: int | None) -> list[Place]:
+    def _by_value(self, sort: Sort, after: SortPosition | None, limit: int | None) -> list[SortPosition]:
         places = self._values(sort)
         if after is not None:
             border = _rank(after)
@@ -137,22 +143,24 @@ class Ordering:
             return sorted(places, key=_rank, reverse=sort.descending)
         return (nlargest if sort.descending else nsmallest)(limit, places, key=_rank)
 
-    def _values(self, sort: Sort) -> Iterator[Place]:
+    def _values(self, sort: Sort) -> Iterator[SortPosition]:
         """All places, in no order, with the values they are compared by."""
         type_ = self._type(sort)
-        look = Look(self._part, (step.name for step in sort.path[:1] if isinstance(step, Member)), 2)
+        look = Look(self._part, (step.name for step in sort.path[:1] if isinstance(step, PathMember)), 2)
         query: Select[Any] = select(self._table.c.key, self._table.c.folded, *look.columns).select_from(self._tables)
         for row in rows(self._connection, query.where(*self._conditions())):
             value = next(values_at(look.entity(row), sort.path), None)
-            yield Place(row[0], comparable(value, type_), row[1])
+            yield SortPosition(row[0], comparable(value, type_), row[1])
 
 
-def _rank(place: Place) -> tuple[Any, ...]:
+def _rank(place: SortPosition) -> tuple[Any, ...]:
     """What has no value comes first."""
     return (() if place.value is None else place.value, place.id)
 
 
-def _is_after(value: ColumnElement[Any], id_: ColumnElement[str], after: Place, sort: Sort) -> ColumnElement[bool]:
+def _is_after(
+    value: ColumnElement[Any], id_: ColumnElement[str], after: SortPosition, sort: Sort
+) -> ColumnElement[bool]:
     below = id_ < after.id if sort.descending else id_ > after.id
     if after.value is None:
         same = and_(value.is_(None), below)
@@ -167,7 +175,7 @@ def _parameter(value: Any) -> str | int:
     return text_key(value) if isinstance(value, str) else int(max(-LARGEST, min(value, LARGEST - 1)))
 
 
-def _named(target: Target, owner: int) -> dict[str, Any]:
+def _named(target: RequestTarget, owner: int) -> dict[str, Any]:
     """What says which collection it is: the parameters of `PAGES`."""
     if target.kind == "groups":
         return {"type": target.group_type and target.group_type.plural}
@@ -197,7 +205,7 @@ PAGES: Final = {
 """The next of a collection, by their ids."""
 
 
-def _collection(target: Target, owner: int) -> tuple[Any, FromClause, Part, list[ColumnElement[bool]]]:
+def _collection(target: RequestTarget, owner: int) -> tuple[Any, FromClause, EntityColumns, list[ColumnElement[bool]]]:
     """Of a collection the table of its entities, that joined with what they show, what they are as columns, and which
     of the rows are in it."""
     assert target.group_type

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, delete, func, insert, select, tuple_, update
 
-from wirebook.core.versions import instant_key
+from wirebook.core.entities.versions import instant_key
 from wirebook.storage.registry import RegistryRow
 from wirebook.storage.tables import EVENTS, SINKS
 

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, FromClause, literal
 
-from wirebook.core.rows import HEAD, parse_members, reader
-from wirebook.core.state import Members
+from wirebook.core.entities.rows import HEAD, parse_members, reader
+from wirebook.core.entities.state import Members
 from wirebook.storage.store import GROUP, META, VERSION
 from wirebook.storage.tables import GROUPS, RESOURCES, VERSIONS
 
@@ -18,7 +18,7 @@ Kind = Literal["string", "timestamp", "uinteger"]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class EntityColumns:
     """An entity as columns.
 
     Shape: `ids` are the members that are in no text, by name, as they are shown; `texts` the columns of the others, and
@@ -41,7 +41,7 @@ class Look:
     """Reads members of rows: those with `names`, or all (None). `columns` are the columns that it reads; they begin at
     the place `first` of a row."""
 
-    def __init__(self, part: Part, names: Iterable[str] | None, first: int) -> None:
+    def __init__(self, part: EntityColumns, names: Iterable[str] | None, first: int) -> None:
         ids = frozenset(part.ids)
         wanted = ids if names is None else frozenset(names)
         self._ids = [(name, first + i) for i, name in enumerate(sorted(wanted & ids))]
@@ -66,8 +66,8 @@ class Look:
 
 
 @lru_cache(maxsize=256)
-def group_part(plural: str, id_name: str) -> Part:
-    return Part(
+def group_part(plural: str, id_name: str) -> EntityColumns:
+    return EntityColumns(
         {id_name: GROUPS.c.id, "xid": literal(f"/{plural}/") + GROUPS.c.id},
         ((GROUPS.c.members, None),),
         {
@@ -83,9 +83,9 @@ def group_part(plural: str, id_name: str) -> Part:
 
 
 @lru_cache(maxsize=256)
-def version_part(id_name: str) -> Part:
+def version_part(id_name: str) -> EntityColumns:
     xid = RESOURCES.c.xid + literal("/versions/") + VERSIONS.c.id
-    return Part(
+    return EntityColumns(
         {id_name: RESOURCES.c.id, "versionid": VERSIONS.c.id, "isdefault": VERSIONS.c.isdefault, "xid": xid},
         ((VERSIONS.c.head, HEAD), (VERSIONS.c.tail, None)),
         {
@@ -103,13 +103,13 @@ def version_part(id_name: str) -> Part:
 
 
 @lru_cache(maxsize=256)
-def resource_part(id_name: str) -> Part:
+def resource_part(id_name: str) -> EntityColumns:
     """A Resource as its default Version."""
     part = version_part(id_name)
     return replace(part, ids={**part.ids, "xid": RESOURCES.c.xid}, xid={4: RESOURCES.c.folded})
 
 
-def meta_part(id_name: str, shown: FromClause) -> Part:
+def meta_part(id_name: str, shown: FromClause) -> EntityColumns:
     """The meta of a Resource, or of the one that it shows."""
     ids = {
         id_name: RESOURCES.c.id,
@@ -123,4 +123,4 @@ def meta_part(id_name: str, shown: FromClause) -> Part:
         "epoch": ("uinteger", shown.c.epoch),
         "createdat": ("timestamp", shown.c.createdat),
     }
-    return Part(ids, ((shown.c.meta, None),), keys, {4: RESOURCES.c.folded}, (META, shown.c.key))
+    return EntityColumns(ids, ((shown.c.meta, None),), keys, {4: RESOURCES.c.folded}, (META, shown.c.key))

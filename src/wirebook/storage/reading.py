@@ -12,11 +12,11 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, FromClause, Select, func, literal, or_, select
 
-from wirebook.core.filters import Level
-from wirebook.core.rows import GroupRow, ResourceRow, VersionRow, parse_members
-from wirebook.core.sieve import Kept
-from wirebook.core.streams import Stream
-from wirebook.core.target import Target
+from wirebook.core.entities.rows import GroupRow, ResourceRow, VersionRow, parse_members
+from wirebook.core.model.target import RequestTarget
+from wirebook.core.query.cursor import RowCursor
+from wirebook.core.query.evaluation import FilterResult
+from wirebook.core.query.filters import Level
 from wirebook.storage.keys import has_id, key_table, one_of
 from wirebook.storage.rows import rows
 from wirebook.storage.tables import DOCUMENTS, GROUPS, RESOURCES, VERSIONS
@@ -113,17 +113,17 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class ReadScope:
     """What an answer is about, as rows: the `target`, the key of its Group or Resource, what a filter `kept`; of a
     collection the page, the `ids` that are shown, or the keys of those that are, in their `order`."""
 
-    target: Target
+    target: RequestTarget
     key: int = 0
     page: Page | None = None
     ids: tuple[str, ...] | None = None
     order: tuple[int, ...] | None = None
     documents: bool = False
-    kept: Kept | None = None
+    kept: FilterResult | None = None
 
     def holds(self, connection: Connection, kind: str, table: FromClause) -> list[ColumnElement[bool]]:
         """The conditions of the page and of the ids that were asked for, where the collection is of that kind."""
@@ -136,25 +136,25 @@ class Scope:
 
 
 class SqlStreams:
-    """The rows below a target. Implements `wirebook.core.streams.Streams`."""
+    """The rows below a target. Implements `wirebook.core.query.cursor.Streams`."""
 
-    def __init__(self, connection: Connection, scope: Scope) -> None:
+    def __init__(self, connection: Connection, scope: ReadScope) -> None:
         self._connection, self._scope = connection, scope
 
-    def groups(self, level: Level) -> Stream[GroupRow]:
+    def groups(self, level: Level) -> RowCursor[GroupRow]:
         query = self._in_scope(select(GROUPS.c.key, GROUPS.c.id, GROUPS.c.members, GROUPS.c.counts), level)
         found = self._rows(self._ordered(query, "groups", GROUPS.c.key).order_by(GROUPS.c.folded))
-        return Stream(GroupRow(key, id_, text, parse_members(counts)) for key, id_, text, counts in found)
+        return RowCursor(GroupRow(key, id_, text, parse_members(counts)) for key, id_, text, counts in found)
 
-    def resources(self, level: Level) -> Stream[ResourceRow]:
+    def resources(self, level: Level) -> RowCursor[ResourceRow]:
         query = self._below(resource_query(documents=self._scope.documents), level)
-        return Stream(resource_row(row) for row in self._rows(query))
+        return RowCursor(resource_row(row) for row in self._rows(query))
 
-    def versions(self, level: Level) -> Stream[VersionRow]:
+    def versions(self, level: Level) -> RowCursor[VersionRow]:
         query = self._below(version_query(documents=self._scope.documents), level)
         query = query.where(*self._scope.holds(self._connection, "versions", VERSIONS))
         query = self._ordered(query, "versions", VERSIONS.c.key)
-        return Stream(version_row(row) for row in self._rows(query.order_by(VERSIONS.c.folded)))
+        return RowCursor(version_row(row) for row in self._rows(query.order_by(VERSIONS.c.folded)))
 
     def _ordered(self, query: Select[Any], kind: str, key: Any) -> Select[Any]:
         """In the order of the scope, if the target is the collection of that kind and has one."""

@@ -1,4 +1,4 @@
-"""Searching: which entities a filter leaves. Columns narrow down where to look, `wirebook.core.filters` decides.
+"""Searching: which entities a filter leaves. Columns narrow down where to look, `wirebook.core.query.filters` decides.
 
 The number of queries depends on the filter, never on how much there is: two for each level that a term is about, one of
 them for cross-references.
@@ -12,13 +12,13 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, FromClause, Select, func, select
 
-from wirebook.core.dotpath import Member
-from wirebook.core.filters import Expression, Level
-from wirebook.core.model import Model
-from wirebook.core.sieve import Sieve, Step, Term
+from wirebook.core.dotpath import PathMember
+from wirebook.core.model.compiled import Model
+from wirebook.core.query.evaluation import Sieve, Step, Term
+from wirebook.core.query.filters import Expression, Level
 from wirebook.storage.conditions import ANYTHING, condition
 from wirebook.storage.keys import one_of
-from wirebook.storage.parts import Look, Part, group_part, meta_part, resource_part, version_part
+from wirebook.storage.parts import EntityColumns, Look, group_part, meta_part, resource_part, version_part
 from wirebook.storage.reading import is_default
 from wirebook.storage.rows import rows
 from wirebook.storage.tables import GROUPS, RESOURCES, VERSIONS
@@ -38,8 +38,8 @@ class Tables:
     source: FromClause
     where: tuple[ColumnElement[bool], ...]
     keys: tuple[ColumnElement[int], ...]
-    entity: Part
-    meta: Part | None = None
+    entity: EntityColumns
+    meta: EntityColumns | None = None
     narrows: bool = True
 
 
@@ -166,7 +166,7 @@ def _is_reference(yes: bool) -> ColumnElement[bool]:
 def _names(expressions: Iterable[Expression]) -> list[str] | None:
     """The names of the members that expressions are about; None if one is about any member."""
     first = [each.path[0] for each in expressions]
-    names = [step.name for step in first if isinstance(step, Member)]
+    names = [step.name for step in first if isinstance(step, PathMember)]
     return names if len(names) == len(first) else None
 
 
@@ -184,4 +184,4 @@ def _test(look: Look, expressions: Sequence[Expression]) -> Test:
 
 def _is_of_resource(expression: Expression, id_name: str) -> bool:
     """Whether an expression is about what the row of the Resource has, whatever its default Version is."""
-    return expression.meta or expression.path == (Member(id_name),) or expression.path == (Member("xid"),)
+    return expression.meta or expression.path == (PathMember(id_name),) or expression.path == (PathMember("xid"),)

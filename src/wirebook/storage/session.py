@@ -11,18 +11,18 @@ from typing import Any, Final
 from sqlalchemy import ARRAY, Connection, Dialect, Select, Text, any_, bindparam, func, insert, select
 from sqlalchemy.exc import IntegrityError, OperationalError
 
-from wirebook.core.draft import Draft
-from wirebook.core.model import Model
-from wirebook.core.rows import GroupRow, ResourceRow, VersionRow, format_members, parse_members
-from wirebook.core.state import Members, Registry, Snapshot
-from wirebook.core.target import Target
-from wirebook.core.touched import Touched
+from wirebook.core.entities.affected import Touched
+from wirebook.core.entities.changeset import ChangeSet
+from wirebook.core.entities.rows import GroupRow, ResourceRow, VersionRow, format_members, parse_members
+from wirebook.core.entities.state import Members, RegistryEntity, Snapshot
+from wirebook.core.model.compiled import Model
+from wirebook.core.model.target import RequestTarget
 from wirebook.storage.load import Loader
 from wirebook.storage.ordering import Ordering
 from wirebook.storage.outbox import Outbox
 from wirebook.storage.reading import (
     TARGET,
-    Scope,
+    ReadScope,
     SqlStreams,
     resource_query,
     resource_row,
@@ -33,7 +33,7 @@ from wirebook.storage.registry import RegistryRow, clock, later, read_registry
 from wirebook.storage.rows import close_results, limit_statements, within
 from wirebook.storage.search import Search
 from wirebook.storage.statements import Statement, is_open
-from wirebook.storage.store import Changes, Event, store_settings
+from wirebook.storage.store import Changes, OutboxEntry, store_settings
 from wirebook.storage.tables import GROUPS, REGISTRY, RESOURCES, SETTINGS, VERSIONS
 
 Homes = Mapping[tuple[str, str], tuple[str, str]]
@@ -50,7 +50,7 @@ class Stored:
     revision: int = 0
 
 
-class Conflict(Exception):
+class WriteConflict(Exception):
     """Another write came between, or the database is too busy; the same may well go the next time."""
 
 
@@ -189,13 +189,13 @@ class Session:
 
     # -- collections ------------------------------------------------------------------------------------------------
 
-    def streams(self, scope: Scope) -> SqlStreams:
+    def streams(self, scope: ReadScope) -> SqlStreams:
         return SqlStreams(self._connection, scope)
 
     def ordering(
         self,
         model: Model,
-        target: Target,
+        target: RequestTarget,
         owner: int,
         keys: set[int] | None = None,
         *,
@@ -221,9 +221,9 @@ class Session:
         """What a request touches."""
         self._loader = Loader(self._connection, model, self._registry)
         members = self.registry_members()
-        return self._loader.snapshot(wanted, Registry("/", members, dict(members)))
+        return self._loader.snapshot(wanted, RegistryEntity("/", members, dict(members)))
 
-    def store(self, draft: Draft, event: Event | None = None) -> None:
+    def store(self, draft: ChangeSet, event: OutboxEntry | None = None) -> None:
         """What became of what was loaded last, and what is to be told of it."""
         self._changes += 1
         assert self._loader

@@ -9,11 +9,11 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Table, bindparam, delete, insert, select, update
 
-from wirebook.core.comparison import fold
-from wirebook.core.draft import Draft
-from wirebook.core.rows import ResourceRow, VersionRow, format_members, group_text, meta_text, version_texts
-from wirebook.core.state import Entity, Group, Kept, Resource, Version
-from wirebook.core.versions import instant_key
+from wirebook.core.entities.changeset import ChangeSet
+from wirebook.core.entities.rows import ResourceRow, VersionRow, format_members, group_text, meta_text, version_texts
+from wirebook.core.entities.state import Entity, Group, Resource, UnchangedDocument, Version
+from wirebook.core.entities.versions import instant_key
+from wirebook.core.query.comparison import fold
 from wirebook.storage.keys import key_rows, text_key, wanted
 from wirebook.storage.load import Counts, Keys
 from wirebook.storage.registry import RegistryRow
@@ -27,7 +27,7 @@ Rows = list[tuple[str, dict[str, Any]]]
 """Rows by xid."""
 
 
-class Event(NamedTuple):
+class OutboxEntry(NamedTuple):
     """What a request did, for the outbox."""
 
     time: str
@@ -46,11 +46,11 @@ class Changes:
         self._next_key = 0
         self.known: dict[str, ResourceRow] = {}
 
-    def store(self, draft: Draft, event: Event | None = None) -> None:
+    def store(self, draft: ChangeSet, event: OutboxEntry | None = None) -> None:
         with in_one_go(self._connection):
             self._store(draft, event)
 
-    def _store(self, draft: Draft, event: Event | None) -> None:
+    def _store(self, draft: ChangeSet, event: OutboxEntry | None) -> None:
         if not (event or draft.registry.is_touched or draft.changed or draft.changed_groups):
             return
         groups = [each for each in draft.changed_groups.values() if not each.deleted]
@@ -73,11 +73,11 @@ class Changes:
 
     def _advance(
         self,
-        draft: Draft,
+        draft: ChangeSet,
         groups: Sequence[Group],
         resources: Sequence[Resource],
         versions: Sequence[tuple[Resource, Version]],
-        event: Event | None,
+        event: OutboxEntry | None,
     ) -> None:
         """Numbers the write, the rows that it makes and its event."""
         xids = [each.xid for each in groups] + [each.xid for each in resources] + [each.xid for _, each in versions]
@@ -199,7 +199,7 @@ class Changes:
         }
 
     def _documents(self, versions: Sequence[Version]) -> None:
-        written = [each for each in versions if not isinstance(each.document, Kept)]
+        written = [each for each in versions if not isinstance(each.document, UnchangedDocument)]
         self._delete_keys(DOCUMENTS, [self._keys[each.xid] for each in written if not each.is_new])
         rows = [{"key": self._keys[each.xid], "body": each.document} for each in written if each.document]
         INSERT[DOCUMENTS.name].run_many(self._connection, rows)
@@ -228,7 +228,7 @@ def _to_write(resource: Resource) -> Iterator[Version]:
     moved = {was, now} if was != now else set()
     for version in resource.versions.values():
         is_changed = version.is_rewritten or version.before != version.members
-        if is_changed or version.id in moved or not isinstance(version.document, Kept):
+        if is_changed or version.id in moved or not isinstance(version.document, UnchangedDocument):
             yield version
 
 

@@ -1,8 +1,7 @@
 """The tables of a registry, the same in SQLite and PostgreSQL.
 
-Members of entities are kept as JSON text (see `wirebook.core.rows`); what is looked up, sorted or compared has a column
-besides. Keys of texts are folded in Python and compare code point by code point.
-"""
+Members of entities are kept as JSON text (see `wirebook.core.entities.rows`); what is looked up, sorted or compared
+has a column besides. Keys of texts are folded in Python and compare code point by code point."""
 
 from __future__ import annotations
 

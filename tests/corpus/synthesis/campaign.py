@@ -17,10 +17,10 @@ from synthesis.mutations import mutate
 from synthesis.prefixes import with_prefix
 from synthesis.rich import HAS_JSON_BESIDE
 from wirebook.catalog import Catalog
-from wirebook.message.definition import Definition
+from wirebook.definitions.compile.definition import Definition
+from wirebook.landing.tables.layout import table_name
 from wirebook.problems import WirebookError
 from wirebook.schema import Unsupported, parse_format
-from wirebook.spark.layout import table_name
 
 CHUNK = 2000
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from synthesis.messages import Message
 from wirebook.bindings import Received, as_structured, read_events, read_record
 from wirebook.catalog import Catalog
-from wirebook.message import faults
-from wirebook.message.matcher import Match, match_metadata
-from wirebook.message.selection import Scope
-from wirebook.message.view import View
+from wirebook.definitions.compile.view import MessageView
+from wirebook.definitions.match import tolerated_faults as faults
+from wirebook.definitions.match.matcher import Match, match_metadata
+from wirebook.definitions.match.selection import EndpointScope
 
 
 @dataclass(frozen=True)
@@ -51,12 +51,12 @@ def _matches(catalog: Catalog, received: Received) -> Iterator[Match]:
     if scope.protocol and received.wire is not None and scope.protocol != received.protocol:
         return
     structured = as_structured(received)
-    yield from _of_view(catalog, View(received), scope, events_only=False)
+    yield from _of_view(catalog, MessageView(received), scope, events_only=False)
     if structured is not None:
-        yield from _of_view(catalog, View(structured, is_reinterpreted=True), scope, events_only=True)
+        yield from _of_view(catalog, MessageView(structured, is_reinterpreted=True), scope, events_only=True)
 
 
-def _of_view(catalog: Catalog, view: View, scope: Scope, *, events_only: bool) -> Iterator[Match]:
+def _of_view(catalog: Catalog, view: MessageView, scope: EndpointScope, *, events_only: bool) -> Iterator[Match]:
     for xid, definition in catalog.definitions.items():
         outside = scope.members is not None and xid not in scope.members
         if outside or definition.incomplete or (events_only and not definition.is_cloudevent):

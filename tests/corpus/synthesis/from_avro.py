@@ -11,7 +11,7 @@ import fastavro
 from synthesis import texts
 from synthesis.dice import Dice
 from synthesis.scalars import integer
-from wirebook.schema.avro_types import Type, parse_types
+from wirebook.schema.avro.types import Type, parse_types
 
 DEEP = 5  # levels below which nothing optional is there
 

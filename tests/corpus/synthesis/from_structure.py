@@ -8,8 +8,8 @@ from typing import Any
 from synthesis import texts
 from synthesis.dice import Dice
 from synthesis.scalars import anything, bounds, integer, number, text
-from wirebook.core.pointers import resolve as resolve_pointer
-from wirebook.schema.jsonstructure import root_pointer
+from wirebook.schema.jsonstructure.compile import root_pointer
+from wirebook.text.pointers import resolve as resolve_pointer
 
 DEEP = 5  # levels below which nothing optional is there
 

@@ -20,11 +20,11 @@ from synthesis.dice import Dice
 from synthesis.payloads import Made, payload_for, spelled
 from wirebook.bindings import PROTOCOLS, Timestamp, to_record
 from wirebook.catalog import Catalog
-from wirebook.message.definition import Constraint, Definition
-from wirebook.message.mediatype import parse_media_type
-from wirebook.message.selection import Scope
-from wirebook.message.slots import BARE, ENVELOPE, EVENT_FORMAT
-from wirebook.message.uritemplate import Template
+from wirebook.definitions.compile.definition import Constraint, Definition
+from wirebook.definitions.compile.mediatype import parse_media_type
+from wirebook.definitions.compile.slots import BARE, ENVELOPE, EVENT_FORMAT
+from wirebook.definitions.compile.uritemplate import Template
+from wirebook.definitions.match.selection import EndpointScope
 from wirebook.problems import WirebookError
 from wirebook.schema import Payload, Unsupported
 
@@ -170,7 +170,7 @@ def _record(
 ) -> Record:
     protocol = definition.protocol or ("HTTP" if way.protocol == EVENTS else way.protocol)
     unread = isinstance(catalog.schema_of(definition), Unsupported)
-    scope = catalog.scopes[endpoint] if endpoint else Scope()
+    scope = catalog.scopes[endpoint] if endpoint else EndpointScope()
     built = catalog.build(
         definition.xid,
         context,
@@ -290,7 +290,7 @@ def _of_type(constraint: Constraint, protocol: str, dice: Dice) -> Any:
 
 
 def _properties(
-    definition: Definition, protocol: str, dice: Dice, context: Mapping[str, str], scope: Scope
+    definition: Definition, protocol: str, dice: Dice, context: Mapping[str, str], scope: EndpointScope
 ) -> dict[str, Any]:
     """Protocol slots that must be there, and addresses where the definition names none."""
     made: dict[str, Any] = {}
@@ -307,7 +307,7 @@ def _properties(
     return made
 
 
-def _shown(scope: Scope) -> Iterator[Constraint]:
+def _shown(scope: EndpointScope) -> Iterator[Constraint]:
     """The endpoint's constraints on addresses, which messages show."""
     return (each for each in scope.constraints.constraints if each.slot.name != EVENT_FORMAT)
 
@@ -338,11 +338,11 @@ def _endpoint(catalog: Catalog, definition: Definition, way: Way, dice: Dice) ->
 
 
 @cache
-def _scopes(catalog: Catalog) -> tuple[tuple[str, Scope], ...]:
+def _scopes(catalog: Catalog) -> tuple[tuple[str, EndpointScope], ...]:
     return tuple(catalog.scopes.items())
 
 
-def _allows(scope: Scope, definition: Definition, way: Way) -> bool:
+def _allows(scope: EndpointScope, definition: Definition, way: Way) -> bool:
     mode = "structured" if way.mode == "batch" else way.mode
     right_mode = mode is None or mode == (definition.mode or scope.constraints.mode or mode)
     is_member = definition.xid in (scope.members or ()) and scope.protocol in (None, way.protocol)

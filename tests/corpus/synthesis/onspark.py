@@ -14,8 +14,8 @@ from synthesis.agreement import Difference, same
 from synthesis.carriers import chunk_of_rows
 from synthesis.messages import Message
 from wirebook.catalog import Catalog
+from wirebook.landing.runs.engine import CatalogueEngine
 from wirebook.spark import match
-from wirebook.spark.engine import CatalogueEngine
 from wirebook.spark.matching import OUTCOME_SCHEMA, outcomes_of
 from wirebook.spark.session import session
 

@@ -19,10 +19,10 @@ from synthesis.from_schema import JsonSchema
 from synthesis.from_structure import Structure
 from synthesis.from_xsd import xml
 from wirebook.catalog import Catalog
-from wirebook.message.definition import Definition
+from wirebook.definitions.compile.definition import Definition
 from wirebook.schema.formats import parse_format
-from wirebook.schema.protobuf import ProtobufReader
-from wirebook.schema.xsd import XsdReader
+from wirebook.schema.protobuf.compile import ProtobufReader
+from wirebook.schema.xsd.compile import XsdReader
 
 PROTOBUF_TYPES = ("application/protobuf", "application/x-protobuf", "x/binary")
 XML_TYPES = ("application/xml", "text/xml", "application/x+xml", "x/binary")

@@ -9,7 +9,7 @@ from synthesis.changes import change
 from synthesis.dice import Dice
 from synthesis.messages import Message, Record
 from synthesis.records import raw_of
-from wirebook.schema.protobuf import ProtobufReader
+from wirebook.schema.protobuf.compile import ProtobufReader
 
 
 def with_prefix(message: Message, schema: Any, dice: Dice) -> Message:

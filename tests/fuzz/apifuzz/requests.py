@@ -11,9 +11,9 @@ from synthesis.dice import Dice
 
 from apifuzz import entities
 from apifuzz.wire import Headers, Request
-from wirebook.core.model import Model
-from wirebook.core.target import METHODS
-from wirebook.httpapi.openapi import Route, routes
+from wirebook.core.model.compiled import Model
+from wirebook.core.model.target import METHODS
+from wirebook.httpapi.handlers.openapi import Route, routes
 
 ODD_METHODS = ("GET", "HEAD", "OPTIONS", "PUT", "PATCH", "POST", "DELETE", "TRACE", "QUERY", "get", "X")
 OWN = (

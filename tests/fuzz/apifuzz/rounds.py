@@ -14,7 +14,7 @@ from synthesis.dice import dice_of
 from apifuzz import requests
 from apifuzz.rules import SLOW, broken_rules
 from apifuzz.wire import Connection, Reply, Request
-from wirebook.core.model import Model, compile_model
+from wirebook.core.model.compiled import Model, compile_model
 
 SIZE = 250
 """Requests of a round."""

@@ -16,7 +16,7 @@ from wirebook.bindings import parse_record, to_line
 from wirebook.catalog.building import TextOrBytes
 from wirebook.cli.senders import PROGRAMS, command_of
 from wirebook.cli.wiretext import wire_text
-from wirebook.message.request import Built, Request
+from wirebook.definitions.build.request import BuildRequest, Built
 from wirebook.schema import Payload
 
 PROPERTIES = (
@@ -94,7 +94,7 @@ def run(given: Input) -> Iterator[Any]:
     yield from _built(given, catalog.try_build(given["definition"], _of(given), data))
 
 
-def _of(given: Input) -> Request:
+def _of(given: Input) -> BuildRequest:
     more = {name: given[name] for name in ("attributes", "properties", "protocol", "mode", "encoding")}
     return documents.fixed_request(given["context"], **more)
 

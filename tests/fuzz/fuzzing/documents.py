@@ -13,12 +13,12 @@ from fuzzing import junk, stock
 from fuzzing.case import Input, check
 from wirebook.catalog import Catalog
 from wirebook.catalog.formatting import in_canonical_order, meaning, render
-from wirebook.catalog.lint import lint
 from wirebook.catalog.load import load_registry, read_text
-from wirebook.catalog.registry import Registry
 from wirebook.catalog.upgrade import render_document, upgrade
 from wirebook.catalog.yamlorder import reordered
-from wirebook.message.request import Request
+from wirebook.definitions.build.request import BuildRequest
+from wirebook.definitions.lint.registry import lint
+from wirebook.definitions.resolve.registry import LoadedRegistry
 from wirebook.problems import WirebookError
 
 NAMES = (
@@ -154,7 +154,7 @@ def _yaml_in_order(value: Any, text: bytes) -> Iterator[Any]:
         yield type(error).__name__
 
 
-def _upgraded(registry: Registry) -> Iterator[Any]:
+def _upgraded(registry: LoadedRegistry) -> Iterator[Any]:
     document, problems = upgrade(registry)
     once = render_document(document)
     yield problems
@@ -166,9 +166,9 @@ def _upgraded(registry: Registry) -> Iterator[Any]:
     check(render_document(upgrade(again)[0]) == once, "what is upgraded stays as it is")
 
 
-def fixed_request(context: dict[str, str], **more: Any) -> Request:
+def fixed_request(context: dict[str, str], **more: Any) -> BuildRequest:
     """A request whose answer is the same each time."""
-    return Request(context, now=lambda: "2026-01-01T00:00:00Z", new_id=lambda: "new", **more)
+    return BuildRequest(context, now=lambda: "2026-01-01T00:00:00Z", new_id=lambda: "new", **more)
 
 
 def used(catalog: Catalog) -> Iterator[Any]:

@@ -20,10 +20,10 @@ from synthesis.mutations import mutate
 from fuzzing import junk, stock
 from fuzzing.case import Input, check
 from wirebook.bindings import decode_records, parse_record, read_events, to_line
-from wirebook.message.selection import Outcome
-from wirebook.spark.chunks import Chunk, Landed
-from wirebook.spark.engine import CatalogueEngine
-from wirebook.spark.outcomes import outcomes_in
+from wirebook.definitions.match.selection import Outcome
+from wirebook.landing.runs.engine import CatalogueEngine
+from wirebook.landing.runs.outcomes import outcomes_in
+from wirebook.landing.sources.batches import Chunk, Landed
 
 NAMES = (
     "protocol", "received", "endpoint", "method", "target", "status", "headers", "body", "topic", "partition", "offset", "timestamp",

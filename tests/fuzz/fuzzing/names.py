@@ -11,7 +11,7 @@ from synthesis.dice import Dice
 
 from fuzzing import junk
 from fuzzing.case import Input, check
-from wirebook.spark.layout import table_name
+from wirebook.landing.tables.layout import table_name
 
 TABLE = re.compile(r"[a-z0-9][a-z0-9_]{0,120}\Z", re.ASCII)
 PARTS = (

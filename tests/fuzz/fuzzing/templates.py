@@ -10,7 +10,7 @@ from synthesis.dice import Dice
 
 from fuzzing import junk
 from fuzzing.case import Input, check
-from wirebook.message.uritemplate import (
+from wirebook.definitions.compile.uritemplate import (
     MQTT_TOPIC,
     NATS_SUBJECT,
     PATH,

@@ -15,8 +15,11 @@ from lxml import etree
 
 from tests.schema.compatibility.jsonschemas import Schemas
 from tests.schema.compatibility.test_compatibility_vectors import CASES, source
-from wirebook.schema.compatibility import TooComplexError, avro, backward, jsonschema, protobuf
-from wirebook.schema.protoc import compile_files
+from wirebook.schema.avro import compatibility as avro
+from wirebook.schema.compatibility import TooComplexError, backward
+from wirebook.schema.jsonschema import compatibility as jsonschema
+from wirebook.schema.protobuf import compatibility as protobuf
+from wirebook.schema.protobuf.protoc import compile_files
 
 # -- Avro -------------------------------------------------------------------------------------------------------------
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from wirebook.schema.compatibility import Refusal, backward, forward, full
-from wirebook.schema.compiling import ANONYMOUS
+from wirebook.schema.compile import ANONYMOUS
 from wirebook.schema.formats import TEXTS, parse_format
-from wirebook.schema.reading import Options
-from wirebook.schema.source import Source
+from wirebook.schema.reader import CompileOptions
+from wirebook.schema.source import SchemaSource
 from wirebook.schema.validator import SchemaValidator
 
 FOLDER = Path(__file__).resolve().parents[2] / "vectors" / "compatibility"
@@ -23,8 +23,10 @@ CASES = {file: json.loads((FOLDER / f"{file}.json").read_text(encoding="utf-8"))
 ALL = [pytest.param(case, id=f"{file}: {case['name']}") for file in FILES for case in CASES[file]]
 
 
-def source(format_: str, document: Any) -> Source:
-    return Source(parse_format(format_), document, None, ANONYMOUS, lambda _: None, lambda *_: None, Options())
+def source(format_: str, document: Any) -> SchemaSource:
+    return SchemaSource(
+        parse_format(format_), document, None, ANONYMOUS, lambda _: None, lambda *_: None, CompileOptions()
+    )
 
 
 def raw(format_: str, document: Any) -> bytes:

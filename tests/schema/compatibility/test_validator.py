@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from wirebook.core.attributes import COMPATIBILITIES
-from wirebook.core.offer import FORMATS, OFFER
-from wirebook.core.validation import Validator
+from wirebook.core.entities.validation import DocumentValidator
+from wirebook.core.model.attributes import COMPATIBILITIES
+from wirebook.core.model.offered_formats import FORMATS, OFFER
 from wirebook.schema.validator import SchemaValidator
 
-VALIDATOR: Validator = SchemaValidator()
+VALIDATOR: DocumentValidator = SchemaValidator()
 SECONDS = 20  # far more than any of these takes, far less than what has no bound
 HEAD = '<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema">'
 RECORD: dict[str, Any] = {"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}]}
@@ -175,7 +175,7 @@ WIDER = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type":
 STRICT = SchemaValidator(as_declared=False)
 
 
-def compared(rule: str, old: Any, new: Any, validator: Validator = VALIDATOR) -> str | None:
+def compared(rule: str, old: Any, new: Any, validator: DocumentValidator = VALIDATOR) -> str | None:
     return validator.incompatible(rule, "JsonSchema/draft/2020-12", json.dumps(old).encode(), json.dumps(new).encode())
 
 

@@ -9,20 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from wirebook.schema.compatibility import avro, jsonschema, jsonstructure, protobuf, xsd
-from wirebook.schema.compatibility.protobuf_imports import MissingImportsError
-from wirebook.schema.compatibility.refusals import (
+from wirebook.schema.avro import compatibility as avro
+from wirebook.schema.formats import AVRO, JSON_SCHEMA, JSON_STRUCTURE, PROTOBUF, XSD
+from wirebook.schema.incompatibilities import (
     UNPROVEN,
     Backward,
     Refusal,
     TooComplexError,
     too_complex,
 )
-from wirebook.schema.formats import AVRO, JSON_SCHEMA, JSON_STRUCTURE, PROTOBUF, XSD
-from wirebook.schema.jsonstructure_schema import StructureError
-from wirebook.schema.protoc import ProtocError
-from wirebook.schema.source import Source
-from wirebook.schema.xsd_source import XsdError
+from wirebook.schema.jsonschema import compatibility as jsonschema
+from wirebook.schema.jsonstructure import compatibility as jsonstructure
+from wirebook.schema.jsonstructure.to_jsonschema import StructureError
+from wirebook.schema.protobuf import compatibility as protobuf
+from wirebook.schema.protobuf.compatibility_imports import MissingImportsError
+from wirebook.schema.protobuf.protoc import ProtocError
+from wirebook.schema.source import SchemaSource
+from wirebook.schema.xsd import compatibility as xsd
+from wirebook.schema.xsd.source import XsdError
 
 __all__ = [
     "AS_DECLARED",
@@ -47,7 +51,7 @@ BACKWARD: dict[str, Backward] = {
 AS_DECLARED: dict[str, Backward] = {**BACKWARD, JSON_SCHEMA: jsonschema.backward_as_declared}
 
 
-def backward(old: Source, new: Source, table: Mapping[str, Backward] = BACKWARD) -> list[Refusal]:
+def backward(old: SchemaSource, new: SchemaSource, table: Mapping[str, Backward] = BACKWARD) -> list[Refusal]:
     """Why a reader with `new` cannot read all documents of `old`. Both are valid schemas of one family."""
     try:
         return table[new.format.family](old, new)
@@ -57,11 +61,11 @@ def backward(old: Source, new: Source, table: Mapping[str, Backward] = BACKWARD)
         return [Refusal("", UNPROVEN, None, str(error))]
 
 
-def forward(old: Source, new: Source, table: Mapping[str, Backward] = BACKWARD) -> list[Refusal]:
+def forward(old: SchemaSource, new: SchemaSource, table: Mapping[str, Backward] = BACKWARD) -> list[Refusal]:
     """Why a reader with `old` cannot read all documents of `new`."""
     return backward(new, old, table)
 
 
-def full(old: Source, new: Source, table: Mapping[str, Backward] = BACKWARD) -> list[Refusal]:
+def full(old: SchemaSource, new: SchemaSource, table: Mapping[str, Backward] = BACKWARD) -> list[Refusal]:
     """Both."""
     return [*backward(old, new, table), *forward(old, new, table)]

@@ -5,7 +5,7 @@ from itertools import groupby
 from alembic import op
 from sqlalchemy import inspect, text
 
-from wirebook.core.rows import format_members
+from wirebook.core.entities.rows import format_members
 
 revision, down_revision = "0006", "0005"
 

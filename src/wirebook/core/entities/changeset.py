@@ -1,0 +1,190 @@
+"""The registry while a request changes it: finding, making and deleting entities, with what that does to their parents.
+
+Spec: core/spec.md#epoch-attribute; core/spec.md#implicit-creation-of-parent-entities; core/spec.md#deleting-entities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from wirebook.core.entities.attributes import (
+    Level,
+    check_new_id,
+    group_level,
+    meta_level,
+    registry_level,
+    version_level,
+)
+from wirebook.core.entities.state import (
+    Entity,
+    Group,
+    Members,
+    RegistryEntity,
+    Resource,
+    ResourceLocation,
+    Snapshot,
+    Version,
+)
+from wirebook.core.entities.versions import MODES
+from wirebook.core.model.compiled import GroupConstraint, GroupType, Model, ResourceType
+from wirebook.core.model.constraints import BadConstraint, constraints_of
+from wirebook.core.model.datatypes import Types, types_of
+from wirebook.problems.xregistry import refused
+
+
+@dataclass
+class ChangeSet:
+    """One request's view of the registry. `path` is the request's, for errors; `now` the time of everything in it.
+
+    `ignore` are the parts of requests that the flag of that name leaves out. `remodelled` are the xids of Groups that
+    the request wrote under another model: everything in them must meet their constraints.
+    """
+
+    snapshot: Snapshot
+    now: str
+    path: str
+    ignore: Collection[str] = ()
+    model: Model = field(init=False)
+    changed_groups: dict[str, Group] = field(init=False, default_factory=dict)
+    changed: dict[str, Resource] = field(init=False, default_factory=dict)
+    remodelled: set[str] = field(init=False, default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.model = self.snapshot.model
+
+    @property
+    def registry(self) -> RegistryEntity:
+        return self.snapshot.registry
+
+    @cached_property
+    def types(self) -> Types:
+        return types_of(self.model)
+
+    @property
+    def registry_level(self) -> Level:
+        return self._level(("registry",), lambda: registry_level(self.model))
+
+    def level_of(self, type_: GroupType) -> Level:
+        return self._level(("group", type_.plural), lambda: group_level(type_))
+
+    def version_level(self, type_: ResourceType) -> Level:
+        return self._level(("version", type_.home, type_.plural), lambda: version_level(type_))
+
+    def meta_level(self, type_: ResourceType) -> Level:
+        return self._level(("meta", type_.home, type_.plural), lambda: meta_level(type_))
+
+    def _level(self, key: tuple[Any, ...], make: Callable[[], Level]) -> Level:
+        levels = self.model.levels
+        if key not in levels:
+            levels[key] = make()
+        level: Level = levels[key]
+        return level
+
+    def use_model(self, model: Model) -> None:
+        """From here on entities are those of another model."""
+        self.model = self.snapshot.model = model
+        self.__dict__.pop("types", None)
+
+    # -- finding --------------------------------------------------------------------------------------------------
+
+    def group(self, type_: GroupType, id_: str) -> Group | None:
+        found = self.snapshot.groups.get((type_.plural, id_.lower()))
+        if found is None or found.deleted:
+            return None
+        self._check_case(found.id, id_, found.xid)
+        return found
+
+    def resource(self, place: ResourceLocation) -> Resource | None:
+        found = self.snapshot.resources.get((place.group.xid, place.type.plural, place.id.lower()))
+        if found is None or found.deleted:
+            return None
+        self._check_case(found.id, place.id, found.xid)
+        return found
+
+    def version(self, resource: Resource, id_: str) -> Version | None:
+        if id_ in resource.versions:
+            return resource.versions[id_]
+        folded = id_.lower()
+        for other in resource.versions:
+            if other.lower() == folded:
+                self._check_case(other, id_, resource.versions[other].xid)
+        return None
+
+    def _check_case(self, there: str, wanted: str, xid: str) -> None:
+        if there != wanted:
+            why = f"'{wanted}' differs only in case from '{there}', which exists"
+            raise refused("bad_request", xid, error_detail=why)
+
+    # -- making ---------------------------------------------------------------------------------------------------
+
+    def add_group(self, type_: GroupType, id_: str) -> Group:
+        """A new Group without attributes, which the caller must `update`."""
+        check_new_id(id_, self.path)
+        members = {type_.id_name: id_, "epoch": 1}
+        group = Group(f"/{type_.plural}/{id_}", members, type=type_, id=id_)
+        self.snapshot.groups[type_.plural, id_.lower()] = group
+        self.registry.touch(self.now)
+        self.changed_groups[group.xid] = group
+        return group
+
+    def add_resource(self, place: ResourceLocation) -> Resource:
+        """A new Resource without Versions, which the caller must make."""
+        check_new_id(place.id, self.path)
+        meta = Entity(f"{place.xid}/meta", {place.type.id_name: place.id, "epoch": 1})
+        resource = Resource(place.xid, place.type, place.group, place.id, meta)
+        self.snapshot.resources[place.group.xid, place.type.plural, place.id.lower()] = resource
+        self.touch_parent(place.group)
+        self.changed[place.xid] = resource
+        return resource
+
+    def add_version(self, resource: Resource, id_: str | None) -> Version:
+        """Add a Version without attributes; without an id it gets the next one of the versionmode.
+
+        Raises: malformed_id
+        """
+        mode = MODES[resource.type.versionmode]
+        if id_ is None:
+            id_, resource.counter = mode.next_id(resource.counter, resource.versions)
+        else:
+            check_new_id(id_, self.path, version=True)
+            if why := mode.id_fault(id_):
+                raise refused("malformed_id", self.path, id=id_, error_detail=why)
+        members = {resource.type.id_name: resource.id, "versionid": id_, "epoch": 1}
+        version = Version(f"{resource.xid}/versions/{id_}", members)
+        resource.versions[id_] = version
+        return version
+
+    def touch_parent(self, entity: Entity) -> None:
+        """A child came or went."""
+        if not entity.is_new:
+            entity.touch(self.now)
+        if isinstance(entity, Group):
+            self.changed_groups[entity.xid] = entity
+
+    # -- deleting -------------------------------------------------------------------------------------------------
+
+    def delete_group(self, group: Group) -> None:
+        group.deleted = True
+        self.changed_groups[group.xid] = group
+        self.registry.touch(self.now)
+
+    def delete_resource(self, resource: Resource) -> None:
+        resource.deleted = True
+        self.changed[resource.xid] = resource
+        self.touch_parent(resource.group)
+
+    # -- constraints ----------------------------------------------------------------------------------------------
+
+    def constraints(self, group: Group, resources: str) -> tuple[GroupConstraint, ...]:
+        """The constraints in force on a type of Resources in a Group. Raises: bad_request"""
+        return tuple(each for each in self.constraints_of(group, group.members) if each.resources == resources)
+
+    def constraints_of(self, group: Group, members: Members) -> tuple[GroupConstraint, ...]:
+        """The constraints in force in a Group that has these members. Raises: bad_request"""
+        try:
+            return constraints_of(group.type, members.get("constraints"))
+        except BadConstraint as error:
+            raise refused("bad_request", self.path, error_detail=f"Group '{group.xid}': {error}") from None

@@ -1,0 +1,191 @@
+"""The document of a Version: which of its three attributes a request has, and what they leave.
+
+    <RESOURCE>        a JSON value          <RESOURCE>base64   bytes          <RESOURCE>url   where it is instead
+
+Spec: core/spec.md#resource-attribute-processing; core/model.md#groupsstringresourcesstringtypemap.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from codecs import BOM_UTF8
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from wirebook.core.entities.attributes import refusal
+from wirebook.core.entities.state import Version
+from wirebook.core.model.compiled import ResourceType
+from wirebook.core.model.datatypes import InvalidValue, check_value, shown
+from wirebook.problems.xregistry import refused
+from wirebook.text.jsonvalue import parse_json
+from wirebook.text.mediatypes import is_media_type
+from wirebook.text.requestjson import parse_request
+
+JSON_TYPE: Final = "application/json"
+IMPLICIT: Final[Mapping[str, str]] = {"application/json": "json", "*+json": "json", "text/plain": "string"}
+
+
+class Body(NamedTuple):
+    """A document that came as the body of a request, not as an attribute."""
+
+    document: bytes
+
+
+def with_type(version: Version, type_: ResourceType, sent: Mapping[str, Any], *, patch: bool) -> Mapping[str, Any]:
+    """What was sent, with a type: a document that came in JSON is of that, unless the request says another, or a PATCH
+    finds one. `version` is as it was before."""
+    name, _, encoded = type_.document_names
+    came = sent.get(name) is not None or (patch and sent.get(encoded) is not None)
+    if not came or "contenttype" in sent or (patch and "contenttype" in version.members):
+        return sent
+    return {**sent, "contenttype": JSON_TYPE}
+
+
+def write_document(
+    version: Version, type_: ResourceType, sent: Mapping[str, Any], *, patch: bool, body: Body | None
+) -> None:
+    """Gives `version` the document that a request has; without one it keeps its own.
+
+    Its members are those that the request left. Raises: invalid_attribute
+    """
+    name, url, encoded = type_.document_names
+    given = [each for each in type_.document_names if each in sent]
+    present = [each for each in given if sent[each] is not None]
+    if body is not None and not present:
+        _set(version, url, body.document)
+    elif url in present:
+        _check_url(version, url, sent[url])
+        _set(version, url, None)
+        version.members[url] = sent[url]
+    elif name in present:
+        _set(version, url, format_document(sent[name], quoted=_is_json(version.members.get("contenttype"), type_)))
+    elif encoded in present:
+        _set(version, url, _decode(version, encoded, sent[encoded]))
+    elif given or (url in version.members and not patch):
+        _set(version, url, None)
+
+
+def check_one(type_: ResourceType, sent: Mapping[str, Any], subject: str) -> None:
+    """At most one of the three attributes may have a value. Raises: one_resource"""
+    if type_.hasdocument and sum(sent.get(name) is not None for name in type_.document_names) > 1:
+        raise refused("one_resource", subject, list=",".join(type_.document_names))
+
+
+def lacks_url(version: Version, type_: ResourceType) -> bool:
+    """Whether the model asks for documents that are elsewhere, and this one is not."""
+    url = type_.document_names[1]
+    return type_.attributes[url].required and url not in version.members
+
+
+def check_url(version: Version, type_: ResourceType) -> None:
+    """The URL of a document, as the model lets it be. Raises: required_attribute_missing, invalid_attribute"""
+    url = type_.document_names[1]
+    if lacks_url(version, type_):
+        raise refused("required_attribute_missing", version.xid, list=url)
+    if type_.attributes[url].enum and url in version.members:
+        try:
+            check_value(type_.attributes[url], version.members[url], url, lambda *_: True)
+        except InvalidValue as error:
+            raise refusal(error, version.xid) from None
+
+
+def check_contenttype(version: Version) -> None:
+    """It is sent as a header, and so must be what that may be. Raises: invalid_attribute"""
+    found = version.members.get("contenttype")
+    if found is not None and not is_media_type(found):
+        why = f"{shown(found)} is not a media type"
+        raise refused("invalid_attribute", version.xid, name="contenttype", error_detail=why)
+
+
+def _set(version: Version, url: str, document: bytes | None) -> None:
+    version.members.pop(url, None)
+    version.document = document or None
+
+
+def _check_url(version: Version, name: str, value: Any) -> None:
+    if not isinstance(value, str) or not value or any(ord(each) < 0x20 for each in value):
+        raise refused("invalid_attribute", version.xid, name=name, error_detail="it must be a URL")
+
+
+def _decode(version: Version, name: str, text: Any) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, TypeError, ValueError):
+        raise refused("invalid_attribute", version.xid, name=name, error_detail="it must be base64") from None
+
+
+def _is_json(contenttype: str | None, type_: ResourceType) -> bool:
+    """Whether a document of that media type must be JSON: by the model, or by the media type itself."""
+    form = form_of(contenttype, type_.typemap)
+    return form == "json" or (form == "binary" and form_of(contenttype, {}) == "json")
+
+
+def format_document(value: Any, *, quoted: bool) -> bytes:
+    """The bytes of a document that was sent as a JSON value. A string is stored as its characters, or, where `quoted`,
+    as a JSON string."""
+    if isinstance(value, str) and not quoted:
+        return value.encode()
+    return json.dumps(value, ensure_ascii=False, indent=2).encode()
+
+
+# -- showing it ---------------------------------------------------------------------------------------------------
+
+
+def inlined(document: bytes | None, contenttype: str | None, type_: ResourceType, *, binary: bool) -> tuple[str, str]:
+    """The attribute that shows a document, and its JSON: JSON as it is, texts as strings, the rest as base64."""
+    name, _, encoded = type_.document_names
+    form = "binary" if binary or not document else form_of(contenttype, type_.typemap)
+    try:
+        if document and form == "json":
+            return name, _checked(document)
+        if document and form == "string":
+            return name, json.dumps(document.decode(), ensure_ascii=False)
+    except ValueError:
+        pass  # said to be JSON or text, and is not
+    return encoded, json.dumps(base64.b64encode(document or b"").decode())
+
+
+def _checked(document: bytes) -> str:
+    """Return the text of a JSON document, with its numbers as they are written, if a request may contain it as an
+    attribute: null would be no document, and duplicate members are an error. Raises: ValueError
+    """
+    value = parse_json(document, max_depth=DEEPEST)
+    if document.startswith(BOM_UTF8) or value is None:
+        raise ValueError(document)
+    if not _keeps_members(document, value):
+        parse_request(document, DEEPEST)
+    return document.decode().strip()
+
+
+def _keeps_members(document: bytes, value: Any) -> bool:
+    """Whether it is certain, at little cost, that no duplicate member of a document is missing in its value: they have
+    the same number of colons, none of which was escaped."""
+    try:
+        return b"\\u003" not in document and orjson.dumps(value).count(b":") == document.count(b":")
+    except TypeError:  # an integer beyond 64 bits
+        return False
+
+
+DEEPEST: Final = 80
+"""Levels of JSON in an attribute. With those above it a request has at most 100."""
+
+
+def form_of(contenttype: str | None, typemap: Mapping[str, str]) -> str:
+    """binary, json or string: what a media type is shown as."""
+    bare = (contenttype or "").partition(";")[0].strip().lower()
+    for rules in (typemap, IMPLICIT):
+        forms = {form for pattern, form in rules.items() if _matches(pattern, bare)}
+        if forms:
+            return forms.pop() if len(forms) == 1 else "binary"
+    return "binary"
+
+
+def _matches(pattern: str, text: str) -> bool:
+    start, star, end = pattern.partition("*")
+    if not star:
+        return pattern == text
+    return len(text) >= len(start) + len(end) and text.startswith(start) and text.endswith(end)

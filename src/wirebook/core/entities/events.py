@@ -1,0 +1,199 @@
+"""Events: what a request changed, as CloudEvents.
+
+One for each entity: deleted, else created, else updated; and one more where something became deprecated.
+
+Spec: core/events.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+
+from wirebook.core.entities.changeset import ChangeSet
+from wirebook.core.entities.state import Entity, Group, Members, Resource, Version
+from wirebook.core.model.compiled import ResourceType
+
+PREFIX: Final = "io.xregistry"
+
+
+@dataclass(slots=True)
+class Change:
+    """What happened to one entity. `changed` are the names of attributes, for an update."""
+
+    entity: str
+    action: str
+    xid: str
+    changed: dict[str, None] = field(default_factory=dict)
+
+    @property
+    def type(self) -> str:
+        return f"{PREFIX}.{self.entity}.{self.action}"
+
+
+def changes_of(draft: ChangeSet, *, model: bool = False, capabilities: Iterable[str] | None = None) -> list[Change]:
+    """Everything that a request did, the Registry first.
+
+    `capabilities` are the names of those that changed, where they were written.
+    """
+    found = [*_settings(model=model, capabilities=capabilities)]
+    grown: dict[str, set[str]] = {}
+    for each in draft.changed.values():
+        if each.deleted or each.is_new:
+            grown.setdefault(each.group.xid, set()).add(each.type.plural)
+    groups = [_group(group, sorted(grown.get(group.xid, ()))) for group in draft.changed_groups.values()]
+    resources = [_resource(resource) for resource in draft.changed.values() if not resource.group.deleted]
+    below = [change for each in (*groups, *resources, _gone(draft)) for change in each]
+    if draft.registry.is_touched or found:
+        names = [*_differences(draft.registry.before or {}, draft.registry.members)]
+        names += ["modelsource", "model"] if model else []
+        names += ["capabilities"] if capabilities is not None else []
+        names += _collections(draft.changed_groups.values())
+        found.insert(0, Change("registry", "updated", "/", dict.fromkeys(names)))
+    return [*found, *below]
+
+
+def pack(changes: Iterable[Change]) -> str:
+    """The changes of a request as one text, without what depends on who reads them."""
+    rows = [[each.entity, each.action, each.xid, list(each.changed)] for each in changes]
+    return msgspec.json.encode(rows).decode()
+
+
+def unpack(text: str) -> list[Change]:
+    return [
+        Change(entity, action, xid, dict.fromkeys(changed))
+        for entity, action, xid, changed in msgspec.json.decode(text)
+    ]
+
+
+def _settings(*, model: bool, capabilities: Iterable[str] | None) -> Iterator[Change]:
+    if model:
+        yield Change("modelsource", "updated", "/modelsource")
+        yield Change("model", "updated", "/model")
+    if capabilities is not None:
+        yield Change("capabilities", "updated", "/capabilities", dict.fromkeys(capabilities))
+
+
+def _collections(groups: Iterable[Group]) -> list[str]:
+    """The collections of the Registry that have another number of entities now."""
+    plurals = sorted({each.type.plural for each in groups if each.deleted or each.is_new})
+    return [name for plural in plurals for name in (plural, f"{plural}count")]
+
+
+def _differences(before: Members, now: Members) -> Iterator[str]:
+    for name in (*before, *(each for each in now if each not in before)):
+        if before.get(name) != now.get(name):
+            yield name
+
+
+# -- Groups -------------------------------------------------------------------------------------------------------
+
+
+def _group(group: Group, plurals: Iterable[str]) -> Iterator[Change]:
+    """`plurals` are the collections that have another number of Resources now."""
+    if group.deleted:
+        yield Change("group", "deleted", group.xid)
+    elif group.is_new:
+        yield Change("group", "created", group.xid)
+        yield from _deprecation("group", group.xid, group)
+    elif group.is_touched:
+        names = [*_differences(group.before or {}, group.members)]
+        names += [name for plural in plurals for name in (plural, f"{plural}count")]
+        yield Change("group", "updated", group.xid, dict.fromkeys(names))
+        yield from _deprecation("group", group.xid, group)
+
+
+def _deprecation(kind: str, xid: str, entity: Entity) -> Iterator[Change]:
+    before, now = (entity.before or {}).get("deprecated"), entity.members.get("deprecated")
+    if before != now:
+        yield Change(kind, "deprecation", xid, dict.fromkeys(_differences(before or {}, now or {})))
+
+
+def _gone(draft: ChangeSet) -> Iterator[Change]:
+    """What was in Groups that are deleted."""
+    gone = [group for group in draft.changed_groups.values() if group.deleted and not group.is_new]
+    for resource in draft.snapshot.reader.resources_of(gone) if gone else ():
+        yield from _deleted(resource)
+
+
+# -- Resources and Versions ---------------------------------------------------------------------------------------
+
+
+def _deleted(resource: Resource) -> Iterator[Change]:
+    yield Change("resource", "deleted", resource.xid)
+    for id_ in sorted(resource.had):
+        yield Change("version", "deleted", f"{resource.xid}/versions/{id_}")
+
+
+def _resource(resource: Resource) -> Iterator[Change]:
+    if resource.deleted:
+        yield from _deleted(resource)
+        return
+    versions = list(_versions(resource))
+    if resource.is_new:
+        yield Change("resource", "created", resource.xid)
+        yield from _deprecation("resource", resource.xid, resource.meta)
+    elif changed := _changed(resource, versions):
+        yield Change("resource", "updated", resource.xid, changed)
+        yield from _deprecation("resource", resource.xid, resource.meta)
+    yield from versions
+
+
+def _versions(resource: Resource) -> Iterator[Change]:
+    for id_ in sorted(resource.had.keys() - resource.versions.keys()):
+        yield Change("version", "deleted", f"{resource.xid}/versions/{id_}")
+    for version in resource.versions.values():
+        if version.is_new:
+            yield Change("version", "created", version.xid)
+        elif version.is_touched:
+            changed = [*_differences(version.before or {}, version.members)]
+            changed += [resource.type.singular] if version.document is not version.found else []
+            yield Change("version", "updated", version.xid, dict.fromkeys(changed))
+
+
+def _changed(resource: Resource, versions: list[Change]) -> dict[str, None]:
+    """The attributes of a Resource that changed: its meta's, its default Version's, its Versions."""
+    meta, before = resource.meta.members, resource.meta.before or {}
+    names = [f"meta.{name}" for name in _differences(before, meta)]
+    old, new = before.get("defaultversionid"), meta.get("defaultversionid")
+    if old != new:
+        names += [*_shown(resource.type, resource.had.get(old or ""), found=True)]
+        names += [*_shown(resource.type, resource.versions.get(new or ""))]
+    default = f"{resource.xid}/versions/{new}"
+    names += [name for each in versions if each.xid == default and each.action == "updated" for name in each.changed]
+    if any(each.action != "updated" for each in versions):
+        names += ["meta.epoch", "meta.modifiedat", "versions", "versionscount"]
+    return dict.fromkeys(names)
+
+
+def _shown(type_: ResourceType, version: Version | None, *, found: bool = False) -> Iterator[str]:
+    """The attributes of a Version that have values; `found`: as the request found it."""
+    if version is None:
+        return
+    yield from ("self", "xid", "isdefault")
+    yield from (version.before or {}) if found else version.members
+    if (version.found if found else version.document) is not None:
+        yield type_.singular
+
+
+# -- as CloudEvents -----------------------------------------------------------------------------------------------
+
+
+def cloudevents(changes: Iterable[Change], base: str, correlation: str, time: str) -> Iterator[Mapping[str, Any]]:
+    """The changes of one request. Their ids are made of the request's correlation and their place in it."""
+    for place, change in enumerate(changes):
+        event: dict[str, Any] = {
+            "specversion": "1.0",
+            "id": f"{correlation}-{place}",
+            "type": change.type,
+            "source": base or "/",
+            "subject": change.xid,
+            "time": time,
+            "xregcorrelationid": correlation,
+        }
+        if change.changed:
+            event |= {"datacontenttype": "application/json", "data": {"changed": list(change.changed)}}
+        yield event

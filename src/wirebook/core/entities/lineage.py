@@ -1,0 +1,90 @@
+"""Ancestors of the Versions of a Resource, once they are written or deleted, and which Versions have to go.
+
+Spec: core/spec.md#ancestorid-attribute; core/model.md#groupsstringresourcesstringmaxversions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from wirebook.core.entities.changeset import ChangeSet
+from wirebook.core.entities.state import Resource, Version
+from wirebook.core.entities.versions import MODES, Link, circle, prune_order, roots
+from wirebook.problems.xregistry import refused
+
+
+def links_of(resource: Resource) -> dict[str, Link]:
+    return {id_: _link(version) for id_, version in resource.versions.items()}
+
+
+def _link(version: Version) -> Link:
+    members = version.members
+    ancestor = members.get("ancestorid") or None
+    return Link(version.id, members["createdat"], members["modifiedat"], ancestor, version.is_new)
+
+
+def only_version(resource: Resource) -> Version | None:
+    """The Version of a Resource that has one alone: in every mode the newest, and its own ancestor."""
+    return next(iter(resource.versions.values())) if len(resource.versions) == 1 else None
+
+
+def relink(draft: ChangeSet, resource: Resource, gone: Collection[str] = ()) -> None:
+    """Gives every Version its ancestor, by the mode of its type. `gone` are Versions that were there before.
+
+    Raises: unknown_id, ancestor_circular_reference, multiple_roots
+    """
+    mode = resource.type.versionmode
+    only = only_version(resource)
+    if only and not only.members.get("ancestorid"):
+        _set_ancestor(draft, only, only.id, keeps_time=mode == "modifiedat")
+        return
+    links = links_of(resource)
+    if mode == "manual":
+        _check_ancestors(resource, links, {*resource.had, *gone})
+    for id_, ancestor in MODES[mode].chain(links).items():
+        _set_ancestor(draft, resource.versions[id_], ancestor, keeps_time=mode == "modifiedat")
+    links = links_of(resource)
+    if found := circle(links):
+        raise refused("ancestor_circular_reference", resource.xid, list=", ".join(found))
+    if resource.type.singleversionroot and len(roots(links)) > 1:
+        raise refused("multiple_roots", resource.xid, plural=resource.type.plural)
+
+
+def _check_ancestors(resource: Resource, links: dict[str, Link], had: Collection[str]) -> None:
+    """An ancestor that was named must be there; one that was deleted makes a root of its children."""
+    for id_, link in links.items():
+        if link.ancestor is None or link.ancestor in links:
+            continue
+        if link.ancestor not in had:
+            raise refused("unknown_id", resource.xid, singular="version", id=link.ancestor)
+        links[id_] = Link(id_, link.createdat, link.modifiedat, id_)
+
+
+def _set_ancestor(draft: ChangeSet, version: Version, ancestor: str, *, keeps_time: bool) -> None:
+    if version.members.get("ancestorid") == ancestor:
+        return
+    was_set = bool(version.members.get("ancestorid"))
+    version.members["ancestorid"] = ancestor
+    if was_set and not version.is_new and not version.is_touched:
+        # Reading: where the time of the change orders the Versions, a new place in the order must not change it.
+        version.has_own_time = version.has_own_time or keeps_time
+        version.touch(draft.now)
+
+
+def prune(draft: ChangeSet, resource: Resource) -> bool:
+    """Deletes the oldest Versions beyond the number that there may be; never the default, unless it is one alone.
+
+    Where there may be one, a new Version takes the place of the one before. Says whether there were any.
+    Raises: multiple_roots
+    """
+    limit = resource.type.maxversions
+    if not limit or len(resource.versions) <= limit:
+        return False
+    mode = MODES[resource.type.versionmode]
+    links = links_of(resource)
+    new = [link for id_, link in links.items() if id_ not in resource.had]
+    keep = mode.newest(new or links.values()).versionid if limit == 1 else resource.default
+    for id_ in prune_order(mode, links, keep, limit):
+        del resource.versions[id_]
+    relink(draft, resource, gone=links)
+    return True

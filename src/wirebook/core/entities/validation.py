@@ -1,0 +1,226 @@
+"""Checks of documents: against their format, and against the Versions beside them.
+
+What a format is, is not known here: a `DocumentValidator` is given.
+
+Spec: core/spec.md#formatvalidated-attribute, #compatibilityvalidated-attribute, #compatibility-attribute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from wirebook.core.entities.changeset import ChangeSet
+from wirebook.core.entities.state import Resource, UnchangedDocument, Version
+from wirebook.core.query.filters import matches_wildcard
+from wirebook.problems.xregistry import refused
+
+
+class DocumentValidator(Protocol):
+    """The formats that a service can check."""
+
+    def family(self, format_: str) -> str | None:
+        """What documents of a format can be compared with; None for a format that is not checked."""
+
+    def faults(self, format_: str, document: bytes) -> str | None:
+        """Why a document is not of its format; None if it is."""
+
+    def rules(self, format_: str) -> frozenset[str]:
+        """The compatibility rules that are checked for a format."""
+
+    def incompatible(self, rule: str, format_: str, old: bytes, new: bytes) -> str | None:
+        """Why `new` breaks ``backward`` (readers of `new` read `old`) or ``forward``; None if it does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Enabled:
+    """A validator as the capabilities of a registry have it: without the formats and rules that they leave out."""
+
+    validator: DocumentValidator
+    capabilities: Mapping[str, Any]
+
+    def family(self, format_: str) -> str | None:
+        is_on = any(_matches(pattern, format_) for pattern in self.capabilities["formats"])
+        return self.validator.family(format_) if is_on else None
+
+    def faults(self, format_: str, document: bytes) -> str | None:
+        return self.validator.faults(format_, document)
+
+    def rules(self, format_: str) -> frozenset[str]:
+        listed = self.capabilities["compatibilities"].items()
+        on = {rule.lower() for pattern, rules in listed if _matches(pattern, format_) for rule in rules}
+        return self.validator.rules(format_) & on
+
+    def incompatible(self, rule: str, format_: str, old: bytes, new: bytes) -> str | None:
+        return self.validator.incompatible(rule, format_, old, new)
+
+
+def _matches(pattern: str, format_: str) -> bool:
+    return matches_wildcard(format_.lower(), pattern.lower())
+
+
+UNKNOWN = "Unknown format"
+EXTERNAL = "Data stored externally"
+NO_RULE = "Unknown compatibility rule for the format"
+INVALID = "Format not validated"
+NEIGHBOUR = "An ancestor was not validated"
+
+
+def check_formats(draft: ChangeSet, resource: Resource, validator: DocumentValidator, *, every: bool = False) -> None:
+    """Validates each Version that is new or changed, or `every` one, and says so in its attributes.
+
+    Raises: format_violation, format_unknown, format_external
+    """
+    if resource.type.validateformat or every:
+        _Check(draft, resource, validator).formats(every)
+
+
+def check_compatibility(
+    draft: ChangeSet, resource: Resource, validator: DocumentValidator, *, every: bool = False
+) -> None:
+    """Compares Versions along their lineage, by the rule in the meta, and says so in their attributes: those that are
+    new or changed with those beside them; all with all, where the rule is new or `every` asks for it.
+
+    Raises: compatibility_violation, compatibility_unknown
+    """
+    if resource.type.validatecompatibility or every:
+        _Check(draft, resource, validator).compatibility(every)
+
+
+def content(version: Version) -> bytes:
+    document = version.document
+    return (document.read() if isinstance(document, UnchangedDocument) else document) or b""
+
+
+class _Check:
+    """The checks of one Resource."""
+
+    def __init__(self, draft: ChangeSet, resource: Resource, validator: DocumentValidator) -> None:
+        self._draft, self._resource, self._validator = draft, resource, validator
+        self._is_strict = resource.type.strictvalidation
+        self._changed: set[str] = set()
+
+    # -- formats ------------------------------------------------------------------------------------------------------
+
+    def formats(self, every: bool) -> None:
+        for version in self._resource.versions.values():
+            if every or version.is_touched or version.is_new or "formatvalidated" not in version.members:
+                self._format(version)
+
+    def _format(self, version: Version) -> None:
+        format_ = version.members.get("format") if self._resource.type.validateformat else None
+        if format_ is None:
+            self._say(version, "format", None, None)
+            return
+        why = self._cannot_validate(version, format_)
+        if not why and (fault := self._validator.faults(format_, content(version))):
+            raise refused("format_violation", version.xid, format=format_, detail=fault)
+        self._say(version, "format", not why, why)
+
+    def _cannot_validate(self, version: Version, format_: str) -> str | None:
+        """Why a document is not validated. Raises: format_unknown, format_external"""
+        if self._validator.family(format_) is None:
+            if self._is_strict:
+                raise refused("format_unknown", version.xid, format=format_)
+            return UNKNOWN
+        if self._resource.type.hasdocument and self._resource.type.document_names[1] in version.members:
+            if self._is_strict:
+                raise refused("format_external", version.xid)
+            return EXTERNAL
+        return None
+
+    def _say(self, version: Version, kind: str, valid: bool | None, why: str | None) -> None:
+        """Sets ``<kind>validated`` and its reason, or takes them away. They are the server's: no new epoch."""
+        name, reason = f"{kind}validated", f"{kind}validatedreason"
+        if (version.members.get(name), version.members.get(reason)) == (valid, why):
+            return
+        version.members.pop(name, None)
+        version.members.pop(reason, None)
+        if valid is not None:
+            version.members[name] = valid
+        if why:
+            version.members[reason] = why
+        version.members = self._draft.version_level(self._resource.type).in_order(version.members)
+
+    # -- compatibility ------------------------------------------------------------------------------------------------
+
+    def compatibility(self, every: bool) -> None:
+        meta, versions = self._resource.meta, self._resource.versions.values()
+        rule = meta.members.get("compatibility") if self._resource.type.validatecompatibility else None
+        if every or rule != (meta.before or {}).get("compatibility"):
+            self._changed = {version.id for version in versions}
+        else:
+            self._changed = {version.id for version in versions if _is_unsettled(version)}
+        if self._changed or any(map(_has_moved, versions)):
+            for version in versions:
+                self._judge(version, rule)
+
+    def _judge(self, version: Version, rule: str | None) -> None:
+        format_ = version.members.get("format")
+        if rule is None or format_ is None:
+            self._say(version, "compatibility", None, None)
+            return
+        why = self._cannot_compare(version, rule, format_)
+        older = [] if why else self._older(version, rule)
+        if any("format" in old.members and not old.members.get("formatvalidated") for old in older):
+            why = NEIGHBOUR
+        for old in self._to_compare(version, older):
+            self._compare(old, version, rule)
+        self._say(version, "compatibility", not why, why)
+
+    def _cannot_compare(self, version: Version, rule: str, format_: str) -> str | None:
+        """Why a Version is not compared. Raises: compatibility_unknown"""
+        if not version.members.get("formatvalidated"):
+            return version.members.get("formatvalidatedreason") or INVALID
+        if rule.lower() in self._validator.rules(format_):
+            return None
+        if self._is_strict:
+            raise refused("compatibility_unknown", self._resource.xid, compat=rule, format=format_)
+        return NO_RULE
+
+    def _older(self, version: Version, rule: str) -> list[Version]:
+        """What the rule compares a Version with: its parent, or its parent, the parent of that and so on."""
+        is_transitive, found = rule.lower().endswith("_transitive"), list[Version]()
+        while (parent := self._resource.versions.get(version.members["ancestorid"])) and parent is not version:
+            found.append(parent)
+            if not is_transitive:
+                break
+            version = parent
+        return found
+
+    def _to_compare(self, version: Version, older: Iterable[Version]) -> Iterator[Version]:
+        """Those of `older` with which a Version was not compared before, as they are now."""
+        is_new = version.id in self._changed
+        child = version
+        for old in older:
+            is_new = is_new or _has_moved(child)
+            if (is_new or old.id in self._changed) and old.members.get("formatvalidated"):
+                yield old
+            child = old
+
+    def _compare(self, old: Version, new: Version, rule: str) -> None:
+        name = rule.lower().partition("_")[0]
+        for direction in ("backward", "forward") if name == "full" else (name,):
+            if fault := self._fault(old, new, direction):
+                detail = f"{old.xid} to {new.xid} is not {direction} compatible: {fault}."
+                raise refused("compatibility_violation", self._resource.xid, compat=rule, detail=detail)
+
+    def _fault(self, old: Version, new: Version, direction: str) -> str | None:
+        first, second = old.members["format"], new.members["format"]
+        if self._validator.family(first) != self._validator.family(second):
+            return f"the format '{second}' cannot be compared with '{first}'"
+        return self._validator.incompatible(direction, second, content(old), content(new))
+
+
+def _is_unsettled(version: Version) -> bool:
+    """Whether what was said of a Version, as it is compared with others, may not hold any more."""
+    is_same = isinstance(version.document, UnchangedDocument) and version.members.get("format") == (
+        version.before or {}
+    ).get("format")
+    return not is_same or version.members.get("compatibilityvalidated") is not True
+
+
+def _has_moved(version: Version) -> bool:
+    """Whether a Version has another ancestor than before."""
+    return bool(version.members["ancestorid"] != (version.before or {}).get("ancestorid"))

@@ -1,0 +1,244 @@
+"""The lineage of the Versions of a Resource: who is whose ancestor, which is the newest, which the oldest.
+
+One `VersionMode` for each `versionmode`. A lineage is a mapping of versionid to `Link`, of all Versions there are.
+
+Spec: core/model.md#groupsstringresourcesstringversionmode; core/spec.md#ancestorid-attribute.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+__all__ = ["MODES", "Lineage", "Link", "VersionMode", "circle", "prune_order", "roots"]
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One Version in a lineage. With `ancestor` None the mode chooses the ancestor; a root is its own ancestor."""
+
+    versionid: str
+    createdat: str
+    modifiedat: str
+    ancestor: str | None
+    is_new: bool = False
+
+    @property
+    def is_root(self) -> bool:
+        return self.ancestor == self.versionid
+
+
+Lineage = Mapping[str, Link]
+Rank = Callable[[Link], Any]
+
+
+def next_number(counter: int, taken: Collection[str]) -> tuple[str, int]:
+    """Return the next number that no Version has, and the counter, which is the last number.
+
+    Spec: core/spec.md#version-ids
+    """
+    used = {id_.lower() for id_ in taken}
+    number = 0 if counter & SEMVER_COUNTER else counter
+    while str(number := number + 1) in used:
+        pass
+    return str(number), number
+
+
+@dataclass(frozen=True, slots=True)
+class VersionMode:
+    """An algorithm: `chain` gives every Version its ancestor, `newest` and `oldest` choose one.
+
+    `next_id` returns the id of a new Version and the counter of its Resource, from the counter and the ids that exist;
+    `id_fault` says why a new Version cannot have an id, None if it can.
+    """
+
+    chain: Callable[[Lineage], dict[str, str]]
+    newest: Callable[[Iterable[Link]], Link]
+    oldest: Callable[[Iterable[Link]], Link]
+    next_id: Callable[[int, Collection[str]], tuple[str, int]] = next_number
+    id_fault: Callable[[str], str | None] = lambda _: None
+
+
+def roots(lineage: Lineage) -> list[str]:
+    return [link.versionid for link in lineage.values() if link.is_root]
+
+
+def circle(lineage: Lineage) -> list[str]:
+    """The Versions of one circle of ancestors, by versionid; none is what should be there."""
+    known: set[str] = set()
+    for start in lineage:
+        walked: dict[str, None] = {}
+        current = start
+        while current not in known and current not in walked:
+            walked[current] = None
+            ancestor = lineage[current].ancestor
+            if ancestor is None or ancestor == current or ancestor not in lineage:
+                break
+            current = ancestor
+        else:
+            if current in walked:
+                names = list(walked)
+                return sorted(names[names.index(current) :])
+        known.update(walked)
+    return []
+
+
+def prune_order(mode: VersionMode, lineage: Lineage, keep: str | None, count: int) -> list[str]:
+    """The Versions to delete, the oldest first, so that `count` are left; `keep` is not among them.
+
+    Each is the oldest of those that are left once the ones before it are gone.
+    """
+    left = dict(lineage)
+    gone: list[str] = []
+    while len(left) > count:
+        candidates = [link for link in left.values() if link.versionid != keep]
+        oldest = mode.oldest(_roots_first(candidates))
+        del left[oldest.versionid]
+        gone.append(oldest.versionid)
+        left = {name: _without(link, oldest.versionid) for name, link in left.items()}
+    return gone
+
+
+def _roots_first(links: list[Link]) -> list[Link]:
+    return [link for link in links if link.is_root] or links
+
+
+def _without(link: Link, gone: str) -> Link:
+    return replace(link, ancestor=link.versionid) if link.ancestor == gone else link
+
+
+# -- manual -------------------------------------------------------------------------------------------------------
+
+
+def _by_creation(link: Link) -> tuple[str, str]:
+    return instant_key(link.createdat), link.versionid.lower()
+
+
+def _leaves(links: Iterable[Link]) -> list[Link]:
+    links = list(links)
+    named = {link.ancestor for link in links if not link.is_root}
+    return [link for link in links if link.versionid not in named] or links
+
+
+def _newest_leaf(links: Iterable[Link]) -> Link:
+    return max(_leaves(links), key=_by_creation)
+
+
+def _oldest_root(links: Iterable[Link]) -> Link:
+    links = list(links)
+    return min([link for link in links if link.is_root] or links, key=_by_creation)
+
+
+def _chain_unset(lineage: Lineage) -> dict[str, str]:
+    """Return the ancestor of each Version, where Versions without one form a chain behind the newest Version.
+
+    Existing Versions without an ancestor come first, by (createdat, versionid); new ones follow by versionid.
+    """
+    settled = {name: link for name, link in lineage.items() if link.ancestor is not None}
+    unset = [link for link in lineage.values() if link.ancestor is None]
+    existing = sorted((link for link in unset if not link.is_new), key=_by_creation)
+    new = sorted((link for link in unset if link.is_new), key=lambda link: link.versionid.lower())
+    # Reading: descendants of an existing Version, or of the first new one, come after it and not before.
+    after = _descendants([link.versionid for link in (*existing, *new[:1])], settled)
+    before = [link for name, link in settled.items() if name not in after]
+    newest = _newest_leaf(before).versionid if before else None
+    for link in (*existing, *new):
+        settled[link.versionid] = replace(link, ancestor=newest or link.versionid)
+        newest = link.versionid
+    return {name: link.ancestor or name for name, link in settled.items()}
+
+
+def _descendants(starts: Iterable[str], lineage: Lineage) -> set[str]:
+    children: dict[str | None, list[str]] = {}
+    for link in lineage.values():
+        children.setdefault(link.ancestor, []).append(link.versionid)
+    found: set[str] = set()
+    below = list(starts)
+    while below:
+        new = [child for child in children.get(below.pop(), ()) if child not in found]
+        found.update(new)
+        below += new
+    return found
+
+
+# -- chains by an order -------------------------------------------------------------------------------------------
+
+
+def _ordered(rank: Rank, **ids: Any) -> VersionMode:
+    """All Versions in one chain, from the lowest rank to the highest."""
+
+    def chain(lineage: Lineage) -> dict[str, str]:
+        names = [link.versionid for link in sorted(lineage.values(), key=rank)]
+        return dict(zip(names, names[:1] + names[:-1], strict=True))
+
+    return VersionMode(chain, lambda links: max(links, key=rank), lambda links: min(links, key=rank), **ids)
+
+
+def _by_change(link: Link) -> tuple[str, str]:
+    return instant_key(link.modifiedat), link.versionid.lower()
+
+
+LENIENT_SEMVER: Final = re.compile(r"v?(\d+)(?:\.(\d+))?(?:\.(\d+))?(?:-([0-9A-Za-z.-]+))?\Z", re.ASCII)
+"""What is ordered as a semantic version: Versions that existed before their type had the mode may have such ids."""
+
+_NUMBER: Final = r"(?:0|[1-9]\d*)"
+_IDENTIFIER: Final = rf"(?:{_NUMBER}|\d*[A-Za-z-][0-9A-Za-z-]*)"
+SEMVER: Final = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-{_IDENTIFIER}(?:\.{_IDENTIFIER})*)?\Z", re.ASCII)
+"""A semantic version (semver.org, 2.0.0) without build metadata, since an id cannot contain ``+``."""
+
+SEMVER_COUNTER: Final = 1 << 62
+"""Marks a counter that holds the major (from bit 32) and minor number of the last semantic version that was made."""
+
+
+def _by_precedence(link: Link) -> tuple[Any, ...]:
+    """The precedence of a semantic version; ids that are none come before all that are."""
+    return *_precedence(link.versionid), link.versionid.lower()
+
+
+def _precedence(id_: str) -> tuple[Any, ...]:
+    found = LENIENT_SEMVER.match(id_)
+    if not found:
+        return 0, (0, 0, 0), ()
+    numbers = tuple(int(number or 0) for number in found.group(1, 2, 3))
+    return 1, numbers, ((1,),) if not found[4] else ((0,), *map(_part, found[4].split(".")))
+
+
+def _semver_fault(id_: str) -> str | None:
+    if SEMVER.match(id_):
+        return None
+    return "the versionmode 'semver' requires a semantic version: MAJOR.MINOR.PATCH, for example 1.0.0 or 2.1.0-rc.1"
+
+
+def _next_semver(counter: int, taken: Collection[str]) -> tuple[str, int]:
+    """Return the next minor version above all that exist or were made, or the release of the highest pre-release."""
+    is_semver, (major, minor, patch), release = max(map(_precedence, taken), default=(0, (0, 0, 0), ()))
+    if not is_semver:
+        major, minor = 1, 0
+    elif patch or release == ((1,),):
+        minor += 1
+    if counter & SEMVER_COUNTER:
+        last = (counter ^ SEMVER_COUNTER) >> 32, counter & 0xFFFFFFFF
+        major, minor = max((major, minor), (last[0], last[1] + 1))
+    fits = major < 1 << 29 and minor < 1 << 32
+    return f"{major}.{minor}.0", SEMVER_COUNTER | major << 32 | minor if fits else counter
+
+
+def _part(text: str) -> tuple[int, int, str]:
+    """A part of a pre-release: numbers by value and before texts."""
+    return (0, int(text), "") if text.isdigit() else (1, 0, text)
+
+
+def instant_key(text: str) -> str:
+    """A timestamp in UTC as a text that sorts as the instant does."""
+    whole, _, fraction = text[:-1].partition(".")
+    return f"{whole}.{fraction:0<9}"
+
+
+MODES: Final[Mapping[str, VersionMode]] = {
+    "manual": VersionMode(_chain_unset, _newest_leaf, _oldest_root),
+    "createdat": _ordered(_by_creation),
+    "modifiedat": _ordered(_by_change),
+    "semver": _ordered(_by_precedence, next_id=_next_semver, id_fault=_semver_fault),
+}

@@ -1,0 +1,141 @@
+"""Cross-references: Resources that show another as if it were here.
+
+A source keeps its ids, its epoch and the time it was made, and nothing else.
+
+Spec: core/spec.md#cross-referencing-resources.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from wirebook.core.entities.attributes import check_epoch, check_id
+from wirebook.core.entities.changeset import ChangeSet
+from wirebook.core.entities.documents import Body
+from wirebook.core.entities.state import Resource, ResourceLocation
+from wirebook.core.model.compiled import ResourceType
+from wirebook.core.model.datatypes import entity_type
+from wirebook.problems.xregistry import refused
+
+SHOWN = ("self", "shortself", "xid", "metaurl")
+"""What an export shows of a cross-reference, and can be sent back."""
+
+READ_ONLY = frozenset({"self", "shortself", "xid", "readonly", "defaultversionurl"})
+
+
+def is_reference(resource: Resource | None, meta: Mapping[str, Any] | None, patch: bool) -> bool:
+    """Whether a Resource is a cross-reference once this meta (None: none was sent) is written."""
+    if meta is not None and "xref" in meta:
+        return meta["xref"] is not None
+    was = resource is not None and resource.xref is not None
+    return was and (meta is None or patch)
+
+
+def write_reference(
+    draft: ChangeSet,
+    place: ResourceLocation,
+    sent: Mapping[str, Any],
+    meta: Mapping[str, Any],
+    *,
+    body: Body | None = None,
+    default: str = "",
+) -> Resource:
+    """Makes a Resource a cross-reference, or keeps it one. What it held goes. `default` is the flag
+    setdefaultversionid, which counts as an attribute.
+
+    Raises: malformed_xref, extra_xref_attribute, mismatched_id, mismatched_epoch
+    """
+    resource = draft.resource(place)
+    target = meta.get("xref", resource.xref if resource else None)
+    _check_target(draft, place.type, target)
+    _check_alone(place, sent, body)
+    flag = {"defaultversionid": default} if default else {}
+    _check_meta_alone(place, {**meta, **flag}, was_normal=resource is not None and resource.xref is None)
+    resource = resource or draft.add_resource(place)
+    check_id(meta, place.type.singular, place.id, resource.meta.xid)
+    check_epoch(resource.meta, meta, ignored="epoch" in draft.ignore)
+    if resource.xref == target:
+        return resource
+    before = resource.meta.members
+    resource.meta.members = {
+        place.type.id_name: place.id,
+        "xref": target,
+        "epoch": before["epoch"],  # the last that was known, above which it goes on when it comes back
+        "createdat": before.get("createdat", draft.now),
+    }
+    resource.meta.is_touched = True
+    resource.versions.clear()
+    draft.changed[resource.xid] = resource
+    return resource
+
+
+def _check_target(draft: ChangeSet, type_: ResourceType, target: Any) -> None:
+    """Raises: malformed_xref"""
+    why = "it is no xid" if not isinstance(target, str) else fault_of_target(draft, type_, target)
+    if why:
+        raise refused("malformed_xref", draft.path, xref=target if isinstance(target, str) else "", error_detail=why)
+
+
+def fault_of_target(draft: ChangeSet, type_: ResourceType, target: str) -> str | None:
+    """Why a Resource of a type cannot be a cross-reference to `target`, whether that is there or not."""
+    parts = target.split("/")
+    found = entity_type(target, draft.types)
+    other = draft.model.resource_type(parts[1], parts[3]) if found and len(parts) == 5 else None
+    if other is None:
+        return "it is not the xid of a Resource of a type in the model"
+    if other.home != type_.home:
+        return f"'{parts[3]}' of '{parts[1]}' is another type of Resources; ximportresources would make it the same"
+    return None
+
+
+def _check_alone(place: ResourceLocation, sent: Mapping[str, Any], body: Body | None) -> None:
+    """Nothing but ids beside the meta. Raises: extra_xref_attribute"""
+    extra = [name for name in sent if name not in (place.type.id_name, "meta", *SHOWN)]
+    if body is not None:  # its media type is always among the attributes
+        extra = [name for name in extra if sent[name] is not None]
+        extra += [place.type.singular] if body.document else []
+    if extra:
+        raise _extra(place, extra)
+
+
+def _check_meta_alone(place: ResourceLocation, meta: Mapping[str, Any], *, was_normal: bool) -> None:
+    """Nothing but ids in the meta, and the epoch of what was a normal Resource. Raises: extra_xref_attribute"""
+    allowed = {place.type.id_name, "xref", *READ_ONLY} | ({"epoch"} if was_normal else set())
+    extra = [name for name, value in meta.items() if name not in allowed and value is not None]
+    if extra:
+        raise _extra(place, extra)
+
+
+def _extra(place: ResourceLocation, names: list[str]) -> Exception:
+    detail = f"All of them: {', '.join(sorted(names))}." if len(names) > 1 else None
+    return refused("extra_xref_attribute", place.xid, name=min(names), singular=place.type.singular, detail=detail)
+
+
+def check_no_reference(draft: ChangeSet, resource: Resource) -> None:
+    """Versions of a cross-reference are written where they are. Raises: bad_request"""
+    if resource.xref is not None:
+        why = f"'{resource.xid}' is a cross-reference: write to '{resource.xref}'"
+        raise refused("bad_request", draft.path, error_detail=why)
+
+
+def shown_epoch(draft: ChangeSet, resource: Resource) -> int | None:
+    """The epoch that the meta of a Resource showed before the request: of a cross-reference its target's."""
+    before = resource.meta.before or {}
+    target = draft.snapshot.targets.get(before.get("xref", ""))
+    shown = target.meta.before if target and target is not resource else None
+    return (shown if shown and "xref" not in shown else before).get("epoch")
+
+
+def leave_reference(draft: ChangeSet, resource: Resource) -> None:
+    """Makes a source a normal Resource again, still without Versions: with an epoch above all that were seen."""
+    target = draft.snapshot.targets.get(resource.xref or "")
+    seen = target.meta.epoch if target else 0
+    members = resource.meta.members
+    epoch = max(members["epoch"], seen) + 1
+    resource.meta.members = {
+        resource.type.id_name: resource.id,
+        "epoch": epoch,
+        "createdat": members["createdat"],
+    }
+    resource.meta.is_touched = True

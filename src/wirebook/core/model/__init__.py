@@ -1,0 +1,1 @@
+"""The xRegistry model: the model language, the built-in model, data types, constraints."""

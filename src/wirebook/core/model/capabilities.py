@@ -1,0 +1,281 @@
+"""Capabilities: what a registry offers, what of it is in use, and how a client changes that.
+
+Names and values compare without case and are kept in the server's spelling.
+
+Spec: core/spec.md#registry-capabilities; core/spec.md#updating-the-capabilities-of-a-server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from wirebook.core.model.datatypes import shown, text_of
+from wirebook.core.model.language import VERSION_MODES
+from wirebook.core.model.predefined import SPECVERSION
+from wirebook.problems.xregistry import Refused, refused
+
+Capabilities = dict[str, Any]
+
+FLAGS: Final = (
+    "binary",
+    "collections",
+    "doc",
+    "epoch",
+    "filter",
+    "ignore",
+    "inline",
+    "setdefaultversionid",
+    "sort",
+    "specversion",
+)
+IGNORES: Final = (
+    "capabilities",
+    "defaultversionid",
+    "defaultversionsticky",
+    "epoch",
+    "id",
+    "modelsource",
+    "readonly",
+)
+KINDS: Final[Mapping[str, tuple[bool, ...]]] = {
+    ".xregistry": (False,),
+    "capabilities": (False, True),
+    "capabilitiesoffered": (False,),
+    "entities": (False, True),
+    "export": (False,),
+    "model": (False,),
+    "modelsource": (False, True),
+}
+"""The kinds of data there are, and whether each can be mutable."""
+
+ALWAYS: Final[Capabilities] = {
+    "capabilities": {"mutable": False},
+    "entities": {"mutable": True},
+    "model": {"mutable": False},
+}
+SPECVERSIONS: Final = ("1.0-rc2", SPECVERSION)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What depends on the service: the `formats` it can check, and the compatibility rules of each."""
+
+    rules: Mapping[str, tuple[str, ...]]
+
+    @property
+    def formats(self) -> tuple[str, ...]:
+        return tuple(self.rules)
+
+    def lists(self) -> dict[str, tuple[str, ...]]:
+        """The values that each list may have."""
+        return {
+            "flags": FLAGS,
+            "formats": self.formats,
+            "ignores": IGNORES,
+            "specversions": SPECVERSIONS,
+            "versionmodes": VERSION_MODES,
+        }
+
+
+MANDATORY: Final[Mapping[str, str]] = {"specversions": SPECVERSION, "versionmodes": "manual"}
+
+
+def everything(offer: Offer) -> Capabilities:
+    """The capabilities of a fresh registry: all that is offered."""
+    mutable = {kind: {"mutable": values[-1]} for kind, values in KINDS.items()}
+    return _in_order(
+        {
+            "available": mutable,
+            "compatibilities": {name: list(rules) for name, rules in offer.rules.items()},
+            **{name: sorted(values) for name, values in offer.lists().items()},
+            "pagination": True,
+            "shortself": False,
+        }
+    )
+
+
+def bare() -> Capabilities:
+    """What a capability is that a client leaves out."""
+    empty: Capabilities = {name: [] for name in ("flags", "formats", "ignores")}
+    mandatory = {name: [value] for name, value in MANDATORY.items()}
+    return _in_order(
+        {
+            "available": {kind: dict(value) for kind, value in ALWAYS.items()},
+            "compatibilities": {},
+            "pagination": False,
+            "shortself": False,
+            **empty,
+            **mandatory,
+        }
+    )
+
+
+def _in_order(capabilities: Capabilities) -> Capabilities:
+    return dict(sorted(capabilities.items()))
+
+
+def offered(offer: Offer) -> Capabilities:
+    """What `GET /capabilitiesoffered` answers."""
+    boolean = {"type": "boolean"}
+    kinds = {
+        kind: {"type": "object", "attributes": {"mutable": {**boolean, "enum": list(values)}}}
+        for kind, values in KINDS.items()
+    }
+    rules = {name: _list(values) for name, values in offer.rules.items()}
+    return _in_order(
+        {
+            "available": {"type": "object", "attributes": kinds},
+            "compatibilities": {"type": "object", "attributes": rules},
+            **{name: _list(values) for name, values in offer.lists().items()},
+            "pagination": {**boolean, "enum": [False, True]},
+            "shortself": {**boolean, "enum": [False, True]},
+        }
+    )
+
+
+def _list(values: tuple[str, ...]) -> dict[str, Any]:
+    return {"type": "array", "enum": sorted(values), "item": {"type": "string"}}
+
+
+# -- changing them ------------------------------------------------------------------------------------------------
+
+
+def change(current: Capabilities, sent: Any, offer: Offer, *, patch: bool) -> Capabilities:
+    """The capabilities once a client changed them: in whole, or (`patch`) those that it names.
+
+    Raises: capability_error, capability_missing_value, capability_unknown, capability_value, capability_wildcard
+    """
+    if not isinstance(sent, Mapping):
+        raise _error(f"they must be an object, not {shown(sent)}")
+    defaults = bare()
+    changed = dict(current) if patch else dict(defaults)
+    for name, value in sent.items():
+        if name == "$schema":
+            continue
+        if name not in _CHECKS:
+            raise refused("capability_unknown", "/capabilities", field=name)
+        changed[name] = defaults[name] if value is None else _CHECKS[name](name, value, offer)
+    _check_rules(changed)
+    return _in_order(changed)
+
+
+def _error(why: str) -> Refused:
+    return refused("capability_error", "/capabilities", error_detail=why)
+
+
+def _value(name: str, value: Any, allowed: Iterable[Any]) -> Refused:
+    listed = ",".join(sorted(map(text_of, allowed)))
+    given = value if isinstance(value, str) else shown(value)
+    return refused("capability_value", "/capabilities", field=name, value=given, list=listed)
+
+
+def _boolean(name: str, value: Any, _: Offer) -> bool:
+    if not isinstance(value, bool):
+        raise _value(name, value, (False, True))
+    return value
+
+
+def _strings(name: str, value: Any, offer: Offer) -> list[str]:
+    chosen = _chosen(name, value, offer.lists()[name])
+    needed = MANDATORY.get(name)
+    if needed and needed not in chosen:
+        raise refused("capability_missing_value", "/capabilities", name=name, value=needed)
+    return chosen
+
+
+def without_patch(specversion: str) -> str:
+    """A specversion as it compares: in lower case, without the patch number. A suffix counts.
+
+    Spec: core/spec.md#specversion-flag.
+    """
+    number, dash, suffix = specversion.lower().partition("-")
+    parts = number.split(".")
+    return ".".join(parts[:2] if len(parts) == 3 and parts[2].isdigit() else parts) + dash + suffix
+
+
+def _unsupported(name: str, value: Any, allowed: Iterable[Any]) -> Refused:
+    return _error(f"'{name}' cannot have '{value}'; it can have: {', '.join(sorted(allowed)) or 'nothing'}")
+
+
+def _chosen(
+    name: str, value: Any, allowed: tuple[str, ...], refuse: Callable[[str, Any, Iterable[Any]], Refused] = _value
+) -> list[str]:
+    """The values of a list, in the server's spelling, sorted, each once."""
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise _value(name, value, allowed)
+    if "*" in value:
+        if len(value) > 1:
+            raise refused("capability_wildcard", "/capabilities", field=name)
+        return sorted(allowed)
+    fold = without_patch if name == "specversions" else str.lower
+    spelling = {fold(each): each for each in allowed}
+    for each in value:
+        if fold(each) not in spelling:
+            raise refuse(name, each, allowed)
+    return sorted({spelling[fold(each)] for each in value})
+
+
+def _formats(name: str, value: Any, offer: Offer) -> list[str]:
+    return _chosen(name, value, offer.formats, _unsupported)
+
+
+def _available(name: str, value: Any, _: Offer) -> Capabilities:
+    if not isinstance(value, Mapping):
+        # Reading: an array of paths is how examples of the HTTP text still have it (checklist AMB-01).
+        raise _value(name, value, KINDS)
+    chosen = {kind: dict(entry) for kind, entry in ALWAYS.items()}
+    for key, entry in value.items():
+        kind = key.lower()
+        if kind not in KINDS:
+            raise _value(name, key, KINDS)
+        if entry is not None:
+            chosen[kind] = {"mutable": _mutable(f"{name}.{key}", entry, KINDS[kind])}
+    return dict(sorted(chosen.items()))
+
+
+def _mutable(name: str, entry: Any, allowed: tuple[bool, ...]) -> bool:
+    """Whether a kind of data can be changed, which is all that there is to say of one."""
+    if not isinstance(entry, Mapping):
+        raise _value(name, entry, ("mutable",))
+    if unknown := sorted(entry.keys() - {"mutable"}):
+        raise refused("capability_unknown", "/capabilities", field=f"{name}.{unknown[0]}")
+    mutable = entry.get("mutable")
+    if not isinstance(mutable, bool) or mutable not in allowed:
+        raise _value(f"{name}.mutable", mutable, allowed)
+    return mutable
+
+
+def _compatibilities(name: str, value: Any, offer: Offer) -> Capabilities:
+    """Rules by format. Whether the formats are in use is seen when all is read."""
+    if not isinstance(value, Mapping):
+        raise _value(name, value, offer.rules)
+    spelling = {each.lower(): each for each in offer.rules}
+    chosen = {}
+    for key, rules in value.items():
+        format_ = spelling.get(key.lower())
+        if format_ is None:
+            raise _unsupported(name, key, offer.rules)
+        if rules is not None:
+            chosen[format_] = _chosen(f"{name}[{key}]", rules, offer.rules[format_], _unsupported)
+    return dict(sorted(chosen.items()))
+
+
+def _check_rules(capabilities: Capabilities) -> None:
+    for format_ in capabilities["compatibilities"]:
+        if format_ not in capabilities["formats"]:
+            raise _error(f"'compatibilities' has '{format_}', which 'formats' does not have")
+
+
+_CHECKS: Final[Mapping[str, Callable[[str, Any, Offer], Any]]] = {
+    "available": _available,
+    "compatibilities": _compatibilities,
+    "flags": _strings,
+    "formats": _formats,
+    "ignores": _strings,
+    "pagination": _boolean,
+    "shortself": _boolean,
+    "specversions": _strings,
+    "versionmodes": _strings,
+}

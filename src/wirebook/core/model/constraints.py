@@ -1,0 +1,169 @@
+"""Constraints: what a Group demands of an attribute of its Resources, by its type and by itself.
+
+Spec: core/model.md#groupsstringconstraints; core/spec.md#constraints-attribute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from wirebook.core.dotpath import BadPath, DotPath, PathMember, format_dotpath, values_at
+from wirebook.core.model.compiled import Attribute, Attributes, GroupConstraint, GroupType, Model, parse_constraints
+from wirebook.core.model.datatypes import InvalidValue, check_value, is_one_of, shown
+from wirebook.core.model.source import model_error
+
+
+def find_attribute(attributes: Attributes, path: DotPath) -> Attribute | None:
+    """The attribute that `path` names, through objects alone; None where it is not static or not there."""
+    found: Attribute | None = None
+    for step in path:
+        if not isinstance(step, PathMember) or step.name == "*":
+            return None
+        found = attributes.get(step.name)
+        if found is None:
+            return None
+        attributes = found.attributes
+    return found
+
+
+# -- of a Group type ----------------------------------------------------------------------------------------------
+
+
+def check_model_constraints(model: Model) -> None:
+    """Raises: model_error"""
+    for group in model.groups.values():
+        for constraint in group.constraints:
+            place = f"groups.{group.plural}.constraints['{constraint.resources}.{constraint.key}']"
+            why = fault_of(constraint, group)
+            if why:
+                raise model_error(f"{place}: {why}")
+
+
+def fault_of(constraint: GroupConstraint, group: GroupType) -> str | None:
+    """What is wrong with a constraint on its own."""
+    resources = group.resources.get(constraint.resources)
+    if resources is None:
+        return f"there is no Resource type '{constraint.resources}'"
+    attribute = find_attribute(resources.attributes, constraint.path)
+    if attribute is None or not attribute.is_scalar:
+        return f"'{constraint.key}' is no scalar attribute that the model names"
+    if constraint.equals:
+        other = find_attribute(group.attributes, constraint.equals)
+        if other is None or other.type != attribute.type:
+            return f"'{format_dotpath(constraint.equals)}' is no attribute of the Group of type {attribute.type}"
+    return _fault_of_values(constraint, attribute)
+
+
+def _fault_of_values(constraint: GroupConstraint, attribute: Attribute) -> str | None:
+    bare = Attribute(attribute.name, attribute.type, enum=attribute.enum, strict=attribute.strict)
+    for value in (*constraint.enum, *([] if constraint.default is None else [constraint.default])):
+        try:
+            check_value(bare, value, constraint.key, lambda *_: True)
+        except InvalidValue as error:
+            return error.why
+    default = attribute.default if constraint.default is None else constraint.default
+    if constraint.enum and default is not None and not is_one_of(default, constraint.enum):
+        return f"its enum does not have the default {shown(default)}"
+    return None
+
+
+# -- of a Group ---------------------------------------------------------------------------------------------------
+
+
+class BadConstraint(ValueError):
+    """A constraint of a Group that its type does not allow."""
+
+
+def constraints_of(group: GroupType, own: Mapping[str, Any] | None) -> tuple[GroupConstraint, ...]:
+    """The constraints in force: those of the type, narrowed by those of the Group. Raises: BadConstraint"""
+    if not own:
+        return group.constraints
+    merged = {f"{each.resources}.{each.key}": each for each in group.constraints}
+    for key, constraint in zip(own, _parse(own), strict=True):
+        wide = merged.get(key)
+        merged[key] = _narrow(key, wide, constraint) if wide else constraint
+        if why := fault_of(merged[key], group):
+            raise BadConstraint(f"constraints['{key}']: {why}")
+    return tuple(merged.values())
+
+
+def _parse(own: Mapping[str, Any]) -> tuple[GroupConstraint, ...]:
+    try:
+        return parse_constraints(own)
+    except BadPath as error:
+        raise BadConstraint(f"constraints: {error}") from None
+
+
+def _narrow(key: str, wide: GroupConstraint, own: GroupConstraint) -> GroupConstraint:
+    if wide.enum and any(not is_one_of(value, wide.enum) for value in own.enum):
+        raise BadConstraint(f"constraints['{key}'].enum has values that the model's constraint does not allow")
+    if wide.equals and own.equals and wide.equals != own.equals:
+        raise BadConstraint(f"constraints['{key}'].equals differs from the model's constraint")
+    return replace(
+        own,
+        default=wide.default if own.default is None else own.default,
+        enum=own.enum or wide.enum,
+        equals=own.equals or wide.equals,
+    )
+
+
+# -- in force -----------------------------------------------------------------------------------------------------
+
+
+def fill_defaults(constraints: Iterable[GroupConstraint], version: dict[str, Any], managed: Collection[str]) -> None:
+    """Gives a Version the defaults that its Group has; a member's only where its object is. A null is nothing.
+
+    Attributes that are `managed` get their values from the server, and need no default.
+    """
+    for constraint in constraints:
+        names = [step.name for step in constraint.path if isinstance(step, PathMember)]
+        if constraint.default is not None and names[0] not in managed:
+            _fill(version, names, constraint.default)
+
+
+def _fill(members: dict[str, Any], names: list[str], default: Any) -> None:
+    """Objects on the way are copied: they may be those of what was there before."""
+    first, *inner = names
+    value = members.get(first)
+    if not inner and value is None:
+        members[first] = default
+    elif inner and isinstance(value, Mapping):
+        members[first] = {**value}
+        _fill(members[first], inner, default)
+
+
+def violations(
+    constraints: Iterable[GroupConstraint], group: Mapping[str, Any], versions: Mapping[str, Mapping[str, Any]]
+) -> Iterator[tuple[GroupConstraint, str, list[str]]]:
+    """Each constraint that Versions break: with which aspect, and by which Versions."""
+    for constraint in constraints:
+        enum = constraint.enum
+        if enum:
+            bad = [
+                id_
+                for id_, each in versions.items()
+                if not all(is_one_of(v, enum) for v in values_at(each, constraint.path))
+            ]
+            if bad:
+                yield constraint, "enum", bad
+        wanted = list(values_at(group, constraint.equals)) if constraint.equals else []
+        if wanted:
+            key = constraint.key
+            bad = [
+                id_
+                for id_, each in versions.items()
+                if not _agrees(key, list(values_at(each, constraint.path)), wanted)
+            ]
+            if bad:
+                yield constraint, "equals", bad
+
+
+def _agrees(key: str, found: list[Any], wanted: list[Any]) -> bool:
+    """Whether the values are the same; names of formats are, whatever their case."""
+    if not found or isinstance(found[0], bool) != isinstance(wanted[0], bool):
+        return False
+    if key == "format" and isinstance(found[0], str) and isinstance(wanted[0], str):
+        return found[0].casefold() == wanted[0].casefold()
+    return bool(found[0] == wanted[0])

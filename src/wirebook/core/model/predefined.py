@@ -1,0 +1,163 @@
+"""The attributes that the texts define, as the full model has them: of each kind of entity, in order.
+
+Each function gives pairs of a name and its definition; a name that is there twice is the fault of a type's name.
+
+Spec: core/spec.md#common-attributes; core/sample-model-full.json.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from wirebook.core.model.attributes import COMPATIBILITIES
+
+SPECVERSION: Final = "1.0-rc4"
+Full = dict[str, Any]
+Pairs = tuple[tuple[str, Full], ...]
+_ANY: Final[Full] = {"*": {"name": "*", "type": "any"}}
+
+
+def _attribute(name: str, type_: str, flags: str = "", **aspects: Any) -> tuple[str, Full]:
+    """An attribute of the text. `flags`: r readonly, i immutable, q required."""
+    words = (("readonly", "r"), ("immutable", "i"), ("required", "q"))
+    return name, {"name": name, "type": type_, **{word: True for word, flag in words if flag in flags}, **aspects}
+
+
+def _id(name: str) -> tuple[str, Full]:
+    return _attribute(name, "string", "iq")
+
+
+_SELF: Final = (
+    _attribute("self", "url", "riq"),
+    _attribute("shortself", "url", "ri"),
+    _attribute("xid", "xid", "riq"),
+)
+_EPOCH: Final = _attribute("epoch", "uinteger", "rq")
+_NAME: Final = _attribute("name", "string")
+_TEXTS: Final = (
+    _attribute("description", "string"),
+    _attribute("documentation", "url"),
+    _attribute("icon", "url"),
+)
+_LABELS: Final = _attribute("labels", "map", item={"type": "string"})
+_TIMES: Final = (_attribute("createdat", "timestamp", "q"), _attribute("modifiedat", "timestamp", "q"))
+_DEPRECATED: Final = _attribute(
+    "deprecated",
+    "object",
+    attributes=dict(
+        (
+            _attribute("alternative", "url"),
+            _attribute("documentation", "url"),
+            _attribute("effective", "timestamp"),
+            _attribute("removal", "timestamp"),
+            _attribute("*", "any"),
+        )
+    ),
+)
+_CONSTRAINTS: Final = _attribute(
+    "constraints",
+    "map",
+    item={
+        "type": "object",
+        "attributes": dict(
+            (
+                _attribute("default", "any"),
+                _attribute("enum", "array", item={"type": "any"}),
+                _attribute("equals", "string"),
+            )
+        ),
+    },
+)
+
+
+def collection(plural: str) -> Pairs:
+    """What an entity has for a collection in it."""
+    item = {"type": "object", "attributes": _ANY}
+    return (
+        _attribute(f"{plural}url", "url", "riq"),
+        _attribute(f"{plural}count", "uinteger", "rq"),
+        _attribute(plural, "map", item=item),
+    )
+
+
+REGISTRY: Final[Pairs] = (
+    _attribute("specversion", "string", "rq", default=SPECVERSION),
+    _attribute("registryid", "string", "riq"),
+    *_SELF,
+    _EPOCH,
+    _NAME,
+    *_TEXTS,
+    _LABELS,
+    *_TIMES,
+)
+REGISTRY_TAIL: Final[Pairs] = (
+    _attribute("capabilities", "object", attributes=_ANY),
+    _attribute("model", "object", "r", attributes=_ANY),
+    _attribute("modelsource", "object", attributes=_ANY),
+)
+
+
+def group(singular: str) -> Pairs:
+    return (_id(f"{singular}id"), *_SELF, _EPOCH, _NAME, *_TEXTS, _LABELS, *_TIMES, _DEPRECATED, _CONSTRAINTS)
+
+
+def version(singular: str) -> Pairs:
+    return (
+        _id(f"{singular}id"),
+        _id("versionid"),
+        *_SELF,
+        _EPOCH,
+        _NAME,
+        _attribute("isdefault", "boolean", "rq", default=False),
+        *_TEXTS,
+        _LABELS,
+        *_TIMES,
+        _attribute("ancestorid", "string", "q"),
+        _attribute("contenttype", "string"),
+        _attribute("format", "string"),
+        _attribute("formatvalidated", "boolean", "r"),
+        _attribute("formatvalidatedreason", "string", "r"),
+        _attribute("compatibilityvalidated", "boolean", "r"),
+        _attribute("compatibilityvalidatedreason", "string", "r"),
+    )
+
+
+def document(singular: str) -> Pairs:
+    """What a Version has besides, where it has a document."""
+    return (
+        _attribute(f"{singular}url", "url"),
+        _attribute(singular, "any"),
+        _attribute(f"{singular}base64", "string"),
+    )
+
+
+def resource(singular: str) -> Pairs:
+    """What a Resource has besides the attributes of its default Version, or in their place."""
+    return (
+        _id(f"{singular}id"),
+        *_SELF,
+        _attribute("metaurl", "url", "riq"),
+        _attribute("meta", "object", attributes=_ANY),
+        *collection("versions"),
+    )
+
+
+def meta(singular: str) -> Pairs:
+    return (
+        _id(f"{singular}id"),
+        *_SELF,
+        _attribute("xref", "url"),
+        _EPOCH,
+        _LABELS,
+        *_TIMES,
+        _attribute("readonly", "boolean", "rq", default=False),
+        _attribute("compatibility", "string", enum=[*COMPATIBILITIES], strict=True),
+        _DEPRECATED,
+    )
+
+
+META_TAIL: Final[Pairs] = (
+    _attribute("defaultversionid", "string", "q"),
+    _attribute("defaultversionurl", "url", "rq"),
+    _attribute("defaultversionsticky", "boolean", "q", default=False),
+)

@@ -1,0 +1,146 @@
+"""A model as its author writes it: `$include`, `$includes` and `ximportresources` put in place.
+
+`expand_includes` needs a way to get documents, which the caller gives (or refuses); nothing is fetched here.
+
+Spec: core/model.md#includes-in-the-xregistry-model-data; core/model.md#reuse-of-resource-definitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+from urllib.parse import unquote, urldefrag, urljoin
+
+from wirebook.core.model.datatypes import shown
+from wirebook.problems.xregistry import Refused, refused
+from wirebook.text.pointers import resolve
+
+Fetch = Callable[[str], Any]
+"""The JSON document at an absolute address; raises OSError or ValueError that says why not."""
+
+DIRECTIVES: Final = ("$include", "$includes")
+MAX_CHAIN: Final = 20
+"""How many includes may lead from one to the next."""
+
+MAX_VALUES: Final = 1_000_000
+MAX_DEPTH: Final = 100
+"""How many values a model may have once its includes are in place, and how deep they may be nested."""
+
+_NOTHING: Final = object()
+
+
+def model_error(why: str) -> Refused:
+    return refused("model_error", "/model", error_detail=why)
+
+
+def expand_includes(source: Mapping[str, Any], fetch: Fetch, base: str = "") -> dict[str, Any]:
+    """`source` without its directives. `base` is the address of the document, for relative references.
+
+    Raises: model_error
+    """
+    return _Expansion(fetch, {base: source}).expand(source, base, (), 0)  # type: ignore[no-any-return]
+
+
+class _Expansion:
+    """One model being expanded: the documents that were fetched, and how many values there are so far."""
+
+    def __init__(self, fetch: Fetch, documents: dict[str, Any]) -> None:
+        self._fetch, self._documents, self._count = fetch, documents, 0
+
+    def expand(self, value: Any, base: str, chain: tuple[str, ...], depth: int) -> Any:
+        self._count += 1
+        if self._count > MAX_VALUES or depth > MAX_DEPTH:
+            limits = f"more than {MAX_VALUES} values, or they are nested deeper than {MAX_DEPTH}"
+            raise model_error(f"with its includes it has {limits}")
+        if isinstance(value, list):
+            return [self.expand(each, base, chain, depth + 1) for each in value]
+        if not isinstance(value, Mapping):
+            return value
+        own = {
+            name: self.expand(each, base, chain, depth + 1) for name, each in value.items() if name not in DIRECTIVES
+        }
+        for reference in _references(value):
+            for name, included in self._included(reference, base, chain, depth).items():
+                own.setdefault(name, included)
+        return own
+
+    def _included(self, reference: Any, base: str, chain: tuple[str, ...], depth: int) -> Mapping[str, Any]:
+        if not isinstance(reference, str) or not reference:
+            raise model_error(f"an include must be a reference, not {reference!r}")
+        address = urljoin(base, reference)
+        if address in chain:
+            raise model_error(f"'{reference}' includes itself")
+        if len(chain) == MAX_CHAIN:
+            raise model_error(f"'{reference}' is the end of a chain of more than {MAX_CHAIN} includes")
+        document, fragment = urldefrag(address)
+        found = self._at(document, fragment, reference)
+        if not fragment:  # what a whole document says of itself is not of the place that includes it
+            found = {name: each for name, each in found.items() if name != "$schema"}
+        expanded: Mapping[str, Any] = self.expand(found, document, (*chain, address), depth)
+        return expanded
+
+    def _at(self, document: str, fragment: str, reference: str) -> Mapping[str, Any]:
+        if document not in self._documents:
+            try:
+                self._documents[document] = self._fetch(document)
+            except (OSError, ValueError) as error:
+                raise model_error(f"'{reference}' cannot be included: {error}") from error
+        # Reading: the published composite model writes '#groups' where a JSON Pointer would be '#/groups'.
+        pointer = unquote(fragment)
+        pointer = pointer if not pointer or pointer.startswith("/") else f"/{pointer}"
+        found = resolve(self._documents[document], pointer, _NOTHING)
+        if not isinstance(found, Mapping):
+            raise model_error(
+                f"'{reference}' leads to {'nothing' if found is _NOTHING else shown(found)}, not an object"
+            )
+        return found
+
+
+def _references(value: Mapping[str, Any]) -> list[Any]:
+    if "$include" in value and "$includes" in value:
+        raise model_error("'$include' and '$includes' are at the same level")
+    if "$includes" in value:
+        if not isinstance(value["$includes"], list):
+            raise model_error("'$includes' is not an array")
+        return list(value["$includes"])
+    return [value["$include"]] if "$include" in value else []
+
+
+Homes = dict[tuple[str, str], tuple[str, str]]
+
+
+def import_resources(source: Mapping[str, Any]) -> tuple[dict[str, Any], Homes]:
+    """The model with imported Resource types in their Groups, and where each of these was defined.
+
+    `source` was checked for its shape. Raises: model_error
+    """
+    written: Mapping[str, Any] = source.get("groups") or {}
+    groups: dict[str, Any] = {}
+    homes: Homes = {}
+    for plural, group in written.items():
+        resources = dict(group.get("resources") or {})
+        for reference in group.get("ximportresources") or ():
+            home = _home(written, plural, reference, ())
+            if home[1] in resources:
+                raise model_error(f"the Group type '{plural}' has the Resource type '{home[1]}' twice")
+            resources[home[1]] = written[home[0]]["resources"][home[1]]
+            homes[plural, home[1]] = home
+        rest = {name: value for name, value in group.items() if name not in ("ximportresources", "resources")}
+        groups[plural] = rest | ({"resources": resources} if resources else {})
+    return {**source, "groups": groups}, homes
+
+
+def _home(groups: Mapping[str, Any], plural: str, reference: str, chain: tuple[str, ...]) -> tuple[str, str]:
+    """Where the type that `reference` names is defined, through the imports of other Groups."""
+    parts = reference.split("/")
+    if len(parts) != 3 or parts[0] or parts[1] not in groups:
+        raise model_error(f"the Group type '{plural}' imports '{reference}', which is no '/<GROUPS>/<RESOURCES>' there")
+    if parts[1] == plural or reference in chain:
+        raise model_error(f"the Group type '{plural}' imports '{reference}' from itself")
+    other = groups[parts[1]]
+    if parts[2] in (other.get("resources") or {}):
+        return parts[1], parts[2]
+    for further in other.get("ximportresources") or ():
+        if further.rpartition("/")[2] == parts[2]:
+            return _home(groups, parts[1], further, (*chain, reference))
+    raise model_error(f"the Group type '{plural}' imports '{reference}', which is not defined")

@@ -1,0 +1,1 @@
+"""Reads: request flags, filters, sort order, `inline`, and entities rendered as JSON."""

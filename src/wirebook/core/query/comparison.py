@@ -1,0 +1,56 @@
+"""How values compare in filters and sorts: by the type of the attribute, texts without case, times as instants.
+
+One order on every database: a text is compared by its `fold`, code point by code point.
+
+Spec: core/spec.md#filter-flag; core/spec.md#sort-flag.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+from typing import Any, Final
+
+from wirebook.core.entities.versions import instant_key
+from wirebook.core.model.datatypes import normal_timestamp
+
+WHOLE: Final = re.compile(r"[+-]?[0-9]{1,4000}")
+NUMBER: Final = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
+
+
+def fold(text: str) -> str:
+    """The text as it is compared: the same for all spellings that differ in case or in normal form alone."""
+    if text.isascii():
+        return text.lower()
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
+
+
+def comparable(value: Any, type_: str | None) -> tuple[int, Any] | None:
+    """A scalar as it is ordered, by kind and then by value; None for nothing and for what is no scalar.
+
+    `type_` is the attribute's in the model, where it is known.
+    """
+    if isinstance(value, bool):
+        return 0, value
+    if isinstance(value, (int, float)):
+        return 1, value
+    if not isinstance(value, str):
+        return None
+    if type_ == "timestamp" and (instant := normal_timestamp(value)):
+        return 2, instant_key(instant)
+    return 2, fold(value)
+
+
+def read_operand(text: str, like: Any, type_: str | None) -> tuple[int, Any] | None:
+    """The text of an expression as a value of the kind of `like`; None where it cannot be one."""
+    if isinstance(like, bool):
+        return (0, text == "true") if text in ("true", "false") else None
+    if isinstance(like, (int, float)):
+        return (1, int(text) if WHOLE.fullmatch(text) else float(text)) if NUMBER.fullmatch(text) else None
+    return _text(text, type_)
+
+
+@lru_cache(maxsize=256)
+def _text(text: str, type_: str | None) -> tuple[int, Any] | None:
+    return comparable(text, type_)

@@ -1,0 +1,318 @@
+"""Filters: which entities an answer has.
+
+    filter=EXPRESSION,EXPRESSION      all of them          expression = path [ operator [ value ] ]
+    filter=... & filter=...           one of them          operator   = "=" "!=" "<>" "<" "<=" ">" ">="
+
+`*` as the first step of a path stands for any attribute of the entity; ids of entities are never in a path. A request
+has at most `MAX_EXPRESSIONS` expressions.
+
+An expression is about entities of one type, `Level`. It holds for a leaf of the registry (what has nothing below it)
+when it holds for the entity of its level above the leaf, or for the leaf itself. An answer has the leaves for which
+all expressions of one filter hold, and what is above them.
+
+Spec: core/spec.md#filter-flag; core/http.md#filter-flag.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any, Final
+
+from wirebook.core.dotpath import (
+    ANY_MEMBER,
+    BadPath,
+    DotPath,
+    PathMember,
+    format_dotpath,
+    members_at,
+    parse_dotpath,
+    values_at,
+)
+from wirebook.core.model.compiled import Attribute, Attributes, GroupType, Model, ResourceType
+from wirebook.core.model.target import RequestTarget
+from wirebook.core.query.comparison import comparable, fold, read_operand
+from wirebook.problems.xregistry import Refused, refused
+
+OPERATOR: Final = re.compile(r"!=|<>|<=|>=|=|<|>")
+RELATIONS: Final = ("<", "<=", ">", ">=")
+NOTHING: Final = "excludeall"
+COMPLEX: Final = ("object", "map", "array")
+ENDS: Final = ("", "url", "count")
+MAX_EXPRESSIONS: Final = 256
+"""Expressions in all filters of one request: SQLite nests conditions up to 1000 deep."""
+
+Level = tuple[str, ...]
+"""The plural names down to the entities of a type: () is the Registry, ("dirs", "files", "versions") Versions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """One condition. `op` "" asks for any value, "null" for none.
+
+    Shape: `meta`: the attribute is the meta's; `type` is its type, where the model defines one. An expression that is
+    not `known` is about what only answers have and never holds. `is_pattern`: `value` has a wildcard, and escapes of
+    stars; without one it is literal. `condition` is operator and value as they were sent. `attributes` are those of the
+    entity, where `path` leads to attributes of several types (`*`, `object.*`): each compares by its own.
+    """
+
+    level: Level
+    path: DotPath
+    op: str
+    value: str = ""
+    is_pattern: bool = False
+    condition: str = ""
+    meta: bool = False
+    type: str | None = None
+    known: bool = True
+    attributes: Attributes | None = field(default=None, repr=False, compare=False)
+
+    def holds(self, entity: Mapping[str, Any]) -> bool:
+        """Whether it holds for an entity of its level: its members, `meta` with ``meta`` among them."""
+        if not self.known:
+            return False
+        if self.attributes is not None:
+            values = list(_typed_values(entity, self.path, self.attributes))
+        else:
+            values = [(value, self.type) for value in values_at(entity, self.path)]
+        if self.op in ("", "null"):
+            return bool(values) == (self.op == "")
+        if self.op == "!=":
+            return not any(self._equals(*value) for value in values)
+        if self.op == "=":
+            return any(self._equals(*value) for value in values)
+        return any(self._relates(*value) for value in values)
+
+    def text_below(self, depth: int) -> str:
+        """The expression as it is sent to a collection, or an entity, whose level has `depth` names."""
+        names = [*self.level[depth:], *(["meta"] if self.meta else []), format_dotpath(self.path)]
+        return ".".join(names) + self.condition
+
+    def _equals(self, value: Any, type_: str | None) -> bool:
+        if self.is_pattern and self.value == "*":
+            return True
+        if self.is_pattern:
+            return isinstance(value, str) and matches_wildcard(fold(value), fold(self.value))
+        mine = comparable(value, type_)
+        return mine is not None and mine == read_operand(self.value, value, type_)
+
+    def _relates(self, value: Any, type_: str | None) -> bool:
+        mine, other = comparable(value, type_), read_operand(self.value, value, type_)
+        if mine is None or other is None:
+            return False
+        if self.op in ("<", ">"):
+            return mine < other if self.op == "<" else mine > other
+        return mine <= other if self.op == "<=" else mine >= other
+
+
+Filter = tuple[tuple[Expression, ...], ...]
+"""One of the terms; each with all of its expressions."""
+
+
+def matches_wildcard(text: str, pattern: str) -> bool:
+    """Whether `text` is `pattern`, in which ``*`` is any run and ``\\*`` a star. Cost: linear in the text."""
+    parts = _literal_parts(pattern)
+    if len(parts) == 1:
+        return text == parts[0]
+    first, *middle, last = parts
+    if len(text) < len(first) + len(last) or not (text.startswith(first) and text.endswith(last)):
+        return False
+    position, end = len(first), len(text) - len(last)
+    for part in middle:
+        found = text.find(part, position, end)
+        if found < 0:
+            return False
+        position = found + len(part)
+    return True
+
+
+@lru_cache(maxsize=256)
+def _literal_parts(pattern: str) -> list[str]:
+    """The texts between the wildcards of a pattern."""
+    return [part.replace("\0", "*") for part in pattern.replace("\\*", "\0").split("*")]
+
+
+def _typed_values(
+    value: Any, path: DotPath, definition: Attributes | Attribute | None
+) -> Iterator[tuple[Any, str | None]]:
+    """The values at a path, each with the type that the model gives it. As `values_at`, a JSON null is no value."""
+    if not path:
+        if value is not None:
+            yield value, definition.type if isinstance(definition, Attribute) else None
+        return
+    for name, inner in members_at(value, path[0]):
+        yield from _typed_values(inner, path[1:], _definition_in(definition, name))
+
+
+def _definition_in(definition: Attributes | Attribute | None, name: str | int) -> Attribute | None:
+    """The definition of a member, an entry or an item of what has that definition."""
+    if isinstance(definition, Attribute):
+        if definition.type != "object":
+            return definition.item
+        definition = definition.attributes
+    return None if definition is None else find_definition(definition, str(name))
+
+
+def find_definition(attributes: Attributes, name: str) -> Attribute | None:
+    """The definition of an attribute: by its name, else the one that values of others bring with them, if all that are
+    brought have one type, else that of ``*``."""
+    if name in attributes:
+        return attributes[name]
+    brought = list(_brought(attributes, name))
+    if brought:
+        return brought[0] if len({each.type for each in brought}) == 1 else None
+    return attributes.get("*")
+
+
+def _brought(attributes: Attributes, name: str) -> Iterator[Attribute]:
+    for each in attributes.branching:
+        for siblings in each.ifvalues.values():
+            if name in siblings:
+                yield siblings[name]
+            yield from _brought(siblings, name)
+
+
+# -- reading ------------------------------------------------------------------------------------------------------
+
+
+def parse_filter(parameters: Sequence[str], target: RequestTarget, model: Model) -> Filter | None:
+    """The filter of a request; None where it has none, and () where it excludes everything.
+
+    Raises: bad_filter
+    """
+    count = sum(parameter.count(",") + 1 for parameter in parameters)
+    if count > MAX_EXPRESSIONS:
+        why = f"the request has {count} expressions; at most {MAX_EXPRESSIONS} are allowed"
+        raise _bad(target, parameters[0], why)
+    terms = [[text.lstrip(" ") for text in parameter.split(",")] for parameter in parameters if parameter]
+    for parameter, term in zip(filter(None, parameters), terms, strict=True):
+        if "" in term:
+            raise _bad(target, parameter, "an expression is missing before or after a comma")
+    texts = [text for term in terms for text in term]
+    if NOTHING in texts:
+        if len(texts) > 1:
+            raise _bad(target, NOTHING, "it excludes everything and cannot be combined with other expressions")
+        return ()
+    return tuple(tuple(_expression(text, target, model) for text in term) for term in terms) or None
+
+
+def _bad(target: RequestTarget, text: str, why: str) -> Refused:
+    return refused("bad_filter", target.path, value=text if len(text) <= 200 else f"{text[:197]}...", error_detail=why)
+
+
+def _expression(text: str, target: RequestTarget, model: Model) -> Expression:
+    found = OPERATOR.search(_outside_brackets(text))
+    name = text[: found.start()] if found else text
+    op = found[0].replace("<>", "!=") if found else ""
+    value = text[found.end() :] if found else ""
+    try:
+        path = parse_dotpath(name)
+    except BadPath as error:
+        raise _bad(target, text, str(error)) from None
+    is_pattern = "*" in value.replace("\\*", "")
+    if op in RELATIONS and (value == "null" or is_pattern):
+        raise _bad(target, text, f"'{op}' cannot be used with null or a wildcard")
+    if value == "null" and op in ("=", "!="):
+        op, value = ("null" if op == "=" else ""), ""
+    literal = value if is_pattern else value.replace("\\*", "*")
+    expression = _located(Expression((), path, op, literal, is_pattern, text[len(name) :]), target, model)
+    if op not in ("", "null") and expression.type in COMPLEX:
+        raise _bad(target, text, f"'{name}' is of type {expression.type}, which has no value to compare with")
+    return expression
+
+
+def _outside_brackets(text: str) -> str:
+    """The text with what is in brackets blanked: a quoted name may hold an operator."""
+    return re.sub(r"\[[^\]]*\]", lambda found: " " * len(found[0]), text)
+
+
+def level_of(target: RequestTarget) -> Level:
+    """The level that paths of filters begin at."""
+    names = [target.group_type.plural] if target.group_type else []
+    names += [target.type.plural] if target.type else []
+    return tuple(names) + (("versions",) if target.kind in ("versions", "version") else ())
+
+
+def _located(expression: Expression, target: RequestTarget, model: Model) -> Expression:
+    """The expression at its level: leading names of collections are stepped over."""
+    level, path, meta = level_of(target), expression.path, target.kind == "meta"
+    path = folded(path)
+    while len(path) > 1 and isinstance(path[0], PathMember) and path[0].name in collections(level, model) and not meta:
+        level, path = (*level, path[0].name), folded(path[1:])
+    if len(level) == 2 and not meta and len(path) > 1 and path[0] == PathMember("meta"):
+        meta, path = True, folded(path[1:])
+    name = path[0].name if isinstance(path[0], PathMember) else ""
+    known = name not in helpers(level, model, meta=meta)
+    attributes = attributes_of(level, model, meta=meta)
+    type_ = type_at(attributes, path) if known else _helper_type(level, name, path, model)
+    several = attributes if type_ is None and ANY_MEMBER in path else None
+    return replace(expression, level=level, path=path, meta=meta, known=known, type=type_, attributes=several)
+
+
+def collections(level: Level, model: Model) -> Iterable[str]:
+    """The plural names of what is below the entities of a level."""
+    if not level:
+        return model.groups
+    if len(level) == 1:
+        return model.groups[level[0]].resources
+    return ("versions",) if len(level) == 2 else ()
+
+
+def types_at(level: Level, model: Model) -> tuple[GroupType | None, ResourceType | None]:
+    group = model.groups[level[0]] if level else None
+    return group, group.resources[level[1]] if group and len(level) > 1 else None
+
+
+def attributes_of(level: Level, model: Model, *, meta: bool = False) -> Attributes:
+    group, resource = types_at(level, model)
+    if resource:
+        return resource.metaattributes if meta else resource.attributes
+    return group.attributes if group else model.attributes
+
+
+def may_have(attributes: Attributes, name: str) -> bool:
+    """Whether an entity with these attributes may have one of that name, be it that a value of another brings it."""
+    brought = (siblings for each in attributes.values() for siblings in each.ifvalues.values())
+    return name in attributes or "*" in attributes or any(may_have(siblings, name) for siblings in brought)
+
+
+def helpers(level: Level, model: Model, *, meta: bool) -> set[str]:
+    """Members that are made for an answer and cannot be asked for."""
+    if meta:
+        return {"self", "shortself", "defaultversionurl"}
+    _, resource = types_at(level, model)
+    names = {"self", "shortself"} | {f"{plural}{end}" for plural in collections(level, model) for end in ENDS}
+    if not level:
+        return names | {"specversion", "model", "modelsource", "capabilities"}
+    if len(level) == 2:
+        names |= {"meta", "metaurl"}
+    if resource and resource.hasdocument:
+        names |= {resource.singular, f"{resource.singular}base64"}
+    return names
+
+
+def _helper_type(level: Level, name: str, path: DotPath, model: Model) -> str | None:
+    """What is below an entity is a map of entities, or the entity meta: neither has a value."""
+    return "map" if len(path) == 1 and (name in collections(level, model) or name == "meta") else None
+
+
+def folded(path: DotPath) -> DotPath:
+    """Names of attributes are in lower case; those in a filter need not be."""
+    first = path[0]
+    return (PathMember(first.name.lower()), *path[1:]) if isinstance(first, PathMember) else path
+
+
+def type_at(attributes: Attributes, path: DotPath) -> str | None:
+    """The type of the attribute at a path, through objects, maps and arrays."""
+    if not isinstance(path[0], PathMember):
+        return None
+    found = find_definition(attributes, path[0].name)
+    for i in range(1, len(path)):
+        if found is None:
+            return None
+        if found.type == "object":
+            return type_at(found.attributes, path[i:])
+        found = found.item
+    return found.type if found else None

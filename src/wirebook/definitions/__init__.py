@@ -1,0 +1,1 @@
+"""Message definitions and endpoints: normalize, resolve, compile, lint, match, build and explain."""

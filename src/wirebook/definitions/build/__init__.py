@@ -1,0 +1,1 @@
+"""Building: from a definition and context values to a message."""

@@ -1,0 +1,84 @@
+"""What an application asks for when it builds a message, and what it gets.
+
+Spec: docs/semantics.md D21-D23, D40
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any, Final, Literal
+from uuid import uuid4
+
+from wirebook.bindings import AnyMessage
+from wirebook.bindings.write import WriteMode
+from wirebook.problems import Problem, Severity
+from wirebook.schema import Payload
+
+Encoding = Literal["place", "raw", "rfc6570"]
+MAX_INTEGER_BITS: Final = 4096
+"""Integers with more bits have no text, as converting them takes more than linear time."""
+
+
+def _text(value: Any) -> Any:
+    """The canonical text of a boolean or of a number (RFC 8785); any other value unchanged."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int) and value.bit_length() <= MAX_INTEGER_BITS:
+        return str(int(value))
+    if not isinstance(value, float) or not math.isfinite(value):
+        return value
+    if value.is_integer() and abs(value) < 1e21:
+        return str(int(value))
+    text = float.__repr__(value)
+    if 1e-6 <= abs(value) < 1e21:
+        return format(Decimal(text), "f")
+    mantissa, _, exponent = text.partition("e")
+    return f"{mantissa}e{int(exponent):+d}"
+
+
+def current_time() -> str:
+    return datetime.now(UTC).isoformat().replace("+00:00", "Z")
+
+
+@dataclass(frozen=True, slots=True)
+class BuildRequest:
+    """What the application gives for one message.
+
+    Shape: `context` maps each placeholder to its text; numbers and booleans become their canonical text, and any other
+    value is refused when the message is built. `attributes` by CloudEvents name and `properties` by slot (``key``,
+    ``headers.X-Trace``, ``application-properties.n``; a list of values where names repeat) are what the definition
+    leaves open. `encoding` of placeholders: as their places ask, never, or always (D21). `allow_incomplete` builds
+    from a definition whose base is missing (D40).
+    """
+
+    context: Mapping[str, Any] = field(default_factory=dict)
+    payload: Payload | None = None
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    properties: Mapping[str, Any] = field(default_factory=dict)
+    protocol: str | None = None
+    mode: WriteMode | None = None
+    now: Callable[[], str] = current_time
+    new_id: Callable[[], str] = lambda: str(uuid4())
+    encoding: Encoding = "place"
+    allow_incomplete: bool = False
+
+    def __post_init__(self) -> None:
+        if not all(type(value) is str for value in self.context.values()):
+            texts = {name: _text(value) for name, value in self.context.items()}
+            object.__setattr__(self, "context", texts)
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A message, and what is to be said about it; with an error there is none."""
+
+    wire: AnyMessage | None
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def errors(self) -> tuple[Problem, ...]:
+        return tuple(each for each in self.problems if each.severity is Severity.ERROR)

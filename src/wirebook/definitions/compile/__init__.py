@@ -1,0 +1,1 @@
+"""Compilation: slots, templates, typed values; the one form that every engine reads."""

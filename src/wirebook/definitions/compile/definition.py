@@ -1,0 +1,432 @@
+"""Definitions, compiled: the one form that matching, building, linting and the Spark engine read.
+
+A definition becomes constraints on slots. Envelope and protocol constraints are conjunctive, but a protocol
+constraint replaces the envelope's on the same wire slot (D24).
+
+Spec: message/spec.md#property-definitions; docs/semantics.md D1-D34.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+from urllib.parse import quote
+
+from wirebook.bindings.http import normal_path
+from wirebook.definitions.compile import slots
+from wirebook.definitions.compile.mediatype import MediaType, inferred_content_type, parse_media_type
+from wirebook.definitions.compile.slots import BARE, ENVELOPE, EVENT_FORMAT, EVENT_FORMAT_KIND, Slot, SlotKind, family
+from wirebook.definitions.compile.uritemplate import (
+    PATH,
+    PLACEHOLDER,
+    Template,
+    has_placeholder,
+    parse_template,
+    uri_literals,
+)
+from wirebook.definitions.compile.values import Canonical, NotOfType, canonical, is_current_time, type_name
+from wirebook.definitions.normalize.names import is_cloudevents
+
+TEMPLATE_TYPES = frozenset({"string", "symbol", "ascii", "uri", "urireference", "uritemplate", "timestamp"})
+ENVELOPE_MODES = frozenset({"binary", "structured"})
+
+
+@dataclass(frozen=True)
+class Constraint:
+    """What a definition says about one slot.
+
+    Shape: at most one of `literal`, `media_type` and `template` is set; `declared` is the value as the author wrote
+    it, for reports and for building; `required` is the author's flag, or implied by CloudEvents; `current_time` asks
+    for the time of building and constrains no message (R11). `ranks` is False for the constraints of an endpoint, which
+    all candidates share.
+    """
+
+    slot: Slot
+    kind: SlotKind
+    type: str
+    required: bool = False
+    declared: Any = None
+    literal: Canonical | None = None
+    media_type: MediaType | None = None
+    template: Template | None = None
+    current_time: bool = False
+    ranks: bool = True
+
+    @property
+    def label(self) -> str:
+        return self.slot.label
+
+    @cached_property
+    def valued(self) -> bool:
+        """Is a constant given? (A template is not one: its placeholders vary.)"""
+        return self.literal is not None or self.media_type is not None
+
+    @cached_property
+    def fixed(self) -> bool:
+        """Does the definition give a value, constant or template?"""
+        return self.valued or self.template is not None
+
+    @cached_property
+    def implies_presence(self) -> bool:
+        """Must the property be there because a value is given (D1)?
+
+        Not the time, whose value is a default, and not the event format, which only structured messages have.
+        """
+        return self.fixed and (self.slot.section, self.slot.name) not in ((ENVELOPE, "time"), (BARE, EVENT_FORMAT))
+
+    @cached_property
+    def typed(self) -> bool:
+        return self.type not in ("any", "string", "ascii", "uritemplate")
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """The declared entries of one name in a section whose names repeat (headers, query, user properties).
+
+    `each`: every entry needs an instance of its own (D30, D32); otherwise any instance satisfies (D33). `lists`: a
+    line may be a comma-separated list of instances (D30). Literal entries come first, then templates, then the rest
+    (D18); `declared` has them in the order of the document. `optional`: nothing is asked of a message without the name.
+    """
+
+    section: str
+    name: str
+    entries: tuple[Constraint, ...]
+    each: bool
+    lists: bool
+    declared: tuple[Constraint, ...]
+    optional: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Definition:
+    """A compiled message definition.
+
+    Shape: `constraints` and `entries` in the fixed slot order; `soft` only rank (D12, D13). `envelope` is
+    ``CloudEvents/1.0``, None, or what the document names although nothing reads it. `source` is the message that an
+    alias shows.
+    """
+
+    xid: str
+    container: str
+    attributes: Mapping[str, Any]
+    envelope: str | None
+    protocol: str | None
+    mode: str | None
+    constraints: tuple[Constraint, ...]
+    entries: tuple[Entries, ...]
+    soft: tuple[Constraint, ...]
+    incomplete: str | None = None
+    source: str | None = None
+
+    @property
+    def identity(self) -> str:
+        """The XID of the message itself: an alias is its source."""
+        return self.source or self.xid
+
+    @cached_property
+    def is_cloudevent(self) -> bool:
+        return self.envelope is not None
+
+    @cached_property
+    def has_unknown_envelope(self) -> bool:
+        """Has it an envelope that is not CloudEvents/1.0? No message fits then (R3)."""
+        return self.envelope is not None and not is_cloudevents(self.envelope)
+
+    def observed(self, envelope: bool, protocol: bool, transport: bool) -> tuple[Constraint, ...]:
+        """The `constraints` on a message whose envelope, protocol and transport slots count or not; made once each."""
+        shown = (envelope, protocol, transport)
+        if shown not in self._observed:
+            self._observed[shown] = tuple(each for each in self.constraints if _is_observed(each, *shown))
+        return self._observed[shown]
+
+    @cached_property
+    def _observed(self) -> dict[tuple[bool, bool, bool], tuple[Constraint, ...]]:
+        return {}
+
+    @property
+    def all_constraints(self) -> Iterator[Constraint]:
+        yield from self.constraints
+        for group in self.entries:
+            yield from group.entries
+
+    @property
+    def placeholders(self) -> tuple[str, ...]:
+        """The names of all placeholders, in slot order, each once."""
+        templates = (constraint.template for constraint in self.all_constraints)
+        return tuple(dict.fromkeys(name for template in templates if template for name in template.names))
+
+    @property
+    def has_schema(self) -> bool:
+        return any(self.attributes.get(name) for name in ("dataschema", "dataschemauri", "dataschemaxid"))
+
+    @property
+    def schema_format(self) -> str | None:
+        return self.attributes.get("dataschemaformat")
+
+
+def _is_observed(constraint: Constraint, envelope: bool, protocol: bool, transport: bool) -> bool:
+    """Can the constraint be held against a message that shows so much (D26, D28)?"""
+    slot = constraint.slot
+    in_sight = envelope if slot.section == ENVELOPE else protocol or slot.name == "datacontenttype"
+    return in_sight and (transport or not constraint.kind.transport)
+
+
+def compile_definition(
+    xid: str,
+    container: str,
+    attributes: Mapping[str, Any],
+    *,
+    incomplete: str | None = None,
+    source: str | None = None,
+) -> Definition:
+    """A resolved message (canonical attributes, see `message.resolution`) as constraints on slots."""
+    protocol, envelope = attributes.get("protocol"), attributes.get("envelope")
+    options = _mapping(attributes.get("protocoloptions"))
+    bare, entries = _protocol_constraints(protocol, options) if protocol else ([], [])
+    covered = _covered_attributes(protocol, [*bare, *(entry for group in entries for entry in group.entries)])
+    metadata = _envelope_constraints(attributes) if envelope else []
+    mode = _mode(attributes, covered) if envelope else None
+    format_ = format_constraints(attributes, mode, "envelopeoptions.format") if envelope else ()
+    return Definition(
+        xid=xid,
+        container=container,
+        attributes=attributes,
+        envelope=envelope,
+        protocol=protocol,
+        mode=mode,
+        constraints=(*_without(metadata, covered), *_content_type(attributes, metadata, covered), *format_, *bare),
+        entries=tuple(entries),
+        soft=tuple(_soft(attributes, metadata)) if envelope else (),
+        incomplete=incomplete,
+        source=source,
+    )
+
+
+def constraint_of(slot: Slot, kind: SlotKind, declaration: Any) -> Constraint:
+    """One property definition, or a bare value (D29), as a constraint."""
+    fields = declaration if isinstance(declaration, Mapping) else {"value": declaration}
+    type_ = _type(kind, fields)
+    constraint = Constraint(slot, kind, type_, required=bool(fields.get("required")))
+    value = fields.get("value")
+    if type_ == "timestamp" and is_current_time(value):  # D10
+        return replace(constraint, current_time=True)
+    if value is None or value == "":  # D3
+        return constraint
+    if kind.place.has_uri_text and isinstance(value, str):
+        value = uri_literals(value)
+    if kind.place is PATH and isinstance(value, str):
+        value = _normal_path(value)
+    if (slot.section, slot.name) == (BARE, "method") and isinstance(value, str):
+        value = _upper(value)
+    constraint = replace(constraint, declared=value)
+    is_template_type = type_ in TEMPLATE_TYPES or fields.get("type") is None  # D15
+    if isinstance(value, str) and is_template_type and has_placeholder(value):
+        return replace(constraint, template=parse_template(value, kind.place))
+    return _with_literal(constraint, value)
+
+
+def _upper(value: str) -> str:
+    """A declared method as it compares (D30); names of placeholders keep their case (D16)."""
+    names = PLACEHOLDER.findall(value)
+    literals = PLACEHOLDER.sub("\0", value).upper().split("\0")
+    return literals[0] + "".join(f"{{{name}}}{literal}" for name, literal in zip(names, literals[1:], strict=True))
+
+
+def _normal_path(value: str) -> str:
+    """A declared path as it compares: no needless escapes, and what a path cannot have escaped (D30)."""
+    return normal_path(quote(value, safe="/%{}:@!$&'()*+,;=~"))
+
+
+def _type(kind: SlotKind, fields: Mapping[str, Any]) -> str:
+    declared = fields.get("type")
+    if declared is None:
+        value = fields.get("value")
+        natural = "boolean" if isinstance(value, bool) else "integer" if isinstance(value, int) else kind.type
+        declared = natural if kind.type in ("string", "uritemplate") else kind.type
+    name = type_name(declared) or (declared if declared in ("ascii", "uint32") else "any")
+    if name == "symbol" and kind.type == "ascii":
+        return "ascii"  # D7: the tables' own `symbol` slots hold media types
+    return kind.integer if name == "integer" else name
+
+
+def _with_literal(constraint: Constraint, value: Any) -> Constraint:
+    if constraint.kind.media_type and isinstance(value, str) and (media_type := parse_media_type(value)):
+        return replace(constraint, media_type=media_type)
+    try:
+        return replace(constraint, literal=canonical(constraint.type, value))
+    except NotOfType:  # lint says so; such a constant can only be compared as it stands
+        return replace(constraint, type="any", literal=canonical("any", value))
+
+
+# -- envelope -------------------------------------------------------------------------------------------------------
+
+
+def _envelope_constraints(attributes: Mapping[str, Any]) -> list[Constraint]:
+    declared = _mapping(attributes.get("envelopemetadata"))
+    known = [name for name in slots.ATTRIBUTES if name in declared]
+    others = [name for name in declared if name not in slots.ATTRIBUTES]
+    return [_attribute_constraint(name, declared[name]) for name in (*known, *others)]
+
+
+def _attribute_constraint(name: str, declaration: Any) -> Constraint:
+    slot = Slot(ENVELOPE, name, f"envelopemetadata.{name}")
+    constraint = constraint_of(slot, slots.attribute_kind(name), declaration)
+    return replace(constraint, required=constraint.required or name in slots.REQUIRED_ATTRIBUTES)
+
+
+def _content_type(
+    attributes: Mapping[str, Any], metadata: Iterable[Constraint], covered: frozenset[str]
+) -> Iterator[Constraint]:
+    """The message-level `datacontenttype` (R16): about the wire when it names an envelope, else about the data."""
+    declared = attributes.get("datacontenttype")
+    if not isinstance(declared, str) or "datacontenttype" in covered:
+        return
+    slot = Slot(BARE, "datacontenttype", "datacontenttype")
+    kind = SlotKind("string", media_type=True)
+    constraint = constraint_of(slot, kind, declared)
+    if constraint.media_type and constraint.media_type.is_cloudevents:
+        yield replace(constraint, slot=Slot(BARE, "wire-content-type", "datacontenttype"))
+    elif not any(each.media_type == constraint.media_type for each in metadata if each.media_type):
+        yield constraint
+
+
+def _mode(attributes: Mapping[str, Any], covered: frozenset[str]) -> str | None:
+    """The content mode that the definition asks for, or None when either will do (R31, D25)."""
+    mode = str(_mapping(attributes.get("envelopeoptions")).get("mode") or "").lower()
+    if mode in ENVELOPE_MODES:
+        return mode
+    stated = [attributes.get("datacontenttype"), *_stated_content_types(attributes)]
+    types = [parse_media_type(text) for text in stated if isinstance(text, str)]
+    if any(media_type and media_type.is_cloudevents for media_type in types):
+        return "structured"
+    return "binary" if "datacontenttype" in covered else None
+
+
+def format_constraints(attributes: Mapping[str, Any], mode: str | None, label: str) -> Iterator[Constraint]:
+    """`envelopeoptions.format`: the content type of structured messages (R31); it says nothing about binary ones."""
+    declared = _mapping(attributes.get("envelopeoptions")).get("format")
+    if isinstance(declared, str) and declared and mode != "binary":
+        yield constraint_of(Slot(BARE, EVENT_FORMAT, label), EVENT_FORMAT_KIND, declared)
+
+
+def _stated_content_types(attributes: Mapping[str, Any]) -> Iterator[Any]:
+    """The values of protocol constraints on the content type."""
+    protocol = attributes.get("protocol") or ""
+    bare, entries = _protocol_constraints(protocol, _mapping(attributes.get("protocoloptions")))
+    for constraint in (*bare, *(entry for group in entries for entry in group.entries)):
+        if _attribute_of(protocol, constraint) == "datacontenttype":
+            yield constraint.declared
+
+
+def _soft(attributes: Mapping[str, Any], metadata: list[Constraint]) -> Iterator[Constraint]:
+    """Inferred values (D12, D13): they rank, they never reject."""
+    fixed = {constraint.slot.name for constraint in metadata if constraint.fixed}
+    inferred = {
+        "datacontenttype": inferred_content_type(attributes.get("dataschemaformat")),
+        "dataschema": attributes.get("dataschemauri"),
+    }
+    for name, value in inferred.items():
+        if name not in fixed and isinstance(value, str) and value and (name != "dataschema" or "://" in value):
+            slot = Slot(ENVELOPE, name, f"envelopemetadata.{name}")
+            yield constraint_of(slot, replace(slots.attribute_kind(name), type="string"), value)
+
+
+# -- protocol -------------------------------------------------------------------------------------------------------
+
+
+def _protocol_constraints(protocol: str, options: Mapping[str, Any]) -> tuple[list[Constraint], list[Entries]]:
+    kin = family(protocol)
+    if kin not in slots.BARE_SLOTS:
+        return [], []
+    bare = [_bare_constraint(name, kind, options[name]) for name, kind in _bare_slots(protocol) if name in options]
+    sections = list(_section_constraints(options)) if kin == "AMQP" else []
+    named = () if _is_mqtt_3(protocol) else slots.ENTRY_SECTIONS[kin]
+    return [*bare, *sections], [group for section in named for group in entries_of(kin, section, options.get(section))]
+
+
+def _bare_slots(protocol: str) -> Iterator[tuple[str, SlotKind]]:
+    """The bare slots that the protocol version has: MQTT 3.1.1 knows three, and no user properties (D32)."""
+    for name, kind in slots.BARE_SLOTS[family(protocol)].items():
+        if not _is_mqtt_3(protocol) or name in ("topic_name", "qos", "retain"):
+            yield name, kind
+
+
+def _is_mqtt_3(protocol: str) -> bool:
+    return protocol.upper() == "MQTT/3.1.1"
+
+
+def _bare_constraint(name: str, kind: SlotKind, declaration: Any) -> Constraint:
+    slot = Slot(BARE, name, f"protocoloptions.{name}")
+    addressing = name in ("topic_name", "topic", "path", "method", "subject", "key", "key_base64", "status")
+    constraint = constraint_of(slot, kind, declaration)
+    return replace(constraint, required=constraint.required or (addressing and constraint.fixed))
+
+
+def _section_constraints(options: Mapping[str, Any]) -> Iterator[Constraint]:
+    for section, table in slots.AMQP_SECTIONS.items():
+        declared = _mapping(options.get(section))
+        for name in (*(name for name in table if name in declared), *(name for name in declared if name not in table)):
+            slot = Slot(section, name, f"protocoloptions.{section}.{name}")
+            yield constraint_of(slot, slots.amqp_kind(section, name), declared[name])
+
+
+def entries_of(kin: str, section: str, declared: Any, prefix: str = "protocoloptions") -> Iterator[Entries]:
+    """The declared entries of a section whose names repeat, name by name; labels begin with `prefix`."""
+    grouped: dict[str, list[Constraint]] = {}
+    trims = section == "headers" and kin in ("HTTP", "NATS")
+    for shown, declaration in _named(declared):
+        name = slots.entry_name(kin, section, shown)
+        slot = Slot(section, name, f"{prefix}.{section}.{shown}")
+        constraint = constraint_of(
+            slot, slots.entry_kind(kin, section, name), _trimmed(declaration) if trims else declaration
+        )
+        grouped.setdefault(name, []).append(constraint)
+    each = section != "query" and kin != "KAFKA"
+    for name, constraints in grouped.items():
+        lists = (kin, section) == ("HTTP", "headers") and name != "set-cookie"
+        yield Entries(section, name, tuple(sorted(constraints, key=_entry_order)), each, lists, tuple(constraints))
+
+
+def _trimmed(declaration: Any) -> Any:
+    """A declared header as it compares: without blanks at its ends, which no receiver sees (D30)."""
+    if isinstance(declaration, str):
+        return declaration.strip(" \t")
+    if isinstance(declaration, Mapping) and isinstance(value := declaration.get("value"), str):
+        return {**declaration, "value": value.strip(" \t")}
+    return declaration
+
+
+def _entry_order(constraint: Constraint) -> int:
+    return 0 if constraint.valued else 1 if constraint.template else 2
+
+
+def _named(declared: Any) -> Iterator[tuple[str, Any]]:
+    """(wire name, declaration) of an array of named entries, or of a map whose `name` wins over its key (D33)."""
+    if isinstance(declared, Mapping):
+        for key, declaration in declared.items():
+            name = declaration.get("name") if isinstance(declaration, Mapping) else None
+            yield (name if isinstance(name, str) and name else key), declaration
+    elif isinstance(declared, list):
+        for entry in declared:
+            if isinstance(entry, Mapping) and isinstance(entry.get("name"), str):
+                yield entry["name"], entry
+
+
+def _attribute_of(protocol: str, constraint: Constraint) -> str | None:
+    return slots.envelope_attribute(family(protocol), constraint.slot.section, constraint.slot.name)
+
+
+def _covered_attributes(protocol: str | None, constraints: Iterable[Constraint]) -> frozenset[str]:
+    """The CloudEvents attributes whose wire slot a protocol constraint takes over (D24)."""
+    found = {_attribute_of(protocol, constraint) for constraint in constraints if constraint.fixed} if protocol else ()
+    return frozenset(name for name in found if name)
+
+
+def _without(metadata: Iterable[Constraint], covered: frozenset[str]) -> Iterator[Constraint]:
+    return (constraint for constraint in metadata if constraint.slot.name not in covered)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

@@ -1,0 +1,209 @@
+"""Slots: the places of a message that a definition can constrain, one table for each protocol.
+
+A slot has a section (``envelope``, ``headers``, ``application-properties``; ``""`` for the bare ones) and a name.
+The order of the tables is the fixed slot order, in which problems are listed and bindings chosen.
+
+Spec: message/spec.md#message-protocols, #cloudevents10; docs/semantics.md D6, D7, D17, D20, D28.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from wirebook.definitions.compile.uritemplate import MQTT_TOPIC, NATS_SUBJECT, PATH, QUERY, TEXT, URI, TemplateContext
+
+ENVELOPE = "envelope"
+BARE = ""
+DEFAULT_METHOD = "POST"  # of HTTP requests: endpoint/spec.md#http-endpoints
+EVENT_FORMAT = "event-format"  # the bare slot of a structured event's content type; binary messages do not have it
+
+
+@dataclass(frozen=True, slots=True)
+class SlotKind:
+    """What a slot is when the definition says nothing more.
+
+    `type` is the default type; `integer` the check that an ``integer`` stands for here; `transport` slots change from
+    hop to hop and are not matched (D28); `media_type` slots compare as content types (D14). `wire` says what the wire
+    has there: a text, where every value is its canonical text; bytes without a type; or values with types of their own.
+    """
+
+    type: str = "string"
+    place: TemplateContext = TEXT
+    integer: str = "integer"
+    transport: bool = False
+    media_type: bool = False
+    wire: Literal["text", "octets", "native"] = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One slot. `name` is as it compares; `label` as reports show it: the path in the definition."""
+
+    section: str
+    name: str
+    label: str
+
+
+CONTENT_TYPE = SlotKind("ascii", media_type=True)
+EVENT_FORMAT_KIND = SlotKind("string", media_type=True)
+HOP = SlotKind(transport=True)
+
+ATTRIBUTES: dict[str, SlotKind] = {
+    "specversion": SlotKind(),
+    "id": SlotKind(),
+    "type": SlotKind(),
+    "source": SlotKind("uritemplate", URI),
+    "subject": SlotKind(),
+    "time": SlotKind("timestamp"),
+    "dataschema": SlotKind("uritemplate", URI),
+    "datacontenttype": SlotKind("string", media_type=True),
+}
+REQUIRED_ATTRIBUTES = frozenset({"id", "type", "source"})
+
+BARE_SLOTS: dict[str, dict[str, SlotKind]] = {
+    "HTTP": {
+        "method": SlotKind(),
+        "path": SlotKind("uritemplate", PATH),
+        "status": SlotKind(wire="native"),
+    },
+    "AMQP": {},
+    "MQTT": {
+        "topic_name": SlotKind("uritemplate", MQTT_TOPIC),
+        "qos": SlotKind("integer", transport=True, wire="native"),
+        "retain": SlotKind("boolean", transport=True, wire="native"),
+        "payload_format": SlotKind("integer", wire="native"),
+        "message_expiry_interval": SlotKind("integer", integer="uint32", transport=True, wire="native"),
+        "response_topic": SlotKind("uritemplate", MQTT_TOPIC),
+        "correlation_data": SlotKind("binary", wire="octets"),
+        "content_type": CONTENT_TYPE,
+    },
+    "KAFKA": {
+        "topic": SlotKind(),
+        "partition": SlotKind("integer", transport=True, wire="native"),
+        "key": SlotKind(wire="octets"),
+        "key_base64": SlotKind("binary", wire="octets"),
+    },
+    "NATS": {
+        "subject": SlotKind("uritemplate", NATS_SUBJECT),
+        "reply-to": SlotKind("uritemplate", NATS_SUBJECT),
+    },
+}
+
+AMQP_PROPERTIES: dict[str, SlotKind] = {
+    "message-id": SlotKind("any", wire="native"),
+    "user-id": SlotKind("binary", wire="native"),
+    "to": SlotKind("uritemplate", URI),
+    "subject": SlotKind(),
+    "reply-to": SlotKind("uritemplate", URI),
+    "correlation-id": SlotKind("any", wire="native"),
+    "content-type": CONTENT_TYPE,
+    "content-encoding": SlotKind("ascii"),
+    "absolute-expiry-time": SlotKind("timestamp", wire="native"),
+    "creation-time": SlotKind("timestamp", wire="native"),
+    "group-id": SlotKind(),
+    "group-sequence": SlotKind("integer", integer="uint32", wire="native"),
+    "reply-to-group-id": SlotKind("uritemplate"),
+}
+AMQP_HEADER: dict[str, SlotKind] = {
+    "durable": SlotKind("boolean", transport=True, wire="native"),
+    "priority": SlotKind("integer", transport=True, wire="native"),
+    "ttl": SlotKind("integer", integer="uint32", transport=True, wire="native"),
+    "first-acquirer": SlotKind("boolean", transport=True, wire="native"),
+    "delivery-count": SlotKind("integer", integer="uint32", transport=True, wire="native"),
+}
+AMQP_SECTIONS: dict[str, dict[str, SlotKind]] = {
+    "properties": AMQP_PROPERTIES,
+    "application-properties": {},
+    "message-annotations": {},
+    "delivery-annotations": {},
+    "header": AMQP_HEADER,
+    "footer": {},
+}
+HOP_SECTIONS = frozenset({"delivery-annotations", "header", "footer"})
+ANNOTATION = SlotKind(integer="number", wire="native")
+
+HOP_BY_HOP_HEADERS = frozenset({
+    "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer", "transfer-encoding",
+    "upgrade",
+})  # fmt: skip
+
+# Sections whose entries repeat: a list of (name, value) on the wire.
+ENTRY_SECTIONS: dict[str, tuple[str, ...]] = {
+    "HTTP": ("query", "headers"),
+    "AMQP": (),
+    "MQTT": ("user_properties",),
+    "KAFKA": ("headers",),
+    "NATS": ("headers",),
+}
+
+
+def family(protocol: str) -> str:
+    """``MQTT/5.0`` is of the family ``MQTT``."""
+    return protocol.partition("/")[0].upper()
+
+
+def attribute_kind(name: str) -> SlotKind:
+    return ATTRIBUTES.get(name, SlotKind())
+
+
+def amqp_kind(section: str, name: str) -> SlotKind:
+    kind = AMQP_SECTIONS[section].get(name, ANNOTATION)
+    return replace(kind, transport=True) if section in HOP_SECTIONS else kind
+
+
+def folds_case(protocol_family: str, section: str) -> bool:
+    """Do entry names compare without case? Headers of HTTP and NATS do (D30, D34); Kafka's only for CloudEvents."""
+    return section == "headers" and protocol_family in ("HTTP", "NATS")
+
+
+def entry_name(protocol_family: str, section: str, name: str) -> str:
+    """An entry's name as it compares (D30, D32-D34)."""
+    lowered = name.lower()
+    if folds_case(protocol_family, section):
+        return lowered
+    if protocol_family == "KAFKA" and (lowered.startswith("ce_") or lowered == "content-type"):
+        return lowered
+    return name
+
+
+def entry_kind(protocol_family: str, section: str, name: str) -> SlotKind:
+    """The kind of a header, query item or user property; `name` as it compares."""
+    if section == "query":
+        return SlotKind(place=QUERY)
+    if section == "headers" and name == "content-type":
+        return SlotKind("string", media_type=True)
+    if protocol_family == "HTTP" and name in HOP_BY_HOP_HEADERS:
+        return HOP
+    attribute = envelope_attribute(protocol_family, section, name)
+    if attribute:
+        return replace(attribute_kind(attribute), type="string")
+    return SlotKind(wire="octets" if protocol_family == "KAFKA" else "text")
+
+
+def envelope_attribute(protocol_family: str, section: str, name: str) -> str | None:
+    """The CloudEvents attribute that a wire slot carries in binary mode, or None (D24).
+
+    Spec: the ``Metadata Headers`` section of each protocol binding of CloudEvents.
+    """
+    if name == CONTENT_TYPE_SLOTS.get((protocol_family, section)):
+        return "datacontenttype"
+    prefixes = ATTRIBUTE_PREFIXES.get((protocol_family, section), ())
+    attribute = next((name[len(prefix) :] for prefix in prefixes if name.startswith(prefix)), None)
+    if (protocol_family, section) == ("MQTT", "user_properties"):
+        return name if name in ATTRIBUTES else None
+    return attribute or None
+
+
+CONTENT_TYPE_SLOTS: dict[tuple[str, str], str] = {
+    ("HTTP", "headers"): "content-type",
+    ("KAFKA", "headers"): "content-type",
+    ("MQTT", BARE): "content_type",
+    ("AMQP", "properties"): "content-type",
+}
+ATTRIBUTE_PREFIXES: dict[tuple[str, str], tuple[str, ...]] = {
+    ("HTTP", "headers"): ("ce-",),
+    ("KAFKA", "headers"): ("ce_",),
+    ("NATS", "headers"): ("ce-",),
+    ("AMQP", "application-properties"): ("cloudEvents:", "cloudEvents_"),
+}

@@ -1,0 +1,180 @@
+"""What a definition sees of a message: the value of each slot, read once.
+
+Spec: docs/semantics.md D12 (absent content type of structured JSON), D24, D27, D30-D34.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+from urllib.parse import unquote
+
+from wirebook.bindings import Received, slots
+from wirebook.bindings.http import split_target
+from wirebook.bindings.received import CLOUDEVENTS
+from wirebook.definitions.compile.slots import (
+    AMQP_SECTIONS,
+    BARE,
+    ENTRY_SECTIONS,
+    ENVELOPE,
+    EVENT_FORMAT,
+    Slot,
+    entry_name,
+    family,
+)
+
+
+class Absent:
+    """The value of a slot that the message does not have. Null is not absent: `any` may be null."""
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+
+ABSENT: Final = Absent()
+
+
+class QueryText(str):
+    """A query value: the text, and `raw`, in which an escaped slash is still apart from a plain one."""
+
+    raw: str
+
+
+class MessageView:
+    """A message as the matcher asks for it.
+
+    A malformed CloudEvent has a view if its attributes can be compared, so that its nearest definition can be named.
+    `is_reinterpreted`: only the context says that it is a CloudEvent (MQTT 3.1.1, bare NATS, Kafka without a content
+    type). `shows_protocol`: its protocol slots can be observed, which those of an event from a plain file cannot.
+    """
+
+    __slots__ = (
+        "_entries",
+        "_slots",
+        "family",
+        "is_cloudevent",
+        "is_reinterpreted",
+        "mode",
+        "protocol",
+        "received",
+        "shows_protocol",
+    )
+
+    def __init__(self, received: Received, *, is_reinterpreted: bool = False) -> None:
+        self.received = received
+        self.protocol = received.protocol
+        self.family = family(received.protocol)
+        self.mode = received.mode
+        self.is_cloudevent = received.kind in ("cloudevent", "malformed")
+        self.is_reinterpreted = is_reinterpreted
+        self.shows_protocol = received.protocol != CLOUDEVENTS
+        self._slots: dict[str, Any] | None = None
+        self._entries: dict[str, dict[str, list[Any]]] = {}
+
+    @property
+    def kind(self) -> str:
+        return self.received.kind
+
+    @property
+    def needs_stated_mode(self) -> bool:
+        """Is it a CloudEvent only to a definition or an endpoint that asks for structured mode?"""
+        return self.is_reinterpreted and self.family == "KAFKA"
+
+    @property
+    def is_response(self) -> bool:
+        """Is it an HTTP response? Then it shows nothing of the request."""
+        return self.family == "HTTP" and self._protocol_value("status") is not None
+
+    @property
+    def slots(self) -> dict[str, Any]:
+        if self._slots is None:
+            wire = self.received.wire
+            self._slots = {} if wire is None else slots(wire)
+        return self._slots
+
+    def value(self, slot: Slot) -> Any:
+        """The value of a slot that does not repeat, or ABSENT."""
+        if slot.section == ENVELOPE:
+            return self._attribute(slot.name)
+        if slot.section == BARE:
+            return self._bare(slot.name)
+        section = self.slots.get(slot.section) or {}
+        return section.get(slot.name, ABSENT)
+
+    def values(self, section: str, name: str) -> list[Any]:
+        """The values of a header, query item or user property, in order; `name` as it compares."""
+        if section not in self._entries:
+            self._entries[section] = self._read_entries(section)
+        return self._entries[section].get(name, [])
+
+    def extras(self) -> Iterator[tuple[str, str]]:
+        """(section, name) of every attribute, property and entry that the message has (D2)."""
+        for name in self.received.attributes:
+            yield ENVELOPE, name
+        for section in AMQP_SECTIONS if self.family == "AMQP" else ():
+            for name in self.slots.get(section) or ():
+                yield section, name
+        for section in ENTRY_SECTIONS.get(self.family, ()):
+            for name, _ in self.slots.get(section) or ():
+                yield section, entry_name(self.family, section, name)
+
+    def _attribute(self, name: str) -> Any:
+        if name == "datacontenttype":
+            return self._data_content_type()
+        return self.received.attributes.get(name, ABSENT)
+
+    def _data_content_type(self) -> Any:
+        content_type = self.received.datacontenttype
+        return ABSENT if content_type is None else content_type
+
+    def _bare(self, name: str) -> Any:
+        if name == "datacontenttype":
+            return self._data_content_type()
+        if name == EVENT_FORMAT:
+            value = self.received.event_format
+        else:
+            value = self.received.content_type if name == "wire-content-type" else self._protocol_value(name)
+        return ABSENT if value is None else value
+
+    def _protocol_value(self, name: str) -> Any:
+        if name == "status":
+            status = self.slots.get("status")
+            return None if status is None or self.slots.get("method") is not None else str(status)
+        if name == "method":
+            method = self.slots.get("method")
+            return method.upper() if isinstance(method, str) else None
+        if name == "key":
+            return _text_or_bytes(self.slots.get("key"))
+        return self.slots.get("key" if name == "key_base64" else name)
+
+    def _read_entries(self, section: str) -> dict[str, list[Any]]:
+        pairs = self._query() if section == "query" else self.slots.get(section) or ()
+        found: dict[str, list[Any]] = {}
+        for name, value in pairs:
+            found.setdefault(entry_name(self.family, section, name), []).append(value)
+        return found
+
+    def _query(self) -> list[tuple[str, Any]]:
+        """Query items as texts that remember which slashes were escaped; what is not UTF-8 is bytes."""
+        _, query = split_target(getattr(self.received.wire, "target", None))
+        raw = [item.partition("=")[2].replace("+", " ") for item in query.split("&") if item]
+        return [
+            (name, _query_text(value, raw_value) if isinstance(value, str) else value)
+            for (name, value), raw_value in zip(self.slots.get("query") or (), raw, strict=False)
+        ]
+
+
+def _query_text(value: str, raw: str) -> QueryText:
+    text = QueryText(value)
+    text.raw = unquote(raw.replace("%25", "%2525").replace("%2F", "%252F").replace("%2f", "%252F"))
+    return text
+
+
+def _text_or_bytes(value: Any) -> Any:
+    """Strict UTF-8 text, or the bytes that are none (which no text constraint fits, D33)."""
+    if not isinstance(value, bytes):
+        return value
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value

@@ -1,0 +1,1 @@
+"""Lint rules for catalogs: messages, endpoints, schemas, entities."""

@@ -1,0 +1,144 @@
+"""The data types of the core text: what a value of each may be.
+
+Spec: core/spec.md#data-types, #attributes, #labels-attribute, #deprecated-attribute.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NamedTuple
+
+from wirebook.bindings.attributes import is_uri_reference
+from wirebook.core.entities.versions import instant_key
+from wirebook.core.model.attributes import KEY_NAME, MAX_BYTES
+from wirebook.core.model.datatypes import normal_timestamp
+from wirebook.core.names import IDENTIFIER_IN_WORDS, is_identifier
+from wirebook.definitions.lint.properties import Finding
+from wirebook.definitions.normalize.names import shown
+from wirebook.text.pointers import child
+
+
+class DataType(NamedTuple):
+    """What is allowed, in words, and the test for it."""
+
+    allowed: str
+    test: Callable[[Any], bool]
+
+
+def check_value(name: str, type_: str, value: Any, pointer: str) -> Iterator[Finding]:
+    """An attribute's value against its type, and against the limit on scalars."""
+    if type_ in STRUCTURES:
+        yield from STRUCTURES[type_](name, value, pointer)
+    elif not (data_type := DATA_TYPES[type_]).test(value):
+        message = f"'{name}' must be {data_type.allowed}; found {spoken(value)}"
+        yield Finding("bad-attribute", pointer, message, data_type.allowed, value)
+    elif type_ not in ("document", "base64", "any"):
+        yield from check_length(name, value, pointer)
+
+
+def may_be(type_: str, value: Any) -> bool:
+    """Is the value of a kind that the type has? ``version: 1.2`` is no slip for the map ``versions``."""
+    return isinstance(value, dict) if type_ in STRUCTURES else DATA_TYPES[type_].test(value)
+
+
+def spoken(value: Any) -> str:
+    """A value in a sentence; a text is called one, as `5` and `"5"` look alike otherwise."""
+    return f"the string '{shown(value)}'" if isinstance(value, str) else shown(value)
+
+
+def check_length(name: str, value: Any, pointer: str) -> Iterator[Finding]:
+    if isinstance(value, (str, int, float)):
+        text = value if isinstance(value, str) else json.dumps(value)
+        size = len(name) + len(text.encode("utf-8", "surrogatepass"))
+        if size > MAX_BYTES:
+            message = f"'{shown(name)}' and its value are {size} bytes; an attribute has at most {MAX_BYTES}"
+            yield Finding("attribute-too-long", pointer, message, MAX_BYTES, size)
+
+
+# -- simple types -----------------------------------------------------------------------------------------------------
+
+
+def is_url(value: Any) -> bool:
+    return isinstance(value, str) and value != "" and is_uri_reference(value)
+
+
+def is_timestamp(value: Any) -> bool:
+    return isinstance(value, str) and normal_timestamp(value) is not None
+
+
+def _is_short_address(value: Any) -> bool:
+    return is_url(value) and "://" in value and "$" not in value
+
+
+def _is_unsigned(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_base64(value: Any) -> bool:
+    try:
+        return isinstance(value, str) and base64.b64decode(value, validate=True) is not None
+    except (binascii.Error, ValueError):
+        return False
+
+
+DATA_TYPES: Final[dict[str, DataType]] = {
+    "any": DataType("any value", lambda value: value is not None),
+    "document": DataType("any value", lambda value: value is not None),
+    "string": DataType("a string", lambda value: isinstance(value, str)),
+    "text+": DataType("a non-empty string", lambda value: isinstance(value, str) and value != ""),
+    "id": DataType(IDENTIFIER_IN_WORDS, is_identifier),
+    "xid": DataType("the XID of the entity", lambda value: isinstance(value, str)),
+    "url+": DataType("a non-empty URL (RFC 3986)", is_url),
+    "shortself": DataType("an absolute URL without '$'", _is_short_address),
+    "uinteger": DataType("a non-negative integer", _is_unsigned),
+    "boolean": DataType("true or false", lambda value: isinstance(value, bool)),
+    "timestamp": DataType("a time as in RFC 3339, e.g. '2030-12-19T06:00:00Z'", is_timestamp),
+    "base64": DataType("a string in base64 (RFC 4648 section 4)", _is_base64),
+    "object": DataType("an object", lambda value: isinstance(value, dict)),
+    "map": DataType("a map", lambda value: isinstance(value, dict)),
+}
+
+# -- types with members -----------------------------------------------------------------------------------------------
+
+DEPRECATED: Final = {"effective": "timestamp", "removal": "timestamp", "alternative": "url+", "documentation": "url+"}
+
+
+def _check_labels(name: str, value: Any, pointer: str) -> Iterator[Finding]:
+    if not isinstance(value, dict):
+        allowed = "a map of names to strings"
+        yield Finding("bad-attribute", pointer, f"'{name}' is {allowed}; found {spoken(value)}", allowed, value)
+        return
+    for key, text in value.items():
+        if not KEY_NAME.match(key):
+            message, allowed = (
+                f"'{shown(key)}' is not a valid name of a label",
+                "1 to 63 of a-z 0-9 : - _ ., the first a-z 0-9",
+            )
+            yield Finding("bad-label", child(pointer, key), message, allowed, key)
+        if not isinstance(text, str):
+            message = f"the label '{shown(key)}' must have a string as its value; found {spoken(text)}"
+            yield Finding("bad-attribute", child(pointer, key), message, "a string", text)
+
+
+def _check_deprecated(name: str, value: Any, pointer: str) -> Iterator[Finding]:
+    if not isinstance(value, dict):
+        allowed = "an object"
+        yield Finding("bad-attribute", pointer, f"'{name}' is {allowed}; found {spoken(value)}", allowed, value)
+        return
+    for member, type_ in DEPRECATED.items():
+        if value.get(member) is not None:
+            yield from check_value(f"{name}.{member}", type_, value[member], child(pointer, member))
+    effective, removal = value.get("effective"), value.get("removal")
+    instants = [instant_key(text) for each in (effective, removal) if (text := normal_timestamp(str(each)))]
+    if len(instants) == 2 and instants[1] < instants[0]:
+        message = f"'removal' is '{removal}', before 'effective', which is '{effective}'"
+        yield Finding("removal-before-effective", child(pointer, "removal"), message, effective, removal)
+
+
+STRUCTURES: Final[dict[str, Callable[[str, Any, str], Iterator[Finding]]]] = {
+    "labels": _check_labels,
+    "deprecated": _check_deprecated,
+}

@@ -1,0 +1,318 @@
+"""Rules of the core text for every entity of a document: names, data types, identity, counts, Versions.
+
+They look at each document by itself, as it was read: what a document says of its own entities is right or wrong
+whatever is stacked on it.
+
+Spec: core/spec.md#attributes-and-extensions, #registry-collections, #meta-entity, #version-entity.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import unquote
+
+from wirebook.core.model import attributes as core
+from wirebook.core.names import GROUP_TYPES, SINGULARS, is_identifier
+from wirebook.definitions.compile.mediatype import parse_media_type
+from wirebook.definitions.explain.alignment import nearest_slip
+from wirebook.definitions.lint.datatypes import DATA_TYPES, check_length, check_value, may_be
+from wirebook.definitions.lint.properties import Finding
+from wirebook.definitions.normalize.names import canonical_reference, lacks_slash, shown
+from wirebook.text.pointers import child
+
+SPECVERSION: Final = re.compile(r"(?i)(?:0\.[0-9]+(?:-.+)?|1\.0(?:-rc[1-4])?)\Z")
+COMPATIBILITIES: Final = ("none", *core.COMPATIBILITIES)
+SUFFIXES: Final = ("url", "count")
+Found = Iterator[tuple[str, Finding]]
+
+
+@dataclass(frozen=True, slots=True)
+class LintedEntity:
+    """One entity of a document: its XID, where it stands, what it has, and the types of its attributes."""
+
+    xid: str
+    pointer: str
+    values: dict[str, Any]
+    types: Mapping[str, str]
+    kind: str
+
+    def at(self, *names: object) -> str:
+        pointer = self.pointer
+        for name in names:
+            pointer = child(pointer, name)
+        return pointer
+
+
+def check_entities(document: dict[str, Any]) -> Found:
+    """(XID, finding) of the registry, and of each group, resource, Version and `meta` of one document."""
+    for entity in _entities(document):
+        for finding in _check_entity(entity):
+            yield entity.xid or "/", finding
+    for xid, resource, pointer, collection in _resources(document):
+        for finding in _check_resource(xid, resource, pointer, collection):
+            yield xid, finding
+
+
+def check_letter_case(document: dict[str, Any]) -> Found:
+    """Identifiers beside each other differ by more than the case of their letters."""
+    for collection in GROUP_TYPES:
+        yield from _check_siblings("", document, collection)
+        for key, group in _members(document, collection):
+            yield from _check_siblings(f"/{collection}/{key}", group, GROUP_TYPES[collection][1])
+    for xid, resource, _, _ in _resources(document):
+        yield from _check_siblings(xid, resource, "versions")
+
+
+def _check_siblings(holder: str, values: dict[str, Any], collection: str) -> Found:
+    first: dict[str, str] = {}
+    for key, _ in _members(values, collection):
+        other = first.setdefault(key.casefold(), key)
+        if other != key:
+            message = f"'{shown(key)}' and '{shown(other)}' differ by the case of their letters only"
+            pointer = child(f"{_pointer_of(holder)}/{collection}", key)
+            yield f"{holder}/{collection}/{key}", Finding("identifiers-differ-by-case", pointer, message, None, key)
+
+
+def _pointer_of(xid: str) -> str:
+    return xid.replace("~", "~0")
+
+
+# -- the entities of a document ---------------------------------------------------------------------------------------
+
+
+def _members(values: dict[str, Any], collection: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    found = values.get(collection)
+    if isinstance(found, dict):
+        yield from ((str(key), value) for key, value in found.items() if isinstance(value, dict))
+
+
+def _entities(document: dict[str, Any]) -> Iterator[LintedEntity]:
+    yield LintedEntity("", "", document, core.REGISTRY, "registry")
+    for collection in GROUP_TYPES:
+        types = core.types_of_group(collection)
+        for key, group in _members(document, collection):
+            pointer = child(f"/{collection}", key)
+            yield LintedEntity(f"/{collection}/{key}", pointer, group, types, SINGULARS[collection])
+    for xid, resource, pointer, collection in _resources(document):
+        kind = SINGULARS[collection]
+        yield LintedEntity(xid, pointer, resource, core.types_of_resource(collection), kind)
+        if isinstance(meta := resource.get("meta"), dict):
+            yield LintedEntity(f"{xid}/meta", f"{pointer}/meta", meta, core.types_of_meta(collection), "meta")
+        for key, version in _members(resource, "versions"):
+            at = child(f"{pointer}/versions", key)
+            yield LintedEntity(f"{xid}/versions/{key}", at, version, core.types_of_version(collection), "version")
+
+
+def _resources(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], str, str]]:
+    """(XID, resource, pointer, collection) of every message and schema."""
+    for groups, (_, collection, _) in GROUP_TYPES.items():
+        for key, group in _members(document, groups):
+            pointer = f"{child(f'/{groups}', key)}/{collection}"
+            for name, resource in _members(group, collection):
+                yield f"/{groups}/{key}/{collection}/{name}", resource, child(pointer, name), collection
+
+
+# -- one entity -------------------------------------------------------------------------------------------------------
+
+
+def _check_entity(entity: LintedEntity) -> Iterator[Finding]:
+    for name, value in entity.values.items():
+        if value is None or name == "$schema":
+            continue
+        type_ = entity.types.get(name)
+        if type_ == "id" and value == entity.xid.rpartition("/")[2]:
+            continue  # what is wrong with it is said of the entity
+        if type_ is not None:
+            yield from check_value(name, type_, value, entity.at(name))
+        elif (collection := _collection_of(name, entity)) is not None:
+            yield from _check_summary(entity, name, value, collection)
+        else:
+            yield from _check_extension(entity, name, value)
+    yield from _check_identity(entity)
+    yield from _check_statements(entity)
+
+
+def _collection_of(name: str, entity: LintedEntity) -> str | None:
+    """``messages`` of ``messagesurl`` and ``messagescount``."""
+    for suffix in SUFFIXES:
+        held = name.removesuffix(suffix)
+        if held != name and entity.types.get(held) == "map":
+            return held
+    return None
+
+
+def _check_summary(entity: LintedEntity, name: str, value: Any, collection: str) -> Iterator[Finding]:
+    is_count = name.endswith("count")
+    found = list(check_value(name, "uinteger" if is_count else "url+", value, entity.at(name)))
+    yield from found
+    members = entity.values.get(collection)
+    if is_count and not found and isinstance(members, dict) and len(members) != value:
+        message = f"'{name}' is {value}, and '{collection}' has {len(members)}"
+        yield Finding("count-differs", entity.at(name), message, len(members), value)
+
+
+def _check_extension(entity: LintedEntity, name: str, value: Any) -> Iterator[Finding]:
+    """An attribute that the texts do not have: its name, its length, and whether it is a slip."""
+    choices = [each for each, type_ in entity.types.items() if each not in entity.values and may_be(type_, value)]
+    plain = re.sub("[^a-z0-9]", "", name.lower())
+    known = plain if plain in choices else nearest_slip(plain, choices)
+    if known is None and isinstance(value, dict):  # a collection is easily written twice, once misspelt
+        known = nearest_slip(name, [each for each, type_ in entity.types.items() if type_ == "map"])
+    if known in choices and entity.types[known] == "map" and value:
+        message = f"a {entity.kind} has no collection '{shown(name)}', so what is in it is ignored; write '{known}'"
+        yield Finding("misspelt-collection", entity.at(name), message, known, name)
+    elif not core.ATTRIBUTE_NAME.match(name):
+        meant = f"; did you mean '{known}'?" if known is not None else ""
+        message = f"'{shown(name)}' is not a valid name of an attribute{meant}"
+        yield Finding("bad-member-name", entity.at(name), message, "1 to 63 of a-z 0-9 _, not a digit first", name)
+    elif known is not None:
+        message = f"a {entity.kind} has no attribute '{shown(name)}', it is ignored; did you mean '{known}'?"
+        yield Finding("misspelt-attribute", entity.at(name), message, known, name)
+    yield from check_length(name, value, entity.at(name))
+
+
+def _check_identity(entity: LintedEntity) -> Iterator[Finding]:
+    """`xid` and `self` are those of the place where the entity stands."""
+    xid, address, own = entity.values.get("xid"), entity.values.get("self"), entity.xid or "/"
+    if isinstance(xid, str) and (lacks_slash(xid) or canonical_reference(xid) != own):
+        message = f"'xid' is '{shown(xid)}', and the entity is '{shown(own)}'"
+        yield Finding("xid-mismatch", entity.at("xid"), message, own, xid)
+    if isinstance(address, str) and entity.xid and not _leads_to(address, entity):
+        message = f"'self' is '{shown(address)}', and does not end in the XID '{shown(own)}'"
+        yield Finding("self-mismatch", entity.at("self"), message, own, address)
+
+
+def _leads_to(address: str, entity: LintedEntity) -> bool:
+    # Reading: a document may be a part of a registry, so a relative address need not begin at its root.
+    if address.startswith("#"):
+        place = unquote(address[1:]).removesuffix("$details")
+        return entity.pointer.endswith(place) or entity.xid.endswith(place)
+    path = unquote(re.sub(r"[?#].*", "", address)).removesuffix("$details").rstrip("/")
+    return canonical_reference(f"#{path}" if path.startswith("/") else path).endswith(entity.xid) or path.endswith(
+        entity.xid
+    )
+
+
+VALIDATIONS: Final = (
+    ("formatvalidated", "formatvalidatedreason"),
+    ("compatibilityvalidated", "compatibilityvalidatedreason"),
+)
+
+
+def _check_statements(entity: LintedEntity) -> Iterator[Finding]:
+    """What a registry says of the text it follows, and a Version of its document."""
+    said = entity.values.get("specversion")
+    if entity.kind == "registry" and isinstance(said, str) and said and not SPECVERSION.match(said):
+        message = f"'{shown(said)}' is not a known version of the specification; the document is read as 1.0-rc4"
+        yield Finding("unknown-text", entity.at("specversion"), message, "1.0-rc4", said)
+    media_type = entity.values.get("contenttype")
+    if "contenttype" in entity.types and isinstance(media_type, str) and parse_media_type(media_type) is None:
+        message = f"'{shown(media_type)}' is not a media type"
+        yield Finding("contenttype-without-type", entity.at("contenttype"), message, "type/subtype", media_type)
+    for name, reason in VALIDATIONS if "formatvalidated" in entity.types else ():
+        result, why = entity.values.get(name), entity.values.get(reason)
+        if result is False and why is None:
+            yield Finding(
+                "validation-reason", entity.at(name), f"'{name}' is false, and '{reason}' is not there", reason
+            )
+        elif result is not False and why is not None:
+            message = f"'{reason}' is for '{name}: false' only"
+            yield Finding("validation-reason", entity.at(reason), message, None, why)
+
+
+# -- a resource and its Versions --------------------------------------------------------------------------------------
+
+
+def _check_resource(xid: str, resource: dict[str, Any], pointer: str, collection: str) -> Iterator[Finding]:
+    meta: dict[str, Any] = resource["meta"] if isinstance(resource.get("meta"), dict) else {}
+    versions = dict(_members(resource, "versions"))
+    yield from _check_names(xid, resource, pointer, collection, versions)
+    yield from _check_compatibility(meta, f"{pointer}/meta")
+    if "xref" in meta:
+        return
+    if versions:
+        yield from _check_ancestors(versions, f"{pointer}/versions")
+    yield from _check_default(resource, meta, versions, pointer)
+
+
+def _check_names(
+    xid: str, resource: dict[str, Any], pointer: str, collection: str, versions: dict[str, Any]
+) -> Iterator[Finding]:
+    """The resource's id in `meta` and in each Version; the ids of the Versions."""
+    name, own = f"{SINGULARS[collection]}id", xid.rpartition("/")[2]
+    holders = [("meta", resource.get("meta"))] + [
+        (f"versions/{_pointer_of(key)}", each) for key, each in versions.items()
+    ]
+    for place, holder in holders:
+        given = holder.get(name) if isinstance(holder, dict) else None
+        if isinstance(given, str) and given != own:
+            message = f"'{name}' is '{shown(given)}', and the {SINGULARS[collection]} is '{shown(own)}'"
+            yield Finding("id-mismatch", f"{pointer}/{place}/{name}", message, own, given)
+    for key in versions:
+        if not is_identifier(key) or key in core.RESERVED_VERSIONS:
+            reserved = "; it is a reserved word" if key in core.RESERVED_VERSIONS else ""
+            message = f"'{shown(key)}' is not a valid identifier of a Version{reserved}"
+            yield Finding("bad-identifier", child(f"{pointer}/versions", key), message, DATA_TYPES["id"].allowed, key)
+
+
+def _check_compatibility(meta: dict[str, Any], pointer: str) -> Iterator[Finding]:
+    given = meta.get("compatibility")
+    if isinstance(given, str) and given and given.casefold() not in COMPATIBILITIES:
+        message = f"'{shown(given)}' is not a compatibility rule that the specification names"
+        yield Finding("unknown-compatibility", f"{pointer}/compatibility", message, list(COMPATIBILITIES), given)
+
+
+def _check_ancestors(versions: dict[str, Any], pointer: str) -> Iterator[Finding]:
+    """Each ancestor is there, and following them ends at a root."""
+    ancestors = {key: version.get("ancestorid") for key, version in versions.items()}
+    for key, ancestor in ancestors.items():
+        if isinstance(ancestor, str) and ancestor not in versions:
+            message = f"the ancestor '{shown(ancestor)}' is not one of the Versions"
+            at = f"{child(pointer, key)}/ancestorid"
+            yield Finding("dangling-ancestor", at, message, list(versions)[:10], ancestor)
+    for key in _circular(ancestors):
+        message = f"the ancestors of the Version '{shown(key)}' are circular"
+        yield Finding("ancestor-cycle", f"{child(pointer, key)}/ancestorid", message, None, ancestors[key])
+
+
+def _circular(ancestors: dict[str, Any]) -> Iterator[str]:
+    """One Version of each circle."""
+    settled: set[str] = set()
+    for start in ancestors:
+        path: dict[str, None] = {}
+        key = start
+        while key not in settled and key not in path:
+            path[key] = None
+            above = ancestors.get(key)
+            if not isinstance(above, str) or above == key or above not in ancestors:
+                break
+            key = above
+        else:
+            if key in path:
+                yield key
+        settled.update(path)
+
+
+def _check_default(
+    resource: dict[str, Any], meta: dict[str, Any], versions: dict[str, Any], pointer: str
+) -> Iterator[Finding]:
+    """Whatever says which Version is the default says the same."""
+    named, own = meta.get("defaultversionid"), resource.get("versionid")
+    if isinstance(named, str) and versions and named not in versions:
+        return  # said elsewhere
+    default = named if isinstance(named, str) else own
+    if isinstance(named, str) and isinstance(own, str) and own != named:
+        message = f"'versionid' is '{shown(own)}', and 'meta.defaultversionid' '{shown(named)}'"
+        yield Finding("default-differs", f"{pointer}/versionid", message, named, own)
+    if resource.get("isdefault") is False:
+        message = "the attributes of a resource are those of its default Version; 'isdefault' is false"
+        yield Finding("default-differs", f"{pointer}/isdefault", message, True, False)
+    for key, version in versions.items():
+        said = version.get("isdefault")
+        if isinstance(said, bool) and isinstance(default, str) and said != (key == default):
+            message = f"'isdefault' is {str(said).lower()}, and the default Version is '{shown(default)}'"
+            at = f"{child(f'{pointer}/versions', key)}/isdefault"
+            yield Finding("default-differs", at, message, not said, said)

@@ -1,0 +1,72 @@
+"""Examples: what a definition says a message looks like has to fit that definition.
+
+An example stands in the extension attribute `examples` of a message, an array: a capture record (an object with
+`protocol`) or a CloudEvent is a whole message, anything else is a payload; and in `examples` of a JSON Schema that a
+message uses: a payload.
+
+Spec: docs/decisions/0066-catalogue-examples.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import orjson
+
+from wirebook.bindings import Received, as_structured
+from wirebook.bindings.read import read_record
+from wirebook.definitions.compile.definition import Definition as Compiled
+from wirebook.definitions.compile.view import MessageView
+from wirebook.definitions.lint.properties import Finding
+from wirebook.definitions.match.matcher import explain_metadata
+from wirebook.definitions.normalize.default_versions import DocumentMessage
+from wirebook.problems import Problem, Severity
+from wirebook.schema import Payload
+from wirebook.schema.reader import CompiledSchema
+from wirebook.text.pointers import child
+
+MAX_EXAMPLES: Final = 100  # of one definition
+
+
+def check_examples(definition: DocumentMessage, compiled: Compiled, schema: CompiledSchema | None) -> Iterator[Finding]:
+    """Each example of a message and of its inline schema that does not fit."""
+    inline = definition.attributes.get("dataschema")
+    for name, holder in (("examples", definition.attributes), ("dataschema/examples", inline)):
+        examples = holder.get("examples") if isinstance(holder, dict) else None
+        for index, example in enumerate(examples[:MAX_EXAMPLES] if isinstance(examples, list) else ()):
+            whole = name == "examples" and is_message(example)
+            found = _message_problems(example, compiled, schema) if whole else _payload_problems(example, schema)
+            for problem in found[:1]:
+                pointer = child(f"{definition.pointer}/{name}", index)
+                said = f"{problem.slot or 'the example'}: {problem.message}"
+                message = f"the example does not fit its definition: {said}"
+                yield Finding("example-mismatch", pointer, message, problem.expected, problem.actual)
+
+
+def is_message(example: Any) -> bool:
+    """Is it a whole message, a capture record or a CloudEvent, and no bare payload?"""
+    return isinstance(example, dict) and ("protocol" in example or {"specversion", "type", "source"} <= example.keys())
+
+
+def _message_problems(example: Any, compiled: Compiled, schema: CompiledSchema | None) -> list[Problem]:
+    found: list[Problem] = []
+    for received in read_record(orjson.dumps(example)):
+        found += [problem for problem in received.problems if problem.severity is Severity.ERROR]
+        if received.kind == "malformed":
+            continue
+        structured = as_structured(received) if compiled.is_cloudevent else None
+        view = MessageView(structured or received, is_reinterpreted=structured is not None)
+        found += [finding.problem() for finding in explain_metadata(compiled, view)]
+        found += _data_problems(structured or received, schema)
+    return found
+
+
+def _data_problems(received: Received, schema: CompiledSchema | None) -> list[Problem]:
+    if schema is None or received.payload is None:
+        return []
+    return list(schema.read(received.payload).problems)
+
+
+def _payload_problems(example: Any, schema: CompiledSchema | None) -> list[Problem]:
+    return [] if schema is None else list(schema.read(Payload(None, example, "application/json")).problems)

@@ -1,0 +1,438 @@
+"""Rules for message definitions: every MUST of the text that a document can break, and what is worth a warning.
+
+One function for one part of the text; each yields what it finds. Rules about what a definition says itself look at
+its own attributes, rules about what it comes to at the effective ones.
+
+Spec: message/spec.md; docs/catalogues.md#lint; docs/semantics.md R1-R27.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from wirebook.definitions.build.options import decoded
+from wirebook.definitions.compile import slots
+from wirebook.definitions.compile.definition import constraint_of
+from wirebook.definitions.compile.mediatype import MediaType, parse_media_type
+from wirebook.definitions.compile.uritemplate import has_placeholder
+from wirebook.definitions.compile.values import RFC3339, is_current_time
+from wirebook.definitions.explain.alignment import nearest_slip
+from wirebook.definitions.lint.overlap import shared_value
+from wirebook.definitions.lint.properties import (
+    Finding,
+    LintedMessage,
+    Property,
+    check_identifier,
+    check_property,
+    is_uri,
+    properties_of,
+)
+from wirebook.definitions.lint.protocol_options import check_options
+from wirebook.definitions.normalize.default_versions import DocumentMessage
+from wirebook.definitions.normalize.names import CLOUDEVENTS, PROTOCOLS, is_cloudevents, shown
+from wirebook.definitions.resolve.messages import ResolvedMessage
+from wirebook.text.pointers import child
+
+NAME_AND_VERSION: Final = re.compile(r"[^/\s]+/\S+\Z")
+NAME: Final = re.compile(r"[^/\s]+(?:/\S+)?\Z")
+ATTRIBUTE_NAME: Final = re.compile(r"[a-z0-9]+\Z")
+SCHEMA_NAMES: Final = ("dataschema", "dataschemauri", "dataschemaxid")
+
+
+def check_message(definition: DocumentMessage, resolved: ResolvedMessage) -> Iterator[Finding]:
+    """Everything wrong with one message. An alias says nothing itself, so there is nothing to check."""
+    if definition.xref is not None:
+        return
+    protocol = resolved.attributes.get("protocol")
+    properties = tuple(properties_of(definition.attributes, protocol, definition.pointer))
+    subject = LintedMessage(definition, resolved, properties)
+    for rule in RULES:
+        yield from rule(subject)
+
+
+# -- identity, selectors --------------------------------------------------------------------------------------------
+
+
+def check_identity(subject: LintedMessage) -> Iterator[Finding]:
+    yield from check_identifier(subject.resolved.messageid, subject.at())
+    if len(subject.definition.resource.get("versions") or ()) > 1:
+        message = "the message has several Versions; only the default one is matched"
+        yield Finding("several-versions", f"{subject.resolved.xid.replace('~', '~0')}/versions", message)
+
+
+def check_selectors(subject: LintedMessage) -> Iterator[Finding]:
+    """The form of `envelope` and `protocol`, what they require, and whether the message repeats the group's (R2-R4)."""
+    forms = {"envelope": (NAME_AND_VERSION, "<NAME>/<VERSION>"), "protocol": (NAME, "<NAME> or <NAME>/<VERSION>")}
+    for name, (form, allowed) in forms.items():
+        value = subject.own.get(name)
+        if isinstance(value, str) and not form.match(value):
+            yield Finding(f"bad-{name}", subject.at(name), f"'{shown(value)}' is not a valid {name}", allowed, value)
+    if subject.definition.container.startswith("/messagegroups/"):
+        yield from _check_group(subject)
+    if subject.resolved.incomplete is None:
+        yield from _check_companions(subject)
+        yield from _check_selected(subject)
+
+
+def _check_group(subject: LintedMessage) -> Iterator[Finding]:
+    if any(problem.code == "base-cycle" for problem in subject.resolved.problems):
+        return
+    for name in sorted(subject.resolved.taken):
+        group = subject.definition.group.get(name)
+        message = f'the message must repeat the {name} of its group: write "{name}": "{shown(group)}" (assumed here)'
+        yield Finding(f"missing-{name}", subject.at(), message, group)
+
+
+def _check_companions(subject: LintedMessage) -> Iterator[Finding]:
+    """`envelopemetadata` is required with an envelope, `protocoloptions` with a protocol (R3)."""
+    for name, companion in (("envelope", "envelopemetadata"), ("protocol", "protocoloptions")):
+        if subject.own.get(name) is not None and companion not in subject.effective:
+            message = f"'{companion}' is required when '{name}' is set"
+            yield Finding(f"missing-{companion}", subject.at(name), message, companion)
+
+
+def _check_selected(subject: LintedMessage) -> Iterator[Finding]:
+    """What only a selector gives a meaning stands beside one (message/model.json: its sibling attributes)."""
+    in_cycle = any(problem.code == "base-cycle" for problem in subject.resolved.problems)
+    for selector, code, names in DEPENDANTS:
+        if in_cycle or subject.effective.get(selector) is not None:
+            continue
+        for name in names:
+            if subject.own.get(name):
+                article = "an" if selector == "envelope" else "a"
+                message = f"'{name}' has no effect without {article} '{selector}': add one, e.g. "
+                message += f'"{selector}": "{EXAMPLES[selector]}"; neither the message nor its group has it'
+                yield Finding(code, subject.at(name), message, selector)
+
+
+DEPENDANTS: Final = (
+    ("envelope", "metadata-without-envelope", ("envelopemetadata", "envelopeoptions")),
+    ("protocol", "options-without-protocol", ("protocoloptions",)),
+)
+EXAMPLES: Final = {"envelope": CLOUDEVENTS, "protocol": "KAFKA"}
+
+
+# -- the CloudEvents envelope ---------------------------------------------------------------------------------------
+
+
+def check_envelope(subject: LintedMessage) -> Iterator[Finding]:
+    """The rules of the attributes of CloudEvents/1.0 (R12-R15)."""
+    if not is_cloudevents(subject.effective.get("envelope")):
+        return
+    for declared in subject.properties:
+        if declared.section == slots.ENVELOPE:
+            yield from _check_attribute_name(declared, declared.name)
+            if rule := ATTRIBUTE_RULES.get(declared.name):
+                yield from rule(declared)
+        elif declared.section == "user_properties":  # MQTT has attributes without a prefix
+            yield from _check_attribute_slip(declared, declared.name)
+        elif (attribute := _carried_attribute(declared, subject)) is not None:
+            yield from _check_attribute_slip(declared, attribute)
+    yield from _check_message_id(subject)
+
+
+def _carried_attribute(declared: Property, subject: LintedMessage) -> str | None:
+    """The CloudEvents attribute that a protocol property carries in binary mode (D24)."""
+    kin = slots.family(str(subject.effective.get("protocol") or ""))
+    return slots.envelope_attribute(kin, declared.section, declared.name)
+
+
+def _check_attribute_name(declared: Property, name: str) -> Iterator[Finding]:
+    if ATTRIBUTE_NAME.match(name) and name != "data":
+        yield from _check_attribute_slip(declared, name)
+        return
+    if name == "data":
+        reason = "'data' is the payload; describe it with 'dataschemauri' or 'dataschema'"
+    else:
+        plain = re.sub(r"[^a-z0-9]", "", name.lower())
+        meant = plain if plain in slots.ATTRIBUTES else nearest_slip(plain, slots.ATTRIBUTES)
+        reason = "names have lower-case letters and digits only" + (f"; did you mean '{meant}'?" if meant else "")
+    message = f"'{shown(name)}' is not a valid name of a CloudEvents attribute: {reason}"
+    yield Finding("bad-attribute-name", declared.pointer, message, "a-z 0-9", name)
+
+
+def _check_attribute_slip(declared: Property, name: str) -> Iterator[Finding]:
+    """Any other name is an extension; one typing error away from an attribute of CloudEvents it hardly is meant so."""
+    if name in slots.ATTRIBUTES or name in EXTENSIONS:
+        return
+    if (meant := nearest_slip(name, (*slots.ATTRIBUTES, *EXTENSIONS))) is not None:
+        message = f"'{name}' is read as an extension attribute; did you mean '{meant}'?"
+        yield Finding("misspelt-attribute", declared.pointer, message, meant, name)
+
+
+# The extensions that CloudEvents documents, as far as their names are too long to be near to another word.
+# Spec: https://github.com/cloudevents/spec/tree/main/cloudevents/extensions
+EXTENSIONS: Final = (
+    "authclaims", "causationid", "correlationid", "dataclassification", "expirytime", "partitionkey", "recordedtime",
+    "sampledrate", "sequencetype", "severitynumber", "severitytext", "traceparent", "tracestate",
+)  # fmt: skip
+
+
+def check_overrides(subject: LintedMessage) -> Iterator[Finding]:
+    """A protocol property that carries an attribute replaces the envelope's (D24); both must take a common value."""
+    if not is_cloudevents(subject.effective.get("envelope")):
+        return
+    protocol = subject.effective.get("protocol")
+    metadata = subject.effective.get("envelopemetadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    own = {declared.pointer for declared in subject.properties}
+    for carrier in properties_of(subject.effective, protocol, subject.at()):
+        attribute = None if carrier.section == slots.ENVELOPE else _carried_attribute(carrier, subject)
+        if attribute in (None, "datacontenttype"):  # content types have a rule of their own
+            continue
+        declared = metadata.get(attribute, {"value": "1.0"} if attribute == "specversion" else None)
+        pointer = next(
+            (each for each in (carrier.pointer, subject.at("envelopemetadata", attribute)) if each in own), ""
+        )
+        if isinstance(declared, dict) and pointer:
+            yield from _check_override(carrier, str(attribute), declared, pointer)
+
+
+def _check_override(carrier: Property, attribute: str, declared: dict[str, Any], pointer: str) -> Iterator[Finding]:
+    kind, value = slots.attribute_kind(attribute), carrier.fields.get("value")
+    if isinstance(value, str) and carrier.section == "headers":
+        value = decoded(value)
+    slot = slots.Slot(slots.ENVELOPE, attribute, attribute)
+    carried, constraint = (
+        constraint_of(slot, kind, {"type": declared.get("type"), "value": each})
+        for each in (value, declared.get("value"))
+    )
+    if carried.fixed and constraint.fixed and shared_value(carried, constraint) is None:
+        expected = declared.get("value")
+        message = (
+            f"'{shown(carrier.name)}' carries the attribute '{attribute}' and has the value '{shown(value)}', but "
+            f"'envelopemetadata.{attribute}' is '{shown(expected)}'; the protocol's value counts, so no message fits "
+            f"the envelope: use one value, or leave '{shown(carrier.name)}' out"
+        )
+        yield Finding("overridden-attribute", f"{pointer}/value", message, expected, value)
+
+
+def _check_specversion(declared: Property) -> Iterator[Finding]:
+    type_, value = declared.fields.get("type"), declared.fields.get("value")
+    if type_ not in (None, "string") or value != "1.0":
+        message = "'specversion' must be declared with the type string and the value '1.0'"
+        yield Finding("bad-specversion", declared.pointer, message, "1.0", value)
+
+
+def _check_implied(declared: Property) -> Iterator[Finding]:
+    if declared.fields.get("required") is False:
+        message = f"'{declared.name}' is always required; remove 'required: false'"
+        yield Finding("not-required", declared.at("required"), message, True, False)
+
+
+def _check_id(declared: Property) -> Iterator[Finding]:
+    yield from _check_implied(declared)
+    value = declared.fields.get("value")
+    if value is not None and not (isinstance(value, str) and has_placeholder(value)):
+        message = "'id' is constant, so all events have the same id; use a placeholder, or remove the value"
+        yield Finding("fixed-id", declared.at("value"), message, None, value)
+
+
+def _check_time(declared: Property) -> Iterator[Finding]:
+    value = declared.fields.get("value")
+    is_time = isinstance(value, str) and (RFC3339.match(value) or has_placeholder(value))
+    if is_time and not is_current_time(value):
+        message = (
+            f"'time' is the constant '{shown(value)}'; use 0000-01-01T00:00:00Z, which stands for the current time"
+        )
+        yield Finding("fixed-time", declared.at("value"), message, "0000-01-01T00:00:00Z", value)
+
+
+ATTRIBUTE_RULES: Final[dict[str, Callable[[Property], Iterator[Finding]]]] = {
+    "specversion": _check_specversion,
+    "id": _check_id,
+    "type": _check_implied,
+    "source": _check_implied,
+    "time": _check_time,
+}
+
+
+def _check_message_id(subject: LintedMessage) -> Iterator[Finding]:
+    type_ = _value_of(subject.effective, "type")
+    if isinstance(type_, str) and not has_placeholder(type_) and type_ != subject.resolved.messageid:
+        message = (
+            f"the message's id is '{shown(subject.resolved.messageid)}' and the type of its events '{shown(type_)}'"
+        )
+        yield Finding("id-is-not-type", subject.at(), message, type_, subject.resolved.messageid)
+
+
+def check_envelope_options(subject: LintedMessage) -> Iterator[Finding]:
+    """`mode` and `format` (R31), and metadata that strayed in (D44)."""
+    yield from envelope_option_findings(subject.own.get("envelopeoptions"), subject.at("envelopeoptions"))
+
+
+def envelope_option_findings(options: Any, pointer: str) -> Iterator[Finding]:
+    """The same for a message and for an endpoint."""
+    if not isinstance(options, dict):
+        return
+    for name in options:
+        if (meant := nearest_slip(name, ENVELOPE_OPTIONS)) is not None:
+            message = f"unknown envelope option '{shown(name)}'; did you mean '{meant}'?"
+            yield Finding("misspelt-option", child(pointer, name), message, meant, name)
+    mode, format_ = options.get("mode"), options.get("format")
+    if format_ is not None and not _may_be_media_type(format_):
+        message = f"'{shown(format_)}' is not a media type"
+        yield Finding("bad-event-format", f"{pointer}/format", message, "type/subtype", format_)
+    if mode is not None and mode not in ("binary", "structured"):
+        message = f"'{shown(mode)}' is not a content mode"
+        yield Finding("bad-mode", f"{pointer}/mode", message, ["binary", "structured"], mode)
+    if mode == "binary" and options.get("format") is not None:
+        message = "'format' is for the structured mode only, but 'mode' is 'binary'; remove one"
+        yield Finding("format-with-binary", f"{pointer}/format", message, None, options["format"])
+    for name, value in options.items():
+        if isinstance(value, dict) and {"type", "value", "required"} & value.keys():
+            message = f"'{shown(name)}' looks like an attribute of the envelope; those belong in 'envelopemetadata'"
+            yield Finding("metadata-in-options", child(pointer, name), message, "envelopemetadata", value)
+
+
+ENVELOPE_OPTIONS: Final = ("mode", "format")
+
+
+def _may_be_media_type(text: Any) -> bool:
+    return isinstance(text, str) and (has_placeholder(text) or parse_media_type(text) is not None)
+
+
+# -- the payload ----------------------------------------------------------------------------------------------------
+
+
+def check_payload(subject: LintedMessage) -> Iterator[Finding]:
+    """`dataschemaformat` and the three ways to give a schema."""
+    own, effective = subject.own, subject.effective
+    format_ = own.get("dataschemaformat")
+    if isinstance(format_, str) and not NAME_AND_VERSION.match(format_):
+        message = f"'{shown(format_)}' is not the name of a schema format"
+        yield Finding("bad-schema-format", subject.at("dataschemaformat"), message, "<NAME>/<VERSION>", format_)
+    given = [name for name in SCHEMA_NAMES if own.get(name) is not None]
+    if {"dataschema", "dataschemauri"} <= set(given):
+        message = "'dataschema' and 'dataschemauri' exclude each other; remove one"
+        yield Finding("two-schemas", subject.at("dataschemauri"), message)
+    if given and effective.get("dataschemaformat") is None:
+        yield Finding(
+            "schema-without-format",
+            subject.at(given[0]),
+            f"'{given[0]}' needs a 'dataschemaformat', such as 'JsonSchema/draft-07'",
+        )
+    xid = own.get("dataschemaxid")
+    if xid is not None and not is_schema_xid(xid):
+        message = f"'{shown(xid)}' is not the XID of a schema"
+        allowed = "/schemagroups/<ID>/schemas/<ID>"
+        yield Finding("bad-schema-reference", subject.at("dataschemaxid"), message, allowed, xid)
+    uri = own.get("dataschemauri")
+    if isinstance(uri, str) and not is_uri(uri):
+        yield Finding("bad-uri", subject.at("dataschemauri"), f"'{shown(uri)}' is not a valid URI", "a URI", uri)
+    yield from _check_data_schema_attribute(subject)
+
+
+def is_schema_xid(reference: Any) -> bool:
+    """Is it the XID of a schema or of one of its Versions? What follows a colon is a part of the schema (D45)."""
+    parts = reference.split("/") if isinstance(reference, str) else []
+    return len(parts) in (5, 7) and parts[0] == "" and parts[1] == "schemagroups" and parts[3] == "schemas"
+
+
+def _check_data_schema_attribute(subject: LintedMessage) -> Iterator[Finding]:
+    """A declared `dataschema` of the envelope is the message's `dataschemauri` (R15)."""
+    declared, uri = _value_of(subject.own, "dataschema"), subject.effective.get("dataschemauri")
+    if isinstance(declared, str) and isinstance(uri, str) and declared not in (uri, f"#{uri}"):
+        message = f"the envelope's 'dataschema' is '{shown(declared)}' and 'dataschemauri' is '{shown(uri)}'"
+        pointer = subject.at("envelopemetadata", "dataschema", "value")
+        yield Finding("dataschema-mismatch", pointer, message, uri, declared)
+
+
+def check_content_type(subject: LintedMessage) -> Iterator[Finding]:
+    """Wherever a definition states the content type it says the same (R16, R17)."""
+    stated = [place for place in _content_types(subject) if not has_placeholder(place[1])]
+    parsed: list[tuple[str, str, MediaType]] = []
+    for pointer, text in stated:
+        media_type = parse_media_type(text)
+        if media_type is None:
+            yield Finding("bad-media-type", pointer, f"'{shown(text)}' is not a media type", "type/subtype", text)
+        else:
+            parsed.append((pointer, text, media_type))
+    yield from _check_wire_type(subject)
+    for pointer, text, media_type in parsed[1:]:
+        if media_type != parsed[0][2]:
+            message = (
+                f"the content type is '{shown(text)}' here and '{shown(parsed[0][1])}' elsewhere in the definition"
+            )
+            yield Finding("content-type-mismatch", pointer, message, parsed[0][1], text)
+
+
+def _check_wire_type(subject: LintedMessage) -> Iterator[Finding]:
+    """With a structured event the message's content type is the event's, not the data's."""
+    options, text = subject.effective.get("envelopeoptions"), subject.own.get("datacontenttype")
+    if not isinstance(options, dict) or options.get("mode") != "structured" or options.get("format") is not None:
+        return
+    media_type = parse_media_type(text) if isinstance(text, str) else None
+    if media_type is not None and not media_type.is_cloudevents:
+        message = f"in structured mode 'datacontenttype' is the type of the event; '{shown(text)}' is that of its data"
+        yield Finding(
+            "content-type-of-data", subject.at("datacontenttype"), message, "application/cloudevents+json", text
+        )
+
+
+def _content_types(subject: LintedMessage) -> Iterator[tuple[str, str]]:
+    """(pointer, text) of every place; in structured mode the envelope's attribute speaks of something else."""
+    options = subject.effective.get("envelopeoptions")
+    options = options if isinstance(options, dict) else {}
+    structured = options.get("mode") == "structured" or _is_event_format(subject.effective.get("datacontenttype"))
+    if isinstance(subject.own.get("datacontenttype"), str):
+        yield subject.at("datacontenttype"), subject.own["datacontenttype"]
+    if structured and isinstance(options.get("format"), str) and parse_media_type(options["format"]):
+        yield subject.at("envelopeoptions", "format"), options["format"]
+    for declared in subject.properties:
+        value = declared.fields.get("value")
+        inside = declared.section == slots.ENVELOPE
+        if declared.kind.media_type and isinstance(value, str) and not (structured and inside):
+            yield declared.at("value"), value
+
+
+def _is_event_format(text: Any) -> bool:
+    media_type = parse_media_type(text) if isinstance(text, str) else None
+    return media_type is not None and media_type.is_cloudevents
+
+
+# -- every declaration, and the definition as a whole ---------------------------------------------------------------
+
+
+def check_properties(subject: LintedMessage) -> Iterator[Finding]:
+    for declared in subject.properties:
+        yield from check_property(declared)
+
+
+def check_extent(subject: LintedMessage) -> Iterator[Finding]:
+    """A definition without any constraint takes whatever comes."""
+    if subject.resolved.incomplete is not None or any(subject.effective.get(name) for name in SCHEMA_NAMES):
+        return
+    selectors = {name: subject.effective.get(name) for name in ("envelope", "protocol")}
+    if any(selectors[selector] is None and subject.effective.get(names[0]) for selector, _, names in DEPENDANTS):
+        return  # the missing selector is reported
+    foreign = selectors["envelope"] is not None and not is_cloudevents(selectors["envelope"])
+    if foreign or selectors["protocol"] not in (None, *PROTOCOLS):
+        return  # no message fits it, which is reported
+    properties = properties_of(subject.effective, selectors["protocol"], subject.at())
+    constrained = any(p.fields.get("value") is not None or p.fields.get("required") is True for p in properties)
+    if not constrained and subject.effective.get("datacontenttype") is None:
+        message = "the definition constrains nothing, so any message fits it; set a 'value' or 'required' on a property"
+        yield Finding("matches-everything", subject.at(), message)
+
+
+def _value_of(attributes: dict[str, Any], name: str) -> Any:
+    metadata = attributes.get("envelopemetadata")
+    declared = metadata.get(name) if isinstance(metadata, dict) else None
+    return declared.get("value") if isinstance(declared, dict) else None
+
+
+RULES: Final[tuple[Callable[[LintedMessage], Iterator[Finding]], ...]] = (
+    check_identity,
+    check_selectors,
+    check_envelope,
+    check_overrides,
+    check_envelope_options,
+    check_payload,
+    check_content_type,
+    check_options,
+    check_properties,
+    check_extent,
+)

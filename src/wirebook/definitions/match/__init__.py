@@ -1,0 +1,1 @@
+"""Matching: from a message to its definition, placeholder values and problems."""

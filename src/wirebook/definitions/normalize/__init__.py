@@ -1,0 +1,1 @@
+"""Normalization: documents of every xRegistry vintage and spelling, rewritten to 1.0-rc4."""

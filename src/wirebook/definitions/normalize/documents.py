@@ -1,0 +1,143 @@
+"""Dialects of whole documents: which group types there are, and schema groups.
+
+    normalise_document(source.value, log)
+
+Spec: docs/catalogues.md#dialects; core/spec.md; schema/spec.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from wirebook.definitions.normalize.default_versions import definitions_in
+from wirebook.definitions.normalize.endpoints import normalise_endpoint
+from wirebook.definitions.normalize.log import Log, RewrittenEntity
+from wirebook.definitions.normalize.message_options import normalise_options
+from wirebook.definitions.normalize.messages import (
+    Roots,
+    drop_server_attributes,
+    normalise_group,
+    normalise_identity,
+    normalise_meta,
+    normalise_origin,
+    normalise_text,
+)
+from wirebook.definitions.normalize.names import COLLECTIONS, canonical_format
+from wirebook.text.pointers import resolve
+
+SPECVERSION: Final = "1.0-rc4"
+OLD_SPECVERSION: Final = re.compile(r"(?i)(?:0\.[0-9]+(?:-.*)?|1\.0-rc[1-3])\Z")
+BEFORE_1: Final = re.compile(r"0\.")
+
+
+def normalise_document(document: dict[str, Any], log: Log, roots: Roots = ()) -> dict[str, Any]:
+    """`document` as 1.0-rc4 writes it. What it was given is not changed."""
+    registry = RewrittenEntity("", "", dict(document), log)
+    version = registry.values.get("specversion")
+    registry.old = isinstance(version, str) and BEFORE_1.match(version) is not None
+    _normalise_registry(registry)
+    for collection, normalise in GROUPS.items():
+        registry.rewrite_each(collection, lambda entity, key, rewrite=normalise: rewrite(entity, key, roots))  # type: ignore[misc]
+    _normalise_inherited_options(registry.values, log)
+    return registry.values
+
+
+def _normalise_inherited_options(document: dict[str, Any], log: Log) -> None:
+    """Options without a protocol beside them are written as the base's protocol has them."""
+    late: list[tuple[dict[str, Any], RewrittenEntity, str]] = []
+    for definition in definitions_in(document, Log()):
+        own, options = definition.attributes, definition.attributes.get("protocoloptions")
+        if isinstance(options, dict) and not own.get("protocol") and not definition.group.get("protocol"):
+            protocol = _protocol_of_base(own.get("basemessage"), document)
+            holder = resolve(document, definition.pointer)
+            if protocol is not None and "protocoloptions" in holder:
+                late.append((holder, RewrittenEntity(definition.xid, definition.pointer, own, log), protocol))
+    for holder, entity, protocol in late:
+        holder["protocoloptions"] = normalise_options(entity, protocol, holder["protocoloptions"])
+
+
+def _protocol_of_base(reference: Any, document: dict[str, Any]) -> str | None:
+    """The protocol that a chain of bases gives, read in this document alone."""
+    asked: set[str] = set()
+    while isinstance(reference, str) and reference not in asked:
+        asked.add(reference)
+        base = resolve(document, reference.replace("~", "~0"))
+        if not isinstance(base, dict):
+            return None
+        group = resolve(document, "/".join(reference.split("/")[:3]).replace("~", "~0"), {})
+        protocol = base.get("protocol") or group.get("protocol")
+        if protocol is not None:
+            return str(protocol)
+        reference = base.get("basemessage")
+    return None
+
+
+def _normalise_registry(registry: RewrittenEntity) -> None:
+    for old, new in COLLECTIONS.items():
+        if new in GROUPS:
+            registry.rename(old, new, "old-collection-name")
+    if isinstance(given := registry.values.get("id"), str):
+        normalise_identity(registry, "registryid", given)
+    if registry.old:
+        registry.drop("epoch", "it is the server's to say", "server-attribute")
+    drop_server_attributes(registry)
+    _normalise_documentation(registry)
+    version = registry.values.get("specversion")
+    if isinstance(version, str) and OLD_SPECVERSION.match(version):
+        message = f"read as {SPECVERSION}"
+        registry.report("old-specversion", "/specversion", message, expected=SPECVERSION, actual=version)
+        registry.values["specversion"] = SPECVERSION
+
+
+def _normalise_documentation(registry: RewrittenEntity) -> None:
+    """Some catalogues have an object with the address and what is there; the text has the address."""
+    given = registry.values.get("documentation")
+    if isinstance(given, dict) and isinstance(given.get("url"), str):
+        message = "'documentation' is a URL; the 'url' in it is used"
+        registry.report("old-shape", "/documentation", message, expected=given["url"], actual=given)
+        registry.values["documentation"] = given["url"]
+        registry.log.origins["/documentation"] = "/documentation/url"
+
+
+# -- schema groups --------------------------------------------------------------------------------------------------
+
+
+def normalise_schema_group(entity: RewrittenEntity, key: str, roots: Roots) -> None:
+    """A schema group with all its schemas and their Versions."""
+    normalise_identity(entity, "schemagroupid", key)
+    normalise_origin(entity)
+    drop_server_attributes(entity)
+    normalise_text(entity, "format", canonical_format, "old-format-name")
+    entity.rewrite_each("schemas", lambda schema, name: _normalise_schema(schema, name, roots))
+
+
+def _normalise_schema(entity: RewrittenEntity, key: str, roots: Roots) -> None:
+    normalise_identity(entity, "schemaid", key)
+    normalise_meta(entity, roots)
+    _normalise_schema_document(entity)
+    entity.rewrite_each("versions", _normalise_schema_version)
+
+
+def _normalise_schema_version(entity: RewrittenEntity, key: str) -> None:
+    if entity.values.get("id") == entity.xid.split("/")[4]:
+        entity.rename("id", "schemaid", "old-id-name")
+        entity.values.setdefault("versionid", key)
+    normalise_identity(entity, "versionid", key)
+    _normalise_schema_document(entity)
+
+
+def _normalise_schema_document(entity: RewrittenEntity) -> None:
+    normalise_origin(entity)
+    entity.rename("ancestor", "ancestorid")
+    entity.rename("schemaobject", "schema")
+    entity.rename("schemaformat", "format")
+    normalise_text(entity, "format", canonical_format, "old-format-name")
+
+
+GROUPS: Final[dict[str, Callable[[RewrittenEntity, str, Roots], None]]] = {
+    "messagegroups": normalise_group,
+    "endpoints": normalise_endpoint,
+    "schemagroups": normalise_schema_group,
+}

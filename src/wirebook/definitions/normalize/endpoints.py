@@ -1,0 +1,266 @@
+"""Dialects of endpoints: every spelling and place seen, rewritten to 1.0-rc4.
+
+Spec: docs/catalogues.md#dialects; endpoint/spec.md; endpoint-1.0-rc2.md.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from wirebook.definitions.compile.endpoint_options import CHANGED, FILTERS, KAFKA_SECURITY, OPTIONS
+from wirebook.definitions.normalize import names
+from wirebook.definitions.normalize.log import RewrittenEntity
+from wirebook.definitions.normalize.message_options import RewriteCursor, lift, rename_options
+from wirebook.definitions.normalize.messages import (
+    Roots,
+    drop_server_attributes,
+    normalise_identity,
+    normalise_messages,
+    normalise_origin,
+    normalise_reference,
+    normalise_selectors,
+    report_reference,
+)
+from wirebook.text.pointers import parent
+
+# Where the parts of 0.5's `config`, and what samples have at the top, belong.
+CONFIG_PLACES: Final = {
+    "endpoints": "endpoints",
+    "options": "options",
+    "strict": "deployed",
+    "deployed": "deployed",
+    "authorization": "authorization",
+}
+BOOTSTRAP: Final = "bootstrap.servers"
+# The names under which an address of Kafka was seen, the right one first.
+KAFKA_ADDRESSES: Final = (BOOTSTRAP, "bootstrapservers", "bootstrap_servers", "bootstrapServers", "uri", "url")
+TOP_LEVEL_OPTIONS: Final = ("endpoints", "deployed", "options", "authorization")
+
+
+def normalise_endpoint(entity: RewrittenEntity, key: str, roots: Roots) -> None:
+    """An endpoint with all its messages."""
+    normalise_identity(entity, "endpointid", key)
+    normalise_origin(entity)
+    drop_server_attributes(entity)
+    _spread_config(entity)
+    for name in TOP_LEVEL_OPTIONS:
+        _into_options(entity, entity.values, name, name, entity.at(name))
+    normalise_selectors(entity, keep_precision=True)
+    _normalise_usage(entity)
+    _normalise_deprecated(entity)
+    _normalise_options(entity, roots)
+    _normalise_groups(entity, roots)
+    entity.rename("definitions", "messages", "old-collection-name")
+    normalise_messages(entity, roots)
+
+
+# -- things that stood elsewhere ------------------------------------------------------------------------------------
+
+
+def _spread_config(entity: RewrittenEntity) -> None:
+    """0.5's `config` object: its protocol is the endpoint's, the rest are protocol options."""
+    config = entity.inner("config")
+    if config is None:
+        return
+    if "protocol" in config and "protocol" not in entity.values:
+        entity.log.origins[entity.at("protocol")] = entity.log.source_of(entity.at("config", "protocol"))
+        entity.values["protocol"] = config.pop("protocol")
+        _misplaced(entity, entity.at("protocol"), "protocol", "config.protocol")
+    for name, option in CONFIG_PLACES.items():
+        _into_options(entity, config, name, option, entity.at("config", name))
+    if not config:
+        del entity.values["config"]
+
+
+def _into_options(entity: RewrittenEntity, holder: dict[str, Any], name: str, option: str, pointer: str) -> None:
+    """Move a member of `holder` into `protocoloptions`; what is there already counts."""
+    if name not in holder:
+        return
+    options = entity.inner("protocoloptions")
+    if options is None:
+        options = entity.values["protocoloptions"] = {}
+        entity.log.origins[entity.at("protocoloptions")] = entity.log.source_of(parent(pointer))
+    source, target = entity.log.source_of(pointer), entity.at("protocoloptions", option)
+    value = holder.pop(name)
+    if option in options and options[option] != value:
+        message = f"'{name}' differs from 'protocoloptions.{option}', which counts"
+        entity.log.report_source(
+            "conflicting-names", source, message, entity.xid, expected=options[option], actual=value
+        )
+        return
+    if option not in options:
+        options[option] = value
+        entity.log.origins[target] = source
+    _misplaced(entity, target, f"protocoloptions.{option}", name)
+
+
+def _misplaced(entity: RewrittenEntity, pointer: str, expected: str, actual: str) -> None:
+    entity.report(
+        "misplaced-attribute", pointer, f"'{actual}' belongs at '{expected}'", expected=expected, actual=actual
+    )
+
+
+# -- attributes -----------------------------------------------------------------------------------------------------
+
+
+def _normalise_usage(entity: RewrittenEntity) -> None:
+    usage = entity.values.get("usage")
+    if isinstance(usage, str):
+        entity.report("old-shape", entity.at("usage"), "'usage' is an array", expected=[usage], actual=usage)
+        entity.values["usage"] = [usage]
+
+
+def _normalise_deprecated(entity: RewrittenEntity) -> None:
+    deprecated = entity.values.get("deprecated")
+    if isinstance(deprecated, dict) and "docs" in deprecated:
+        deprecated = entity.values["deprecated"] = dict(deprecated)
+        place = RewriteCursor(entity, entity.at("deprecated"))
+        rename_options(deprecated, ("documentation",), {"docs": "documentation"}, place)
+
+
+def _normalise_groups(entity: RewrittenEntity, roots: Roots) -> None:
+    """`messagegroups`: an array of XIDs (or URIs of elsewhere)."""
+    for old in ("definitionGroups", "definitiongroups", "messageGroups"):
+        entity.rename(old, "messagegroups", "old-collection-name")
+    groups = entity.values.get("messagegroups")
+    if groups is None:
+        return
+    if isinstance(groups, str):
+        message = "'messagegroups' is an array"
+        entity.report("old-shape", entity.at("messagegroups"), message, expected=[groups], actual=groups)
+        groups = [groups]
+    if not isinstance(groups, list) or not all(isinstance(group, str) for group in groups):
+        message = f"'messagegroups' is an array of references; found '{names.shown(groups)}'"
+        entity.report("wrong-shape", entity.at("messagegroups"), message, expected="an array of texts", actual=groups)
+        del entity.values["messagegroups"]
+        return
+    entity.values["messagegroups"] = [
+        _group_reference(entity, index, group, roots) for index, group in enumerate(groups)
+    ]
+
+
+def _group_reference(entity: RewrittenEntity, index: int, group: str, roots: Roots) -> str:
+    reference = names.canonical_reference(group, roots)
+    if ":/" not in reference and not reference.startswith("/"):
+        reference = f"/messagegroups/{reference}"
+    if reference != group:
+        report_reference(entity, entity.at("messagegroups", index), group, reference)
+    return reference
+
+
+# -- protocol options -----------------------------------------------------------------------------------------------
+
+
+def _normalise_options(entity: RewrittenEntity, roots: Roots) -> None:
+    options = entity.inner("protocoloptions")
+    if options is None:
+        return
+    protocol = entity.values.get("protocol", "")
+    place = RewriteCursor(entity, entity.at("protocoloptions"))
+    lift(options, "options", place)
+    rename_options(options, OPTIONS.get(protocol, ()), {}, place)
+    for old, new in CHANGED.get(protocol, {}).items():
+        _change(options, old, new, place)
+    _use_filter(entity, options, protocol, place)
+    _normalise_authorization(options, place.inside("authorization"))
+    _normalise_addresses(options, protocol, place.inside("endpoints"))
+    _normalise_pairs(options, protocol, place)
+    normalise_reference(entity, options, "willmessage", entity.at("protocoloptions", "willmessage"), roots)
+
+
+def _change(options: dict[str, Any], old: str, new: str, place: RewriteCursor) -> None:
+    if old not in options or new in options:
+        return
+    place.rename(options, old, new)
+    message = f"'{old}' became '{new}', which also decides what a new session starts with"
+    place.inside(new).report("changed-meaning", message, expected=new, actual=old)
+
+
+def _use_filter(entity: RewrittenEntity, options: dict[str, Any], protocol: str, place: RewriteCursor) -> None:
+    """One name served both directions; who subscribes has a filter."""
+    usage = entity.values.get("usage")
+    receives = isinstance(usage, list) and "producer" not in usage and {"subscriber", "consumer"} & set(map(str, usage))
+    if receives and protocol in FILTERS:
+        old, new = FILTERS[protocol]
+        if old in options and new not in options:
+            place.rename(options, old, new)
+
+
+def _normalise_authorization(options: dict[str, Any], place: RewriteCursor) -> None:
+    """An array of objects; 0.5 and rc2 had one object."""
+    given = options.get("authorization")
+    if isinstance(given, dict):
+        place.report("old-shape", "'authorization' is an array of objects", expected="an array")
+        source = place.source
+        place.inside(0).moved(source)
+        given = [given]
+    if isinstance(given, list):
+        options["authorization"] = [_authorization(item, place.inside(index)) for index, item in enumerate(given)]
+
+
+def _authorization(item: Any, place: RewriteCursor) -> Any:
+    if not isinstance(item, dict) or "grant_types" not in item:
+        return item
+    item = dict(item)
+    rename_options(item, ("granttypes",), {}, place)
+    return item
+
+
+def _normalise_addresses(options: dict[str, Any], protocol: str, place: RewriteCursor) -> None:
+    """`endpoints`: an array of objects with ``uri``, or with ``bootstrap.servers`` for Kafka."""
+    given = options.get("endpoints")
+    if isinstance(given, (str, dict)):
+        place.report("old-shape", "'endpoints' is an array of objects", expected="an array")
+        place.inside(0).moved(place.source)
+        given = [given]
+    if not isinstance(given, list):
+        return
+    options["endpoints"] = [_address(item, protocol, place.inside(index)) for index, item in enumerate(given)]
+
+
+def _address(item: Any, protocol: str, place: RewriteCursor) -> Any:
+    if protocol == "KAFKA":
+        return _kafka_address(item, place)
+    if isinstance(item, str):
+        place.report("old-shape", "an address is an object with 'uri'", expected={"uri": item}, actual=item)
+        place.inside("uri").moved(place.source)
+        return {"uri": item}
+    if isinstance(item, dict) and "url" in item:
+        item = dict(item)
+        rename_options(item, ("uri",), {"url": "uri"}, place)
+    return item
+
+
+def _kafka_address(item: Any, place: RewriteCursor) -> Any:
+    """``SSL://a:9092,b:9092`` is two servers and a security protocol (docs/catalogues.md#dialects)."""
+    entry = {"uri": item} if isinstance(item, str) else item
+    name = next((name for name in KAFKA_ADDRESSES if isinstance(entry, dict) and name in entry), None)
+    if name is None or (name == BOOTSTRAP and isinstance(entry[name], list)):
+        return item
+    given = entry[name]
+    texts = given if isinstance(given, list) else [given]
+    if not all(isinstance(text, str) for text in texts):
+        return item
+    servers = [server.strip() for text in texts for server in text.rpartition("://")[2].split(",") if server.strip()]
+    source = place if isinstance(item, str) else place.inside(name)
+    source.report("old-shape", f"an address of Kafka has '{BOOTSTRAP}'", expected={BOOTSTRAP: servers}, actual=given)
+    place.inside(BOOTSTRAP).moved(source.source)
+    changed = {BOOTSTRAP if key == name else key: servers if key == name else value for key, value in entry.items()}
+    scheme = texts[0].partition("://")[0].upper() if texts else ""
+    return {**changed, **({"security.protocol": scheme} if scheme in KAFKA_SECURITY else {})}
+
+
+def _normalise_pairs(options: dict[str, Any], protocol: str, place: RewriteCursor) -> None:
+    """Headers are an array for HTTP and a map for Kafka, query parameters a map."""
+    if protocol == "HTTP" and isinstance(headers := options.get("headers"), dict):
+        inner = place.inside("headers")
+        for index, name in enumerate(headers):
+            inner.inside(index).inside("value").moved(inner.inside(name).source)
+        options["headers"] = [{"name": name, "value": value} for name, value in headers.items()]
+        place.inside("headers").report("old-shape", "'headers' is an array of names and values", expected="an array")
+    for name in {"HTTP": ("query",), "KAFKA": ("headers",)}.get(protocol, ()):
+        if isinstance(listed := options.get(name), list) and all(isinstance(item, dict) for item in listed):
+            for index, item in enumerate(listed):
+                place.inside(name).inside(item.get("name")).moved(place.inside(name).inside(index).source)
+            options[name] = {str(item.get("name")): item.get("value") for item in listed}
+            place.inside(name).report("old-shape", f"'{name}' is a map", expected="a map")

@@ -1,0 +1,213 @@
+"""The names that documents have used, and the one name each has here: tables, and the functions that look them up.
+
+Spec: docs/catalogues.md#dialects; message/spec.md; message-0.5-wip.md.
+"""
+
+from __future__ import annotations
+
+import re
+import reprlib
+from typing import Any, Final
+from urllib.parse import unquote
+
+from wirebook.text.pointers import parse_pointer
+
+# -- collections ----------------------------------------------------------------------------------------------------
+
+COLLECTIONS: Final = {
+    "definitionGroups": "messagegroups",
+    "definitiongroups": "messagegroups",
+    "messageGroups": "messagegroups",
+    "definitions": "messages",
+    "schemaGroups": "schemagroups",
+}
+
+# -- attributes: old name -> name of 1.0-rc4 ------------------------------------------------------------------------
+
+SELECTOR_NAMES: Final = {"binding": "protocol"}
+MESSAGE_NAMES: Final = SELECTOR_NAMES | {
+    "metadata": "envelopemetadata",
+    "message": "protocoloptions",
+    "protocolmetadata": "protocoloptions",
+    "schemaformat": "dataschemaformat",
+    "schema": "dataschema",
+    "schemaobject": "dataschema",
+    "schemaurl": "dataschemauri",
+    "dataschemaurl": "dataschemauri",
+}
+# Names that only a document before 1.0 has.
+BEFORE_1_NAMES: Final = frozenset({"id", "binding", "metadata", "message", "schemaformat", "schema", "schemaurl"})
+VERSION_NAMES: Final = {"ancestor": "ancestorid"}
+# Three spellings of one attribute, the preferred one first (D35).
+BASE_NAMES: Final = ("basemessage", "basemessageuri", "basemessageurl")
+# What 0.5 wrote on a resource and 1.0 keeps in its `meta`.
+META_NAMES: Final = ("xref", "defaultversionid", "defaultversionsticky")
+SERVER_META_NAMES: Final = ("readonly", "defaultversionurl")
+# ``messagesurl``, ``messagescount`` and their like, with the collections' old names too.
+COLLECTION_SUMMARY: Final = re.compile(
+    r"(?i:messagegroups|definitiongroups|schemagroups|endpoints|messages|definitions|schemas|versions)(?:url|count)\Z"
+)
+
+# -- protocols, envelopes, types, formats ---------------------------------------------------------------------------
+
+NO_SELECTOR: Final = "none"
+PROTOCOLS: Final = ("HTTP", "KAFKA", "MQTT/3.1.1", "MQTT/5.0", "AMQP/1.0", "NATS")
+PROTOCOL_NAMES: Final = {name.casefold(): name for name in PROTOCOLS} | {
+    "amqp": "AMQP/1.0",
+    "amqp/1": "AMQP/1.0",
+    "mqtt": "MQTT/5.0",
+    "mqtt/5": "MQTT/5.0",
+}
+# One protocol whatever version is named.
+PROTOCOL_FAMILIES: Final = {"http": "HTTP", "kafka": "KAFKA", "nats": "NATS"}
+CLOUDEVENTS: Final = "CloudEvents/1.0"
+
+TYPES: Final = (
+    "any", "binary", "boolean", "duration", "integer", "number", "string", "symbol", "timestamp", "uri",
+    "urireference", "uritemplate", "stringified integer", "ulong", "uuid",
+)  # fmt: skip
+TYPE_NAMES: Final = {name: name for name in TYPES} | {
+    "var": "any",
+    "datetime": "timestamp",
+    "date-time": "timestamp",
+    "float": "number",
+    "double": "number",
+    "int": "integer",
+    "bool": "boolean",
+    "uri-reference": "urireference",
+    "uri_reference": "urireference",
+    "uri-template": "uritemplate",
+    "uri_template": "uritemplate",
+}
+
+FORMAT_FAMILIES: Final = {
+    "jsonschema": "JsonSchema",
+    "protobuf": "Protobuf",
+    "proto": "Protobuf",
+    "xsd": "XSD",
+    "xmlschema": "XSD",
+    "avro": "Avro",
+    "jsonstructure": "JsonStructure",
+}
+FORMAT_VERSIONS: Final = {
+    ("Protobuf", "3.0"): "3",
+    ("Protobuf", "2.0"): "2",
+    ("JsonSchema", "draft-2019-09"): "draft/2019-09",
+    ("JsonSchema", "draft-2020-12"): "draft/2020-12",
+    ("JsonSchema", "2019-09"): "draft/2019-09",
+    ("JsonSchema", "2020-12"): "draft/2020-12",
+    ("JsonSchema", "draft7"): "draft-07",
+    ("JsonSchema", "draft-7"): "draft-07",
+    ("JsonSchema", "draft6"): "draft-06",
+    ("JsonSchema", "draft-6"): "draft-06",
+    ("JsonSchema", "draft4"): "draft-04",
+    ("JsonSchema", "draft-4"): "draft-04",
+}
+
+CURRENT_TIME: Final = "0000-01-01T00:00:00Z"
+# The sentinel as 0.5 and one published sample spell it (D10).
+OLD_CURRENT_TIMES: Final = re.compile(
+    r"(?:01-01-0000[Tt]00:00:00(?:\.0+)?(?:[Zz]|[+-]00:00)|0001-01-01[Tt]00:00:00(?:\.0+)?\+00:00)\Z"
+)
+
+
+def canonical_protocol(text: str) -> str:
+    """The one name of a protocol; a protocol that is not ours keeps its own."""
+    folded = text.strip().casefold()
+    family = PROTOCOL_FAMILIES.get(folded.partition("/")[0])
+    return family or PROTOCOL_NAMES.get(folded, text)
+
+
+def is_known_protocol(text: object) -> bool:
+    return isinstance(text, str) and canonical_protocol(text) in PROTOCOLS
+
+
+def protocol_family(protocol: object) -> str:
+    """What stands before the version, folded: two definitions of one family share their options (D38)."""
+    return str(protocol).partition("/")[0].casefold()
+
+
+def names_cloudevents(text: object) -> bool:
+    """Does the envelope name CloudEvents, in whatever version?"""
+    return isinstance(text, str) and text.partition("/")[0].casefold() == "cloudevents"
+
+
+def is_cloudevents(text: object) -> bool:
+    """Is it the one envelope that is read, CloudEvents/1.0 (R3)?"""
+    return isinstance(text, str) and canonical_envelope(text) == CLOUDEVENTS
+
+
+def canonical_envelope(text: str) -> str:
+    """The one name of an envelope. CloudEvents without a version, or with a third digit, is CloudEvents/1.0."""
+    name, _, version = text.strip().partition("/")
+    if name.casefold() == "cloudevents" and re.fullmatch(r"(?:1|1\.0|1\.0\.\d+)?", version):
+        return CLOUDEVENTS
+    return text
+
+
+def canonical_type(text: str) -> str:
+    """The one name of a property type; an unknown one as it is (and lint says so)."""
+    return TYPE_NAMES.get(text.strip().casefold(), text)
+
+
+def canonical_format(text: str) -> str:
+    """The one name of a schema format: ``JSONSchema/Draft-07`` is ``JsonSchema/draft-07``."""
+    name, slash, version = text.strip().partition("/")
+    family = FORMAT_FAMILIES.get(name.casefold())
+    if family is None:
+        return text
+    folded = version.casefold()
+    return f"{family}{slash}{FORMAT_VERSIONS.get((family, folded), folded)}"
+
+
+# -- references -----------------------------------------------------------------------------------------------------
+
+
+def canonical_reference(text: str, roots: tuple[str, ...] = ()) -> str:
+    """A reference into this registry as an XID path; any other reference as it is.
+
+    ``#/definitionGroups/g/definitions/m`` is ``/messagegroups/g/messages/m``; so is a URL below one of `roots`, the
+    addresses the registry was read from, and a path without its leading slash. What follows an id (a fragment,
+    ``:Name``) stays.
+    """
+    if lacks_slash(text):
+        text = f"/{text}"
+    # Reading: the schema text still shows `#/schemagroups/...`; one form for every reference, so it becomes a path too.
+    if text.startswith("#/"):
+        pointer = unquote(text) if "%" in text else text
+        return "/" + "/".join(_with_new_names(list(parse_pointer(pointer))))
+    for root in roots:
+        if text.startswith(f"{root}/"):
+            return text[len(root) :].split("$details", 1)[0]
+    if text.startswith("/"):
+        return "/" + "/".join(_with_new_names(text[1:].split("/")))
+    return text
+
+
+WITHOUT_SLASH: Final = re.compile(
+    r"(?:messagegroups|endpoints|schemagroups|definitionGroups|definitiongroups|messageGroups|schemaGroups)/[^/]+(?:/|\Z)"
+)
+
+
+def lacks_slash(text: str) -> bool:
+    """Is `text` the path of an entity without the slash that an XID begins with?"""
+    return WITHOUT_SLASH.match(text) is not None
+
+
+def _with_new_names(parts: list[str]) -> list[str]:
+    """Collections stand at the even places of a path; those with an old name get the new one."""
+    return [COLLECTIONS.get(part, part) if index in (0, 2) else part for index, part in enumerate(parts)]
+
+
+JSON_WORDS: Final = {"True": "true", "False": "false", "None": "null"}
+
+
+def shown(value: Any) -> str:
+    """A value as a message quotes it, cut when it is long."""
+    text = value if isinstance(value, str) else JSON_WORDS.get(repr(value)) or reprlib.repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def brief(value: Any) -> Any:
+    """A value as a problem carries it: plain values as they are, what may be large as a text of what it is."""
+    return shown(value) if isinstance(value, (dict, list)) or (isinstance(value, str) and len(value) > 1000) else value

@@ -1,0 +1,1 @@
+"""Resolution: aliases followed, base messages merged, endpoints given their definitions."""

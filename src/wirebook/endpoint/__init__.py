@@ -1,1 +1,0 @@
-"""Endpoints: their options, and the definitions that messages at them may match."""

@@ -1,0 +1,1 @@
+"""Threads and batching: the read batcher, the commit queue, the response cache."""

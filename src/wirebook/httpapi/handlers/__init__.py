@@ -1,0 +1,1 @@
+"""Request handlers: reads, writes, imports, events, and the generated OpenAPI document."""

@@ -1,0 +1,1 @@
+"""HTTP mechanics: requests and responses, headers, ETags, paging links, access checks, spooled bodies."""

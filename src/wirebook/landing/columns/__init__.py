@@ -1,0 +1,1 @@
+"""Matching and row building by columns, a record batch at a time."""

@@ -1,0 +1,152 @@
+"""Structured events as columns: a batch of JSON texts, each one CloudEvent, decoded in one call.
+
+A body with a member that is not known here, or that occurs twice, or whose data is not JSON text, makes its row
+doubtful: the reference reads it.
+
+Spec: cloudevents json-format.md; docs/semantics.md#cloudevents-over-each-protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from itertools import repeat
+from operator import attrgetter, is_
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from msgspec import UNSET, Raw
+
+from wirebook.bindings.attributes import WELL_KNOWN
+from wirebook.bindings.jsonevent import MAX_EVENT_BYTES
+from wirebook.bindings.received import CLOUDEVENTS
+from wirebook.landing.columns.columns import SlotColumn, absent, codes_of, mask_of, texts
+from wirebook.landing.columns.frames import Frame, apart, sound_attributes
+from wirebook.landing.columns.parts import WirePartColumns
+from wirebook.landing.columns.records import RecordColumns
+from wirebook.schema.json_lines import decode_column
+from wirebook.text.duplicates import names_of
+from wirebook.text.jsonvalue import MAX_DEPTH
+from wirebook.text.mediatypes import is_json
+
+TEXT: Final = str | None | msgspec.UnsetType
+EXTENSION: Final = str | bool | int | None | msgspec.UnsetType
+DATA: Final = ("data", "data_base64")
+# Where attributes have no prefix: what is beside an event is one only if the event has it too.
+UNPREFIXED: Final = ("MQTT/5.0",)
+
+
+def frames_of(records: RecordColumns, extensions: frozenset[str]) -> Iterator[Frame]:
+    """Frames of the records of a chunk: native messages, events in binary mode, structured events."""
+    for frame in apart(records):
+        yield structured_frame(frame, extensions) if frame.mode == "structured" else frame
+
+
+def frame_of_events(lines: pa.LargeBinaryArray, extensions: frozenset[str]) -> Frame:
+    """The events of a plain file, one for each line; a line that holds an array is doubtful."""
+    nothing, no_doubt = absent(len(lines)), np.zeros(len(lines), bool)
+    rows = np.arange(len(lines), dtype=np.int64)
+    payload = lines.cast(pa.binary())
+    bare = Frame(
+        protocol=CLOUDEVENTS,
+        is_cloudevent=True,
+        mode="structured",
+        rows=rows,
+        places=rows,
+        parts=WirePartColumns(nothing, {}, payload, no_doubt),
+        content_type=nothing,
+        data_content_type=nothing,
+        attributes={},
+        payload=payload,
+        doubtful=no_doubt,
+    )
+    return structured_frame(bare, extensions)
+
+
+def structured_frame(frame: Frame, extensions: frozenset[str]) -> Frame:
+    """The frame with attributes and data taken out of the bodies.
+
+    `extensions` are the extension attributes that the catalogue knows; an event with another one is doubtful.
+    """
+    names = (*sorted(WELL_KNOWN), *sorted(extensions - WELL_KNOWN))
+    kind = _event_type(names)
+    events, decoded = decode_column(frame.payload, MAX_DEPTH, MAX_EVENT_BYTES, msgspec.json.Decoder(kind))
+    events = list(map(or_blank, events, repeat(kind())))
+    bodies = frame.payload.fill_null(b"").to_pylist()
+    columns = {name: list(map(attrgetter(name), events)) for name in (*names, *DATA)}
+    doubtful = frame.doubtful | ~decoded | _unknown_members(bodies, columns)
+    attributes = {name: _attribute(columns[name]) for name in names}
+    for column in attributes.values():
+        doubtful |= column.doubtful
+    doubtful |= (
+        ~sound_attributes(attributes, len(events))
+        | _not_json(attributes["datacontenttype"])
+        | _overridden(frame, attributes)
+    )
+    declared = attributes["datacontenttype"].text
+    return replace(
+        frame,
+        mode="structured",
+        attributes=attributes,
+        data_content_type=SlotColumn(pc.fill_null(declared, "application/json"), doubtful),
+        payload=_data(columns["data"]),
+        doubtful=doubtful | _given(columns["data_base64"]),
+        json_values=True,
+        _columns={},
+        _made={},
+    )
+
+
+def or_blank(event: Any, blank: Any) -> Any:
+    return blank if event is None else event
+
+
+@lru_cache(maxsize=64)
+def _event_type(names: tuple[str, ...]) -> type[msgspec.Struct]:
+    fields: list[tuple[str, Any, Any]] = [(name, TEXT if name in WELL_KNOWN else EXTENSION, UNSET) for name in names]
+    fields += [("data", Raw | msgspec.UnsetType, UNSET), ("data_base64", TEXT, UNSET)]
+    return msgspec.defstruct("Event", fields)
+
+
+def _unknown_members(bodies: Sequence[bytes], columns: dict[str, list[Any]]) -> Any:
+    """Where a body has more or fewer member names than were decoded, those inside its data apart."""
+    inside = [bytes(data) if data is not UNSET else b"" for data in columns["data"]]
+    whole, nested = names_of(list(bodies)), names_of(inside)
+    decoded = np.sum([_given(values) for values in columns.values()], axis=0)
+    return (whole.counts - nested.counts != decoded) | whole.doubtful | nested.doubtful
+
+
+def _given(values: Sequence[Any]) -> Any:
+    return ~np.fromiter(map(is_, values, repeat(UNSET)), bool, len(values))
+
+
+def _attribute(values: list[Any]) -> SlotColumn:
+    text, odd = texts(values)
+    missing = np.fromiter(map(is_, values, repeat(None)), bool, len(values)) | ~_given(values)
+    return SlotColumn(text, odd & ~missing)
+
+
+def _overridden(frame: Frame, attributes: dict[str, SlotColumn]) -> Any:
+    """Where something beside the event is not as in it: the event wins, and the reference says so."""
+    found = np.zeros(len(frame), bool)
+    for name, outside in frame.attributes.items():
+        inside = attributes.get(name) or absent(len(frame))
+        if name != "datacontenttype":
+            differs = outside.present & ~mask_of(pc.equal(outside.text, inside.text))
+            found |= differs & inside.present if frame.protocol in UNPREFIXED else differs
+    return found
+
+
+def _not_json(content_type: SlotColumn) -> Any:
+    """Where the data's content type is not JSON: data is then a text to be unwrapped."""
+    encoded = content_type.text.dictionary_encode()
+    other = np.array([False, *(not is_json(text) for text in encoded.dictionary.to_pylist())])
+    return other[codes_of(encoded)]
+
+
+def _data(values: list[Any]) -> pa.BinaryArray:
+    return pa.array([None if value is UNSET else bytes(value) for value in values], pa.binary())

@@ -1,0 +1,280 @@
+"""Frames: messages of one protocol, of one kind and mode, as columns.
+
+A row about which a column cannot be sure is `doubtful`, and the reference reads it again.
+
+Spec: docs/semantics.md#cloudevents-over-each-protocol; docs/semantics.md D24-D34.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from wirebook.bindings.attributes import MANDATORY, URI_PATTERN, URI_REFERENCE_PATTERN
+from wirebook.bindings.jsonevent import MEDIA_TYPE
+from wirebook.bindings.received import CLOUDEVENTS, EMPTY_IS_NONE
+from wirebook.definitions.compile.slots import ENVELOPE, EVENT_FORMAT, family
+from wirebook.landing.columns.columns import (
+    OFFSET,
+    SECOND,
+    UNPRINTABLE,
+    Mask,
+    Rows,
+    SlotColumn,
+    absent,
+    any_of,
+    codes_of,
+    is_plain,
+    mask_of,
+)
+from wirebook.landing.columns.parts import TAKE_APART, WirePartColumns
+from wirebook.landing.columns.records import RecordColumns
+from wirebook.text.mediatypes import is_media_type
+
+T = TypeVar("T")
+
+ENVELOPED: Final = "application/cloudevents"
+# Protocols whose bare messages may be structured events, and only the context can tell.
+HIDING: Final = ("MQTT/3.1.1", "NATS")
+
+
+@dataclass(slots=True)
+class Frame:
+    """Messages of one protocol, of one kind and mode, as columns.
+
+    Shape: `rows` are places in the batch, `places` those in `parts`; a column has one value for each row. `payload` is
+    null where there is no data; with `json_values` it holds the JSON text of a structured event's data.
+    `is_reinterpreted`: only the context says that they are events (MQTT 3.1.1, bare NATS).
+    """
+
+    protocol: str
+    is_cloudevent: bool
+    mode: str | None
+    rows: Rows
+    places: Rows
+    parts: WirePartColumns
+    content_type: SlotColumn
+    data_content_type: SlotColumn
+    attributes: dict[str, SlotColumn]
+    payload: pa.BinaryArray
+    doubtful: Mask
+    json_values: bool = False
+    is_reinterpreted: bool = False
+    _columns: dict[tuple[str, str], SlotColumn | None] = field(default_factory=dict)
+    _made: dict[Any, Any] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def shows_protocol(self) -> bool:
+        """Can protocol slots be observed? Not of events from a plain file."""
+        return self.protocol != CLOUDEVENTS
+
+    def column(self, section: str, name: str) -> SlotColumn | None:
+        """A slot's column, made once; None for a slot that is not kept as one."""
+        slot = (section, name)
+        if slot not in self._columns:
+            self._columns[slot] = self._column(section, name)
+        return self._columns[slot]
+
+    def _column(self, section: str, name: str) -> SlotColumn | None:
+        if name == "datacontenttype":
+            return self.data_content_type
+        if section == ENVELOPE:
+            return self.attributes.get(name) or absent(len(self))
+        if name == "wire-content-type":
+            return self.content_type
+        if name == EVENT_FORMAT:
+            return self.content_type if self.mode == "structured" else absent(len(self))
+        whole = self.parts.column(section, name)
+        return None if whole is None else whole.take(self.places)
+
+    @property
+    def may_hide_structured(self) -> Mask | None:
+        """Rows that are structured events where a definition asks for them (Kafka without a content type), if any."""
+        if self.protocol != "KAFKA" or self.is_cloudevent:
+            return None
+        return _traces(self.payload) & ~self.content_type.present
+
+    @property
+    def payload_type(self) -> pa.StringArray:
+        """The content type that payloads are read by: an event's own, or in binary mode the message's (of NATS they
+        are two headers)."""
+        own = self.data_content_type.text
+        return pc.coalesce(own, self.content_type.text) if self.mode == "binary" else own
+
+    def once(self, key: Any, make: Callable[[], T]) -> T:
+        """What `make` gives, made once for the frame."""
+        if key not in self._made:
+            self._made[key] = make()
+        made: T = self._made[key]
+        return made
+
+    def take(self, order: Rows) -> Frame:
+        """The frame with these rows, in this order."""
+        if len(order) == len(self) and (order == np.arange(len(self))).all():
+            return self
+        return replace(
+            self,
+            rows=self.rows[order],
+            places=self.places[order],
+            content_type=self.content_type.take(order),
+            data_content_type=self.data_content_type.take(order),
+            attributes={name: column.take(order) for name, column in self.attributes.items()},
+            payload=self.payload.take(pa.array(order)),
+            doubtful=self.doubtful[order],
+            _columns={},
+            _made={},
+        )
+
+
+def apart(records: RecordColumns) -> Iterator[Frame]:
+    """Frames of the records of a chunk; what is in no frame, or doubtful in it, the reference reads."""
+    for protocol, rows, fields in records.by_protocol():
+        yield from _split(protocol, TAKE_APART[protocol](fields), rows)
+
+
+def _split(protocol: str, parts: WirePartColumns, rows: Rows) -> Iterator[Frame]:
+    """One frame for each kind: events in binary mode, structured events, native messages."""
+    enveloped, structured = _enveloped(parts.content_type)
+    some, sound = _claims(protocol, parts)
+    if (binary := ~enveloped & sound).any():
+        yield _events(protocol, parts, rows).take(np.flatnonzero(binary))
+    if (native := ~enveloped & ~some).any():
+        natives = _natives(protocol, parts, rows).take(np.flatnonzero(native))
+        yield natives
+        if protocol in HIDING:
+            yield from _hidden(natives)
+    if structured.any():  # attributes and data are still in the body: see `spark.events`
+        yield replace(_events(protocol, parts, rows).take(np.flatnonzero(structured)), mode="structured")
+
+
+def _enveloped(content_type: SlotColumn) -> tuple[Mask, Mask]:
+    """Where the content type says CloudEvents, and where it is the one that is read here."""
+    encoded = content_type.text.dictionary_encode()
+    kinds = [0] + [_envelope_kind(text) for text in encoded.dictionary.to_pylist()]
+    kind = np.array(kinds)[codes_of(encoded)]
+    return kind > 0, kind == 1
+
+
+def _envelope_kind(content_type: str) -> int:
+    media_type = content_type.partition(";")[0].strip().lower()
+    return 0 if not media_type.startswith(ENVELOPED) else 1 if media_type == MEDIA_TYPE else 2
+
+
+def _claims(protocol: str, parts: WirePartColumns) -> tuple[Mask, Mask]:
+    """Where a message claims to be an event in binary mode, and where it is a sound one."""
+    length = len(parts)
+    columns = {name: parts.attributes.get(name, absent(length)) for name in MANDATORY}
+    present = np.sum([column.present for column in columns.values()], axis=0)
+    some = present > 0
+    if family(protocol) == "MQTT":
+        some = columns["specversion"].present & (present > 1)
+    data_type = parts.attributes.get("datacontenttype", absent(length)) if protocol == "NATS" else parts.content_type
+    return some, sound_attributes({**parts.attributes, "datacontenttype": data_type}, length)
+
+
+def sound_attributes(attributes: dict[str, SlotColumn], length: int) -> Mask:
+    """Where the attributes of an event certainly keep the rules of CloudEvents."""
+    nothing = absent(length)
+    sound = mask_of(pc.equal(attributes.get("specversion", nothing).text, "1.0"))
+    for name in ("id", "source", "type"):
+        sound &= mask_of(pc.not_equal(attributes.get(name, nothing).text, ""))
+    for name, pattern in _PATTERNS.items():
+        column = attributes.get(name, nothing)
+        if column.text.null_count < length:
+            sound &= mask_of(pc.match_substring_regex(column.text, pattern)) | ~column.present
+    encoded = attributes.get("datacontenttype", nothing).text.dictionary_encode()
+    sound &= np.array([True, *map(is_media_type, encoded.dictionary.to_pylist())])[codes_of(encoded)]
+    for column in attributes.values():
+        if not is_plain(column.text):
+            sound &= ~mask_of(pc.match_substring_regex(column.text, UNPRINTABLE))
+    return sound
+
+
+_PATTERNS: Final = {
+    "source": rf"^{URI_REFERENCE_PATTERN}$",
+    "subject": "(?s).",
+    "dataschema": rf"^{URI_PATTERN}$",
+    "time": SECOND + r"(\.[0-9]{1,9})?" + OFFSET,
+}
+
+
+def _events(protocol: str, parts: WirePartColumns, rows: Rows) -> Frame:
+    """The records as events in binary mode."""
+    data_type = parts.content_type
+    if protocol == "NATS":
+        data_type = parts.attributes.get("datacontenttype", absent(len(parts)))
+    return Frame(
+        protocol=protocol,
+        is_cloudevent=True,
+        mode="binary",
+        rows=rows,
+        places=np.arange(len(rows)),
+        parts=parts,
+        content_type=parts.content_type,
+        data_content_type=data_type,
+        attributes={**parts.attributes, "datacontenttype": data_type},
+        payload=_payloads(parts.data, protocol),
+        doubtful=parts.doubtful | parts.content_type.doubtful,
+    )
+
+
+def _natives(protocol: str, parts: WirePartColumns, rows: Rows) -> Frame:
+    """Messages that are no events; where only the context could tell (MQTT 3.1.1, bare NATS), one is doubtful."""
+    payload = _payloads(parts.data, protocol)
+    doubtful = parts.content_type.doubtful | parts.doubtful
+    if protocol in HIDING:
+        doubtful |= _traces(payload)
+    return Frame(
+        protocol=protocol,
+        is_cloudevent=False,
+        mode=None,
+        rows=rows,
+        places=np.arange(len(rows)),
+        parts=parts,
+        content_type=parts.content_type,
+        data_content_type=parts.content_type,
+        attributes={},
+        payload=payload,
+        doubtful=doubtful,
+    )
+
+
+def _traces(payload: pa.BinaryArray) -> Mask:
+    """Where a payload may be a structured event; an escape may hide the name of an attribute."""
+    found = [mask_of(pc.match_substring(payload, trace)) for trace in (b"specversion", b"\\u")]
+    return any_of(found, len(payload))
+
+
+def _hidden(natives: Frame) -> Iterator[Frame]:
+    """What is doubtful among native messages, as the structured events that it may be."""
+    headers = natives.parts.sections.get("headers")
+    bare = natives.doubtful if headers is None else natives.doubtful & ~headers.owning[natives.places]
+    if not bare.any():
+        return
+    hidden, count = natives.take(np.flatnonzero(bare)), np.count_nonzero(bare)
+    yield replace(
+        hidden,
+        is_cloudevent=True,
+        mode="structured",
+        is_reinterpreted=True,
+        content_type=SlotColumn(pa.repeat(pa.scalar(MEDIA_TYPE), count), np.zeros(count, bool)),
+        doubtful=np.zeros(count, bool),
+        _columns={},
+        _made={},
+    )
+
+
+def _payloads(data: pa.BinaryArray, protocol: str) -> pa.BinaryArray:
+    """The data of messages, null for none."""
+    if protocol not in EMPTY_IS_NONE:
+        return data
+    empty = pc.equal(pc.binary_length(data), 0)
+    return pc.if_else(empty, pa.scalar(None, pa.binary()), data) if mask_of(empty).any() else data

@@ -1,0 +1,343 @@
+"""Matching by columns: which definition each message of a frame fits, and its placeholder values.
+
+The column engine says `settled` only where it is certain to say what `message.matcher` says; every other row is read
+again by the reference. Candidates come from the same index; the (row, candidate) pairs of a pattern are held against
+its checks all at once.
+
+Spec: message/spec.md#message-definition-matching; docs/semantics.md D17-D20, D48.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import repeat
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from wirebook.definitions.compile.mediatype import MediaType, parse_media_type
+from wirebook.definitions.compile.slots import BARE
+from wirebook.definitions.match.index import URI_SLOTS, Index, MaskPart
+from wirebook.definitions.match.index import Mask as IndexMask
+from wirebook.landing.columns.columns import (
+    NOT_IN_URI,
+    OFFSET,
+    SECOND,
+    UNPRINTABLE,
+    Mask,
+    Rows,
+    SlotColumn,
+    codes_of,
+    is_plain,
+    mask_of,
+)
+from wirebook.landing.columns.frames import Frame
+from wirebook.landing.columns.patterns import DefinitionPattern, Patterns, SlotCheck
+
+# Types whose canonical form is the text itself, once it has no control characters.
+TEXT_TYPES: Final = frozenset({"string", "ascii", "uritemplate", "any"})
+# A pattern that only values of the type fit (not all of them: the rest is left to the reference).
+TYPE_PATTERNS: Final = {
+    "symbol": r"^[A-Za-z0-9_]+$",
+    "boolean": r"^(true|false)$",
+    "integer": r"^(0|-?[1-9][0-9]{0,8})$",
+    "uint32": r"^(0|[1-9][0-9]{0,8})$",
+    "uri": r"^[A-Za-z][A-Za-z0-9+.-]*:([A-Za-z0-9._~:/?#@!$&'()*+,;=-])+$",
+    "urireference": r"^[A-Za-z0-9._~:/?#@!$&'()*+,;=-]*$",
+    "timestamp": SECOND + r"(\.[0-9]{1,9})?" + OFFSET,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """Neighbours in a frame that certainly have definitions of one group: the rows from `start` to `stop`.
+
+    Shape: `numbers` has the definition of each row, in ascending order; `bindings` a text for each row, null for a
+    placeholder whose slot is absent.
+    """
+
+    frame: Frame
+    start: int
+    stop: int
+    numbers: Rows
+    bindings: dict[str, pa.StringArray]
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+    def pick(self, whole: pa.Array) -> pa.Array:
+        """These rows of a column of the frame."""
+        return whole.slice(self.start, len(self))
+
+
+class CandidatePairs(NamedTuple):
+    """Rows of a frame with their candidates: `rows` and `definitions` by number, one pair at each place."""
+
+    rows: Rows
+    definitions: Rows
+
+
+@dataclass(slots=True)
+class Verdict:
+    """The pairs of one pattern: where they fit, where that is certain, and the texts of the placeholders there."""
+
+    fits: Mask
+    certain: Mask
+    captures: dict[int, pa.StringArray]
+
+
+def match_frame(frame: Frame, index: Index, patterns: Patterns, groups: Rows) -> Iterator[Matched]:
+    """The certain matches of a frame, whose rows are put in another order for it.
+
+    `groups` has a number for each definition: those of one number, which must be of one pattern and have the same
+    placeholders, become neighbours. Cost: one look-up for each mask and row, then column checks for each pattern.
+    """
+    pairs = _candidates(frame, index, patterns)
+    if not len(pairs.rows):
+        return
+    fits, certain = np.zeros(len(pairs.rows), bool), np.zeros(len(pairs.rows), bool)
+    captures: dict[int, tuple[Rows, dict[int, pa.StringArray]]] = {}
+    for number, places in _by_pattern(pairs, patterns):
+        members = patterns.member_of[pairs.definitions[places]]
+        verdict = _judge(frame, patterns.patterns[number], pairs.rows[places], members)
+        fits[places], certain[places] = verdict.fits, verdict.certain
+        captures[number] = places, verdict.captures
+    certain &= ~(frame.doubtful | _unindexed(frame, index))[pairs.rows]
+    if patterns.asks_structured and (hiding := frame.may_hide_structured) is not None:
+        certain &= ~hiding[pairs.rows]
+    chosen = _best(pairs, fits, certain, patterns.rank(frame.mode), len(frame))
+    if len(chosen):
+        yield from _matched(frame, pairs, _Winners(chosen, patterns, captures, groups))
+
+
+# -- candidates -----------------------------------------------------------------------------------------------------
+
+
+def _candidates(frame: Frame, index: Index, patterns: Patterns) -> CandidatePairs:
+    """Every candidate of every row, as far as the scope goes."""
+    rows, definitions = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    everyone = np.arange(len(frame))
+    for protocol in (frame.protocol, None) if frame.shows_protocol else tuple(index.tables):
+        for mask, table in index.tables.get(protocol, {}).items():
+            found, candidates = _probe(frame, mask, table)
+            counts = np.array([0, *map(len, candidates)])
+            starts = np.concatenate(([0], np.cumsum(counts)))[:-1]
+            flat = np.array([number for each in candidates for number in each], np.int64)
+            per_row = counts[found]
+            owners = np.repeat(everyone, per_row)
+            within = np.arange(len(owners)) - np.repeat(np.cumsum(per_row) - per_row, per_row)
+            rows.append(owners)
+            definitions.append(flat[np.repeat(starts[found], per_row) + within])
+    pairs = CandidatePairs(np.concatenate(rows), np.concatenate(definitions))
+    allowed = patterns.in_scope[pairs.definitions]
+    return pairs if allowed.all() else CandidatePairs(pairs.rows[allowed], pairs.definitions[allowed])
+
+
+def _unindexed(frame: Frame, index: Index) -> Mask:
+    """Rows with a URI that the index has under another text: characters that no URI has are percent-encoded there."""
+    found = np.zeros(len(frame), bool)
+    for section, name in URI_SLOTS & index.slots:
+        column = frame.column(section, name)
+        if column is not None:
+            found |= frame.once(("not in a URI", name), partial(_not_in_uri, column.text))
+    return found
+
+
+def _not_in_uri(text: pa.StringArray) -> Mask:
+    return mask_of(pc.match_substring_regex(text, NOT_IN_URI))
+
+
+def _probe(
+    frame: Frame, mask: IndexMask, table: Mapping[tuple[object, ...], list[int]]
+) -> tuple[Rows, list[tuple[int, ...]]]:
+    """For each row the number (from 1) of the candidates that a mask gives it, 0 for none; and the candidates."""
+    if not mask:
+        everyone = table.get((), [])
+        return np.ones(len(frame), np.int64), [tuple(everyone)]
+    numbers = {key: place for place, key in enumerate(table, 1)}
+    parts = [_part_keys(frame, part) for part in mask]
+    found = map(numbers.get, zip(*parts, strict=True), repeat(0))
+    return np.fromiter(found, np.int64, len(frame)), [tuple(each) for each in table.values()]
+
+
+def _part_keys(frame: Frame, part: MaskPart) -> Sequence[Any]:
+    """Each row's key for one part of a mask; None where it has none."""
+    column = frame.column(part.section, part.name)
+    if column is None:
+        return [None] * len(frame)
+    if not part.separator:
+        return list(column.text.to_pylist())
+    cut = pc.split_pattern(column.text, part.separator)
+    counts = pc.fill_null(pc.list_value_length(cut), 0).to_numpy(zero_copy_only=False)
+    fits = counts == part.segments if part.segments else counts > max(part.positions)
+    keys = np.full(len(frame), None, dtype=object)
+    rows = np.flatnonzero(fits)
+    if len(rows):
+        kept = cut.take(pa.array(rows))
+        segments = [pc.list_element(kept, position).to_pylist() for position in part.positions]
+        keys[rows] = _tuples(segments, len(rows))
+    return keys.tolist()
+
+
+def _tuples(segments: list[list[str]], count: int) -> Any:
+    made = np.empty(count, dtype=object)
+    made[:] = list(zip(*segments, strict=True))
+    return made
+
+
+# -- pairs against their patterns -----------------------------------------------------------------------------------
+
+
+def _by_pattern(pairs: CandidatePairs, patterns: Patterns) -> Iterator[tuple[int, Rows]]:
+    """The places of the pairs of each pattern; of a definition without one nothing is certain."""
+    numbers = patterns.pattern_of[pairs.definitions]
+    order = np.argsort(numbers, kind="stable")
+    distinct, starts = np.unique(numbers[order], return_index=True)
+    for number, places in zip(distinct.tolist(), np.split(order, starts[1:]), strict=True):
+        if number >= 0:
+            yield number, places
+
+
+def _judge(frame: Frame, pattern: DefinitionPattern, rows: Rows, members: Rows) -> Verdict:
+    """Hold rows against their candidates in one pattern."""
+    verdict = Verdict(np.ones(len(rows), bool), np.ones(len(rows), bool), {})
+    _, kind, mode, checks = pattern.shape
+    if kind == "hidden" or (kind == "event" and (not frame.is_cloudevent or mode not in (None, frame.mode))):
+        verdict.fits[:] = False
+        return verdict
+    texts = iter(pattern.columns)
+    for check in checks:
+        column = frame.column(check.section, check.name)
+        given = [next(texts) for _ in range(check.literals + bool(check.literal))]
+        if column is None:
+            verdict.certain[:] = False
+            return verdict
+        expected = [text.take(pa.array(members)) if len(pattern.texts) > 1 else text[0] for text in given]
+        _hold(verdict, check, column.take(rows), expected)
+        if check.of_request and frame.protocol == "HTTP":
+            method = frame.column(BARE, "method")
+            verdict.certain &= np.zeros(len(rows), bool) if method is None else method.take(rows).present
+    if kind is None and frame.is_reinterpreted:  # the message as it came may fit, and is a rival then
+        verdict.certain &= ~verdict.fits
+    return verdict
+
+
+def _hold(verdict: Verdict, check: SlotCheck, column: SlotColumn, expected: list[Any]) -> None:
+    """Hold a column against a check; what it says of pairs that are out already does not matter."""
+    present = column.present
+    fits, certain = _fit(verdict, check, column.text, expected)
+    sure = np.where(present, certain, True) & ~column.doubtful
+    if check.ranks_when_present:
+        sure &= present
+    if check.uri and not fits.all():  # as the reference percent-encodes it, it may fit
+        sure &= fits | ~_not_in_uri(column.text)
+    if check.lists:  # of a list a member may fit; which one a template takes depends on other slots
+        sure &= ~mask_of(pc.match_substring(column.text, ",")) | (fits & (not check.segments))
+    verdict.certain &= sure | ~verdict.fits
+    verdict.fits &= np.where(present, fits, not check.needed)
+
+
+def _fit(verdict: Verdict, check: SlotCheck, text: pa.StringArray, expected: list[Any]) -> tuple[Mask, Mask]:
+    """Where present values fit, and where that is certain."""
+    everywhere = np.ones(len(text), bool)
+    if check.media_type is not None:
+        return _fits_media_type(check.media_type, text), everywhere
+    typed = _of_type(check.type, text)
+    if check.literal:
+        if check.type == "any" and check.literal != "text":  # a text is no number here, whatever it says
+            return np.zeros(len(text), bool), np.zeros(len(text), bool)
+        same = mask_of(pc.equal(text, expected[0]))
+        return (same, everywhere) if check.literal == "text" else (same & typed, same & typed)
+    if check.segments:
+        fits, certain = _fit_template(verdict, check, text, expected)
+        return fits & typed, certain & (typed | ~fits)
+    return typed, typed
+
+
+def _of_type(type_: str, text: pa.StringArray) -> Mask:
+    """Where a text is certainly of a type."""
+    if type_ == "any":
+        return np.ones(len(text), bool)
+    if type_ in TEXT_TYPES:
+        if is_plain(text):
+            return np.ones(len(text), bool)
+        plain = ~mask_of(pc.match_substring_regex(text, UNPRINTABLE))
+        return plain if type_ != "ascii" else plain & mask_of(pc.string_is_ascii(text))
+    pattern = TYPE_PATTERNS.get(type_)
+    return mask_of(pc.match_substring_regex(text, pattern)) if pattern else np.zeros(len(text), bool)
+
+
+def _fits_media_type(declared: MediaType, text: pa.StringArray) -> Mask:
+    """Each distinct content type is compared once."""
+    encoded = text.dictionary_encode()
+    parsed = map(parse_media_type, encoded.dictionary.to_pylist())
+    fits = np.array([False, *(actual is not None and actual.satisfies(declared) for actual in parsed)])
+    return np.asarray(fits[codes_of(encoded)])
+
+
+def _fit_template(verdict: Verdict, check: SlotCheck, text: pa.StringArray, literals: list[Any]) -> tuple[Mask, Mask]:
+    """Where a template fits; its captures join the verdict's, and must agree with what is there."""
+    cut = pc.extract_regex(text, check.segments)
+    fits, certain = mask_of(cut.is_valid()), np.ones(len(text), bool)
+    for number, literal in enumerate(literals):
+        fits &= mask_of(pc.equal(cut.field(f"l{number}"), literal))
+    for place, number in enumerate(check.placeholders):
+        captured = cut.field(f"p{place}")
+        if check.uri:  # an escape is decoded before it is compared: the reference does that
+            certain &= ~mask_of(pc.match_substring(captured, "%"))
+        known = verdict.captures.setdefault(number, captured)
+        if known is not captured:
+            fits &= ~mask_of(pc.not_equal(known, captured))
+            certain &= mask_of(known.is_valid()) | ~fits
+    return fits, certain
+
+
+# -- the best of a row ----------------------------------------------------------------------------------------------
+
+
+def _best(pairs: CandidatePairs, fits: Mask, certain: Mask, rank: Rows, count: int) -> Rows:
+    """The places of the pairs that win: the strictly best fitting candidate of each row that is certain (D48)."""
+    uncertain = np.zeros(count, bool)
+    uncertain[pairs.rows[~certain]] = True
+    places = np.flatnonzero(fits & ~uncertain[pairs.rows])
+    rows, ranks = pairs.rows[places], rank[pairs.definitions[places]]
+    order = np.lexsort((-ranks, rows))
+    places, rows, ranks = places[order], rows[order], ranks[order]
+    follows = rows[1:] == rows[:-1]
+    first = np.concatenate(([True], ~follows))[: len(rows)]
+    tied = np.concatenate((follows & (ranks[1:] == ranks[:-1]), [False]))[: len(rows)]
+    return places[first & ~tied]
+
+
+@dataclass(frozen=True, slots=True)
+class _Winners:
+    """The places of the pairs that won, and what is known of their definitions and placeholders."""
+
+    places: Rows
+    patterns: Patterns
+    captures: dict[int, tuple[Rows, dict[int, pa.StringArray]]]
+    groups: Rows
+
+
+def _matched(frame: Frame, pairs: CandidatePairs, winners: _Winners) -> Iterator[Matched]:
+    """The winners, group by group and in it definition by definition, as neighbours of one frame."""
+    patterns, definitions = winners.patterns, pairs.definitions[winners.places]
+    groups = winners.groups[definitions]
+    order = np.lexsort((definitions, groups))
+    chosen, definitions, groups = winners.places[order], definitions[order], groups[order]
+    ordered = frame.take(pairs.rows[chosen])
+    where = np.zeros(len(pairs.rows), np.int64)  # the place of a pair among those of its pattern
+    for places, _ in winners.captures.values():
+        where[places] = np.arange(len(places))
+    starts = np.flatnonzero(np.concatenate(([True], groups[1:] != groups[:-1]))).tolist()
+    for start, stop in zip(starts, [*starts[1:], len(groups)], strict=True):
+        number = int(definitions[start])
+        kept = pa.array(where[chosen[start:stop]])
+        _, found = winners.captures[int(patterns.pattern_of[number])]
+        names = patterns.names[number]
+        bindings = {names[place]: text.take(kept) for place, text in found.items()}
+        yield Matched(ordered, start, stop, definitions[start:stop], bindings)

@@ -1,0 +1,266 @@
+"""Patterns: definitions that differ only in their literal texts, compiled to be held against columns together.
+
+A catalogue repeats itself: a thousand definitions are a dozen patterns with a thousand sets of texts. A pattern is what
+is left of a definition when its texts and placeholder names are taken out; its texts become columns, one row for each
+definition, and so a message's own definition is a gather away. Matching then costs by patterns, not by definitions.
+
+Spec: docs/decisions/0004; docs/semantics.md D15-D20, D48.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from wirebook.definitions.compile.definition import Constraint, Definition
+from wirebook.definitions.compile.mediatype import MediaType
+from wirebook.definitions.compile.slots import ENVELOPE, EVENT_FORMAT
+from wirebook.definitions.compile.uritemplate import Piece, Template
+from wirebook.definitions.match.selection import EndpointScope
+from wirebook.landing.columns.columns import Rows
+
+
+@dataclass(frozen=True, slots=True)
+class SlotCheck:
+    """What a pattern asks of one slot.
+
+    Shape: `needed`: an absent value does not fit. `ranks_when_present`: the value may be absent, and counts in the rank
+    when it is not. `of_request`: HTTP responses are not held to it. `lists`: a line may hold several values. `literal`
+    is the kind of a constant, whose text is the pattern's next one. A template has `segments`, the regular expression
+    (RE2) that cuts a text: groups ``l0``, ``l1`` ... are literal segments, the pattern's next texts; ``p0`` ... are
+    placeholders, whose numbers in the pattern are `placeholders`. `uri`: escapes and characters that no URI has are the
+    reference's.
+    """
+
+    section: str
+    name: str
+    type: str
+    needed: bool
+    ranks_when_present: bool = False
+    of_request: bool = False
+    lists: bool = False
+    literal: str = ""
+    media_type: MediaType | None = None
+    segments: str = ""
+    literals: int = 0
+    placeholders: tuple[int, ...] = ()
+    uri: bool = False
+
+
+Shape = tuple[bool, str | None, str | None, tuple[SlotCheck, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class PatternParts:
+    """A definition taken apart: the shape of its pattern, its texts in the order of the checks, its placeholders."""
+
+    shape: Shape
+    texts: tuple[str, ...]
+    names: tuple[str, ...]
+
+
+@dataclass(eq=False)
+class DefinitionPattern:
+    """Definitions of one shape; `texts` has one tuple for each."""
+
+    shape: Shape
+    texts: list[tuple[str, ...]]
+
+    @property
+    def checks(self) -> tuple[SlotCheck, ...]:
+        return self.shape[3]
+
+    @cached_property
+    def columns(self) -> list[pa.StringArray]:
+        """The texts by position, each a column over the definitions."""
+        return [pa.array(column, pa.string()) for column in zip(*self.texts, strict=True)]
+
+
+class Patterns:
+    """The patterns of `definitions` within a scope.
+
+    Shape: by definition number: `pattern_of` (-1: no column check can hold it) and `member_of`, its place in the
+    pattern; `names` of its placeholders; `in_scope`. `asks_structured`: does one ask for structured CloudEvents?
+    """
+
+    def __init__(self, definitions: Sequence[Definition], scope: EndpointScope, *, shows_protocol: bool) -> None:
+        self.definitions = definitions
+        self.patterns: list[DefinitionPattern] = []
+        self.names: list[tuple[str, ...]] = []
+        self.pattern_of = np.full(len(definitions), -1, np.int64)
+        self.member_of = np.zeros(len(definitions), np.int64)
+        self._add_all(scope, shows_protocol)
+        self.ranks = {structured: self._ranked(shows_protocol, structured) for structured in (False, True)}
+        members = scope.members
+        self.in_scope = np.array([members is None or each.xid in members for each in definitions], bool)
+        modes = (each.mode or scope.constraints.mode for each in definitions if each.is_cloudevent)
+        self.asks_structured = "structured" in modes
+
+    def rank(self, mode: str | None) -> Rows:
+        """By definition number how specific it is for messages of a mode: the greater wins."""
+        return self.ranks[mode == "structured"]
+
+    def _ranked(self, shows_protocol: bool, structured: bool) -> Rows:
+        ranks = [static_rank(definition, shows_protocol, structured) for definition in self.definitions]
+        order = {rank: number for number, rank in enumerate(sorted(set(ranks)))}
+        return np.array([order[rank] for rank in ranks], np.int64)
+
+    def _add_all(self, scope: EndpointScope, shows_protocol: bool) -> None:
+        numbers: dict[Shape, int] = {}
+        for place, definition in enumerate(self.definitions):
+            compiled = compile_pattern(definition, scope, shows_protocol)
+            self.names.append(compiled.names if compiled else ())
+            if compiled is None:
+                continue
+            number = numbers.setdefault(compiled.shape, len(self.patterns))
+            if number == len(self.patterns):
+                self.patterns.append(DefinitionPattern(compiled.shape, []))
+            self.pattern_of[place] = number
+            self.member_of[place] = len(self.patterns[number].texts)
+            self.patterns[number].texts.append(compiled.texts)
+
+
+def static_rank(definition: Definition, shows_protocol: bool, structured: bool) -> tuple[int, int, int, int]:
+    """The members of the rank that are the same for all messages of a mode, under the default options."""
+    observed = [
+        each
+        for each in definition.all_constraints
+        if _is_observed(each, shows_protocol) and (structured or each.slot.name != EVENT_FORMAT)
+    ]
+    literals = sum(each.valued for each in observed)
+    characters = sum(each.template.literal_length for each in observed if each.template is not None)
+    protocol = 0 if definition.protocol is None else 1 if shows_protocol else -1
+    return literals, characters, protocol, sum(each.required for each in observed)
+
+
+def _is_observed(constraint: Constraint, shows_protocol: bool) -> bool:
+    in_envelope = constraint.slot.section == ENVELOPE or constraint.slot.name == "datacontenttype"
+    return not constraint.kind.transport and (in_envelope or shows_protocol)
+
+
+# -- compiling ------------------------------------------------------------------------------------------------------
+
+
+def compile_pattern(definition: Definition, scope: EndpointScope, shows_protocol: bool) -> PatternParts | None:
+    """A definition as shape, texts and names; None when a slot of it is not one column, or a text can be cut twice."""
+    builder = _PatternBuilder()
+    for constraint, lists in _constraints(definition, shows_protocol):
+        if constraint is None or not builder.add(constraint, lists, optional=False):
+            return None
+    own = len(builder.names)
+    for group in scope.constraints.entries if shows_protocol else ():
+        if len(group.entries) > 1 or group.section == "query":
+            return None
+        if not builder.add(group.entries[0], group.lists, optional=True, of_request=True):
+            return None
+    for constraint in scope.constraints.observed(definition) if shows_protocol else ():
+        if not builder.add(constraint, lists=False, optional=True):
+            return None
+    if len(builder.names) > own:  # a placeholder of the endpoint alone has no column
+        return None
+    hidden = definition.protocol is not None and not definition.is_cloudevent and not shows_protocol
+    hidden = hidden or definition.has_unknown_envelope
+    mode = definition.mode or scope.constraints.mode if definition.is_cloudevent else None
+    kind = "hidden" if hidden else "event" if definition.is_cloudevent else None
+    shape = (shows_protocol, kind, mode, tuple(builder.checks))
+    return PatternParts(shape, tuple(builder.texts), tuple(builder.names))
+
+
+def _constraints(definition: Definition, shows_protocol: bool) -> Iterator[tuple[Constraint | None, bool]]:
+    """Each observed constraint, and whether a value may be one of a list; None for entries that are not one column."""
+    for constraint in definition.constraints:
+        if _is_observed(constraint, shows_protocol):
+            yield constraint, False
+    for group in definition.entries if shows_protocol else ():
+        if not all(each.kind.transport for each in group.entries):
+            alone = len(group.entries) == 1 and group.section != "query"
+            yield (group.entries[0] if alone else None), group.lists
+
+
+class _PatternBuilder:
+    """Takes constraints apart, one after the other."""
+
+    def __init__(self) -> None:
+        self.checks: list[SlotCheck] = []
+        self.texts: list[str] = []
+        self.names: dict[str, int] = {}
+
+    def add(self, constraint: Constraint, lists: bool, *, optional: bool, of_request: bool = False) -> bool:
+        """Add the check of a constraint; False when columns cannot hold it."""
+        needed = not optional and (constraint.required or constraint.implies_presence)
+        check = SlotCheck(
+            constraint.slot.section,
+            constraint.slot.name,
+            constraint.type,
+            needed,
+            ranks_when_present=_ranks_when_present(constraint) and not optional,
+            of_request=of_request,
+            lists=lists,
+            media_type=constraint.media_type,
+            uri=constraint.kind.place.uri,
+        )
+        if constraint.template is not None:
+            return self._add_template(check, constraint.template)
+        if constraint.literal is not None:
+            self.texts.append(str(constraint.declared))
+            check = replace(check, literal=constraint.literal.kind)
+        self.checks.append(check)
+        return True
+
+    def _add_template(self, check: SlotCheck, template: Template) -> bool:
+        names = template.names
+        if len(set(names)) != len(names) or any(len(piece.names) > 1 for piece in template.pieces):
+            return False
+        segments, literals = _segments(template)
+        self.texts += literals
+        numbers = tuple(self.names.setdefault(name, len(self.names)) for name in names)
+        check = replace(check, segments=segments, literals=len(literals), placeholders=numbers)
+        self.checks.append(check)
+        return True
+
+
+def _ranks_when_present(constraint: Constraint) -> bool:
+    """Does the rank depend on whether a message has the value? (All structured ones have an event format.)"""
+    return constraint.fixed and not constraint.implies_presence and constraint.slot.name != EVENT_FORMAT
+
+
+def _segments(template: Template) -> tuple[str, list[str]]:
+    """The regular expression that cuts a text as the template is cut, and the literal segments.
+
+    A segment with a placeholder keeps what stands around it: such a prefix is part of the pattern.
+    """
+    if template.spanning:
+        return r"\A(?P<p0>(?s:.+))\z", []
+    place, literals = template.place, list[str]()
+    inside = f"[^{_in_class(place.separator)}]*"
+    bound = f"[^{_in_class(place.separator + place.forbidden)}]+"
+    parts, placeholders = list[str](), 0
+    for piece in template.pieces:
+        if piece.names:
+            parts.append(_around(piece, f"(?P<p{placeholders}>{bound})"))
+            placeholders += 1
+        else:
+            parts.append(f"(?P<l{len(literals)}>{inside})")
+            literals.append(piece.literals[0])
+    return rf"\A{_escaped(place.separator).join(parts)}\z", literals
+
+
+def _around(piece: Piece, group: str) -> str:
+    return _escaped(piece.literals[0]) + group + _escaped(piece.literals[1])
+
+
+def _in_class(characters: str) -> str:
+    return re.escape(characters).replace("\0", r"\x00")
+
+
+def _escaped(literal: str) -> str:
+    """`literal` as a pattern of RE2: what is no letter, digit or underscore is escaped, NUL by its code."""
+    return "".join(
+        char if char.isalnum() or char == "_" or ord(char) > 127 else r"\x00" if char == "\0" else "\\" + char
+        for char in literal
+    )

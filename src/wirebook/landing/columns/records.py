@@ -1,0 +1,169 @@
+"""The records of a chunk, field by field: what frames are made of, whatever the records came as.
+
+`LineRecords` are records that were decoded from lines; `wirebook.landing.columns.row_records` has those of Parquet.
+Fields are named as in the capture format. A record that is not certainly one is in none of them: the reference reads
+it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from itertools import chain, repeat
+from operator import attrgetter, is_, itemgetter
+from typing import Any, Final, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from wirebook.bindings.capture import MEMBERS
+from wirebook.bindings.wire import CLASSES, AnyMessage, Base64
+from wirebook.landing.columns.columns import Mask, RepeatedColumns, Rows, SlotColumn, instants, mask_of, texts
+
+# Types of AMQP whose values are texts.
+TEXTUAL: Final = ("string", "symbol", "timestamp", "uuid")
+
+
+class Fields(Protocol):
+    """Records of one protocol."""
+
+    def __len__(self) -> int: ...
+
+    def text(self, name: str) -> SlotColumn:
+        """A field that is a text, or bytes that are one; doubtful where the bytes are not."""
+
+    def nested(self, within: str, name: str) -> SlotColumn:
+        """A text in the object of another field."""
+
+    def pairs(self, name: str, fold: Callable[[str], str]) -> RepeatedColumns:
+        """A field of names and values."""
+
+    def section(self, name: str) -> RepeatedColumns:
+        """A field that is a map of AMQP; a value that names a type of texts is the text."""
+
+    def data(self, name: str) -> pa.BinaryArray:
+        """A field of bytes."""
+
+
+class RecordColumns(Protocol):
+    """All records of a chunk, in the order of their lines or rows."""
+
+    @property
+    def received(self) -> tuple[pa.TimestampArray, Mask]:
+        """The time of receipt of every record; and where it certainly is what the column says."""
+
+    @property
+    def endpoints(self) -> pa.StringArray:
+        """The XID of the endpoint of every record, null where it has none."""
+
+    def by_protocol(self) -> Iterator[tuple[str, Rows, Fields]]:
+        """Each protocol, the places of its records, and their fields."""
+
+
+class LineRecords:
+    """Decoded records; None for one that the reference reads."""
+
+    def __init__(self, records: Sequence[AnyMessage | None]) -> None:
+        self._records = records
+
+    @cached_property
+    def received(self) -> tuple[pa.TimestampArray, Mask]:
+        text, _ = texts([None if record is None else record.received for record in self._records])
+        times, plain = instants(text)
+        return times, plain | mask_of(text.is_null())
+
+    @cached_property
+    def endpoints(self) -> pa.StringArray:
+        return pa.array([None if record is None else record.endpoint for record in self._records], pa.string())
+
+    def by_protocol(self) -> Iterator[tuple[str, Rows, Fields]]:
+        classes = _objects(list(map(type, self._records)))
+        everything = _objects(self._records)
+        for protocol, cls in CLASSES.items():
+            rows = np.flatnonzero(classes == cls)
+            if len(rows):
+                yield protocol, rows, LineFields(cls, everything[rows].tolist())
+
+
+class LineFields:
+    """Decoded records of one class."""
+
+    def __init__(self, cls: type[AnyMessage], records: list[Any]) -> None:
+        self._names = MEMBERS[cls]
+        self._records = records
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def _values(self, name: str) -> list[Any]:
+        return list(map(attrgetter(self._names[name]), self._records))
+
+    def text(self, name: str) -> SlotColumn:
+        return _text(self._values(name))
+
+    def nested(self, within: str, name: str) -> SlotColumn:
+        holders = self._values(within)
+        there = ~_is_none(holders)
+        values = np.full(len(holders), None, dtype=object)
+        values[there] = list(map(attrgetter(name), _objects(holders)[there]))
+        return _text(values.tolist())
+
+    def pairs(self, name: str, fold: Callable[[str], str]) -> RepeatedColumns:
+        owners, kept = _owners(self._values(name))
+        pairs = list(chain.from_iterable(kept))
+        values, _ = texts(list(map(itemgetter(1), pairs)))
+        return RepeatedColumns(len(self), owners, pa.array(map(itemgetter(0), pairs), pa.string()), values, fold)
+
+    def section(self, name: str) -> RepeatedColumns:
+        return section_of(self._values(name))
+
+    def data(self, name: str) -> pa.BinaryArray:
+        bodies = self._values(name)
+        coded = np.fromiter(map(is_, map(type, bodies), repeat(Base64)), bool, len(bodies))
+        if coded.any():
+            array = _objects(bodies)
+            array[coded] = list(map(attrgetter("base64"), array[coded]))
+            bodies = array.tolist()
+        return pa.array(bodies, pa.binary())
+
+
+def section_of(maps: Sequence[dict[str, Any] | None]) -> RepeatedColumns:
+    """Maps of AMQP as pairs, None for none."""
+    owners, kept = _owners(maps)
+    values, _ = texts(_untyped(list(chain.from_iterable(map(dict.values, kept)))))
+    return RepeatedColumns(len(maps), owners, pa.array(chain.from_iterable(kept), pa.string()), values)
+
+
+def _text(values: list[Any]) -> SlotColumn:
+    text, odd = texts(values)
+    return SlotColumn(text, odd & ~_is_none(values))
+
+
+def _is_none(values: Sequence[Any]) -> Mask:
+    return np.fromiter(map(is_, values, repeat(None)), bool, len(values))
+
+
+def _objects(values: Sequence[Any]) -> Any:
+    """Values as a numpy array of objects, whatever they are."""
+    return np.array([None, *values], dtype=object)[1:]
+
+
+def _owners(sequences: Sequence[Any]) -> tuple[Rows, list[Any]]:
+    """For each item of the sequences the number of its owner; and the sequences that are neither None nor empty."""
+    kept = list(filter(None, sequences))
+    filled = np.flatnonzero(np.fromiter(map(bool, sequences), bool, len(sequences)))
+    counts = np.fromiter(map(len, kept), np.int64, len(kept))
+    return np.repeat(filled, counts), kept
+
+
+def _untyped(values: list[Any]) -> list[Any]:
+    """AMQP values, those that name their type and are texts as these texts."""
+    typed = np.flatnonzero(np.fromiter(map(is_, map(type, values), repeat(dict)), bool, len(values)))
+    if not len(typed):
+        return values
+    array = _objects(values)
+    typed = typed[np.fromiter(map(len, array[typed]), np.int64, len(typed)) == 1]
+    names = list(chain.from_iterable(array[typed]))
+    inner = _objects(list(chain.from_iterable(map(dict.values, array[typed]))))
+    chosen = np.isin(names, TEXTUAL) & np.fromiter(map(is_, map(type, inner), repeat(str)), bool, len(inner))
+    array[typed[chosen]] = inner[chosen]
+    return list(array)

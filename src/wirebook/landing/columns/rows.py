@@ -1,0 +1,202 @@
+"""Rows of a typed table from columns: what `spark.rows.table_row` does for one message, for many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import repeat
+from typing import Final, NamedTuple
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from wirebook.bindings.received import EMPTY_IS_NONE
+from wirebook.landing.columns.columns import Mask, Rows, codes_of, instants, mask_of
+from wirebook.landing.columns.frames import Frame
+from wirebook.landing.columns.match import Matched
+from wirebook.landing.columns.records import RecordColumns
+from wirebook.landing.tables.layout import INSTANT, Layout, TableColumn
+from wirebook.schema import CompiledSchema, column_without_prefix
+
+INTEGER: Final = r"^(0|-?[1-9][0-9]{0,8})$"
+
+
+class RowBlock(NamedTuple):
+    """Rows of tables that have the same columns: for each row its place in the chunk and its definition's number, which
+    ascend, and the rows."""
+
+    places: Rows
+    numbers: Rows
+    rows: pa.Table
+
+    def only(self, chosen: Mask) -> RowBlock:
+        return RowBlock(self.places[chosen], self.numbers[chosen], self.rows.filter(pa.array(chosen)))
+
+
+@dataclass
+class ColumnRows:
+    """The rows of one chunk: `numbers` are its line numbers, `records` its records."""
+
+    file: str
+    numbers: Rows
+    catalogue: str
+    records: RecordColumns
+
+    def block(self, matched: Matched, layout: Layout, payload: PayloadColumns) -> RowBlock:
+        """The rows that are certain, with the columns of the layout, which all their definitions have."""
+        frame, run = matched.frame, slice(matched.start, matched.stop)
+        provenance, timely = frame.once("provenance", lambda: self._provenance(frame))
+        attributes, exact = _attributes(matched, layout)
+        columns, settled = payload.pick(matched)
+        certain = exact & settled & timely[run]
+        sources = {"attribute": attributes, "binding": matched.bindings, "payload": columns}
+        whole = [_column(column, sources, provenance, matched) for column in layout.columns]
+        table = pa.Table.from_arrays(whole, schema=layout.schema)
+        block = RowBlock(frame.rows[run], matched.numbers, table)
+        return block if certain.all() else block.only(certain)
+
+    def _provenance(self, frame: Frame) -> tuple[dict[str, pa.Array], Mask]:
+        """The provenance of every row of a frame, and where it is certain."""
+        count, places = len(frame), pa.array(frame.rows)
+        times, timely = self.records.received
+        return {
+            "_file": pa.repeat(pa.scalar(self.file, pa.string()), count),
+            "_line": pa.array(self.numbers[frame.rows], pa.int64()),
+            "_index": pa.repeat(pa.scalar(0, pa.int32()), count),
+            "_received": times.take(places),
+            "_endpoint": self.records.endpoints.take(places),
+            "_protocol": pa.repeat(pa.scalar(frame.protocol, pa.string()), count),
+            "_catalogue": pa.repeat(pa.scalar(self.catalogue, pa.string()), count),
+            "_tombstone": pa.repeat(pa.scalar(False), count),  # tombstones are the reference's
+        }, timely[frame.rows]
+
+
+def _column(
+    column: TableColumn, sources: dict[str, dict[str, pa.Array]], provenance: dict[str, pa.Array], matched: Matched
+) -> pa.Array:
+    kind, name = column.source
+    if kind == "binding" and name not in matched.bindings:  # its slots cannot be observed
+        return pa.nulls(len(matched), column.type)
+    values = matched.pick(provenance[name]) if kind == "provenance" else sources[kind][name]
+    return values if values.type == column.type else values.cast(column.type)
+
+
+# -- attributes -----------------------------------------------------------------------------------------------------
+
+
+def _attributes(matched: Matched, layout: Layout) -> tuple[dict[str, pa.Array], Mask]:
+    """The ``ce_`` columns, and where they certainly say all that the attributes say."""
+    frame, exact = matched.frame, np.ones(len(matched), bool)
+    columns: dict[str, pa.Array] = {}
+    for column in layout.attributes:
+        if name := column.source[1]:
+            values, certain = frame.once((name, column.type), partial(_typed, frame, name, column.type))
+            columns[name] = matched.pick(values)
+            exact &= certain[matched.start : matched.stop]
+    if layout.attributes:
+        others = tuple(sorted(frame.attributes.keys() - columns.keys() - {"specversion"}))
+        columns[""] = matched.pick(frame.once(others, partial(_rest, frame, others)))
+    return columns, exact
+
+
+def _typed(frame: Frame, name: str, type_: pa.DataType) -> tuple[pa.Array, Mask]:
+    """An attribute of every row as its column has it, and where nothing of it is lost."""
+    column = frame.attributes.get(name)
+    text = pa.nulls(len(frame), pa.string()) if column is None else column.text
+    missing = mask_of(text.is_null())
+    if type_ == pa.string():
+        return text, np.ones(len(text), bool)
+    if type_ == INSTANT:
+        times, plain = instants(text)
+        return times, plain | missing
+    if pa.types.is_boolean(type_) or pa.types.is_integer(type_):
+        pattern = INTEGER if pa.types.is_integer(type_) else "^(true|false)$"
+        plain = mask_of(pc.match_substring_regex(text, pattern))
+        kept = pc.if_else(pa.array(plain), text, pa.scalar(None, pa.string()))
+        return kept.cast(type_), plain | missing
+    return pa.nulls(len(text), type_), missing
+
+
+def _rest(frame: Frame, names: Sequence[str]) -> pa.StringArray:
+    """Attributes without a column as JSON text, for every row; null where there is none."""
+    count = len(frame)
+    others = {name: text for name in names if (text := frame.attributes[name].text).null_count < count}
+    if not others:
+        return pa.nulls(count, pa.string())
+    present = np.stack([mask_of(text.is_valid()) for text in others.values()])
+    patterns, inverse = np.unique(present, axis=1, return_inverse=True)
+    made = np.full(count, None, dtype=object)
+    for number, pattern in enumerate(patterns.T):
+        there = [name for name, is_there in zip(others, pattern, strict=True) if is_there]
+        rows = np.flatnonzero(inverse.ravel() == number)
+        if there:
+            values = zip(*(others[name].take(pa.array(rows)).to_pylist() for name in there), strict=True)
+            made[rows] = list(map(bytes.decode, map(orjson.dumps, map(dict, map(zip, repeat(there), values)))))
+    return pa.array(made, pa.string())
+
+
+# -- payload --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PayloadColumns:
+    """The payloads of neighbours in a frame, from row `start` on, read as columns; and where they are certain."""
+
+    start: int
+    columns: dict[str, pa.Array]
+    settled: Mask
+
+    def pick(self, matched: Matched) -> tuple[dict[str, pa.Array], Mask]:
+        """Those of a definition's rows."""
+        first, count = matched.start - self.start, len(matched)
+        return {name: column.slice(first, count) for name, column in self.columns.items()}, self.settled[
+            first : first + count
+        ]
+
+
+def read_payloads(
+    frame: Frame, start: int, stop: int, schema: CompiledSchema | None, *, confluent_prefix: bool = False
+) -> PayloadColumns:
+    """The payloads of the rows from `start` to `stop`. Absent data (tombstones, say) is the reference's."""
+    payloads = _with_empty(frame, frame.payload.slice(start, stop - start), schema)
+    if confluent_prefix and schema is not None and frame.protocol == "KAFKA" and frame.mode != "structured":
+        payloads = column_without_prefix(payloads, schema)
+    there = mask_of(payloads.is_valid())
+    if schema is None:  # the JSON value of a structured event is written anew, which the reference does
+        return PayloadColumns(start, {"": payloads}, ~there if frame.json_values else np.ones(len(there), bool))
+    readings = [
+        (rows, schema.read_column(payloads if rows is None else payloads.take(pa.array(rows)), content_type))
+        for content_type, rows in _by_content_type(frame, start, stop)
+    ]
+    if len(readings) == 1 and readings[0][0] is None:
+        return PayloadColumns(start, readings[0][1].columns, readings[0][1].settled & there)
+    order = pa.array(np.argsort(np.concatenate([rows for rows, _ in readings])))
+    names = readings[0][1].columns
+    columns = {name: pa.concat_arrays([each.columns[name] for _, each in readings]).take(order) for name in names}
+    settled = np.concatenate([each.settled for _, each in readings])[order.to_numpy()]
+    return PayloadColumns(start, columns, settled & there)
+
+
+def _with_empty(frame: Frame, payloads: pa.BinaryArray, schema: CompiledSchema | None) -> pa.BinaryArray:
+    """The payloads with bodies of zero bytes as such, where the protocol cannot tell them from none and a schema may
+    have a value of no bytes."""
+    told = frame.protocol not in EMPTY_IS_NONE or frame.mode == "structured"
+    return payloads if told or schema is None or not payloads.null_count else pc.fill_null(payloads, b"")
+
+
+def _by_content_type(frame: Frame, start: int, stop: int) -> Iterator[tuple[str | None, Rows | None]]:
+    """Each content type of some rows, which says how their payloads are encoded; with None for all of the rows."""
+    codes, content_types = frame.once("content types", lambda: _content_types(frame))
+    chosen = codes[start:stop]
+    distinct = np.unique(chosen).tolist()
+    for code in distinct:
+        yield content_types[code], None if len(distinct) == 1 else np.flatnonzero(chosen == code)
+
+
+def _content_types(frame: Frame) -> tuple[Rows, list[str | None]]:
+    """Each row's content type as a number, and the content types by number."""
+    encoded = frame.payload_type.dictionary_encode()
+    return codes_of(encoded), [None, *encoded.dictionary.to_pylist()]

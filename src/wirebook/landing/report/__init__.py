@@ -1,0 +1,1 @@
+"""The report of a run: statistics and the HTML page."""

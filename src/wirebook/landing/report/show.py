@@ -1,0 +1,111 @@
+"""What is in a target folder: its tables and their first rows. No Spark: footers and a few row groups are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from wirebook.landing.runs.target import TableEntry, Target
+from wirebook.landing.tables.evolution import conform
+from wirebook.landing.tables.formats import TableFormat
+from wirebook.landing.tables.layout import NO_DEFINITION, STAGED
+from wirebook.landing.tables.names import FORMATS
+from wirebook.landing.tables.staged import read_staged, rows_by_table
+from wirebook.problems import Problem, WirebookError
+
+__all__ = ["TableSummary", "find_table", "first_rows", "pieces_of", "tables_in"]
+
+
+@dataclass(frozen=True, slots=True)
+class TableSummary:
+    """One table: the XID of its definition (None for dead letters and the resolved), its rows, its files and its
+    columns (None: those of its files), which older files may have in part. `staged` of the rows are in the files of
+    the staging table, `staged_files`."""
+
+    name: str
+    definition: str | None
+    rows: int
+    files: tuple[Path, ...]
+    schema: pa.Schema | None = None
+    staged: int = 0
+    staged_files: tuple[Path, ...] = ()
+
+
+def tables_in(folder: Path, *, with_staging: bool = False) -> list[TableSummary]:
+    """The tables of a target folder by name, those of no definition last.
+
+    Rows that are staged count for their tables; the staging table itself is among them on request alone.
+
+    Cost: reads the footer of every file, and one column of the staging table.
+    Raises: no-target, missing-extra
+    """
+    target = Target(folder)
+    if not target.exists:
+        raise WirebookError(Problem(code="no-target", message=f"'{folder}' is no folder that was landed into"))
+    known = target.tables()
+    form = FORMATS[target.format() or "parquet"]
+    form.check()
+    staged_files = tuple(form.files(folder / STAGED))
+    staged = rows_by_table(staged_files)
+    names = {path.name for path in _folders(folder)} | staged.keys()
+    found = (
+        _summary(folder / name, known.get(name), form, staged.get(name, 0), staged_files) for name in sorted(names)
+    )
+    shown = (each for each in found if each.name != STAGED or with_staging)
+    return sorted((each for each in shown if each.rows or each.files), key=_place)
+
+
+def _place(table: TableSummary) -> int:
+    return NO_DEFINITION.index(table.name) + 1 if table.name in NO_DEFINITION else 0
+
+
+def _folders(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(("_", ".")))
+
+
+def _summary(
+    path: Path, entry: TableEntry | None, form: TableFormat, staged: int, staged_files: tuple[Path, ...]
+) -> TableSummary:
+    files = tuple(form.files(path))
+    rows = sum(pq.read_metadata(file).num_rows for file in files) + staged
+    definition, schema = (entry.xid, entry.schema) if entry else (None, None)
+    return TableSummary(path.name, definition, rows, files, schema, staged, staged_files if staged else ())
+
+
+def find_table(tables: Iterable[TableSummary], name: str) -> TableSummary:
+    """The table of that name, or of the definition with that XID. Raises: unknown-table"""
+    names = {table.name: table for table in tables}
+    by_xid = (table for table in names.values() if table.definition == name)
+    if found := names.get(name) or next(by_xid, None):
+        return found
+    near = get_close_matches(name, names, n=1)
+    hint = f"did you mean '{near[0]}'?" if near else None
+    raise WirebookError(Problem(code="unknown-table", message=f"there is no table '{name}'", hint=hint))
+
+
+def first_rows(table: TableSummary, count: int) -> pa.Table:
+    """The first rows of a table, staged ones first, then oldest batch first."""
+    parts: list[pa.Table] = []
+    schema = table.schema
+    for rows in pieces_of(table, max(count, 1)):
+        schema = schema or rows.schema
+        parts.append(conform(rows.slice(0, count), schema))
+        count -= min(count, rows.num_rows)
+        if count <= 0:
+            break
+    return pa.concat_tables(parts) if parts else (schema or pa.schema([])).empty_table()
+
+
+def pieces_of(table: TableSummary, size: int = 1 << 16) -> Iterator[pa.Table]:
+    """The rows of a table, staged ones first, piece by piece, each with the columns of its time."""
+    if table.schema is not None:
+        yield from read_staged(table.staged_files, table.name, table.schema)
+    for file in table.files:
+        with pq.ParquetFile(file) as parquet:
+            for batch in parquet.iter_batches(size):
+                yield pa.Table.from_batches([batch]).replace_schema_metadata()

@@ -1,0 +1,1 @@
+"""Runs: plan, tasks, checks, commits, replay, and the ledger of what has landed."""

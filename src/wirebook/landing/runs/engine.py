@@ -1,0 +1,323 @@
+"""The engine: a chunk of records in, rows of typed tables and dead letters out.
+
+Two ways to one meaning. Columns settle what is plain: whole batches are taken apart, matched, validated and decoded at
+once, and no Python runs for a single message. Whatever a column check is not certain of goes to the reference
+(`catalog`, `spark.rows`), message by message.
+
+Spec: docs/semantics.md#one-meaning-two-engines, docs/land.md.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+
+from wirebook.bindings import (
+    Received,
+    read_events,
+    read_parquet_batch,
+    read_record,
+    received_of,
+    to_line,
+)
+from wirebook.bindings.capture import Parsed
+from wirebook.catalog import Catalog
+from wirebook.definitions.compile.definition import Definition
+from wirebook.definitions.match.matcher import DEFAULT_OPTIONS, MatchOptions
+from wirebook.definitions.match.selection import EndpointScope, Outcome
+from wirebook.landing.columns.columns import Rows, codes_of
+from wirebook.landing.columns.events import frame_of_events, frames_of
+from wirebook.landing.columns.frames import Frame
+from wirebook.landing.columns.line_records import ParsedLines
+from wirebook.landing.columns.match import Matched, match_frame
+from wirebook.landing.columns.patterns import Patterns
+from wirebook.landing.columns.records import LineRecords, RecordColumns
+from wirebook.landing.columns.row_records import RowRecords
+from wirebook.landing.columns.rows import ColumnRows, RowBlock, read_payloads
+from wirebook.landing.sources.batches import PROBLEM_OUTCOMES, BlockTables, Chunk, Landed, TableBlock
+from wirebook.landing.tables.layout import DEAD_LETTER_SCHEMA, Layout, kind_of, layout_of, table_name
+from wirebook.landing.tables.reference_rows import MessageOrigin, dead_letter, json_text, table_row
+from wirebook.problems import Problem
+from wirebook.schema import CompiledSchema, Unsupported
+
+
+@dataclass(slots=True)
+class Tally:
+    """Rows on their way to a `Landed`: `rows` from the reference, `blocks` from the columns."""
+
+    rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    blocks: list[TableBlock] = field(default_factory=list)
+    layouts: dict[str, Layout] = field(default_factory=dict)
+    dead: list[dict[str, Any]] = field(default_factory=list)
+    outcomes: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    read: int = 0
+    empty: int = 0
+
+    def add_block(self, layouts: Sequence[Layout], bounds: Rows, rows: pa.Table) -> None:
+        """Rows of tables that have the same columns, table by table."""
+        self.layouts.update((layout.name, layout) for layout in layouts)
+        self.blocks.append(TableBlock(tuple(layout.name for layout in layouts), bounds, rows))
+        self.outcomes["matched"] += len(rows)
+        self.read += len(rows)
+
+    def landed(self) -> Landed:
+        made = [
+            TableBlock.of(name, pa.Table.from_pylist(rows, schema=self.layouts[name].schema))
+            for name, rows in self.rows.items()
+        ]
+        return Landed(
+            tables=BlockTables([*self.blocks, *made]),
+            dead_letters=pa.Table.from_pylist(self.dead, schema=DEAD_LETTER_SCHEMA),
+            read=self.read,
+            empty=self.empty,
+            outcomes=dict(self.outcomes),
+            reasons=dict(self.reasons),
+            definitions={name: layout.definition for name, layout in self.layouts.items()},
+        )
+
+
+class CatalogueEngine:
+    """Lands chunks by one catalogue.
+
+    `endpoint` wins over the records' own; with `columns` False the reference does everything, as it does when options
+    of matching are asked for that columns do not know.
+    """
+
+    def __init__(self, catalog: Catalog, *, endpoint: str | None = None, columns: bool = True) -> None:
+        self.catalog = catalog
+        self.endpoint = endpoint
+        self.columns = columns and replace(catalog.options, confluent_prefix=False) == DEFAULT_OPTIONS
+        self._layouts: dict[str, Layout] = {}
+        self._kinds: dict[Any, Layout] = {}
+        self._compiled: dict[tuple[int, bool], tuple[Patterns, Rows]] = {}
+
+    @cached_property
+    def extensions(self) -> frozenset[str]:
+        """The attributes that some definition names."""
+        definitions = self.catalog.definitions.values()
+        return frozenset(c.slot.name for d in definitions for c in d.constraints if c.slot.section == "envelope")
+
+    def layout(self, xid: str) -> Layout:
+        """The table of a definition; an alias has that of its source."""
+        if xid not in self._layouts:
+            definition = self.catalog.definitions[xid]
+            self._layouts[xid] = self._layout(self.catalog.definitions.get(definition.identity, definition))
+        return self._layouts[xid]
+
+    def _layout(self, definition: Definition) -> Layout:
+        """The layout of a definition; those of one kind share the columns."""
+        kind = (*kind_of(definition), self.numbers.get(definition.xid, definition.xid))
+        if kind not in self._kinds:
+            self._kinds[kind] = layout_of(definition, self.catalog.schema_of(definition))
+        return replace(self._kinds[kind], definition=definition.xid, name=table_name(definition.xid))
+
+    def outcomes(self, chunk: Chunk) -> Iterator[tuple[MessageOrigin, Outcome | None]]:
+        """What each message of a chunk is, by the reference, in order; None for a record that holds no message."""
+        if chunk.problem is not None:
+            yield self._problem_outcome(chunk, chunk.problem)
+            return
+        for place, raw, messages in _messages(chunk):
+            origin = self._origin(chunk, place, raw)
+            if not messages:
+                yield origin, None
+            for received in messages:
+                yield origin, self.catalog.selector.select(received, self.endpoint)
+
+    def land(self, chunk: Chunk) -> Landed:
+        """The rows and dead letters of a chunk."""
+        tally = Tally()
+        rest = np.ones(len(chunk), bool)
+        for _, block in self.settled(chunk):
+            numbers, starts = np.unique(block.numbers, return_index=True)
+            layouts = [self.layout(self._xids[number]) for number in numbers.tolist()]
+            tally.add_block(layouts, np.append(starts, len(block.numbers)), block.rows)
+            rest[block.places] = False
+        for origin, outcome in self.outcomes(chunk.only(rest)):
+            self._add(outcome, origin, tally)
+        return tally.landed()
+
+    def _problem_outcome(self, chunk: Chunk, problem: Problem) -> tuple[MessageOrigin, Outcome]:
+        """A chunk that stands for one dead letter."""
+        raw = chunk.lines[0].as_py() if chunk.lines is not None and len(chunk.lines) else b""
+        kind = PROBLEM_OUTCOMES.get(problem.code, "malformed")
+        received = Received(protocol="", wire=None, kind="malformed", problems=(problem,))
+        origin = MessageOrigin(chunk.file, problem.line or 0, raw, self.catalog.fingerprint)
+        return origin, Outcome(kind, received, problems=(problem,))
+
+    # -- columns ----------------------------------------------------------------------------------------------------
+
+    def settled(self, chunk: Chunk) -> Iterator[tuple[Layout, RowBlock]]:
+        """The messages that columns are certain of, in blocks of definitions whose columns are those of the layout."""
+        if not self.columns or chunk.problem is not None or chunk.numbers is None:
+            return
+        records = _records(chunk)
+        rows = ColumnRows(chunk.file, chunk.numbers, self.catalog.fingerprint, records)
+        for frame, scope in self._frames(chunk, records):
+            for run in self._runs(frame, scope):
+                layout, schema = self._described(run[0])
+                if isinstance(schema, Unsupported):  # nothing of it lands
+                    continue
+                prefixed = self.catalog.options.confluent_prefix
+                payloads = read_payloads(run[0].frame, run[0].start, run[-1].stop, schema, confluent_prefix=prefixed)
+                for matched in run:
+                    layout, _ = self._described(matched)
+                    block = rows.block(matched, layout, payloads)
+                    if len(block.places):
+                        yield layout, block
+
+    def _frames(self, chunk: Chunk, records: RecordColumns) -> Iterator[tuple[Frame, EndpointScope]]:
+        if chunk.kind == "events" and chunk.lines is not None:
+            selector = self.catalog.selector
+            scope = selector.everything if self.endpoint is None else selector.scopes[self.endpoint]
+            yield frame_of_events(chunk.lines, self.extensions), scope
+            return
+        scopes, of_record = self._scopes(records)
+        for frame in frames_of(records, self.extensions):
+            numbers = of_record[frame.rows]
+            for number in np.unique(numbers).tolist():
+                scope = scopes[number]
+                if scope is not None and scope.protocol in (None, frame.protocol):
+                    yield frame.take(np.flatnonzero(numbers == number)), scope
+
+    def _described(self, matched: Matched) -> tuple[Layout, CompiledSchema | None]:
+        """The columns and the schema that all definitions of some matches have."""
+        xid = self._xids[matched.numbers[0]]
+        return self.layout(xid), self.catalog.schema_of(self.catalog.definitions[xid])
+
+    def _runs(self, frame: Frame, scope: EndpointScope) -> Iterator[list[Matched]]:
+        """The matches of a frame; those whose payloads have the same schema together."""
+        selector = self.catalog.selector
+        index = selector.observed if frame.shows_protocol else selector.unobserved
+        patterns, groups = self._patterns(scope, shows_protocol=frame.shows_protocol)
+        matches = match_frame(frame, index, patterns, groups)
+        for _, run in groupby(matches, key=lambda matched: self._schema_numbers[matched.numbers[0]]):
+            yield list(run)
+
+    def _patterns(self, scope: EndpointScope, *, shows_protocol: bool) -> tuple[Patterns, Rows]:
+        """The patterns of a scope, and for each definition the number of its group: what is of one pattern, and has the
+        same schema, columns and placeholders. Groups of one schema are neighbours."""
+        key = (id(scope), shows_protocol)
+        if key not in self._compiled:
+            patterns = Patterns(self.catalog.selector.definitions, scope, shows_protocol=shows_protocol)
+            self._compiled[key] = patterns, self._groups(patterns)
+        return self._compiled[key]
+
+    def _groups(self, patterns: Patterns) -> Rows:
+        kinds = [
+            (number, pattern, names, kind_of(definition))
+            for number, pattern, names, definition in zip(
+                self._schema_numbers.tolist(),
+                patterns.pattern_of.tolist(),
+                patterns.names,
+                patterns.definitions,
+                strict=True,
+            )
+        ]
+        numbers = {kind: place for place, kind in enumerate(sorted(dict.fromkeys(kinds), key=itemgetter(0)))}
+        return np.array([numbers[kind] for kind in kinds], np.int64)
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """Each definition's schema by number, by XID: those that refer to the same one share it. Compiles none."""
+        found: dict[Any, int] = {}
+        return {each.xid: found.setdefault(schema_key(each), len(found)) for each in self.catalog.selector.definitions}
+
+    @cached_property
+    def _xids(self) -> list[str]:
+        return [each.xid for each in self.catalog.selector.definitions]
+
+    @cached_property
+    def _schema_numbers(self) -> Rows:
+        return np.array([self.numbers[xid] for xid in self._xids], np.int64)
+
+    def xids_of(self, block: RowBlock) -> pa.StringArray:
+        """The definition of each row."""
+        return pa.array(self._xids, pa.string()).take(pa.array(block.numbers))
+
+    def _scopes(self, records: RecordColumns) -> tuple[list[EndpointScope | None], Rows]:
+        """The scopes of a chunk, and the number of each record's; None for an endpoint that the catalogue lacks, whose
+        messages are the reference's."""
+        selector = self.catalog.selector
+        if self.endpoint is not None:
+            return [selector.scopes[self.endpoint]], np.zeros(len(records.endpoints), np.int64)
+        encoded = records.endpoints.dictionary_encode()
+        named = [selector.scopes.get(endpoint) for endpoint in encoded.dictionary.to_pylist()]
+        return [selector.everything, *named], codes_of(encoded)
+
+    # -- one message ------------------------------------------------------------------------------------------------
+
+    def _add(self, outcome: Outcome | None, origin: MessageOrigin, tally: Tally) -> None:
+        if outcome is None:
+            tally.empty += 1
+            return
+        tally.read += 1
+        tally.outcomes[outcome.outcome] += 1
+        if outcome.matched and outcome.definition is not None:
+            layout = self.layout(outcome.definition)
+            tally.layouts[layout.name] = layout
+            tally.rows.setdefault(layout.name, []).append(table_row(layout, outcome, origin))
+            return
+        tally.dead.append(dead_letter(outcome, origin))
+        tally.reasons.update({problem.code for problem in outcome.problems})
+
+    def _origin(self, chunk: Chunk, place: int, raw: bytes) -> MessageOrigin:
+        assert chunk.numbers is not None
+        return MessageOrigin(chunk.file, int(chunk.numbers[place]), raw, self.catalog.fingerprint)
+
+
+def schema_key(definition: Definition) -> tuple[Any, ...] | None:
+    """What a definition says of its schema; None for one without."""
+    if not definition.has_schema:
+        return None
+    said = {name: definition.attributes.get(name) for name in ("dataschema", "dataschemauri", "dataschemaxid")}
+    return definition.schema_format, orjson.dumps(said, default=str, option=orjson.OPT_SORT_KEYS)
+
+
+def _records(chunk: Chunk) -> RecordColumns:
+    """The records of a chunk as columns."""
+    if chunk.batch is not None:
+        return RowRecords(chunk.batch)
+    if chunk.kind == "events" or chunk.lines is None:
+        return LineRecords([None] * len(chunk))
+    return ParsedLines(chunk.lines)
+
+
+def _messages(chunk: Chunk) -> Iterator[tuple[int, bytes, tuple[Received, ...]]]:
+    """Each record's place in the chunk, its raw bytes, and the messages in it."""
+    if chunk.batch is not None:
+        for place, parsed in enumerate(read_parquet_batch(chunk.batch)):
+            yield place, _raw(parsed), received_of(parsed)
+        return
+    read = read_events if chunk.kind == "events" else read_record
+    for place, line in enumerate(chunk.lines.to_pylist() if chunk.lines is not None else ()):
+        yield place, line, read(line)
+
+
+def _raw(parsed: Parsed) -> bytes:
+    """A record of a Parquet capture as a line of JSON, which replay reads."""
+    return to_line(parsed.wire) if parsed.wire is not None else json_text(parsed.value).encode()
+
+
+@lru_cache(maxsize=2)
+def _cached_engine(catalogue: bytes, endpoint: str | None, columns: bool, match: MatchOptions) -> CatalogueEngine:
+    loaded = Catalog.load(orjson.loads(catalogue), options=match)
+    return CatalogueEngine(loaded, endpoint=endpoint, columns=columns)
+
+
+def engine_for(catalogue: bytes, options: Mapping[str, Any]) -> CatalogueEngine:
+    """The engine of a catalogue (the normalised document as JSON), one for each worker process and catalogue.
+
+    `options`: ``endpoint`` (XID or None), ``columns`` (False: the reference alone), ``match`` (`MatchOptions`).
+    """
+    match = options.get("match", DEFAULT_OPTIONS)
+    return _cached_engine(catalogue, options.get("endpoint"), options.get("columns", True), match)

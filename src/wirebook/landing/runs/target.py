@@ -1,0 +1,320 @@
+"""The target folder: batches are begun, committed and finished, one run at a time, whatever dies in between.
+
+A batch goes through: *begun* (a record says what will be read with which catalogue; nothing is read before), its files
+are *staged*, *committed* (its manifest is there: the one moment that decides), its files are moved into their tables,
+*finished* (its begin record is gone). The ledger is the sum of all manifests.
+
+    DIR/<table>/*.parquet                    committed rows only
+    DIR/_wirebook/lock                       held by the run that is going on
+    DIR/_wirebook/tables.json                XID, table, columns of every table
+    DIR/_wirebook/catalogues/<print>.json    catalogues by their fingerprints, as batches were begun with them
+    DIR/_wirebook/batches/<n>.begin.json     what a batch reads; only while it is not finished
+    DIR/_wirebook/batches/<n>.json           the manifest of a committed batch
+    DIR/_wirebook/staging/<n>/               files of a batch that is not finished
+
+Spec: docs/land.md#the-target-folder; docs/decisions/0013
+"""
+
+from __future__ import annotations
+
+import base64
+import fcntl
+import os
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import pyarrow as pa
+
+from wirebook.definitions.match.matcher import DEFAULT_OPTIONS, MatchOptions
+from wirebook.landing.runs.ledger import Entry, Ledger
+from wirebook.landing.sources.splits import Split
+from wirebook.landing.tables.formats import CommitFailed, StagedFile, TableFormat, by_table, sync_folder
+from wirebook.landing.tables.layout import RESOLVED
+from wirebook.landing.tables.names import FORMATS
+from wirebook.problems import Problem, WirebookError
+
+__all__ = ["Begun", "Chosen", "Manifest", "TableEntry", "Target", "load_tables", "write_atomically"]
+
+T = TypeVar("T")
+
+
+class Chosen(msgspec.Struct, frozen=True, kw_only=True):
+    """Which dead letters are replayed: those with a problem of one of the `codes`, and of or near one of the
+    `definitions` (XIDs). Of an empty list: all."""
+
+    codes: list[str] = []
+    definitions: list[str] = []
+
+
+class Begun(msgspec.Struct, frozen=True, kw_only=True):
+    """What a batch reads: its tasks, each a list of units; its files' entries afterwards; what it is pinned to, of that
+    `stage_below` as `Rare` has it. For a replay the units are pieces of files of dead letters, and `chosen` says which
+    rows count."""
+
+    batch: int
+    catalogue: str
+    endpoint: str | None = None
+    options: MatchOptions = DEFAULT_OPTIONS
+    format: str = "parquet"
+    stage_below: int | None = 0
+    chosen: Chosen | None = None
+    tasks: list[list[Split]]
+    entries: list[Entry]
+
+
+class TableEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """A table: the XID of its definition (None for dead letters and the resolved) and its columns, name to type;
+    `arrow` is the same for programs, an Arrow schema as base64."""
+
+    table: str
+    xid: str | None
+    columns: dict[str, str]
+    arrow: str
+
+    @staticmethod
+    def of(table: str, xid: str | None, arrow: bytes) -> TableEntry:
+        """The entry of a table by its Arrow schema, serialised."""
+        columns, encoded = _described(arrow)
+        return TableEntry(table=table, xid=xid, columns=columns, arrow=encoded)
+
+    @staticmethod
+    def encoded(arrow: bytes) -> str:
+        return base64.b64encode(arrow).decode()
+
+    @property
+    def schema(self) -> pa.Schema:
+        return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(self.arrow)))
+
+
+@lru_cache(maxsize=1024)
+def _described(arrow: bytes) -> tuple[dict[str, str], str]:
+    """The columns of a serialised schema, and the schema as base64: many tables have the same."""
+    columns = {column.name: str(column.type) for column in pa.ipc.read_schema(pa.py_buffer(arrow))}
+    return columns, TableEntry.encoded(arrow)
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """A committed batch: its files, how many rows of which tables are staged, the tables that are new or got other
+    columns, what the ledger learns, and the counts."""
+
+    batch: int
+    catalogue: str
+    endpoint: str | None = None
+    options: MatchOptions = DEFAULT_OPTIONS
+    format: str = "parquet"
+    files: list[StagedFile] = []
+    staged: dict[str, int] = {}
+    tables: list[TableEntry] = []
+    entries: list[Entry] = []
+    read: int = 0
+    empty: int = 0
+    outcomes: dict[str, int] = {}
+
+
+def no_stop(point: str) -> None:
+    """What is called at each named point of a commit; tests pass one that ends the process there."""
+
+
+class Target:
+    """A target folder. `at` is called with the name of each point at which a run may die."""
+
+    def __init__(self, root: Path, at: Callable[[str], None] = no_stop) -> None:
+        self.root = root
+        self.home = root / "_wirebook"
+        self.batches = self.home / "batches"
+        self.table_list = self.home / "tables.json"
+        self.at = at
+
+    @property
+    def exists(self) -> bool:
+        return self.home.is_dir()
+
+    def staging(self, batch: int) -> Path:
+        return self.home / "staging" / str(batch)
+
+    # -- what is there -------------------------------------------------------------------------------------------
+
+    def manifests(self) -> Iterator[Manifest]:
+        """Committed batches, oldest first."""
+        return (_load(path, Manifest) for path in sorted(self.batches.glob("*[0-9].json"), key=_number))
+
+    def ledger(self) -> Ledger:
+        """How far every file has landed."""
+        return {entry.file: entry for manifest in self.manifests() for entry in manifest.entries}
+
+    def tables(self) -> dict[str, TableEntry]:
+        return load_tables(self.table_list)
+
+    def format(self) -> str | None:
+        """The format of the tables; None when nothing has landed."""
+        begun = self.pending()
+        if begun:
+            return begun.format
+        return next((manifest.format for manifest in self.manifests() if manifest.files), None)
+
+    def staged_rows(self) -> Counter[str]:
+        """How many rows of each table are in the staging table, by the manifests."""
+        return sum((Counter(manifest.staged) for manifest in self.manifests()), Counter())
+
+    def resolved(self) -> list[Path]:
+        """The files that say which dead letters have landed since."""
+        return FORMATS[self.format() or "parquet"].files(self.root / RESOLVED)
+
+    def next_batch(self) -> int:
+        return max((_number(path) for path in self.batches.glob("*.json")), default=0) + 1
+
+    def pending(self) -> Begun | None:
+        """The batch that was begun and never committed."""
+        begun = sorted(self.batches.glob("*.begin.json"), key=_number)
+        return _load(begun[-1], Begun) if begun else None
+
+    def catalogue(self, fingerprint: str) -> bytes:
+        """The catalogue that a batch was begun with.
+
+        Raises: broken-target
+        """
+        path = self._catalogue_path(fingerprint)
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            raise WirebookError(_broken(path, error)) from error
+
+    def _catalogue_path(self, fingerprint: str) -> Path:
+        return self.home / "catalogues" / f"{fingerprint}.json"
+
+    # -- one run at a time ---------------------------------------------------------------------------------------
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Holds the lock of the folder, which a process loses when it dies, however it dies; makes the folder first.
+
+        Raises: target-locked, unwritable-target
+        """
+        try:
+            self.batches.mkdir(parents=True, exist_ok=True)
+            fd = os.open(self.home / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise WirebookError(_unwritable(self.root, error)) from error
+        try:
+            _take_lock(fd, self.root)
+            self.at("locked")
+            yield
+        finally:
+            os.close(fd)
+
+    # -- the life of a batch -------------------------------------------------------------------------------------
+
+    def begin(self, begun: Begun, catalogue: bytes) -> None:
+        """Pins a batch to what it will read and to its catalogue, before anything is read."""
+        path = self._catalogue_path(begun.catalogue)
+        if not path.exists():
+            path.parent.mkdir(exist_ok=True)
+            write_atomically(path, catalogue)
+        self.at("pinned")
+        write_atomically(self._begin_path(begun.batch), msgspec.json.encode(begun))
+        self.at("begun")
+
+    def clear_staging(self, batch: int | None = None) -> None:
+        """Throws away staged files: of one batch, or of all."""
+        shutil.rmtree(self.staging(batch) if batch else self.home / "staging", ignore_errors=True)
+
+    def commit(self, manifest: Manifest) -> None:
+        """The moment from which the batch counts. The staged files must be on disk."""
+        self.at("staged")
+        write_atomically(self.batches / f"{manifest.batch}.json", msgspec.json.encode(manifest))
+        self.at("committed")
+
+    def finish(self, manifest: Manifest) -> None:
+        """Moves a committed batch into its tables. May be done again, in part or whole."""
+        form: TableFormat = FORMATS[manifest.format]
+        tables = self.tables() | {table.table: table for table in manifest.tables}
+        for table, files in by_table(manifest.files):
+            paths = [self.staging(manifest.batch) / file.path for file in files]
+            try:
+                form.commit(self.root / table, manifest.batch, paths, tables[table].schema)
+            except (OSError, CommitFailed) as error:
+                raise WirebookError(_broken(self.root / table, error)) from error
+            self.at("moved")
+        if manifest.tables:
+            self._save_tables(tables)
+        sync_folder(self.root)
+        self.at("tabled")
+        self.abandon(manifest.batch)
+        self.at("finished")
+
+    def abandon(self, batch: int) -> None:
+        """Forgets that a batch was begun: it is finished, or nothing is left of it to read."""
+        self._begin_path(batch).unlink(missing_ok=True)
+        self.clear_staging(batch)
+
+    def recover(self) -> list[int]:
+        """Finishes what was committed and throws away what was staged and not committed. The batches finished."""
+        finished = [m for m in self.manifests() if self._begin_path(m.batch).exists()]
+        for manifest in finished:
+            self.finish(manifest)
+        self.clear_staging()
+        return [manifest.batch for manifest in finished]
+
+    def _begin_path(self, batch: int) -> Path:
+        return self.batches / f"{batch}.begin.json"
+
+    def _save_tables(self, tables: dict[str, TableEntry]) -> None:
+        text = msgspec.json.format(msgspec.json.encode([tables[name] for name in sorted(tables)]))
+        write_atomically(self.table_list, text)
+
+
+def load_tables(path: Path) -> dict[str, TableEntry]:
+    """The tables of a target by name. Raises: broken-target"""
+    tables: list[TableEntry] = _load(path, list[TableEntry]) if path.exists() else []
+    return {table.table: table for table in tables}
+
+
+def _take_lock(fd: int, root: Path) -> None:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        owner = os.pread(fd, 100, 0).decode(errors="replace").strip() or "unknown"
+        message = f"another run (process {owner}) is landing into '{root}'"
+        raise WirebookError(Problem(code="target-locked", message=message, hint="one run at a time")) from error
+    os.ftruncate(fd, 0)
+    os.pwrite(fd, f"{os.getpid()} on {os.uname().nodename}\n".encode(), 0)
+
+
+def _unwritable(root: Path, error: OSError) -> Problem:
+    return Problem(code="unwritable-target", message=f"cannot write to '{root}': {error.strerror or error}")
+
+
+def _broken(path: Path, error: Exception) -> Problem:
+    return Problem(code="broken-target", file=str(path), message=f"cannot finish with '{path}': {error}")
+
+
+def _number(path: Path) -> int:
+    return int(path.name.partition(".")[0])
+
+
+def _load(path: Path, type_: type[T] | Any) -> T:
+    """Raises: broken-target"""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=type_)
+    except (OSError, msgspec.DecodeError) as error:
+        raise WirebookError(_broken(path, error)) from error
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """The whole file, on disk, or none of it. Raises: unwritable-target"""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with partial.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.rename(partial, path)
+        sync_folder(path.parent)
+    except OSError as error:
+        raise WirebookError(_unwritable(path, error)) from error

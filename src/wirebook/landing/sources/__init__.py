@@ -1,0 +1,1 @@
+"""Sources: files, their types, splits and lines, as batches of records."""

@@ -1,0 +1,160 @@
+"""Byte streams: a range of a plain file, or what a gzip or zstd file holds, as far as it can be read.
+
+A compressed file that is cut short or damaged gives every byte before that place; then `problem` says what is wrong.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing
+from typing import Final, NamedTuple, Protocol
+
+import zstandard
+
+__all__ = ["CODECS", "ByteStream", "FileRange", "Inflated", "SourceChanged", "open_stream"]
+
+
+class SourceChanged(Exception):
+    """The file is no longer the one that was planned: it got shorter, or a line that was landed is another now."""
+
+
+class ByteStream(Protocol):
+    """Bytes of a file. `position` counts bytes of the file, `problem` says why the stream ended too early."""
+
+    position: int
+    problem: str | None
+
+    def readinto(self, buffer: memoryview, /) -> int: ...
+    def close(self) -> None: ...
+
+
+class FileRange:
+    """The bytes of a file from `start` to `end`."""
+
+    problem: str | None = None
+
+    def __init__(self, path: bytes, start: int, end: int) -> None:
+        self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self._start, self._end, self.position = start, end, 0
+
+    def readinto(self, buffer: memoryview, /) -> int:
+        """Raises: SourceChanged when the file ends before the range does."""
+        offset = self._start + self.position
+        wanted = min(len(buffer), self._end - offset)
+        count = os.preadv(self._fd, [buffer[:wanted]], offset) if wanted else 0
+        if wanted and not count:
+            raise SourceChanged(f"the file ends at byte {offset}, it had {self._end}")
+        self.position += count
+        return count
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+
+class Decoder(Protocol):
+    """One member (gzip) or frame (zstd): what zlib and zstandard call a decompress object."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, /) -> bytes: ...
+
+
+class Codec(NamedTuple):
+    """How to read one compressed format.
+
+    Units: `piece` is how many bytes are fed at a time, so that what comes out of them stays small (gzip expands at most
+    1,032 times; zstd makes 128 KiB out of 4 bytes).
+    """
+
+    decoder: Callable[[], Decoder]
+    piece: int
+    starts: Callable[[bytes], bool]
+    error: type[Exception]
+
+
+def _starts_gzip(data: bytes) -> bool:
+    return data.startswith(b"\x1f\x8b"[: len(data)])
+
+
+def _starts_zstd(data: bytes) -> bool:
+    """A frame, or a skippable frame (magic number 184D2A5?, little endian)."""
+    skippable = 0x50 <= data[0] <= 0x5F and data[1:4] == b"\x2a\x4d\x18"
+    return skippable or data.startswith(b"\x28\xb5\x2f\xfd"[: len(data)])
+
+
+CODECS: Final = {
+    "gzip": Codec(lambda: zlib.decompressobj(wbits=31), 16 << 10, _starts_gzip, zlib.error),
+    "zstd": Codec(lambda: zstandard.ZstdDecompressor().decompressobj(), 2 << 10, _starts_zstd, zstandard.ZstdError),
+}
+READ_SIZE = 1 << 20
+
+
+class Inflated:
+    """What the first `end` bytes of a compressed file hold; several members or frames are read as one stream."""
+
+    def __init__(self, path: bytes, codec: Codec, end: int) -> None:
+        self.position, self._end = 0, end
+        self.problem: str | None = None
+        self._codec = codec
+        self._file = open(path, "rb", buffering=0)  # noqa: SIM115 (closed by close)
+        self._parts = self._inflate()
+        self._part = memoryview(b"")
+
+    def readinto(self, buffer: memoryview, /) -> int:
+        while not self._part:
+            part = next(self._parts, None)
+            if part is None:
+                return 0
+            self._part = memoryview(part)
+        count = min(len(buffer), len(self._part))
+        buffer[:count] = self._part[:count]
+        self._part = self._part[count:]
+        return count
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _inflate(self) -> Iterator[bytes]:
+        """The content, part by part; afterwards `problem` is set if the file ends or breaks inside a member."""
+        decoder: Decoder | None = None
+        try:
+            for piece in self._pieces():
+                data = piece
+                while data and (decoder or self._is_next(data)):
+                    decoder = decoder or self._codec.decoder()
+                    yield decoder.decompress(data)
+                    data, decoder = (decoder.unused_data, None) if decoder.eof else (b"", decoder)
+                if self.problem:
+                    return
+        except (self._codec.error, OSError) as error:
+            self.problem = f"{error} (at about byte {self.position})"
+            return
+        if decoder:
+            self.problem = f"the compressed data ends at byte {self.position}, in the middle"
+
+    def _is_next(self, data: bytes) -> bool:
+        """Whether another member follows. Zeros do not count, anything else is damage."""
+        if self._codec.starts(data):
+            return True
+        if data.strip(b"\0"):
+            self.problem = f"what follows the compressed data is none (before byte {self.position})"
+        return False
+
+    def _pieces(self) -> Iterator[bytes]:
+        while block := self._file.read(min(READ_SIZE, self._end - self.position)):
+            for start in range(0, len(block), self._codec.piece):
+                piece = block[start : start + self._codec.piece]
+                self.position += len(piece)
+                yield piece
+
+
+def open_stream(path: bytes, codec: str, start: int, end: int) -> AbstractContextManager[ByteStream]:
+    """The bytes from `start` to `end` of a plain file, or what the first `end` bytes of a compressed one hold.
+
+    Raises: OSError
+    """
+    return closing(FileRange(path, start, end) if codec == "plain" else Inflated(path, CODECS[codec], end))

@@ -1,0 +1,230 @@
+"""Sources: which files a source has, and what is in each, block by block, in one pass over its bytes.
+
+Identity of a file is its name: the path below the source folder, or the bare name when the source is a file.
+
+Spec: docs/land.md#messages-lines-files
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from wirebook.landing.sources.lines import LF
+from wirebook.problems import Problem, WirebookError
+
+__all__ = [
+    "BLOCK",
+    "FileBlock",
+    "FileListing",
+    "Scan",
+    "SourceFile",
+    "digest_of",
+    "identity_of",
+    "list_files",
+    "read_at",
+    "scan_files",
+]
+
+BLOCK = 4 << 20
+"""Bytes whose digest is taken at a time: several threads can read one file, and it can be cut there."""
+
+AHEAD = 64
+"""How many blocks are scanned ahead of the one that is waited for."""
+
+
+class SourceFile(NamedTuple):
+    """One file of a source: its name there, and its path as the file system has it."""
+
+    name: str
+    path: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class FileListing:
+    """The files of a source in the order of their names, and what could not be listed."""
+
+    files: tuple[SourceFile, ...]
+    problems: tuple[Problem, ...] = ()
+
+
+def list_files(source: str | os.PathLike[str], *, without: Path | None = None) -> FileListing:
+    """Every file of a folder and its folders, or the one file. What begins with ``.`` or ``_`` is passed over, and so
+    is the folder `without` (a target inside its own source).
+
+    Raises: unreadable-file when there is no such source
+    """
+    root = os.path.abspath(os.fsencode(source))
+    try:
+        mode = os.stat(root).st_mode
+    except OSError as error:
+        raise WirebookError(_unreadable(os.fspath(source), error)) from error
+    if not stat.S_ISDIR(mode):
+        return FileListing((SourceFile(_readable(os.path.basename(root)), root),))
+    problems: list[Problem] = []
+    hidden = without and os.fsencode(without.resolve())
+    found = _walk(root, hidden or b"", lambda error: problems.append(_unreadable(error.filename, error)))
+    files = (SourceFile(_readable(os.path.relpath(path, root)), path) for path in found)
+    return FileListing(tuple(sorted(files)), tuple(problems))
+
+
+def _walk(root: bytes, hidden: bytes, onerror: Callable[[OSError], None]) -> Iterator[bytes]:
+    """Paths of regular files. Links are followed, each folder is entered once."""
+    seen = set()
+    for folder, folders, names in os.walk(root, onerror=onerror, followlinks=True):
+        real = os.path.realpath(folder)
+        if real in seen or real == hidden:
+            folders.clear()
+            continue
+        seen.add(real)
+        folders[:] = [name for name in folders if not name.startswith((b".", b"_"))]
+        paths = (os.path.join(folder, name) for name in names if not name.startswith((b".", b"_")))
+        yield from filter(os.path.isfile, paths)
+
+
+def _readable(name: bytes) -> str:
+    """A name that is not UTF-8 shows its odd bytes as ``\\xff``."""
+    return name.replace(os.sep.encode(), b"/").decode("utf-8", "backslashreplace")
+
+
+def _unreadable(file: str | bytes, error: OSError) -> Problem:
+    name = _readable(file) if isinstance(file, bytes) else file
+    return Problem(code="unreadable-file", file=name, message=f"cannot read '{name}': {error.strerror or error}")
+
+
+class FileBlock(NamedTuple):
+    """A block of a file: its digest, how many LF it has, and where (in the file) the first and the last are (or -1)."""
+
+    digest: bytes
+    newlines: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """A file as it was when it was looked at.
+
+    Shape: `identity` changes when the file is written to or replaced. With an `error` the blocks up to it are there.
+    """
+
+    file: SourceFile
+    size: int
+    identity: tuple[int, ...] = ()
+    blocks: tuple[FileBlock, ...] = ()
+    error: str | None = None
+
+    @property
+    def digest(self) -> str:
+        return digest_of(block.digest for block in self.blocks)
+
+    @property
+    def end_of_lines(self) -> int:
+        """The offset behind the last LF."""
+        return max((block.last + 1 for block in self.blocks), default=0)
+
+    def prefix_digest(self, size: int) -> str:
+        """The digest of the first `size` bytes. Cost: reads at most one block again. Raises: OSError"""
+        if size == self.size:
+            return self.digest
+        whole, rest = divmod(size, BLOCK)
+        digests = [block.digest for block in self.blocks[:whole]]
+        if rest:
+            digests.append(hashlib.sha256(read_at(self.file.path, whole * BLOCK, rest)).digest())
+        return digest_of(digests)
+
+    def newlines_before(self, offset: int) -> int:
+        """How many LF the first `offset` bytes have. Cost: reads at most one block again. Raises: OSError"""
+        if offset == self.size:
+            return sum(block.newlines for block in self.blocks)
+        whole, rest = divmod(offset, BLOCK)
+        partly = read_at(self.file.path, whole * BLOCK, rest).count(b"\n") if rest else 0
+        return sum(block.newlines for block in self.blocks[:whole]) + partly
+
+
+def digest_of(digests: Iterable[bytes]) -> str:
+    """The digest of a file from those of its blocks, so that all cores can work on one file."""
+    return f"sha256/{BLOCK}:{hashlib.sha256(b''.join(digests)).hexdigest()}"
+
+
+def identity_of(path: bytes) -> tuple[int, ...]:
+    """What the file system says about a file; equal before and after means nobody wrote to it. Raises: OSError"""
+    seen = os.stat(path)
+    return (seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns)
+
+
+def scan_files(files: Iterable[SourceFile], *, threads: int | None = None) -> Iterator[Scan]:
+    """A scan of each file that is there, in order. Cost: reads every byte once; all cores, also for one large file."""
+    with ThreadPoolExecutor(threads or min(os.cpu_count() or 1, 16)) as pool:
+        waiting: deque[tuple[Scan, list[Future[FileBlock]]]] = deque()
+        blocks = 0
+        for file in files:
+            started = _start(pool, file)
+            if started is None:
+                continue
+            waiting.append(started)
+            blocks += len(started[1]) + 1
+            while blocks > AHEAD and len(waiting) > 1:
+                scan, futures = waiting.popleft()
+                blocks -= len(futures) + 1
+                yield _finish(scan, futures)
+        for scan, futures in waiting:
+            yield _finish(scan, futures)
+
+
+def _start(pool: ThreadPoolExecutor, file: SourceFile) -> tuple[Scan, list[Future[FileBlock]]] | None:
+    """The scan and the blocks that are on their way; None for a file that was listed and is gone."""
+    try:
+        identity = identity_of(file.path)
+        os.close(os.open(file.path, os.O_RDONLY | os.O_CLOEXEC))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return Scan(file, 0, error=error.strerror or str(error)), []
+    size = identity[2]
+    read = partial(_scan_block, file.path, size)
+    return Scan(file, size, identity), [pool.submit(read, start) for start in range(0, size, BLOCK)]
+
+
+def _finish(scan: Scan, futures: list[Future[FileBlock]]) -> Scan:
+    blocks: list[FileBlock] = []
+    for future in futures:
+        try:
+            blocks.append(future.result())
+        except OSError as error:
+            readable = len(blocks) * BLOCK
+            return Scan(scan.file, readable, scan.identity, tuple(blocks), error.strerror or str(error))
+    return Scan(scan.file, scan.size, scan.identity, tuple(blocks), scan.error)
+
+
+def _scan_block(path: bytes, size: int, start: int) -> FileBlock:
+    data = read_at(path, start, min(BLOCK, size - start))
+    digest = hashlib.sha256(data).digest()
+    newlines = int(np.count_nonzero(np.frombuffer(data, np.uint8) == LF))
+    first, last = (start + data.find(b"\n"), start + data.rfind(b"\n")) if newlines else (-1, -1)
+    return FileBlock(digest, newlines, first, last)
+
+
+def read_at(path: bytes, start: int, size: int) -> bytes:
+    """Raises: OSError, also when the file is shorter"""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        parts = []
+        while size and (part := os.pread(fd, size, start)):
+            parts.append(part)
+            start, size = start + len(part), size - len(part)
+    finally:
+        os.close(fd)
+    if size:
+        raise OSError(f"the file ends at byte {start}, while it was read")
+    return b"".join(parts)

@@ -1,0 +1,195 @@
+"""Lines: cutting bytes into records, column-wise, with bounded memory whatever the input.
+
+A line ends at LF; a CR before it is dropped; a lone CR ends nothing. Blank lines count and are no records.
+
+Spec: docs/land.md#messages-lines-files
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from wirebook.landing.sources.batches import Numbers
+
+LF, CR, SPACE = 10, 13, 32
+BOM = b"\xef\xbb\xbf"
+BLANKS = b" \t\r\n"
+Bytes = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How much is held at a time.
+
+    Units: bytes. A line of up to `line` is kept whole; of a longer one only the first `kept` bytes are.
+    """
+
+    chunk: int = 16 << 20
+    line: int = 256 << 20
+    kept: int = 1 << 20
+
+
+DEFAULT_SIZES = Sizes()
+
+
+class ByteSource(Protocol):
+    """A stream of bytes; 0 from `readinto` is its end."""
+
+    def readinto(self, buffer: memoryview, /) -> int: ...
+
+
+class Lines(NamedTuple):
+    """Whole lines: those that are not blank, their numbers, and the number of the last line, blank or not."""
+
+    values: pa.LargeBinaryArray
+    numbers: Numbers
+    last: int
+
+
+class LongLine(NamedTuple):
+    """A line over the limit: its number, its first bytes, its whole length."""
+
+    number: int
+    kept: bytes
+    length: int
+
+
+def split_lines(data: Bytes, first: int, after: int = 0) -> Lines:
+    """The lines of `data`, which starts line `first`, with a number over `after`. Text behind the last LF is a line.
+
+    Cost: one copy of the data; about 0.3 us a line.
+    """
+    starts, ends = _bounds(data)
+    numbers = np.arange(first, first + len(starts), dtype=np.int64)
+    kept = np.flatnonzero(~_is_blank(data, starts, ends) & (numbers > after))
+    return Lines(_pieces(data, starts, ends).take(_indices(2 * kept)), numbers[kept], first + len(starts) - 1)
+
+
+def one_line(raw: bytes) -> pa.LargeBinaryArray:
+    """A line as an array. Unlike `pa.array`, this does not import pandas, which takes longer than reading a file."""
+    bounds = np.array([0, len(raw)], np.int64)
+    return pa.Array.from_buffers(pa.large_binary(), 1, [None, pa.py_buffer(bounds), pa.py_buffer(raw)])
+
+
+def _indices(numbers: Numbers) -> pa.Int64Array:
+    """Numbers as an array, without importing pandas."""
+    return pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
+
+
+def _bounds(data: Bytes) -> tuple[Numbers, Numbers]:
+    """Where each line starts and where it ends, its line end not counted."""
+    ends = np.flatnonzero(data == LF)
+    starts = np.concatenate([np.zeros(1, np.int64), ends + 1])
+    if starts[-1] == len(data):
+        starts = starts[:-1]
+    else:
+        ends = np.append(ends, len(data))
+    has_cr = (ends > starts) & (data[np.maximum(ends - 1, 0)] == CR) if len(data) else np.zeros(0, np.bool_)
+    return starts, ends - has_cr
+
+
+def _is_blank(data: Bytes, starts: Numbers, ends: Numbers) -> npt.NDArray[np.bool_]:
+    """Which lines have nothing but white space; only those that begin with some are looked at."""
+    blank: npt.NDArray[np.bool_] = np.equal(starts, ends)
+    suspects: Numbers = np.flatnonzero(~blank & (data[np.minimum(starts, len(data) - 1)] <= SPACE))
+    for i in suspects:
+        blank[i] = not data[starts[i] : ends[i]].tobytes().strip(BLANKS)
+    return blank
+
+
+def _pieces(data: Bytes, starts: Numbers, ends: Numbers) -> pa.LargeBinaryArray:
+    """Line, line end, line, line end...: the values at even places are the lines."""
+    bounds = np.empty(2 * len(starts) + 1, dtype=np.int64)
+    bounds[:-1:2], bounds[1::2], bounds[-1] = starts, ends, len(data)
+    buffers = [None, pa.py_buffer(bounds), pa.py_buffer(data)]
+    return pa.Array.from_buffers(pa.large_binary(), 2 * len(starts), buffers)
+
+
+class LineReader:
+    """Cuts a stream into chunks of whole lines.
+
+    Shape: iterate for `Lines` and `LongLine`; then `tail` is what follows the last LF, not yet part of any chunk (a
+    `LongLine` when it is over the limit), and `line` its number. Lines numbered up to `after` are passed over.
+    """
+
+    def __init__(self, source: ByteSource, first: int = 1, after: int = 0, sizes: Sizes = DEFAULT_SIZES) -> None:
+        self.line = first
+        self.tail: bytes | LongLine = b""
+        self._source, self._after, self._sizes = source, after, sizes
+        self._buffer = bytearray(sizes.chunk)
+        self._held = 0  # bytes of the stream that are in the buffer
+        self._searched = 0  # of these, bytes known to hold no LF
+
+    def __iter__(self) -> Iterator[Lines | LongLine]:
+        self._drop_bom()
+        while True:
+            self._fill()
+            end = self._buffer.rfind(b"\n", self._searched, self._held) + 1
+            self._searched = self._held
+            if end:
+                yield self._take(end)
+            elif self._held < len(self._buffer):
+                self.tail = bytes(memoryview(self._buffer)[: self._held])
+                return
+            elif self._held < self._sizes.line:
+                self._resize(min(2 * len(self._buffer), self._sizes.line))
+            else:
+                long = self._pass_over()
+                if isinstance(self.tail, LongLine):
+                    return
+                yield long
+
+    def _fill(self) -> bool:
+        """Fills the buffer as far as the stream goes; False when nothing came."""
+        before, view = self._held, memoryview(self._buffer)
+        while self._held < len(view) and (count := self._source.readinto(view[self._held :])):
+            self._held += count
+        return self._held > before
+
+    def _drop_bom(self) -> None:
+        """A byte order mark at the start of a file belongs to no line."""
+        if self.line == 1 and self._fill() and self._buffer.startswith(BOM):
+            self._keep_from(len(BOM))
+
+    def _take(self, end: int) -> Lines:
+        lines = split_lines(np.frombuffer(self._buffer, np.uint8, end), self.line, self._after)
+        self.line = lines.last + 1
+        self._keep_from(end)
+        return lines
+
+    def _keep_from(self, start: int) -> None:
+        """Moves what follows `start` to the front, and lets go of a buffer that had to grow."""
+        rest = self._held - start
+        if len(self._buffer) > self._sizes.chunk >= rest:
+            grown, self._buffer = self._buffer, bytearray(self._sizes.chunk)
+            self._buffer[:rest] = memoryview(grown)[start : self._held]
+        else:
+            self._buffer[:rest] = self._buffer[start : self._held]
+        self._held, self._searched = rest, 0
+
+    def _resize(self, size: int) -> None:
+        grown = bytearray(size)
+        grown[: self._held] = memoryview(self._buffer)[: self._held]
+        self._buffer = grown
+
+    def _pass_over(self) -> LongLine:
+        """Reads on to the end of a line that is over the limit, keeping its first bytes only."""
+        kept, length = bytes(self._buffer[: self._sizes.kept]), self._held
+        while True:
+            self._held = 0
+            if not self._fill():
+                self.tail = LongLine(self.line, kept, length)
+                return self.tail
+            end = self._buffer.find(b"\n", 0, self._held)
+            if end >= 0:
+                break
+            length += self._held
+        self._keep_from(end + 1)
+        self.line += 1
+        return LongLine(self.line - 1, kept, length + end)

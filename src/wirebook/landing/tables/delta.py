@@ -1,0 +1,104 @@
+"""Delta Lake, by the package `deltalake`: tasks write Parquet files, the driver adds them to a table in a transaction.
+
+The transaction carries the number of the batch (``txn``), and a batch that the table has already is not added again.
+
+Spec: docs/land.md#delta-lake; docs/decisions/0059
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlparse
+
+import pyarrow as pa
+
+from wirebook.landing.tables.formats import CommitFailed, ParquetFormat, move_files, sync_new
+from wirebook.problems.extras import library
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+__all__ = ["DeltaFormat"]
+
+APPLICATION = "wirebook"
+
+
+class DeltaFormat(ParquetFormat):
+    """A folder of Parquet files with a ``_delta_log``, which says which of them count."""
+
+    name = "delta"
+
+    def check(self) -> None:
+        library("deltalake")
+
+    def can_widen(self, old: pa.DataType, new: pa.DataType) -> bool:  # noqa: ARG002 (whatever they are)
+        """Never: other types of a column are a table feature that few readers have."""
+        return False
+
+    def commit(self, folder: Path, batch: int, files: Sequence[Path], schema: pa.Schema) -> None:
+        from deltalake import DeltaTable  # noqa: PLC0415 (an extra)
+        from deltalake.exceptions import DeltaError  # noqa: PLC0415
+
+        started = time.time()
+        move_files(folder, files)
+        try:
+            if DeltaTable.is_deltatable(str(folder)):
+                _append(DeltaTable(str(folder)), folder, batch, files, schema)
+            else:
+                _create(folder, batch, files, schema)
+        except DeltaError as error:
+            raise CommitFailed(str(error)) from error
+        sync_new(folder / "_delta_log", started)
+
+    def files(self, folder: Path) -> list[Path]:
+        from deltalake import DeltaTable  # noqa: PLC0415
+
+        if not DeltaTable.is_deltatable(str(folder)):
+            return []
+        paths = pa.table(DeltaTable(str(folder)).get_add_actions(flatten=True))["path"].to_pylist()
+        return sorted(folder / unquote(urlparse(path).path) for path in paths)
+
+
+def _create(folder: Path, batch: int, files: Sequence[Path], schema: pa.Schema) -> None:
+    from deltalake import Schema  # noqa: PLC0415
+    from deltalake.transaction import create_table_with_add_actions  # noqa: PLC0415
+
+    actions = _actions(folder, files)
+    create_table_with_add_actions(str(folder), Schema.from_arrow(schema), actions, commit_properties=_properties(batch))
+
+
+def _append(table: DeltaTable, folder: Path, batch: int, files: Sequence[Path], schema: pa.Schema) -> None:
+    """Adds what the table has not, in a transaction behind one that adds columns: that one may be done alone."""
+    from deltalake import Schema  # noqa: PLC0415
+
+    if (table.transaction_version(APPLICATION) or 0) >= batch:
+        return
+    wanted = Schema.from_arrow(schema)
+    known = {field.name: field for field in table.schema().fields}
+    added = [field for field in wanted.fields if known.get(field.name) != field]
+    if added:
+        table.alter.add_columns(added)
+    table.create_write_transaction(
+        _actions(folder, files), "append", table.schema(), commit_properties=_properties(batch)
+    )
+
+
+def _properties(batch: int) -> Any:
+    from deltalake import CommitProperties, Transaction  # noqa: PLC0415
+
+    return CommitProperties(app_transactions=[Transaction(APPLICATION, batch)])
+
+
+def _actions(folder: Path, files: Sequence[Path]) -> list[Any]:
+    from deltalake.transaction import AddAction  # noqa: PLC0415
+
+    form, actions = ParquetFormat(), []
+    for file in files:
+        facts = (folder / file.name).stat()
+        rows = json.dumps({"numRecords": form.count(folder / file.name)})
+        actions.append(AddAction(file.name, facts.st_size, {}, facts.st_mtime_ns // 1_000_000, True, rows))
+    return actions

@@ -1,0 +1,323 @@
+"""Table formats behind one small interface: tasks stage files of rows, the driver commits them, table by table.
+
+A commit is idempotent per table and batch: doing it again, wholly or in part, adds nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from wirebook.landing.sources.batches import TableBlock
+from wirebook.landing.tables.evolution import widens
+from wirebook.landing.tables.layout import STAGED, STAGED_SCHEMA
+from wirebook.landing.tables.staged import Rare, encode_rows
+
+__all__ = [
+    "CommitFailed",
+    "ParquetFormat",
+    "RowSpool",
+    "StagedFile",
+    "TableFormat",
+    "TableWriter",
+    "by_table",
+    "move_files",
+    "sync_folder",
+    "sync_new",
+]
+
+NEVER = Rare()
+MAX_STAGED = 1 << 20
+"""Bytes of a table's rows in a task beyond which they are worth a file, however few they are."""
+STAGED_PIECE = 4 << 20
+"""Bytes of staged rows that are written together, so that readers of one table can leave out the others."""
+
+
+class CommitFailed(Exception):
+    """A table's own transaction did not go through."""
+
+
+class StagedFile(msgspec.Struct, frozen=True):
+    """Rows of one table in a file that no reader sees yet; `path` is relative to the batch's staging folder."""
+
+    table: str
+    path: str
+    rows: int
+
+
+class TableWriter(Protocol):
+    """One open file of one table."""
+
+    def write(self, rows: pa.Table) -> None: ...
+    def close(self) -> None: ...
+
+
+class TableFormat(Protocol):
+    """How rows become files, and files part of a table."""
+
+    name: str
+    suffix: str
+
+    def check(self) -> None:
+        """Raises: WirebookError (missing-extra)"""
+
+    def column(self, name: str) -> str:
+        """The name of a column in the format, which may reserve some."""
+
+    def fit(self, schema: pa.Schema) -> pa.Schema:
+        """The columns with the types that the format has, each value unchanged."""
+
+    def can_widen(self, old: pa.DataType, new: pa.DataType) -> bool:
+        """Whether a column of one type can become one of another while files of the first are in the table."""
+
+    def open(self, path: Path, schema: pa.Schema) -> TableWriter:
+        """Starts a staged file, in a task."""
+
+    def count(self, path: Path) -> int:
+        """The rows of a staged file as the file itself says it, in the driver."""
+
+    def commit(self, folder: Path, batch: int, files: Sequence[Path], schema: pa.Schema) -> None:
+        """Makes the staged files of one batch part of the table in `folder`, whose columns are `schema` from then
+        on, in the driver. Idempotent; batches come in the order of their numbers. Raises: OSError, CommitFailed"""
+
+    def files(self, folder: Path) -> list[Path]:
+        """The files whose rows are in the table, in the order of their names, which is that of the batches."""
+
+
+class ParquetFormat:
+    """A folder of Parquet files. A staged file becomes part of the table by a rename."""
+
+    name = "parquet"
+    suffix = ".parquet"
+
+    def check(self) -> None:
+        pass
+
+    def column(self, name: str) -> str:
+        return name
+
+    def fit(self, schema: pa.Schema) -> pa.Schema:
+        return schema
+
+    def can_widen(self, old: pa.DataType, new: pa.DataType) -> bool:
+        return widens(old, new)
+
+    def open(self, path: Path, schema: pa.Schema) -> TableWriter:
+        return _ParquetWriter(path, schema)
+
+    def count(self, path: Path) -> int:
+        return int(pq.read_metadata(path).num_rows)
+
+    def commit(self, folder: Path, batch: int, files: Sequence[Path], schema: pa.Schema) -> None:  # noqa: ARG002
+        move_files(folder, files)  # their names are unique
+
+    def files(self, folder: Path) -> list[Path]:
+        return sorted(folder.glob("*.parquet"))
+
+
+class _ParquetWriter:
+    """A Parquet file that is on disk when it is closed."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self._file = path.open("wb")
+        self._writer = pq.ParquetWriter(self._file, schema, compression="snappy")
+
+    def write(self, rows: pa.Table) -> None:
+        self._writer.write_table(rows)
+
+    def close(self) -> None:
+        self._writer.close()
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+
+
+def move_files(folder: Path, files: Sequence[Path]) -> None:
+    """Moves staged files into the folder of their table, unless they are there. Raises: OSError"""
+    folder.mkdir(exist_ok=True)
+    for file in files:
+        try:
+            os.rename(file, folder / file.name)
+        except FileNotFoundError:  # moved by an earlier attempt, or else lost
+            os.stat(folder / file.name)
+    sync_folder(folder)
+
+
+def sync_new(folder: Path, since: float) -> None:
+    """Makes what was written into a folder since a moment survive a loss of power. Raises: OSError"""
+    for path in folder.iterdir():
+        if path.stat().st_mtime >= since - 1:
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+    sync_folder(folder)
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes renames in a folder survive a loss of power."""
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+class RowSpool:
+    """The rows of a task, table by table, on their way to files: one file a table, unless there are too many to keep
+    open at once, and one for all tables that `rare` says are not worth one.
+
+    Units: bytes. A table with `flush` of rows is written to its file; when over `budget` are held, the largest are. At
+    most `max_open` files are open. `staged` counts the rows of tables that have none.
+    """
+
+    def __init__(
+        self,
+        form: TableFormat,
+        folder: Path,
+        prefix: str,
+        *,
+        rare: Rare = NEVER,
+        flush: int = 32 << 20,
+        budget: int = 96 << 20,
+    ) -> None:
+        self.files: list[StagedFile] = []
+        self.staged: Counter[str] = Counter()
+        self.max_open = 64
+        self._form, self._folder, self._prefix = form, folder, prefix
+        self._flush, self._budget, self._rare = flush, budget, rare
+        self._rows: dict[str, list[pa.Table]] = {}
+        self._definitions: dict[str, str] = {}
+        self._written: set[str] = set()
+        self._sizes: dict[str, int] = {}
+        self._size = self._held = 0  # rows of a block stay in memory until none of it waits any more
+        self._open: dict[str, tuple[TableWriter, Path, int]] = {}
+
+    @cached_property
+    def staged_schema(self) -> pa.Schema:
+        """The columns of the staging table in this format."""
+        named = pa.schema([field.with_name(self._form.column(field.name)) for field in STAGED_SCHEMA])
+        return self._form.fit(named)
+
+    def add(self, table: str, rows: pa.Table, definition: str | None = None) -> None:
+        """Rows of a table; only those of a `definition` (an XID) may be staged."""
+        self.add_block(TableBlock.of(table, rows), {table: definition} if definition is not None else {})
+
+    def add_block(self, block: TableBlock, definitions: Mapping[str, str]) -> None:
+        """Rows of several tables; only those with a definition may be staged."""
+        if not block.rows.num_rows:
+            return
+        size = block.rows.nbytes
+        each = size / block.rows.num_rows
+        for table, rows in block.split():
+            if rows.num_rows:
+                self._keep(table, rows, int(each * rows.num_rows))
+                if table in definitions:
+                    self._definitions[table] = definitions[table]
+        self._held += size
+        for table in block.names:
+            if self._sizes.get(table, 0) >= self._flush:
+                self._write(table)
+        if self._held > self._budget:
+            self._make_room()
+
+    def finish(self) -> list[StagedFile]:
+        """Writes and closes everything. The files of the task."""
+        self._stage_rare()
+        for table in list(self._rows):
+            self._write(table)
+            self._close(table)
+        for table in list(self._open):
+            self._close(table)
+        return self.files
+
+    def _keep(self, table: str, rows: pa.Table, size: int) -> None:
+        self._rows.setdefault(table, []).append(rows)
+        self._sizes[table] = self._sizes.get(table, 0) + size
+        self._size += size
+
+    def _make_room(self) -> None:
+        """Writes until half of the budget is free, and lets go of the blocks of which something is left."""
+        self._stage_rare()
+        self._write_largest()
+        self._rows = {table: [_copied(pa.concat_tables(rows))] for table, rows in self._rows.items()}
+        self._held = self._size
+        pa.default_memory_pool().release_unused()
+
+    def _stage_rare(self) -> None:
+        """Gives the rows of tables that are not worth a file to the staging table."""
+        small = (name for name, size in self._sizes.items() if size <= MAX_STAGED and name not in self._written)
+        known = (name for name in small if name in self._definitions)
+        counts = {name: sum(map(len, self._rows[name])) + self.staged[name] for name in known}
+        alike: dict[pa.Schema, list[str]] = {}
+        for table in self._rare.choose(counts):
+            alike.setdefault(self._rows[table][0].schema, []).append(table)
+        for tables in alike.values():
+            self._stage(tables)
+
+    def _stage(self, tables: Sequence[str]) -> None:
+        """Gives all rows of tables that have the same columns to the staging table, a piece at a time."""
+        counts = [sum(map(len, self._rows[table])) for table in tables]
+        self.staged.update(dict(zip(tables, counts, strict=True)))
+        rows = pa.concat_tables(chain.from_iterable(map(self._pop, tables))).combine_chunks()
+        owners = pa.array(np.repeat(np.arange(len(tables)), counts))
+        names = pa.array(tables, pa.string()).take(owners)
+        definitions = pa.array([self._definitions[table] for table in tables], pa.string()).take(owners)
+        encoded = encode_rows(rows, names, definitions, self.staged_schema)
+        step = max(1, STAGED_PIECE * len(encoded) // max(encoded.nbytes, 1))
+        for piece in (encoded.slice(start, step) for start in range(0, len(encoded), step)):
+            self._keep(STAGED, piece, piece.nbytes)
+            if self._sizes[STAGED] >= STAGED_PIECE:
+                self._write(STAGED)
+
+    def _write_largest(self) -> None:
+        """Writes the largest tables until half of the budget is free."""
+        for table in sorted(self._sizes, key=self._sizes.__getitem__, reverse=True):
+            if self._size < self._budget // 2:
+                return
+            self._write(table)
+
+    def _pop(self, table: str) -> list[pa.Table]:
+        self._size -= self._sizes.pop(table)
+        return self._rows.pop(table)
+
+    def _write(self, table: str) -> None:
+        rows = pa.concat_tables(self._pop(table)).combine_chunks()
+        self._written.add(table)
+        writer, path, count = self._open.pop(table) if table in self._open else self._create(table, rows.schema)
+        writer.write(rows)
+        self._open[table] = (writer, path, count + rows.num_rows)  # now the last one in the order of use
+
+    def _create(self, table: str, schema: pa.Schema) -> tuple[TableWriter, Path, int]:
+        if len(self._open) >= self.max_open:
+            self._close(next(iter(self._open)))
+        folder = self._folder / table
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{self._prefix}-{len(self.files) + len(self._open)}{self._form.suffix}"
+        return self._form.open(path, schema), path, 0
+
+    def _close(self, table: str) -> None:
+        writer, path, rows = self._open.pop(table)
+        writer.close()
+        self.files.append(StagedFile(table, f"{self._folder.name}/{table}/{path.name}", rows))
+
+
+def _copied(rows: pa.Table) -> pa.Table:
+    """The rows in memory of their own."""
+    return rows.take(pa.array(np.arange(len(rows)))).combine_chunks()
+
+
+def by_table(files: Sequence[StagedFile]) -> Iterator[tuple[str, list[StagedFile]]]:
+    """The files of each table."""
+    grouped: dict[str, list[StagedFile]] = {}
+    for file in files:
+        grouped.setdefault(file.table, []).append(file)
+    return iter(sorted(grouped.items()))

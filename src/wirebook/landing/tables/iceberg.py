@@ -1,0 +1,130 @@
+"""Apache Iceberg, by the package `pyiceberg`: tasks write Parquet files, the driver adds them in a snapshot of a table.
+
+The catalogue of the tables is an SQLite file in the target folder. Each snapshot names its batch, and so does the
+table: a batch that it has already is not added again.
+
+Spec: docs/land.md#apache-iceberg; docs/decisions/0060
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlparse
+
+import pyarrow as pa
+
+from wirebook.landing.tables.evolution import widens
+from wirebook.landing.tables.formats import CommitFailed, ParquetFormat, move_files, sync_new
+from wirebook.problems.extras import library
+
+if TYPE_CHECKING:
+    from pyiceberg.catalog.sql import SqlCatalog
+    from pyiceberg.table import Table
+
+__all__ = ["IcebergFormat", "newest_metadata"]
+
+RESERVED = {
+    "_file": "_source_file",
+    **{
+        name: f"{name}_"
+        for name in (
+            "_pos",
+            "_deleted",
+            "_spec_id",
+            "_partition",
+            "_row_id",
+            "_last_updated_sequence_number",
+            "_change_type",
+            "_change_ordinal",
+            "_commit_snapshot_id",
+        )
+    },
+}
+"""Names that the format keeps for itself, and that readers refuse in a table."""
+
+NAMESPACE = "wirebook"
+BATCH = "wirebook.batch"
+
+
+class IcebergFormat(ParquetFormat):
+    """A folder of Parquet files with ``metadata``, which says which of them count."""
+
+    name = "iceberg"
+
+    def check(self) -> None:
+        library("pyiceberg.catalog.sql")
+
+    def column(self, name: str) -> str:
+        return RESERVED.get(name, name)
+
+    def fit(self, schema: pa.Schema) -> pa.Schema:
+        return pa.schema([(field.name, _fit(field.type)) for field in schema])
+
+    def can_widen(self, old: pa.DataType, new: pa.DataType) -> bool:
+        """As the format promotes types: int to long, float to double, decimals to more digits of the same scale."""
+        return widens(old, new) and (not pa.types.is_decimal(old) or old.scale == new.scale)
+
+    def commit(self, folder: Path, batch: int, files: Sequence[Path], schema: pa.Schema) -> None:
+        from pyiceberg.exceptions import CommitFailedException  # noqa: PLC0415 (an extra)
+
+        started = time.time()
+        move_files(folder, files)
+        catalog = _catalog(folder.parent.absolute())
+        table = catalog.create_table_if_not_exists((NAMESPACE, folder.name), schema, location=_uri(folder))
+        try:
+            if int(table.properties.get(BATCH, "0")) < batch:
+                _add(table, batch, [_uri(folder / file.name) for file in files], schema)
+        except (CommitFailedException, ValueError) as error:
+            raise CommitFailed(str(error)) from error
+        sync_new(folder / "metadata", started)
+
+    def files(self, folder: Path) -> list[Path]:
+        if not (folder / "metadata").is_dir():
+            return []
+        table = _catalog(folder.parent.absolute()).load_table((NAMESPACE, folder.name))
+        uris = (task.file.file_path for task in table.scan().plan_files())
+        return sorted(Path(unquote(urlparse(uri).path)) for uri in uris)
+
+
+def newest_metadata(folder: Path) -> str:
+    """The metadata file that says what a table is now, as readers without the catalogue take it."""
+    location: str = _catalog(folder.parent.absolute()).load_table((NAMESPACE, folder.name)).metadata_location
+    return location
+
+
+def _add(table: Table, batch: int, files: list[str], schema: pa.Schema) -> None:
+    """Columns, files and the number of the batch in one commit."""
+    said = {BATCH: str(batch)}
+    with table.transaction() as transaction:
+        with transaction.update_schema() as update:
+            update.union_by_name(schema)
+        transaction.set_properties(said)
+        transaction.add_files(files, snapshot_properties=said)
+
+
+@lru_cache(maxsize=4)
+def _catalog(root: Path) -> SqlCatalog:
+    from pyiceberg.catalog.sql import SqlCatalog  # noqa: PLC0415
+
+    catalog = SqlCatalog("wirebook", uri=f"sqlite:///{root}/_wirebook/iceberg.db", warehouse=_uri(root))
+    catalog.create_namespace_if_not_exists(NAMESPACE)
+    return catalog
+
+
+def _uri(path: Path) -> str:
+    return f"file://{path.absolute()}"
+
+
+def _fit(type_: pa.DataType) -> pa.DataType:
+    """Integers have 32 or 64 bits."""
+    if pa.types.is_integer(type_):
+        return pa.int64() if type_.bit_width == 64 else pa.int32()
+    if pa.types.is_struct(type_):
+        return pa.struct([(field.name, _fit(field.type)) for field in type_])
+    if pa.types.is_list(type_):
+        return pa.list_(_fit(type_.value_type))
+    return pa.map_(type_.key_type, _fit(type_.item_type)) if pa.types.is_map(type_) else type_

@@ -1,0 +1,208 @@
+"""The layout of typed tables: which table a definition has, which columns, of which types.
+
+Names depend on the XID alone, so that a catalogue may grow without renaming a table. Columns: provenance ``_...``,
+envelope ``ce_...``, placeholders ``ctx_...``, then the payload's fields by their names.
+
+Spec: docs/land.md#the-target-folder; docs/types.md for the payload's types.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from wirebook.definitions.compile.definition import Definition
+from wirebook.definitions.compile.slots import ATTRIBUTES, ENVELOPE
+from wirebook.schema import CompiledSchema
+from wirebook.schema.layout import REST
+
+DEAD_LETTERS = "dead_letters"
+RESOLVED = "resolved"
+STAGED = "staged"
+NO_DEFINITION = (DEAD_LETTERS, RESOLVED, STAGED)
+"""Tables that are there whatever the catalogue says; no definition's table has such a name."""
+INSTANT = pa.timestamp("us", tz="UTC")
+PROVENANCE: dict[str, pa.DataType] = {
+    "_file": pa.string(),
+    "_line": pa.int64(),
+    "_index": pa.int32(),
+    "_received": INSTANT,
+    "_endpoint": pa.string(),
+    "_protocol": pa.string(),
+    "_catalogue": pa.string(),
+}
+REASON = pa.struct({"code": pa.string(), "slot": pa.string(), "expected": pa.string(), "actual": pa.string()})
+DEAD_LETTER_SCHEMA = pa.schema({
+    "_file": pa.string(),
+    "_line": pa.int64(),
+    "_index": pa.int32(),
+    "received": INSTANT,
+    "protocol": pa.string(),
+    "endpoint": pa.string(),
+    "raw": pa.binary(),
+    "outcome": pa.string(),
+    "definition": pa.string(),
+    "problems": pa.list_(REASON),
+    "near": pa.list_(pa.struct({"definition": pa.string(), "problems": pa.list_(REASON)})),
+    "_catalogue": pa.string(),
+})  # fmt: skip
+
+RESOLVED_SCHEMA = pa.schema({
+    "_file": pa.string(),
+    "_line": pa.int64(),
+    "_index": pa.int32(),
+    "table": pa.string(),
+    "definition": pa.string(),
+    "_catalogue": pa.string(),
+})  # fmt: skip
+"""Dead letters that landed when they were replayed: which, where, and by which catalogue."""
+
+# CloudEvents attributes that every table of events has; `specversion` is always 1.0.
+CORE_ATTRIBUTES = tuple(name for name in ATTRIBUTES if name != "specversion")
+STAGED_SCHEMA = pa.schema(
+    {
+        **PROVENANCE,
+        "definition": pa.string(),
+        "table": pa.string(),
+        **{f"ce_{name}": INSTANT if name == "time" else pa.string() for name in CORE_ATTRIBUTES},
+        "row": pa.string(),
+    }
+)
+"""Rows of tables that are not worth files yet: `row` has, as JSON text, the columns that are none here."""
+
+ATTRIBUTE_TYPES: dict[str, pa.DataType] = {
+    "integer": pa.int32(),
+    "number": pa.float64(),
+    "boolean": pa.bool_(),
+    "timestamp": INSTANT,
+    "binary": pa.binary(),
+}
+PLAIN_ID = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*\Z")
+MAX_NAME_LENGTH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class TableColumn:
+    """One column. `source` says where its value comes from: (``provenance`` | ``attribute`` | ``binding`` |
+    ``payload``, name there)."""
+
+    name: str
+    type: pa.DataType
+    source: tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A definition's table.
+
+    Shape: `name` of the table, `columns` in order. `has_schema`: payload fields are columns and `_rest` holds what has
+    none; otherwise the payload is the binary column ``payload``.
+    """
+
+    definition: str
+    name: str
+    columns: tuple[TableColumn, ...]
+    has_schema: bool
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        return pa.schema([(column.name, column.type) for column in self.columns])
+
+    @cached_property
+    def attributes(self) -> tuple[TableColumn, ...]:
+        return tuple(column for column in self.columns if column.source[0] == "attribute")
+
+
+def kind_of(definition: Definition) -> tuple[Any, ...]:
+    """What the columns of a definition depend on, besides its schema: definitions of one kind have the same."""
+    extensions = (
+        tuple((c.slot.name, c.type) for c in definition.constraints if c.slot.section == ENVELOPE)
+        if definition.is_cloudevent
+        else None
+    )
+    return extensions, definition.placeholders, definition.protocol in (None, "KAFKA")
+
+
+def layout_of(definition: Definition, schema: CompiledSchema | None) -> Layout:
+    """The table of `definition`, whose payload `schema` describes."""
+    names = ColumnNames()
+    columns = (*_provenance(), *_attributes(definition), *_bindings(definition), *_payload(definition, schema))
+    unique = tuple(TableColumn(names.unique(each.name), each.type, each.source) for each in columns)
+    return Layout(definition.xid, table_name(definition.xid), unique, schema is not None)
+
+
+def _provenance() -> Iterator[TableColumn]:
+    return (TableColumn(name, type_, ("provenance", name)) for name, type_ in PROVENANCE.items())
+
+
+def _attributes(definition: Definition) -> Iterator[TableColumn]:
+    """Core attributes, declared extensions, and ``ce_rest``: whatever has no column or does not fit it exactly."""
+    if not definition.is_cloudevent:
+        return
+    declared = {c.slot.name: c for c in definition.constraints if c.slot.section == ENVELOPE}
+    extensions = [name for name in declared if name not in ATTRIBUTES]
+    for name in (*CORE_ATTRIBUTES, *extensions):
+        default = INSTANT if name == "time" else pa.string()
+        type_ = ATTRIBUTE_TYPES.get(declared[name].type, default) if name in extensions else default
+        yield TableColumn(f"ce_{name}", type_, ("attribute", name))
+    yield TableColumn("ce_rest", pa.string(), ("attribute", ""))
+
+
+def _bindings(definition: Definition) -> Iterator[TableColumn]:
+    return (TableColumn(f"ctx_{name}", pa.string(), ("binding", name)) for name in definition.placeholders)
+
+
+def _payload(definition: Definition, schema: CompiledSchema | None) -> Iterator[TableColumn]:
+    if schema is None:
+        yield TableColumn("payload", pa.binary(), ("payload", ""))
+        return
+    for field in schema.fields:
+        yield TableColumn(field.name, field.arrow_type, ("payload", field.name))
+    yield TableColumn(REST, pa.string(), ("payload", REST))
+    if definition.protocol in (None, "KAFKA"):
+        yield TableColumn("_tombstone", pa.bool_(), ("provenance", "_tombstone"))
+
+
+class ColumnNames:
+    """Hands out column names that are unique ignoring case: the first comer keeps its name."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+
+    def unique(self, name: str) -> str:
+        chosen = name if name.lower() not in self._taken else f"{name}_{_digest(name)[:6]}"
+        while chosen.lower() in self._taken:
+            chosen += "_"
+        self._taken.add(chosen.lower())
+        return chosen
+
+
+def table_name(xid: str) -> str:
+    """A readable folder name for an XID, the same whatever else the catalogue holds.
+
+    ``/messagegroups/orders/messages/order_placed`` is ``orders__order_placed``; an XID that such a name cannot say
+    without loss gets a hash of it as a suffix.
+    """
+    _, kind, container, _, message = xid.split("/", 4)
+    if kind == "messagegroups" and PLAIN_ID.match(container) and PLAIN_ID.match(message):
+        plain = f"{container}__{message}"
+        if len(plain) <= MAX_NAME_LENGTH:
+            return plain
+    words = message if message.lower().startswith(container.lower()) else f"{container}_{message}"
+    readable = re.sub(r"[^a-z0-9]+", "_", words.lower()).strip("_")[:MAX_NAME_LENGTH] or "message"
+    return f"{readable}_{_digest(xid)[:8]}"
+
+
+def tables(layouts: Iterable[Layout]) -> dict[str, tuple[str, pa.Schema]]:
+    """Table name to (XID, schema), for the target's `tables.json`."""
+    return {layout.name: (layout.definition, layout.schema) for layout in layouts}
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

@@ -1,0 +1,13 @@
+"""The formats of tables by name."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from wirebook.landing.tables.delta import DeltaFormat
+from wirebook.landing.tables.formats import ParquetFormat, TableFormat
+from wirebook.landing.tables.iceberg import IcebergFormat
+
+__all__ = ["FORMATS"]
+
+FORMATS: Final[dict[str, TableFormat]] = {form.name: form for form in (ParquetFormat(), DeltaFormat(), IcebergFormat())}

@@ -1,1 +1,0 @@
-"""Layer `message`: what a definition means, as template and as filter."""

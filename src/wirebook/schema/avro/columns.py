@@ -1,0 +1,157 @@
+"""The columns of an Avro type.
+
+Rule: a union with null is nullable; of several types it is a struct with one member per branch; a type that contains
+itself is JSON text. Times of day and nanoseconds stay the numbers that they are: Spark has no type that holds them.
+"""
+
+from __future__ import annotations
+
+import struct
+import uuid
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from decimal import Context, Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from wirebook.schema.avro.types import Type
+from wirebook.schema.layout import NOTHING, Cell, Layout, Leaf, List, Map, Struct
+from wirebook.schema.scalar_columns import BOOLEAN, INSTANT, INT32, INT64, JSON, TEXT
+
+MAX_LEVELS = 32  # of named types
+MAX_COLUMNS = 4000  # types in all
+LOCAL = pa.timestamp("us")
+_EPOCH, _EPOCH_UTC, _DAY = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC), date(1970, 1, 1)
+_WIDE = Context(prec=1000)
+
+
+def shape_of(type_: Type) -> Layout:
+    """The shape of the values of a type."""
+    return _AvroColumns().shape(type_, ())
+
+
+class _AvroColumns:
+    """Shapes of types written out wherever they are used; beyond so many levels or columns JSON text."""
+
+    def __init__(self) -> None:
+        self.left = MAX_COLUMNS
+
+    def shape(self, type_: Type, inside: tuple[Type, ...]) -> Layout:
+        self.left -= 1
+        if type_ in inside or self.left < 0 or len(inside) > MAX_LEVELS:
+            return JSON
+        within = (*inside, type_) if type_.name else inside
+        if type_.kind == "record":
+            members = {name: self.shape(each, within) for name, each in type_.fields}
+            required = frozenset(name for name, each in type_.fields if not _nullable(each))
+            return Struct(members, required, type_.docs) if members else JSON
+        if type_.kind in ("array", "map"):
+            assert type_.items is not None
+            items = self.shape(type_.items, within)
+            return List(items) if type_.kind == "array" else Map(items)
+        if type_.kind == "union":
+            return self._union(type_, within)
+        return LOGICAL[type_.logical](type_) if type_.logical else PLAIN[type_.kind]
+
+    def _union(self, type_: Type, inside: tuple[Type, ...]) -> Layout:
+        branches = [each for each in type_.branches if each.kind != "null"]
+        if len(branches) == 1:
+            return self.shape(branches[0], inside)
+        return Struct({each.branch_name: self.shape(each, inside) for each in branches}) if branches else TEXT
+
+
+def _nullable(type_: Type) -> bool:
+    return type_.kind == "null" or (type_.kind == "union" and any(each.kind == "null" for each in type_.branches))
+
+
+def _same(value: Any) -> Cell:
+    return value, NOTHING
+
+
+def _leaf(name: str, arrow: pa.DataType, cell: Callable[[Any], Cell] = _same, **more: Any) -> Leaf:
+    return Leaf(name, arrow, more.pop("wire", arrow), {}, cell, **more)
+
+
+BYTES = _leaf("bytes", pa.binary(), direct=bytes)
+PLAIN: dict[str, Leaf] = {
+    "null": TEXT,
+    "boolean": BOOLEAN,
+    "int": INT32,
+    "long": INT64,
+    "float": _leaf("float", pa.float32(), direct=float),
+    "double": _leaf("double", pa.float64(), direct=float),
+    "bytes": BYTES,
+    "fixed": BYTES,
+    "string": TEXT,
+    "enum": TEXT,
+}
+
+
+# -- logical types: cells from the encoded value ----------------------------------------------------------------------
+
+
+def _moment(base: datetime, unit: str) -> Callable[[Any], Cell]:
+    def cell(value: int) -> Cell:
+        try:
+            return base + timedelta(**{unit: value}), NOTHING
+        except OverflowError:
+            return None, value
+
+    return cell
+
+
+def _days(value: int) -> Cell:
+    try:
+        return _DAY + timedelta(days=value), NOTHING
+    except OverflowError:
+        return None, value
+
+
+def _uuid(type_: Type) -> Leaf:
+    return _leaf("uuid", pa.string(), lambda value: (str(uuid.UUID(bytes=value)), NOTHING)) if type_.size else TEXT
+
+
+def _decimal(type_: Type) -> Leaf:
+    precision, scale = type_.attributes["precision"], type_.attributes["scale"]
+    limit = 10 ** min(precision, 1000)
+
+    def cell(value: bytes) -> Cell:
+        if len(value) > 400:
+            return None, value
+        number = int.from_bytes(value, "big", signed=True)
+        exact = Decimal(number).scaleb(-scale, context=_WIDE)
+        if abs(number) >= limit:
+            return None, format(exact, "f")
+        return (exact if precision <= 38 else format(exact, "f")), NOTHING
+
+    return _leaf("decimal", pa.decimal128(precision, scale) if precision <= 38 else pa.string(), cell)
+
+
+DURATION = pa.struct([("months", pa.int64()), ("days", pa.int64()), ("milliseconds", pa.int64())])
+
+
+def _duration(value: bytes) -> Cell:
+    return dict(zip(DURATION.names, struct.unpack("<III", value), strict=True)), NOTHING
+
+
+_INSTANT_MILLIS = _leaf("timestamp-millis", INSTANT, _moment(_EPOCH_UTC, "milliseconds"), wire=pa.int64())
+_INSTANT_MICROS = _leaf("timestamp-micros", INSTANT, _moment(_EPOCH_UTC, "microseconds"), wire=pa.int64())
+_LOCAL_MILLIS = _leaf("local-timestamp-millis", LOCAL, _moment(_EPOCH, "milliseconds"), wire=pa.int64())
+_LOCAL_MICROS = _leaf("local-timestamp-micros", LOCAL, _moment(_EPOCH, "microseconds"), wire=pa.int64())
+_DATE = _leaf("date", pa.date32(), _days, wire=pa.int32())
+_DURATION = _leaf("duration", DURATION, _duration)
+LOGICAL: dict[str, Callable[[Type], Leaf]] = {
+    "decimal": _decimal,
+    "uuid": _uuid,
+    "date": lambda _: _DATE,
+    "time-millis": lambda _: INT32,
+    "time-micros": lambda _: INT64,
+    "timestamp-millis": lambda _: _INSTANT_MILLIS,
+    "timestamp-micros": lambda _: _INSTANT_MICROS,
+    "timestamp-nanos": lambda _: INT64,
+    "local-timestamp-millis": lambda _: _LOCAL_MILLIS,
+    "local-timestamp-micros": lambda _: _LOCAL_MICROS,
+    "local-timestamp-nanos": lambda _: INT64,
+    "duration": lambda _: _DURATION,
+}

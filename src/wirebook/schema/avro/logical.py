@@ -1,0 +1,134 @@
+"""Values of Avro's logical types as the numbers and bytes that are encoded: the way back of the columns.
+
+A value that is not of the logical type stays as it is: it may be the encoded value itself.
+
+Spec: Avro 1.11 "Logical Types"; docs/types.md
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from decimal import Context, Decimal, Inexact, InvalidOperation
+from typing import Any
+from uuid import UUID
+
+from wirebook.schema.avro.types import Type
+from wirebook.schema.layout import NOTHING
+from wirebook.schema.scalar_columns import DATE, TIMESTAMP
+
+_EPOCH, _EPOCH_UTC, _DAY = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC), date(1970, 1, 1)
+_EXACT = Context(prec=1000, traps=[Inexact, InvalidOperation])
+_DECIMAL_TEXT = re.compile(r"-?[0-9]{1,400}(?:\.[0-9]{1,400})?\Z")
+_PARTS = ("months", "days", "milliseconds")
+
+
+def encoded_value(type_: Type, value: Any) -> Any:
+    """What is encoded in place of `value`."""
+    if not type_.logical:
+        return value
+    try:
+        return ENCODED.get(type_.logical, _same)(type_, value)
+    except (InvalidOperation, Inexact, OverflowError, ValueError, struct.error):
+        return value
+
+
+def from_plain(type_: Type, value: Any) -> Any:
+    """The value of a logical type that JSON has as a text or number: RFC 3339 and ISO 8601, decimals. A number's text
+    is the number and no bytes."""
+    read = PLAIN.get(type_.logical or "")
+    return value if read is None or isinstance(value, bool) else read(value)
+
+
+def _instant(value: Any) -> Any:
+    cell, left = TIMESTAMP.cell(value) if isinstance(value, str) else (None, value)
+    return value if cell is None or left is not NOTHING else cell
+
+
+def _local(value: Any) -> Any:
+    moment = _instant(f"{value}Z") if isinstance(value, str) else value
+    return moment.replace(tzinfo=None) if isinstance(moment, datetime) and moment is not value else value
+
+
+def _date(value: Any) -> Any:
+    cell, left = DATE.cell(value) if isinstance(value, str) else (None, value)
+    return value if cell is None or left is not NOTHING else cell
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
+        return Decimal(str(value))
+    return Decimal(value) if isinstance(value, str) and _DECIMAL_TEXT.match(value) else value
+
+
+PLAIN: dict[str, Callable[[Any], Any]] = {
+    "decimal": _number,
+    "date": _date,
+    "timestamp-millis": _instant,
+    "timestamp-micros": _instant,
+    "local-timestamp-millis": _local,
+    "local-timestamp-micros": _local,
+}
+
+
+def _same(type_: Type, value: Any) -> Any:  # noqa: ARG001
+    return value
+
+
+def _moment(unit: timedelta) -> Callable[[Type, Any], Any]:
+    def encoded(type_: Type, value: Any) -> Any:
+        if not isinstance(value, datetime):
+            return value
+        local = str(type_.logical).startswith("local")
+        if local is not (value.tzinfo is None):
+            return value
+        count, rest = divmod(value - (_EPOCH if local else _EPOCH_UTC), unit)
+        return value if rest else count
+
+    return encoded
+
+
+def _days(type_: Type, value: Any) -> Any:  # noqa: ARG001
+    return (value - _DAY).days if isinstance(value, date) and not isinstance(value, datetime) else value
+
+
+def _uuid(type_: Type, value: Any) -> Any:
+    if type_.kind == "string":
+        return str(value) if isinstance(value, UUID) else value
+    if isinstance(value, str) and len(value) == 36:
+        try:
+            value = UUID(value)
+        except ValueError:
+            return value
+    return value.bytes if isinstance(value, UUID) else value
+
+
+def _decimal(type_: Type, value: Any) -> Any:
+    if not isinstance(value, Decimal):
+        return value
+    number = int(value.scaleb(type_.attributes["scale"], _EXACT).to_integral_exact(context=_EXACT))
+    if abs(number) >= 10 ** min(type_.attributes["precision"], 1000):
+        return value
+    size = type_.size if type_.kind == "fixed" else (number.bit_length() // 8) + 1
+    return number.to_bytes(size, "big", signed=True)
+
+
+def _duration(type_: Type, value: Any) -> Any:  # noqa: ARG001
+    if isinstance(value, dict) and value.keys() == set(_PARTS):
+        return struct.pack("<III", *(value[part] for part in _PARTS))
+    return value
+
+
+ENCODED: dict[str, Callable[[Type, Any], Any]] = {
+    "decimal": _decimal,
+    "uuid": _uuid,
+    "date": _days,
+    "timestamp-millis": _moment(timedelta(milliseconds=1)),
+    "timestamp-micros": _moment(timedelta(microseconds=1)),
+    "local-timestamp-millis": _moment(timedelta(milliseconds=1)),
+    "local-timestamp-micros": _moment(timedelta(microseconds=1)),
+    "duration": _duration,
+}

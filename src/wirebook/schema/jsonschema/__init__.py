@@ -1,0 +1,1 @@
+"""JSON Schema, draft-04 to 2020-12."""

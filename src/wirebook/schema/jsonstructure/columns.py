@@ -1,0 +1,98 @@
+"""The columns of a JSON Structure type.
+
+Only layout, as for JSON Schema. Tuples, unions of several types without one column in common, `any`, and types that
+refer to themselves are JSON text; a tagged choice is a struct with one member per choice, an inline choice one struct
+with the members of all.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any
+
+from wirebook.schema.jsonstructure.to_jsonschema import Node, definition, extended, mapping, sequence, variant
+from wirebook.schema.jsonstructure.types import PRIMITIVES, leaf_of
+from wirebook.schema.layout import Layout, List, Map, Struct
+from wirebook.schema.merging import join
+from wirebook.schema.scalar_columns import JSON, TEXT
+from wirebook.text.pointers import resolve as resolve_pointer
+
+MAX_LEVELS = 32
+MAX_COLUMNS = 4000  # nodes in all; beyond, JSON text
+
+
+def infer(document: Node, pointer: str) -> Layout:
+    """The shape of the type at `pointer`. Raises: StructureError."""
+    return _StructureColumns(document).shape(resolve_pointer(document, pointer))
+
+
+class _StructureColumns:
+    def __init__(self, document: Node) -> None:
+        self.document = document
+        self.left = MAX_COLUMNS
+        self.open: list[str] = []
+
+    def shape(self, node: Any) -> Layout:
+        self.left -= 1
+        if not isinstance(node, dict) or self.left < 0 or len(self.open) > MAX_LEVELS:
+            return JSON
+        type_ = node.get("type")
+        if "$ref" in node:
+            return self._referred(node["$ref"])
+        if isinstance(type_, list):
+            return self._union(type_)
+        if isinstance(type_, dict):
+            return self.shape(type_)
+        self.open.append("")
+        try:
+            return self._named(node, type_)
+        finally:
+            self.open.pop()
+
+    def _referred(self, reference: Any) -> Layout:
+        pointer, node = definition(self.document, reference)
+        if pointer in self.open:
+            return JSON
+        self.open.append(pointer or "#")
+        try:
+            return self.shape(node)
+        finally:
+            self.open.pop()
+
+    def _union(self, types: list[Any]) -> Layout:
+        branches = [self.shape(each if isinstance(each, dict) else {"type": each}) for each in types if each != "null"]
+        return reduce(join, branches) if branches else JSON
+
+    def _named(self, node: Node, type_: Any) -> Layout:
+        if type_ in PRIMITIVES:
+            return leaf_of(node)
+        if type_ == "object":
+            return self._object(extended(self.document, node))
+        if type_ in ("array", "set") and node.get("items"):
+            return List(self.shape(node["items"]))
+        if type_ == "map" and node.get("values"):
+            return Map(self.shape(node["values"]))
+        return self._choice(node) if type_ == "choice" else JSON
+
+    def _object(self, node: Node) -> Layout:
+        properties = mapping(node, "properties")
+        members = {name: self.shape(each) for name, each in properties.items()}
+        required = frozenset(name for name in sequence(node, "required") if isinstance(name, str))
+        docs = {name: each["description"] for name, each in properties.items() if _described(each)}
+        return Struct(members, required - {name for name in required if _nullable(properties.get(name))}, docs)
+
+    def _choice(self, node: Node) -> Layout:
+        choices = mapping(node, "choices")
+        if "$extends" not in node:
+            return Struct({name: self.shape(each) for name, each in choices.items()})
+        selector: Layout = Struct({str(node.get("selector")): TEXT})
+        return reduce(join, (self.shape(variant(self.document, each)) for each in choices.values()), selector)
+
+
+def _described(node: Any) -> bool:
+    return isinstance(node, dict) and isinstance(node.get("description"), str)
+
+
+def _nullable(node: Any) -> bool:
+    type_ = node.get("type") if isinstance(node, dict) else None
+    return type_ == "null" or (isinstance(type_, list) and "null" in type_) or not isinstance(type_, str | list)

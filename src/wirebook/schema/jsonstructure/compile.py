@@ -1,0 +1,106 @@
+"""JSON Structure: one document to a reader of payloads.
+
+The document is translated into JSON Schema, type by type, and read like one (jsonreader.py): the validator is native
+code and knows whole columns. The primitive types keep their names as URNs, so that errors speak of `int64`.
+
+Spec: draft-vasters-json-structure-core, -validation, -conditional-composition.
+Reading: the json-structure package decides where the texts leave room. Validation and composition keywords count when
+`$uses` names their extension or `$schema` is the extended or validation meta-schema; in a union of types only the types
+count, not the keywords beside them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jsonschema_rs as js
+from referencing import Registry
+from referencing.jsonschema import DRAFT202012
+
+from wirebook.schema.json_reader import LINEAR, JsonReader
+from wirebook.schema.jsonschema.compile import expected as expected_by_json_schema
+from wirebook.schema.jsonschema.compile import not_compilable
+from wirebook.schema.jsonschema.cost import check_cost
+from wirebook.schema.jsonstructure.columns import infer
+from wirebook.schema.jsonstructure.imports import with_imports
+from wirebook.schema.jsonstructure.to_jsonschema import DOCUMENT, UNION, StructureError, Translation
+from wirebook.schema.jsonstructure.types import URN
+from wirebook.schema.reader import CompiledSchema, Unsupported
+from wirebook.schema.source import SchemaSource
+from wirebook.text.pointers import resolve as resolve_pointer
+
+LATEST = "draft-02"
+
+
+def compile_json_structure(source: SchemaSource) -> CompiledSchema | Unsupported:
+    """A reader for the document's root type, or for the type that the fragment (a JSON Pointer) names."""
+    label = f"JsonStructure/{source.format.version or LATEST}"
+    try:
+        document = with_imports(source.document, source.base_uri, source.resolve)
+        pointer = root_pointer(document, source.fragment)
+        translation = Translation(document)
+        schema = translation.document(pointer)
+        expected = _Expected(schema, translation)
+
+        def build(wrapper: dict[str, Any]) -> Any:
+            return js.Draft202012Validator(
+                wrapper,
+                registry=js.Registry([(DOCUMENT, schema), *translation.resources()]),
+                formats=translation.formats,
+                validate_formats=True,
+                pattern_options=LINEAR,
+                offline=True,
+            )
+
+        root = {"$ref": DOCUMENT}
+        check_cost(schema, _resolver(schema))
+        validator, shape = build(root), infer(document, pointer)
+    except (StructureError, js.ValidationError, js.ReferencingError, ValueError, RecursionError) as error:
+        return not_compilable(label, error)
+    return JsonReader(label, shape, source.options.limits, root, validator, build, expected)
+
+
+def _resolver(schema: dict[str, Any]) -> Any:
+    """Follows references within the schema. It is looked through once: a lookup of what is not there would do it each
+    time, and the primitive types are not."""
+    registry: Registry[Any] = Registry()
+    return registry.with_resource(DOCUMENT, DRAFT202012.create_resource(schema)).crawl().resolver(DOCUMENT)
+
+
+def root_pointer(document: Any, fragment: str | None) -> str:
+    """The pointer of the type that payloads are of: what the fragment names, else `$root`, else the document.
+
+    Raises: StructureError
+    """
+    if not isinstance(document, dict):
+        raise StructureError("a JSON Structure document is an object")
+    if fragment:
+        candidates = [fragment if fragment.startswith("/") else f"/{fragment}", f"/definitions/{fragment}"]
+    elif "type" not in document and isinstance(document.get("$root"), str):
+        candidates = [document["$root"].removeprefix("#")]
+    else:
+        return ""
+    found = next((each for each in candidates if isinstance(resolve_pointer(document, each), dict)), None)
+    if found is None:
+        raise StructureError(f"'{candidates[0]}' leads nowhere")
+    return found
+
+
+class _Expected:
+    """What an error expects, in words of JSON Structure."""
+
+    def __init__(self, schema: dict[str, Any], translation: Translation) -> None:
+        self.schema, self.named = schema, translation.named
+
+    def __call__(self, error: js.ValidationError) -> Any:
+        location = error.absolute_keyword_location or ""
+        if location.startswith(URN) and not location.startswith(DOCUMENT):
+            types = location.removeprefix(URN).partition("#")[0].split(":")
+            return {"type": types[0] if len(types) == 1 else types}
+        if error.kind.name == "anyOf":
+            union = resolve_pointer(self.schema, location.partition("#")[2].rpartition("/")[0])
+            if isinstance(union, dict) and UNION in union:
+                return {"type": union[UNION]}
+        keyword = error.kind.as_dict()
+        text = keyword.get("pattern") or keyword.get("format")
+        return self.named.get(text) or expected_by_json_schema(error) if text else expected_by_json_schema(error)

@@ -1,0 +1,317 @@
+"""From JSON Structure to JSON Schema 2020-12: one function per kind of type.
+
+Spec: draft-vasters-json-structure-core "Compound Types", "Composition Rules", "Extensions and Add-Ins".
+Deviation: members that an add-in of `$offers` would bring are allowed without the instance naming it in `$uses`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from wirebook.schema.jsonstructure.constraints import ConstraintTranslation
+from wirebook.schema.jsonstructure.types import PRIMITIVES, URN
+from wirebook.text.pointers import escape
+from wirebook.text.pointers import resolve as resolve_pointer
+
+DOCUMENT = f"{URN}document"
+UNION = "x-union"  # an annotation: the types that an anyOf stands for
+MAX_LEVELS = 64  # of inline types, and of types that extend one another
+RESERVED = ("$schema", "$uses")  # members that any root object may have
+VALIDATION, COMPOSITION = "JSONStructureValidation", "JSONStructureConditionalComposition"
+CONDITIONS = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else")
+
+
+class StructureError(ValueError):
+    """Why a JSON Structure document cannot be used."""
+
+
+Node = dict[str, Any]
+
+
+def definition(document: Node, reference: Any) -> tuple[str, Node]:
+    """The pointer and the type that a `$ref` or `$extends` names. Raises: StructureError."""
+    pointer = reference.removeprefix("#") if isinstance(reference, str) else ""
+    found = resolve_pointer(document, pointer) if isinstance(reference, str) and reference.startswith("#") else None
+    if not isinstance(found, dict):
+        raise StructureError(f"the reference {reference!r} leads nowhere")
+    return pointer, found
+
+
+def extended(document: Node, node: Node) -> Node:
+    """A type with the properties that it has through `$extends`, base first. Raises: StructureError."""
+    return _extended(document, node, 0, {})
+
+
+def _extended(document: Node, node: Node, level: int, known: dict[str, Node]) -> Node:
+    bases = node.get("$extends")
+    if bases is None or node.get("type") == "choice":
+        return node
+    if level > MAX_LEVELS:
+        raise StructureError(f"'$extends' goes in circles at {bases!r}")
+    properties, required = dict[str, Any](), list[Any]()
+    for reference in bases if isinstance(bases, list) else [bases]:
+        pointer, base = definition(document, reference)
+        if pointer not in known:
+            known[pointer] = _extended(document, base, level + 1, known)
+        base = known[pointer]
+        properties = {**mapping(base, "properties"), **properties}
+        required += [each for each in sequence(base, "required") if each not in required]
+    merged = {**properties, **mapping(node, "properties")}
+    return {**node, "properties": merged, "required": [*required, *sequence(node, "required")]}
+
+
+def mapping(node: Node, word: str) -> Node:
+    """An object under a keyword; nothing there is an empty one. Raises: StructureError."""
+    found = node.get(word, {})
+    if not isinstance(found, dict):
+        raise StructureError(f"'{word}' is no object")
+    return found
+
+
+def sequence(node: Node, word: str) -> list[Any]:
+    """An array under a keyword; nothing there is an empty one. Raises: StructureError."""
+    found = node.get(word, [])
+    if not isinstance(found, list):
+        raise StructureError(f"'{word}' is no array")
+    return found
+
+
+class Translation:
+    """The translation of one document.
+
+    Shape: `formats` and `named` are filled on the way: predicates that no keyword of JSON Schema can say, and what a
+    pattern or format of ours stands for.
+    """
+
+    def __init__(self, document: Node) -> None:
+        self.source = document
+        self.definitions: dict[str, Any] = {}
+        self.used: set[str] = set()
+        self.level = 0
+        uses, meta = sequence(document, "$uses"), str(document.get("$schema", ""))
+        everything = "extended" in meta or "validation" in meta
+        self.validation, self.composition = everything or VALIDATION in uses, everything or COMPOSITION in uses
+        self.rules = ConstraintTranslation(self.schema)
+
+    @property
+    def formats(self) -> dict[str, Callable[[str], bool]]:
+        return self.rules.formats
+
+    @property
+    def named(self) -> dict[str, Any]:
+        return self.rules.named
+
+    def document(self, pointer: str) -> Node:
+        """The JSON Schema of the type at `pointer`. Raises: StructureError."""
+        root = resolve_pointer(self.source, pointer)
+        schema = self.schema(root, root=True)
+        return {**schema, "$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": self.definitions}
+
+    def resources(self) -> list[tuple[str, Node]]:
+        """The primitive types that the translation refers to."""
+        return [(f"{URN}{name}", _primitive(name)) for name in sorted(self.used)]
+
+    # -- types --------------------------------------------------------------------------------------------------
+
+    def schema(self, node: Any, *, root: bool = False) -> Node:
+        """The JSON Schema of one type. Raises: StructureError."""
+        if not isinstance(node, dict):
+            raise StructureError("a type is not an object")
+        self.level += 1
+        if self.level > MAX_LEVELS:
+            raise StructureError(f"types are nested deeper than {MAX_LEVELS} levels")
+        try:
+            return self._typed(node, root)
+        finally:
+            self.level -= 1
+
+    def _typed(self, node: Node, root: bool) -> Node:
+        if "$ref" in node:
+            return self._reference(node["$ref"])
+        type_ = node.get("type")
+        if isinstance(type_, list):
+            return self._union(type_)
+        if isinstance(type_, dict):
+            referred = self.schema(type_)
+            local = {word: value for word, value in node.items() if word in ("properties", "required") and value}
+            return {"allOf": [referred, self._object({**local, "type": "object"})]} if local else referred
+        if type_ is None and not any(word in node for word in CONDITIONS):
+            raise StructureError("a type has no 'type'")
+        own = {} if type_ is None else self._named(node, type_, root)
+        return self._with(own, [*self._constraints(node), *self._conditions(node)])
+
+    def _named(self, node: Node, type_: Any, root: bool) -> Node:
+        """The schema of a type that is named: primitive or compound."""
+        if node.get("abstract") is True:
+            raise StructureError(f"the type '{node.get('name', '')}' is abstract and has no values")
+        if type_ in PRIMITIVES:
+            return self._primitive(type_)
+        if type_ == "object":
+            return self._object(extended(self.source, node), root=root)
+        build = COMPOUNDS.get(type_) if isinstance(type_, str) else None
+        if build is None:
+            raise StructureError(f"the type {type_!r} is unknown")
+        return build(self, node)
+
+    def _primitive(self, name: str) -> Node:
+        self.used.add(name)
+        return {"$ref": f"{URN}{name}"}
+
+    def _reference(self, reference: Any) -> Node:
+        pointer, node = definition(self.source, reference)
+        if pointer not in self.definitions:
+            self.definitions[pointer] = {}  # so that a type may refer to itself
+            level, self.level = self.level, 0
+            self.definitions[pointer] = self.schema(node)
+            self.level = level
+        return {"$ref": f"{DOCUMENT}#/$defs/{escape(pointer)}"}
+
+    def _union(self, types: list[Any]) -> Node:
+        names = [each for each in types if isinstance(each, str)]
+        if len(names) == len(types) == 2 and "null" in names and set(names) <= PRIMITIVES.keys():
+            other = names[1 - names.index("null")]
+            return self._primitive(f"{other}:null" if other != "null" else "null")
+        branches = [self.schema(each if isinstance(each, dict) else {"type": each}) for each in types]
+        return {"anyOf": branches, UNION: [each if isinstance(each, str) else _name(each) for each in types]}
+
+    def _object(self, node: Node, *, root: bool = False) -> Node:
+        properties = {name: self.schema(each) for name, each in mapping(node, "properties").items()}
+        schema: Node = {"type": "object", "properties": properties} | _required(sequence(node, "required"))
+        extra = node.get("additionalProperties")
+        if extra is False:
+            schema["additionalProperties"] = False
+            allowed = [*RESERVED, *self._offered()] if root else []
+            schema["properties"] = dict.fromkeys(allowed, True) | properties
+        elif isinstance(extra, dict):
+            schema["additionalProperties"] = self.schema(extra)
+        return schema
+
+    def _offered(self) -> list[str]:
+        """The members that add-ins may bring."""
+        addins = [each for value in mapping(self.source, "$offers").values() for each in _as_list(value)]
+        types = [definition(self.source, each)[1] if isinstance(each, str) else each for each in addins]
+        return [name for type_ in types if isinstance(type_, dict) for name in mapping(type_, "properties")]
+
+    def array(self, node: Node) -> Node:
+        items = {"items": self.schema(node["items"])} if node.get("items") else {}
+        return {"type": "array"} | items | ({"uniqueItems": True} if node["type"] == "set" else {})
+
+    def map(self, node: Node) -> Node:
+        values = {"additionalProperties": self.schema(node["values"])} if node.get("values") else {}
+        return {"type": "object"} | values
+
+    def tuple(self, node: Node) -> Node:
+        properties, order = mapping(node, "properties"), node.get("tuple")
+        if not isinstance(order, list) or not all(isinstance(each, str) and each in properties for each in order):
+            raise StructureError("'tuple' does not list the names of its properties")
+        items = [self.schema(properties[name]) for name in order]
+        return {"type": "array", "prefixItems": items, "minItems": len(items), "maxItems": len(items)}
+
+    def any(self, node: Node) -> Node:  # noqa: ARG002
+        return {}
+
+    def choice(self, node: Node) -> Node:
+        choices = mapping(node, "choices")
+        if "$extends" not in node:
+            options = {name: self.schema(each) for name, each in choices.items()}
+            return {"type": "object", "properties": options, "additionalProperties": False, "minProperties": 1,
+                    "maxProperties": 1}  # fmt: skip
+        selector = node.get("selector")
+        if not isinstance(selector, str):
+            raise StructureError("an inline choice has no 'selector'")
+        chosen = [
+            {"if": _selects(selector, name), "then": self._variant(each, selector)} for name, each in choices.items()
+        ]
+        return {"type": "object", "required": [selector], "properties": {selector: {"enum": list(choices)}},
+                "allOf": chosen}  # fmt: skip
+
+    def _variant(self, node: Any, selector: str) -> Node:
+        """A choice of an inline union: its own type, in which the selector may stand."""
+        type_ = variant(self.source, node)
+        return self.schema({**type_, "properties": {selector: {"type": "any"}, **mapping(type_, "properties")}})
+
+    # -- constraints --------------------------------------------------------------------------------------------------
+
+    def _constraints(self, node: Node) -> list[Node]:
+        words: Node = {word: node[word] for word in ("const", "enum") if word in node}
+        always: list[Node] = [words] if words else []
+        always += self.rules.always(node)
+        return [*always, *self.rules.validation(node)] if self.validation else always
+
+    def _conditions(self, node: Node) -> list[Node]:
+        if not self.composition:
+            return []
+        found: Node = {}
+        for word in CONDITIONS:
+            if word in node:
+                value = node[word]
+                found[word] = [self.schema(each) for each in value] if isinstance(value, list) else self.schema(value)
+        return [found] if found else []
+
+    @staticmethod
+    def _with(own: Node, constraints: list[Node]) -> Node:
+        """A type with what constrains it beside."""
+        if not constraints:
+            return own
+        merged: Node = dict(own)
+        clashing = []
+        for each in constraints:
+            if merged.keys() & each.keys():
+                clashing.append(each)
+            else:
+                merged |= each
+        return {**merged, "allOf": [*merged.get("allOf", []), *clashing]} if clashing else merged
+
+
+COMPOUNDS: dict[str, Callable[[Translation, Node], Node]] = {
+    "array": Translation.array,
+    "set": Translation.array,
+    "map": Translation.map,
+    "tuple": Translation.tuple,
+    "choice": Translation.choice,
+    "any": Translation.any,
+}
+
+
+def variant(document: Node, node: Any) -> Node:
+    """The object type of a choice, followed through references, with what it inherits. Raises: StructureError."""
+    for _ in range(MAX_LEVELS):
+        if not isinstance(node, dict):
+            break
+        reference = node.get("$ref") or (node["type"].get("$ref") if isinstance(node.get("type"), dict) else None)
+        if reference is None:
+            return extended(document, node)
+        node = definition(document, reference)[1]
+    raise StructureError("a choice is not an object type")
+
+
+def _primitive(name: str) -> Node:
+    plain, _, null = name.partition(":")
+    schema = PRIMITIVES[plain].schema
+    return schema | {"type": [schema["type"], "null"]} if null else schema
+
+
+def _required(names: list[Any]) -> Node:
+    """`required`: names, or alternative sets of names of which exactly one is there. Raises: StructureError."""
+    sets = [each for each in names if isinstance(each, list)]
+    if not all(isinstance(name, str) for each in (sets or [names]) for name in each):
+        raise StructureError("'required' has something else than names in it")
+    return (
+        {"oneOf": [{"required": each} for each in sets]} if sets else {"required": sorted(set(names), key=names.index)}
+    )
+
+
+def _selects(selector: str, name: str) -> Node:
+    return {"required": [selector], "properties": {selector: {"const": name}}}
+
+
+def _name(type_: Any) -> str:
+    reference = type_.get("$ref") if isinstance(type_, dict) else None
+    return (
+        str(reference).rpartition("/")[2] if reference else str(type_.get("type") if isinstance(type_, dict) else type_)
+    )
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]

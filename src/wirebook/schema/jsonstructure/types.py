@@ -1,0 +1,124 @@
+"""The primitive types of JSON Structure: which JSON values they are, and which columns.
+
+Each is a small JSON Schema of its own. Integers are draft-04, the one draft in which `1.0` is no integer, as here.
+
+Spec: draft-vasters-json-structure-core, "JSON Primitive Types", "Extended Primitive Types".
+Reading: `uri` is an RFC 3986 reference, relative or absolute; `time` may have an offset; `jsonpointer` may be written
+as a fragment (`#/a`); the fraction of a `decimal` may be left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from wirebook.schema.digits import integers_between
+from wirebook.schema.layout import Leaf
+from wirebook.schema.scalar_columns import (
+    BASE64,
+    BOOLEAN,
+    DATE,
+    INT8,
+    INT16,
+    INT32,
+    JSON,
+    NUMBER,
+    TEXT,
+    TIMESTAMP,
+    decimal_text,
+    integer,
+    integer_text,
+)
+
+URN = "urn:json-structure:"
+DRAFT_04, DRAFT_07 = "http://json-schema.org/draft-04/schema#", "http://json-schema.org/draft-07/schema#"
+
+_TIME = "T([0-9]+H([0-9]+M)?([0-9]+(\\.[0-9]+)?S)?|[0-9]+M([0-9]+(\\.[0-9]+)?S)?|[0-9]+(\\.[0-9]+)?S)"
+_DAYS = "([0-9]+Y([0-9]+M)?([0-9]+D)?|[0-9]+M([0-9]+D)?|[0-9]+D)"
+DURATION = f"^P([0-9]+W|{_DAYS}({_TIME})?|{_TIME})$"
+CLOCK = "^([01][0-9]|2[0-3]):[0-5][0-9]:([0-5][0-9]|60)(\\.[0-9]+)?([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])?$"
+DECIMAL = "^-?(0|[1-9][0-9]*)(\\.[0-9]+)?$"
+UUID = "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
+POINTER = "^#?(/([^~/]|~[01])*)*$"
+BASE64_TEXT = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
+MAX_FLOAT = 3.4028235677973362e38  # what rounds to the largest 32-bit float
+
+
+@dataclass(frozen=True, eq=False)
+class Primitive:
+    """Shape: `schema` of its JSON values, `leaf` of their column, `bounds` of an integer written as a string."""
+
+    schema: dict[str, Any]
+    leaf: Leaf
+    bounds: tuple[int, int] | None = None
+
+
+def _number(low: int, high: int, leaf: Leaf) -> Primitive:
+    return Primitive({"$schema": DRAFT_04, "type": "integer", "minimum": low, "maximum": high}, leaf)
+
+
+def _digits(low: int, high: int, arrow: pa.DataType) -> Primitive:
+    return Primitive(_text(f"^{integers_between(low, high)}$"), integer_text(low, high, arrow), (low, high))
+
+
+def _text(pattern: str) -> dict[str, Any]:
+    return {"$schema": DRAFT_07, "type": "string", "pattern": pattern}
+
+
+def _format(name: str) -> dict[str, Any]:
+    return {"$schema": DRAFT_07, "type": "string", "format": name}
+
+
+def _plain(type_: str) -> dict[str, Any]:
+    return {"$schema": DRAFT_07, "type": type_}
+
+
+WIDE = pa.decimal128(38, 0)
+INTEGER = _number(-(2**31), 2**31 - 1, INT32)
+PRIMITIVES: dict[str, Primitive] = {
+    "string": Primitive(_plain("string"), TEXT),
+    "number": Primitive(_plain("number"), NUMBER),
+    "boolean": Primitive(_plain("boolean"), BOOLEAN),
+    "null": Primitive(_plain("null"), JSON),
+    "int8": _number(-(2**7), 2**7 - 1, INT8),
+    "uint8": _number(0, 2**8 - 1, INT16),
+    "int16": _number(-(2**15), 2**15 - 1, INT16),
+    "uint16": _number(0, 2**16 - 1, INT32),
+    "int32": INTEGER,
+    "integer": INTEGER,
+    "uint32": _number(0, 2**32 - 1, integer(0, 2**32 - 1, pa.int64())),
+    "int64": _digits(-(2**63), 2**63 - 1, pa.int64()),
+    "uint64": _digits(0, 2**64 - 1, pa.decimal128(20, 0)),
+    "int128": _digits(-(2**127), 2**127 - 1, WIDE),
+    "uint128": _digits(0, 2**128 - 1, WIDE),
+    "float8": Primitive(_plain("number"), NUMBER),
+    "float": Primitive(_plain("number") | {"minimum": -MAX_FLOAT, "maximum": MAX_FLOAT}, NUMBER),
+    "double": Primitive(_plain("number"), NUMBER),
+    "decimal": Primitive(_text(DECIMAL), decimal_text(34, 7)),
+    "date": Primitive(_format("date"), DATE),
+    "datetime": Primitive(_format("date-time"), TIMESTAMP),
+    "time": Primitive(_text(CLOCK), TEXT),
+    "duration": Primitive(_text(DURATION), TEXT),
+    "uuid": Primitive(_text(UUID), TEXT),
+    "uri": Primitive(_format("uri-reference"), TEXT),
+    "binary": Primitive(_text(BASE64_TEXT), BASE64),
+    "jsonpointer": Primitive(_text(POINTER), TEXT),
+}
+NUMBERS = frozenset(("number", "float8", "float", "double")) | {
+    name for name, each in PRIMITIVES.items() if each.schema["type"] == "integer"
+}
+NUMBER_TEXTS = frozenset(("decimal",)) | {name for name, each in PRIMITIVES.items() if each.bounds}
+
+
+def leaf_of(node: Mapping[str, Any]) -> Leaf:
+    """The column of a schema of a primitive type: `precision` and `scale` matter, and `contentEncoding`."""
+    type_ = node["type"]
+    if type_ == "decimal" and ("precision" in node or "scale" in node):
+        precision, scale = node.get("precision", 34), node.get("scale", min(7, node.get("precision", 34)))
+        return decimal_text(precision, scale) if isinstance(precision, int) and isinstance(scale, int) else TEXT
+    if type_ == "binary" and node.get("contentEncoding", "base64") != "base64":
+        return TEXT
+    return PRIMITIVES[type_].leaf

@@ -1,0 +1,103 @@
+"""The columns of a Protobuf message.
+
+Rule: a message is a struct of its fields; one that contains itself, or has no fields, is JSON text. Of the well-known
+types, timestamps, wrappers and Struct, Value, ListValue have columns of their own; the others are the messages that
+they are.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from wirebook.schema.avro.columns import BYTES, PLAIN
+from wirebook.schema.layout import NOTHING, Cell, Layout, Leaf, List, Map, Struct
+from wirebook.schema.scalar_columns import BOOLEAN, INT32, INT64, JSON, TEXT, TIMESTAMP
+
+MAX_LEVELS = 32
+MAX_COLUMNS = 4000  # fields in all; beyond, JSON text
+WELL_KNOWN = "google.protobuf."
+TIMESTAMP_NAME = f"{WELL_KNOWN}Timestamp"
+PLAIN_JSON = frozenset(f"{WELL_KNOWN}{name}" for name in ("Struct", "Value", "ListValue"))
+WRAPPERS = frozenset(
+    f"{WELL_KNOWN}{name}Value"
+    for name in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
+)
+Descriptor = Any  # of a message; google.protobuf.descriptor's classes are made in C
+FieldDescriptor = Any
+
+
+def _unsigned(value: Any) -> Cell:
+    return (Decimal(value), NOTHING) if isinstance(value, int) and not isinstance(value, bool) else (None, value)
+
+
+UNSIGNED = Leaf("unsigned integer", pa.decimal128(20, 0), pa.decimal128(20, 0), {}, _unsigned)
+# By the numbers of FieldDescriptorProto.Type.
+LEAVES: dict[int, Leaf] = {
+    1: PLAIN["double"],
+    2: PLAIN["float"],
+    3: INT64,
+    4: UNSIGNED,
+    5: INT32,
+    6: UNSIGNED,
+    7: INT64,  # fixed32
+    8: BOOLEAN,
+    9: TEXT,
+    12: BYTES,
+    13: INT64,  # uint32
+    14: TEXT,  # enum
+    15: INT32,
+    16: INT64,
+    17: INT32,
+    18: INT64,
+}
+
+
+def shape_of(descriptor: Descriptor, docs: dict[str, str]) -> Layout:
+    """The shape of a message; `docs` are the comments of its members by full name."""
+    return _ProtobufColumns(docs).message(descriptor)
+
+
+def is_map(field: FieldDescriptor) -> bool:
+    return field.message_type is not None and field.message_type.GetOptions().map_entry
+
+
+class _ProtobufColumns:
+    def __init__(self, docs: dict[str, str]) -> None:
+        self.docs = docs
+        self.left = MAX_COLUMNS
+        self.open: list[str] = []
+
+    def message(self, descriptor: Descriptor) -> Layout:
+        name = descriptor.full_name
+        if name == TIMESTAMP_NAME:
+            return TIMESTAMP
+        if name in WRAPPERS:
+            return self.single(descriptor.fields[0])
+        closed = name in PLAIN_JSON or name in self.open or len(self.open) >= MAX_LEVELS
+        if closed or not descriptor.fields or self.left < len(descriptor.fields):
+            return JSON
+        self.open.append(name)
+        try:
+            return self._struct(descriptor)
+        finally:
+            self.open.pop()
+
+    def _struct(self, descriptor: Descriptor) -> Layout:
+        self.left -= len(descriptor.fields)
+        members = {field.name: self.field(field) for field in descriptor.fields}
+        always = frozenset(field.name for field in descriptor.fields if not field.has_presence or field.is_required)
+        documented = {
+            field.name: self.docs[field.full_name] for field in descriptor.fields if field.full_name in self.docs
+        }
+        return Struct(members, always, documented)
+
+    def field(self, field: FieldDescriptor) -> Layout:
+        if is_map(field):
+            return Map(self.single(field.message_type.fields_by_name["value"]))
+        return List(self.single(field)) if field.is_repeated else self.single(field)
+
+    def single(self, field: FieldDescriptor) -> Layout:
+        return self.message(field.message_type) if field.message_type is not None else LEAVES[field.type]

@@ -1,0 +1,296 @@
+"""Protobuf messages as plain values: dicts, lists, numbers, texts, bytes.
+
+Rule: a field without presence that is not set has its default; one with presence is absent. Names are those of the
+schema. An enum is its name, or its number where it has none; a key of a map is text; a timestamp is RFC 3339 text.
+A field that the schema does not have is kept under its number, as ``{"7": [{"varint": 5}]}``; extensions are kept
+under ``[full.name]``. Below JSON text (`whole` False) fields that are not set are left out and numbers that JSON does
+not have are text, as in Protobuf's own JSON.
+
+Spec: protobuf.dev "Encoding", "Field Presence", "ProtoJSON Format".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
+from itertools import repeat
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from google.protobuf.timestamp_pb2 import Timestamp
+from google.protobuf.unknown_fields import UnknownFieldSet
+
+from wirebook.schema.layout import Layout, List, Map, Struct
+from wirebook.schema.protobuf.columns import PLAIN_JSON, TIMESTAMP_NAME, WRAPPERS, Descriptor, FieldDescriptor, is_map
+
+# The functions of all messages: on a message itself a field or a nested type may have the name.
+BASE: Any = next(each for each in Timestamp.__mro__ if "HasField" in vars(each))
+Message = Any
+Convert = Callable[[Any, int], Any]
+WIRE_TYPES = {0: "varint", 1: "fixed64", 2: "bytes", 3: "group", 5: "fixed32"}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+SECONDS = (-62135596800, 253402300799)  # the years 1 to 9999
+_BY_TYPE = {1: 1, 2: 5, 6: 1, 7: 5, 9: 2, 10: 3, 11: 2, 12: 2, 15: 5, 16: 1}  # field type to wire type; others: varint
+
+
+class MessageError(ValueError):
+    """Why a message is not as its schema has it: `code`, `message`, what was expected and is there, and where: `path`
+    of members, innermost first."""
+
+    def __init__(self, message: str, expected: Any = None, actual: Any = None, code: str = "payload-invalid") -> None:
+        super().__init__(message)
+        self.message, self.expected, self.actual, self.code = message, expected, actual, code
+        self.path: list[str | int] = []
+
+
+class MessageReaders:
+    """Readers of the messages of one pool, each made once."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[str, int], Convert] = {}
+
+    def reader(self, descriptor: Descriptor, shape: Layout | None) -> Convert:
+        """What takes a message, and how much deeper it may be nested, and gives its value; `shape` is that of its
+        column, None below JSON text."""
+        name = descriptor.full_name
+        if name == TIMESTAMP_NAME:
+            return _timestamp
+        if name in WRAPPERS:
+            return self._wrapper(descriptor, shape)
+        if name in PLAIN_JSON:
+            return PLAIN_READERS[name]
+        key = (name, id(shape) if isinstance(shape, Struct) else 0)
+        if key not in self._made:
+            self._made[key] = self._later(key)  # a message inside itself
+            self._made[key] = self._message(descriptor, shape)
+        return self._made[key]
+
+    def _later(self, key: tuple[str, int]) -> Convert:
+        def read(message: Message, depth: int) -> Any:
+            return self._made[key](message, depth)
+
+        return read
+
+    def _message(self, descriptor: Descriptor, shape: Layout | None) -> Convert:
+        members = shape.members if isinstance(shape, Struct) else {}
+        readers = {each.number: (each.name, self.field(each, members.get(each.name))) for each in descriptor.fields}
+        defaults: Callable[[], dict[str, Any]] = _Defaults(descriptor) if isinstance(shape, Struct) else dict
+
+        def read(message: Message, depth: int) -> dict[str, Any]:
+            if depth <= 0:
+                raise MessageError("nested too deeply", code="payload-too-deep")
+            value, name = defaults(), ""
+            try:
+                for field, each in BASE.ListFields(message):
+                    if field.is_extension:
+                        name, convert = f"[{field.full_name}]", self.field(field, None)
+                    else:
+                        name, convert = readers[field.number]
+                    value[name] = convert(each, depth - 1)
+            except MessageError as error:
+                error.path.append(name)
+                raise
+            unknown = UnknownFieldSet(message)
+            return value | unknown_fields(unknown, descriptor, depth) if len(unknown) else value
+
+        return read
+
+    def field(self, field: FieldDescriptor, shape: Layout | None) -> Convert:
+        """The reader of a field's value; of a field without a column, `shape` is None."""
+        if is_map(field):
+            return self._map(field, shape)
+        inner = shape.item if isinstance(shape, List) else shape
+        single = self.single(field, inner)
+        return _list(single) if field.is_repeated else single
+
+    def single(self, field: FieldDescriptor, shape: Layout | None) -> Convert:
+        if field.message_type is not None:
+            return self.reader(field.message_type, shape)
+        if field.enum_type is not None:
+            return _enum(field)
+        if field.type in (1, 2) and shape is None:
+            return _json_float
+        return _text if field.type == 9 else _same
+
+    def _wrapper(self, descriptor: Descriptor, shape: Layout | None) -> Convert:
+        inner = self.single(descriptor.fields[0], shape)
+
+        def read(message: Message, depth: int) -> Any:
+            unknown = UnknownFieldSet(message)
+            value = inner(message.value, depth)
+            return {"value": value} | unknown_fields(unknown, descriptor, depth) if len(unknown) else value
+
+        return read
+
+    def _map(self, field: FieldDescriptor, shape: Layout | None) -> Convert:
+        entry = field.message_type.fields_by_name
+        inner = self.single(entry["value"], shape.values if isinstance(shape, Map) else None)
+        key_of = KEYS.get(entry["key"].type, str)
+
+        def read(value: Any, depth: int) -> dict[str, Any]:
+            found: dict[str, Any] = {}
+            for key in sorted(map(_text, value, repeat(0))):
+                try:
+                    found[key_of(key)] = inner(value[key], depth)
+                except MessageError as error:
+                    error.path.append(key_of(key))
+                    raise
+            return found
+
+        return read
+
+
+class _Defaults:
+    """The value of a message of which nothing is set: what its fields without presence are then."""
+
+    def __init__(self, descriptor: Descriptor) -> None:
+        fields = [each for each in descriptor.fields if not each.has_presence]
+        self.scalars = {each.name: _default(each) for each in fields if not each.is_repeated}
+        self.lists = [each.name for each in fields if each.is_repeated and not is_map(each)]
+        self.maps = [each.name for each in fields if is_map(each)]
+
+    def __call__(self) -> dict[str, Any]:
+        return self.scalars | {name: [] for name in self.lists} | {name: {} for name in self.maps}
+
+
+def _default(field: FieldDescriptor) -> Any:
+    return _enum(field)(field.default_value, 0) if field.enum_type is not None else field.default_value
+
+
+# -- single values ----------------------------------------------------------------------------------------------------
+
+
+def _same(value: Any, depth: int) -> Any:  # noqa: ARG001
+    return value
+
+
+def _text(value: Any, depth: int) -> Any:  # noqa: ARG001
+    if isinstance(value, bytes):  # proto2 hands over what is no UTF-8
+        raise MessageError("a string is not valid UTF-8", code="payload-syntax")
+    return value
+
+
+def _json_float(value: float, depth: int) -> Any:  # noqa: ARG001
+    if math.isfinite(value):
+        return value
+    return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+
+
+def _enum(field: FieldDescriptor) -> Convert:
+    names = names_of(field)
+    return lambda value, depth: names.get(value, value)  # noqa: ARG005
+
+
+def names_of(field: FieldDescriptor) -> dict[int, str]:
+    """The names of an enum by number; of several with one number, the first."""
+    return {each.number: each.name for each in reversed(field.enum_type.values)}
+
+
+def _list(single: Convert) -> Convert:
+    def read(values: Iterable[Any], depth: int) -> list[Any]:
+        found: list[Any] = []
+        try:
+            for each in values:
+                found.append(single(each, depth))
+        except MessageError as error:
+            error.path.append(len(found))
+            raise
+        return found
+
+    return read
+
+
+def _bool_key(key: bool) -> str:
+    return "true" if key else "false"
+
+
+KEYS: dict[int, Callable[[Any], str]] = {8: _bool_key}
+
+
+def _timestamp(message: Message, depth: int) -> Any:
+    seconds, nanos, unknown = message.seconds, message.nanos, UnknownFieldSet(message)
+    if len(unknown) or not (SECONDS[0] <= seconds <= SECONDS[1] and 0 <= nanos < 10**9):
+        return {"seconds": seconds, "nanos": nanos} | unknown_fields(unknown, message.DESCRIPTOR, depth)
+    moment = (_EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S").rjust(19, "0")
+    return f"{moment}.{nanos:09d}".rstrip("0").rstrip(".") + "Z" if nanos else f"{moment}Z"
+
+
+# -- google.protobuf.Struct, Value, ListValue: the JSON values that they stand for ------------------------------------
+
+
+def _plain_value(message: Message, depth: int) -> Any:
+    kind = _known(message, depth).WhichOneof("kind")
+    if kind is None or kind == "null_value":
+        return None
+    if kind == "struct_value":
+        return _plain_struct(message.struct_value, depth - 1)
+    if kind == "list_value":
+        return _plain_list(message.list_value, depth - 1)
+    return _json_float(message.number_value, 0) if kind == "number_value" else getattr(message, kind)
+
+
+def _plain_struct(message: Message, depth: int) -> dict[str, Any]:
+    fields = _known(message, depth).fields
+    return {key: _plain_value(fields[key], depth - 1) for key in sorted(fields)}
+
+
+def _plain_list(message: Message, depth: int) -> list[Any]:
+    return [_plain_value(each, depth - 1) for each in _known(message, depth).values]
+
+
+def _known(message: Message, depth: int) -> Message:
+    if depth <= 0:
+        raise MessageError("nested too deeply", code="payload-too-deep")
+    if len(UnknownFieldSet(message)):
+        name = message.DESCRIPTOR.full_name
+        raise MessageError(f"a field that {name} does not have", {"type": name}, "a field with another number")
+    return message
+
+
+PLAIN_READERS: dict[str, Convert] = dict(
+    zip(sorted(PLAIN_JSON), (_plain_list, _plain_struct, _plain_value), strict=True)
+)
+
+
+# -- fields that the schema does not have -----------------------------------------------------------------------------
+
+
+class Unknown(NamedTuple):
+    number: int
+    wire_type: int
+    data: Any
+
+
+def unknown_fields(fields: Any, descriptor: Descriptor | None, depth: int) -> dict[str, list[Any]]:
+    """Fields by number; those of a number that the schema has must be of its wire type (an enum's value without a name
+    is kept here by closed enums).
+
+    Raises: MessageError
+    """
+    if depth <= 0:
+        raise MessageError("nested too deeply", code="payload-too-deep")
+    found: dict[str, list[Any]] = {}
+    for each in fields:
+        unknown = Unknown(each.field_number, each.wire_type, each.data)
+        known = descriptor and descriptor.fields_by_number.get(unknown.number)
+        if known and unknown.wire_type not in wire_types(known):
+            raise _mismatch(known, unknown.wire_type)
+        grouped = unknown.wire_type == 3
+        value = unknown_fields(unknown.data, None, depth - 1) if grouped else unknown.data
+        found.setdefault(str(unknown.number), []).append({WIRE_TYPES[unknown.wire_type]: value})
+    return dict(sorted(found.items(), key=itemgetter(0)))
+
+
+def wire_types(field: FieldDescriptor) -> tuple[int, ...]:
+    """How a field may be encoded: packed, too, where it is a list of numbers."""
+    own = _BY_TYPE.get(field.type, 0)
+    return (own, 2) if field.is_repeated and own not in (2, 3) else (own,)
+
+
+def _mismatch(field: FieldDescriptor, wire_type: int) -> MessageError:
+    expected = [WIRE_TYPES[each] for each in wire_types(field)]
+    actual = WIRE_TYPES[wire_type]
+    error = MessageError(f"field {field.number} is encoded as {actual}", {"encoding": expected}, actual)
+    error.path.append(field.name)
+    return error

@@ -1,0 +1,132 @@
+"""Well-known types as reading gives them, which their JSON does not know.
+
+A Duration is ``{"seconds": 1, "nanos": 5}``, a FieldMask ``{"paths": [...]}``, an Any, of whatever type,
+``{"type_url": ..., "value": ...}``, a Timestamp beyond the years 1 to 9999 ``{"seconds": ..., "nanos": ...}``.
+
+Rule: for the library's parser a neutral value takes the place of each; then the fields are set in the message itself.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator
+from functools import reduce
+from typing import Any, NamedTuple
+
+from wirebook.problems import Problem
+from wirebook.schema.json_reader import shown
+from wirebook.schema.protobuf.columns import TIMESTAMP_NAME, WELL_KNOWN, Descriptor, FieldDescriptor, is_map
+from wirebook.schema.protobuf.values import Message
+from wirebook.text.pointers import format_pointer
+
+NEUTRAL: dict[str, Any] = {
+    f"{WELL_KNOWN}Any": {},
+    f"{WELL_KNOWN}Duration": "0s",
+    f"{WELL_KNOWN}FieldMask": "",
+    TIMESTAMP_NAME: "1970-01-01T00:00:00Z",
+}
+EXPECTED = {
+    "paths": "paths, a list of texts",
+    "seconds": "seconds and nanos, integers of 64 and 32 bits",
+    "nanos": "seconds and nanos, integers of 64 and 32 bits",
+    "type_url": "type_url, a text, and value, bytes",
+    "value": "type_url, a text, and value, bytes",
+}
+KEYS = {"true": True, "false": False}
+
+
+class WellKnownMessage(NamedTuple):
+    """A message in parts: the steps that lead to it (of a field, an index, a key of a map), its path, its fields."""
+
+    steps: tuple[Any, ...]
+    path: tuple[str | int, ...]
+    fields: dict[str, Any]
+
+
+class WellKnownMessages:
+    """The messages in parts of one value."""
+
+    def __init__(self) -> None:
+        self.found: list[WellKnownMessage] = []
+
+    def taken_out(self, value: Any, descriptor: Descriptor, depth: int) -> Any:
+        """The value with neutral ones in their place."""
+        return self._message(value, descriptor, WellKnownMessage((), (), {}), depth)
+
+    def _message(self, value: Any, descriptor: Descriptor, at: WellKnownMessage, depth: int) -> Any:
+        name = descriptor.full_name
+        if not isinstance(value, dict) or depth < 0:
+            return value
+        if name in NEUTRAL and value.keys() <= set(descriptor.fields_by_name.keys()):
+            self.found.append(at._replace(fields=value))
+            return NEUTRAL[name]
+        if name.startswith(WELL_KNOWN):
+            return value
+        return {key: self._field(each, _named(descriptor, key), key, at, depth) for key, each in value.items()}
+
+    def _field(self, value: Any, field: FieldDescriptor | None, key: str, at: WellKnownMessage, depth: int) -> Any:
+        if field is None or field.message_type is None:
+            return value
+        here = WellKnownMessage((*at.steps, field.name), (*at.path, key), {})
+        if is_map(field):
+            return self._map(value, field, here, depth)
+        if field.is_repeated and isinstance(value, list):
+            places = enumerate(value)
+            return [self._message(each, field.message_type, _inside(here, n, n), depth - 1) for n, each in places]
+        return self._message(value, field.message_type, here, depth - 1)
+
+    def _map(self, value: Any, field: FieldDescriptor, at: WellKnownMessage, depth: int) -> Any:
+        key_type, inner = (field.message_type.fields_by_name[name] for name in ("key", "value"))
+        if inner.message_type is None or not isinstance(value, dict):
+            return value
+        return {
+            key: self._message(each, inner.message_type, _inside(at, _key(key_type, key), key), depth - 1)
+            for key, each in value.items()
+        }
+
+    def put_into(self, message: Message) -> Iterator[Problem]:
+        """Sets the fields in a message that was parsed from the rest; what does not fit is a problem."""
+        for part in self.found:
+            try:
+                _set(reduce(_step, part.steps, message), part.fields)
+            except (TypeError, ValueError, AttributeError, OverflowError) as error:
+                slot, expected = f"payload#{format_pointer(part.path)}", EXPECTED[tuple(sorted(part.fields))[-1]]
+                text = f"expected {expected} ({shown(str(error))})"
+                yield Problem("payload-invalid", text, slot=slot, expected=expected, actual=shown(part.fields))
+
+
+def _named(descriptor: Descriptor, name: str) -> FieldDescriptor | None:
+    return descriptor.fields_by_name.get(name) or descriptor.fields_by_camelcase_name.get(name)
+
+
+def _inside(at: WellKnownMessage, step: Any, shown_as: str | int) -> WellKnownMessage:
+    return WellKnownMessage((*at.steps, step), (*at.path, shown_as), {})
+
+
+def _key(field: FieldDescriptor, key: str) -> Any:
+    """The key of a map as the message has it; one that is none is the parser's to refuse."""
+    if field.type == 9:
+        return key
+    return KEYS.get(key, key) if field.type == 8 else int(key) if key.lstrip("-").isdecimal() else key
+
+
+def _step(message: Any, step: Any) -> Any:
+    return getattr(message, step) if isinstance(step, str) and hasattr(message, "DESCRIPTOR") else message[step]
+
+
+def _set(message: Message, fields: dict[str, Any]) -> None:
+    for name, value in fields.items():
+        if name == "paths" and not isinstance(value, list):
+            raise TypeError("no list")
+        if name == "paths":
+            message.paths[:] = value
+        elif value is not None:
+            setattr(message, name, _octets(value) if name == "value" else value)
+
+
+def _octets(text: Any) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error as error:
+        raise ValueError(f"the value is no base64: {error}") from None

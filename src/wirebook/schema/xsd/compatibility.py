@@ -1,0 +1,315 @@
+"""XML Schema: is every document that is valid by the old schema valid by the new one?
+
+Rule: every global element of the old schema is compared with the one of its name, and what it contains: content models
+as languages (content_models.py), attributes one by one, simple types by their facets (xsd_types.py). Types without a
+use are compared by their names where a document may choose them (xsi:type).
+
+Spec: XML Schema 1.0 and 1.1 part 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from wirebook.schema.incompatibilities import UNPROVEN, Refusal, Steps, TooComplexError
+from wirebook.schema.source import SchemaSource
+from wirebook.schema.xsd.columns import substitutes
+from wirebook.schema.xsd.compatibility_imports import lenient_model
+from wirebook.schema.xsd.compatibility_types import XS, described, simple_refusals
+from wirebook.schema.xsd.content_models import (
+    EMPTY,
+    NOTHING,
+    SYMBOL,
+    Difference,
+    Inclusion,
+    Model,
+    choice,
+    interleaved,
+    may_end,
+    repeat,
+    sequence,
+    symbols,
+)
+
+Component = Any  # of xmlschema
+ANY_TYPE = f"{XS}anyType"
+MAX_DEPTH = 60
+MODEL_STEPS = 10_000
+
+
+def backward(old: SchemaSource, new: SchemaSource) -> list[Refusal]:
+    """Why documents of `old` are not all valid by `new`; both are valid schemas.
+
+    Raises: XsdError, TooComplexError
+    """
+    models = [lenient_model(each) for each in (old, new)]
+    return list(_XsdComparison(models[0], models[1], Steps()).refusals())
+
+
+class _XsdComparison:
+    def __init__(self, old: Component, new: Component, steps: Steps) -> None:
+        self.old, self.new, self.steps = old, new, steps
+        self.seen: set[tuple[int, int]] = set()
+        self.waiting: list[tuple[Component, Component, str]] = []
+
+    def refusals(self) -> Iterator[Refusal]:
+        if self.old.target_namespace != self.new.target_namespace:
+            before, after = self.old.target_namespace, self.new.target_namespace
+            yield Refusal("", "namespace-changed", before or "none", after or "none")
+            return
+        for element in self.old.elements.values():
+            name = element.name
+            found = self.new.maps.elements.get(name)
+            if found is None:
+                yield Refusal(f"/{_local(name)}", "element-removed", _local(name), None)
+            else:
+                yield from self._element(element, found, f"/{_local(name)}")
+        yield from self._choosable()
+        while self.waiting:
+            yield from self._types(*self.waiting.pop())
+
+    def _choosable(self) -> Iterator[Refusal]:
+        """Types that documents may name: those that are derived from others, and all if there are no elements."""
+        for type_ in self.old.types.values():
+            name = type_.name
+            base = type_.base_type
+            derived = base is not None and not (base.name or XS).startswith(XS) and type_.is_complex()
+            if derived or not self.old.elements:
+                found = self.new.maps.types.get(name)
+                if found is None:
+                    yield Refusal(f"/{_local(name)}", "type-removed", _local(name), None)
+                else:
+                    self._wait(type_, found, f"/{_local(name)}")
+
+    def _wait(self, old: Component, new: Component, path: str) -> None:
+        if (id(old), id(new)) not in self.seen:
+            self.steps.take()
+            self.seen.add((id(old), id(new)))
+            self.waiting.append((old, new, path))
+
+    # -- elements and types -----------------------------------------------------------------------------------------
+
+    def _element(self, old: Component, new: Component, path: str) -> Iterator[Refusal]:
+        if new.abstract and not old.abstract:
+            yield Refusal(path, "made-abstract", "can be used", "abstract")
+        if old.nillable and not new.nillable:
+            yield Refusal(path, "nillable-removed", "nillable", "not nillable")
+        yield from _fixed(old, new, path)
+        olds = set(map(_identity, old.identities))
+        added = [each for each in new.identities if _identity(each) not in olds]
+        if added:
+            yield Refusal(path, "identity-constraint-added", None, [_local(each.name) for each in added])
+        if [str(each) for each in getattr(new, "alternatives", ())]:
+            yield Refusal(path, UNPROVEN, None, "alternative types")
+        self._wait(old.type, new.type, path)
+
+    def _types(self, old: Component, new: Component, path: str) -> Iterator[Refusal]:
+        if new.name == ANY_TYPE or old is new:
+            return
+        if old.name == ANY_TYPE:
+            yield Refusal(path, "type-narrowed", described(old), described(new))
+            return
+        if old.is_complex() or new.is_complex():
+            yield from self._complex(old, new, path)
+        else:
+            yield from simple_refusals(old, new, path)
+
+    def _complex(self, old: Component, new: Component, path: str) -> Iterator[Refusal]:
+        if new.is_complex() and new.abstract and not (old.is_complex() and old.abstract):
+            yield Refusal(path, "made-abstract", described(old), described(new))
+        yield from self._attributes(_attributes(old), _attributes(new), path)
+        tests = set(_tests(old))
+        yield from (Refusal(path, "assertion-added", None, each) for each in _tests(new) if each not in tests)
+        before, after = _simple(old), _simple(new)
+        if before is not None and after is not None:
+            yield from simple_refusals(before, after, path)
+        elif before is not None:
+            if not (new.mixed and may_end(self._model(new))):
+                yield Refusal(path, "content-narrowed", described(before), described(new))
+        elif after is not None:
+            if old.mixed or self._model(old) != EMPTY or not after.text_is_valid(""):
+                yield Refusal(path, "content-narrowed", described(old), described(after))
+        else:
+            yield from self._content(old, new, path)
+
+    def _attributes(self, old: Any, new: Any, path: str) -> Iterator[Refusal]:
+        wild_old, wild_new = old.get(None), new.get(None)
+        for name, attribute in new.items():
+            had = old.get(name)
+            if name is not None and attribute.use == "required" and (had is None or had.use != "required"):
+                yield Refusal(f"{path}/@{_local(name)}", "attribute-required", had and had.use, "required")
+        for name, attribute in old.items():
+            if name is None or attribute.use == "prohibited":
+                continue
+            found, place = new.get(name), f"{path}/@{_local(name)}"
+            if found is None and wild_new is not None and self._is_taken(wild_new, name, self.new.maps.attributes):
+                continue
+            if found is None or found.use == "prohibited":
+                yield Refusal(place, "attribute-removed", _local(name), None)
+            else:
+                yield from _fixed(attribute, found, place)
+                yield from simple_refusals(attribute.type, found.type, place)
+        if wild_old is not None and (wild_new is None or not _covers(wild_new, wild_old)):
+            yield Refusal(f"{path}/@*", "any-attribute-narrowed", _wild(wild_old), wild_new and _wild(wild_new))
+
+    def _is_taken(self, wildcard: Component, name: str, known: Any) -> bool:
+        """Does a wildcard take a name, whatever is in it?"""
+        namespace = name[1:].partition("}")[0] if name.startswith("{") else ""
+        allowed = wildcard.is_matching(name, namespace)
+        return bool(allowed) and (wildcard.process_contents == "skip" or
+                                  (wildcard.process_contents == "lax" and name not in known))  # fmt: skip
+
+    # -- content ------------------------------------------------------------------------------------------------------
+
+    def _content(self, old: Component, new: Component, path: str) -> Iterator[Refusal]:
+        if old.mixed and not new.mixed:
+            yield Refusal(path, "mixed-removed", "mixed", "elements only")
+        if getattr(old, "open_content", None) is not None and getattr(new, "open_content", None) is None:
+            yield Refusal(path, UNPROVEN, "open content", None)
+        before, after = _Particles(self.steps), _Particles(self.steps)
+        models = before.of(old.content, 0), after.of(new.content, 0)
+        try:
+            difference = Inclusion(self._accepts(after), Steps(MODEL_STEPS)).difference(*models)
+        except TooComplexError:
+            yield Refusal(path, UNPROVEN, "a content model", "a content model that takes long to compare with it")
+            difference = None
+        if difference is not None:
+            yield _refusal(difference, models, path)
+        for name, element in before.elements.items():
+            place = f"{path}/{_local(name)}"
+            if name in after.elements:
+                yield from self._element(element, after.elements[name], place)
+            elif name in self.new.maps.elements:  # taken by a wildcard, then validated by its declaration
+                yield from self._element(element, self.new.maps.elements[name], place)
+
+    def _model(self, type_: Component) -> Model:
+        return _Particles(self.steps).of(type_.content, 0)
+
+    def _accepts(self, after: _Particles) -> Any:
+        def accepts(symbol: Any, comes: Any) -> bool:
+            if symbol == comes and isinstance(symbol, str):
+                return True
+            if isinstance(symbol, str):
+                return False
+            wildcard = after.wildcards[symbol]
+            if isinstance(comes, str):
+                namespace = comes[1:].partition("}")[0] if comes.startswith("{") else ""
+                known = comes in self.new.maps.elements
+                return bool(wildcard.is_matching(comes, namespace)) and (known or wildcard.process_contents != "strict")
+            return _covers_key(symbol, comes)
+
+        return accepts
+
+
+class _Particles:
+    """The content model of a type as an expression, its elements by their names and its wildcards."""
+
+    def __init__(self, steps: Steps) -> None:
+        self.steps = steps
+        self.elements: dict[str, Component] = {}
+        self.wildcards: dict[Any, Component] = {}
+
+    def of(self, particle: Component, level: int) -> Model:
+        self.steps.take()
+        if level > MAX_DEPTH:
+            return NOTHING
+        least, most = particle.occurs
+        if most == 0:
+            return EMPTY
+        if hasattr(particle, "process_contents"):
+            key = _key(particle)
+            self.wildcards[key] = particle
+            return repeat((SYMBOL, key), least, most)
+        if not hasattr(particle, "model"):
+            return repeat(self._element(particle), least, most)
+        parts = [self.of(each, level + 1) for each in particle]
+        build = {"choice": choice, "all": interleaved}.get(particle.model, sequence)
+        if particle.model == "choice" and not parts:
+            return NOTHING
+        return repeat(build(parts), least, most)
+
+    def _element(self, element: Component) -> Model:
+        """An element, or one that may stand in its place."""
+        found = [] if element.abstract else [element]
+        found += substitutes(element)
+        for each in found:
+            self.elements.setdefault(each.name, each)
+        return choice([(SYMBOL, each.name) for each in found])
+
+
+def _refusal(difference: Difference, models: tuple[Model, Model], path: str) -> Refusal:
+    """The difference in words: what is missing, or no longer taken."""
+    old, new = (set(symbols(each)) for each in models)
+    expected = [_shown(each) for each in dict.fromkeys(difference.expected)]
+    after = f" after {', '.join(map(_shown, difference.word))}" if difference.word else ""
+    if difference.symbol is None:
+        added = [each for each in difference.expected if each not in old]
+        rule = "required-element-added" if added else "occurrence-narrowed"
+        return Refusal(f"{path}/{_shown(difference.expected[0])}" if difference.expected else path, rule,
+                       f"may end{after}", expected)  # fmt: skip
+    place = f"{path}/{_shown(difference.symbol)}"
+    if difference.symbol not in new:
+        return Refusal(place, "element-removed", f"{_shown(difference.symbol)}{after}", expected)
+    added = [each for each in difference.expected if each not in old]
+    if added:
+        return Refusal(f"{path}/{_shown(added[0])}", "required-element-added", f"{_shown(difference.symbol)}{after}",
+                       expected)  # fmt: skip
+    return Refusal(place, "content-narrowed", f"{_shown(difference.symbol)}{after}", expected or "the end")
+
+
+def _simple(type_: Component) -> Component | None:
+    """The simple type of an element's text; None for elements of elements."""
+    if not type_.is_complex():
+        return type_
+    return type_.content if type_.has_simple_content() else None
+
+
+def _attributes(type_: Component) -> Any:
+    return type_.attributes if type_.is_complex() else {}
+
+
+def _tests(type_: Component) -> list[str]:
+    return [str(each.path) for each in getattr(type_, "assertions", ())]
+
+
+def _fixed(old: Component, new: Component, path: str) -> Iterator[Refusal]:
+    if new.fixed is not None and old.fixed != new.fixed:
+        yield Refusal(path, "fixed-value-added", old.fixed, new.fixed)
+
+
+def _identity(constraint: Component) -> tuple[str, str, tuple[str, ...]]:
+    fields = tuple(str(each.path) for each in constraint.fields)
+    return type(constraint).__name__, str(getattr(constraint.selector, "path", "")), fields
+
+
+STRICTNESS = {"skip": 0, "lax": 1, "strict": 2}
+
+
+def _key(wildcard: Component) -> tuple[Any, ...]:
+    return (tuple(sorted(wildcard.namespace or ())), tuple(sorted(getattr(wildcard, "not_namespace", ()) or ())),
+            tuple(sorted(map(str, getattr(wildcard, "not_qname", ()) or ()))), wildcard.process_contents)  # fmt: skip
+
+
+def _covers(new: Component, old: Component) -> bool:
+    return _covers_key(_key(new), _key(old))
+
+
+def _covers_key(new: tuple[Any, ...], old: Any) -> bool:
+    """Does a wildcard take all that another one does?"""
+    if isinstance(old, str) or STRICTNESS[new[3]] > STRICTNESS[old[3]]:
+        return False
+    listed = "##any" in new[0] or (set(old[0]) <= set(new[0]) and bool(old[0])) or new[0] == old[0]
+    return listed and (not new[1] or new[1] == old[1]) and set(new[2]) <= set(old[2])
+
+
+def _wild(wildcard: Component) -> str:
+    return f"{' '.join(wildcard.namespace or ('##any',))} ({wildcard.process_contents})"
+
+
+def _local(name: str | None) -> str:
+    return (name or "").rpartition("}")[2]
+
+
+def _shown(symbol: Any) -> str:
+    return _local(symbol) if isinstance(symbol, str) else "*"

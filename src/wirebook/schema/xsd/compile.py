@@ -1,0 +1,248 @@
+"""XML Schema: a text to a reader of XML payloads.
+
+Rule: the payload is one element, the one that the fragment names: a global element, or one with the name of a global
+type. Without a name it is the one that the schema defines, or the one that no other refers to.
+
+Spec: schema/spec.md#432-xml-schema; XML Schema 1.0 and 1.1; docs/decisions/0051.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from wirebook.core.collector import without_collector
+from wirebook.problems import Problem
+from wirebook.schema.json_reader import OUTCOMES, failed, shown, too_large
+from wirebook.schema.jsonschema.compile import not_compilable
+from wirebook.schema.payload import Payload
+from wirebook.schema.protobuf.source import UnnamedTypeError
+from wirebook.schema.reader import (
+    ColumnReading,
+    CompiledSchema,
+    DecodedPayload,
+    Encoded,
+    ShapedSchema,
+    Unsupported,
+    read_each,
+)
+from wirebook.schema.source import SchemaSource
+from wirebook.schema.xsd.columns import Convert, ElementLayouts, PatternViolation
+from wirebook.schema.xsd.patterns import components
+from wirebook.schema.xsd.source import (
+    XS,
+    Documents,
+    XsdError,
+    documents_of,
+    has_patterns,
+    has_wildcards,
+    without_patterns,
+)
+from wirebook.schema.xsd.validate import (
+    MAX_PROBLEMS,
+    CompiledSchemas,
+    ElementValidator,
+    XmlFault,
+    fast_schema,
+    pointer_of,
+)
+from wirebook.schema.xsd.write import XmlWriter
+from wirebook.schema.xsd.xml_text import Element, XmlError, is_deeper, parse_xml, to_bytes
+from wirebook.text.jsonvalue import JsonError
+
+MEDIA_TYPE = "application/xml"
+_NAME = re.compile(r"""(?:@name\s*=\s*['"]|element\(|type\()?([^'"()\[\]@=/:\s]+)['")\]]*\Z""")
+
+
+def compile_xsd(source: SchemaSource) -> CompiledSchema | Unsupported:
+    """A reader for the element that the fragment names, or for the one that the document defines."""
+    label = f"XSD/{source.format.version}" if source.format.version else "XSD"
+    try:
+        documents = documents_of(source)
+        name = _named(documents, source.fragment)
+        return _reader(label, documents, name, source)
+    except UnnamedTypeError as error:
+        return Unsupported(label, (Problem("unnamed-type", shown(str(error)), slot="payload"),))
+    except (XsdError, RecursionError) as error:
+        return not_compilable(label, error)
+
+
+def _reader(label: str, documents: Documents, name: str, source: SchemaSource) -> XsdReader:
+    compiled = CompiledSchemas(documents, source.format.version)
+    element = compiled.model.maps.elements[name]
+    patterns = has_patterns(documents)
+    model = ElementLayouts(patterns=patterns)
+    shape, convert = model.element(element)
+    visible = not patterns or not (model.opaque or has_wildcards(documents) or _has_unions(compiled.model))
+    without_patterns(documents)
+    fast = fast_schema(documents) if visible and not compiled.new else None
+    validator = ElementValidator(compiled.model, fast, patterns)
+    return XsdReader(label, shape, source.options.limits, element, convert, validator, model.opaque)
+
+
+def _has_unions(model: Any) -> bool:
+    """Is there a type whose values may be of several types? A pattern says which, then."""
+    return any(hasattr(each, "member_types") for each in components(model))
+
+
+# -- the element ------------------------------------------------------------------------------------------------------
+
+
+def _named(documents: Documents, part: str | None) -> str:
+    """The element that is meant, by its full name. A type that is named gets an element of its name."""
+    root = next(iter(documents.values()))
+    namespace = root.get("targetNamespace")
+    own = [each for name, each in documents.items() if each is root or _included(root, name)]
+    elements = _names(own, "element")
+    if part:
+        name = _local_name(part)
+        if name not in elements:
+            types = _names(own, "complexType", "simpleType")
+            if name not in types:
+                raise XsdError(f"the schema does not define '{name}'; it defines {_listed([*elements, *types])}")
+            _add_element(documents, name, namespace)
+    else:
+        name = _only(elements, documents)
+    return f"{{{namespace}}}{name}" if namespace else name
+
+
+def _names(roots: list[Element], *kinds: str) -> list[str]:
+    tags = [XS + kind for kind in kinds]
+    return [name for root in roots for each in root.iterchildren(*tags) if (name := each.get("name"))]
+
+
+def _included(root: Element, name: str) -> bool:
+    return any(each.get("schemaLocation") == name for each in root.iterchildren(f"{XS}include", f"{XS}redefine"))
+
+
+def _local_name(part: str) -> str:
+    """``Order``, ``/xs:schema/xs:element[@name='Order']``, ``element(/Order)``, ``xpointer(...)``."""
+    found = _NAME.search(part.strip().rstrip("/)"))
+    return found[1] if found else part
+
+
+def _add_element(documents: Documents, name: str, namespace: str | None) -> None:
+    """Adds an element of the type `name` to the first document, under the type's name."""
+    file, root = next(iter(documents.items()))
+    prefixes = {uri: prefix for prefix, uri in root.nsmap.items()}
+    if namespace and namespace not in prefixes:
+        again = root.makeelement(root.tag, dict(root.attrib), nsmap={**root.nsmap, "named": namespace})
+        again.extend(list(root))
+        documents[file], root, prefixes[namespace] = again, again, "named"
+    prefix = prefixes.get(namespace) if namespace else None
+    type_ = f"{prefix}:{name}" if prefix else name
+    root.append(root.makeelement(f"{XS}element", {"name": name, "type": type_}))
+
+
+def _only(names: list[str], documents: Documents) -> str:
+    if not names:
+        raise XsdError("the schema defines no element")
+    referred = {
+        each.get("ref", "").rpartition(":")[2] for root in documents.values() for each in root.iter(f"{XS}element")
+    }
+    for candidates in (names, [name for name in names if name not in referred]):
+        if len(candidates) == 1:
+            return candidates[0]
+    raise UnnamedTypeError(f"the schema defines {len(names)} elements and the reference names none: {_listed(names)}")
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names[:10]) + (", ..." if len(names) > 10 else "") or "nothing"
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class XsdReader(ShapedSchema):
+    """A compiled element. `opaque`: elements may be nested as deeply as they like."""
+
+    declaration: Any
+    convert: Convert
+    validator: ElementValidator
+    opaque: bool
+
+    @property
+    def element(self) -> str:
+        """The full name of the element that payloads are."""
+        return str(self.declaration.name)
+
+    def read(self, payload: Payload) -> DecodedPayload:
+        """What one payload is: its bytes, or the text that a structured event has as its data."""
+        try:
+            root = self._root(payload)
+        except XmlError as error:
+            return _undecodable(error)
+        except JsonError as error:
+            return failed(error)
+        faults = self._faults(root)
+        if faults:
+            return self._invalid(faults)
+        broken: list[PatternViolation] = []
+        value = self.convert(root, broken)
+        if broken and self.validator.is_fast(root):
+            return self._invalid([_unmatched(each) for each in broken[:MAX_PROBLEMS]])
+        return self.laid_out(value)
+
+    def encode(self, value: Any, content_type: str | None = None) -> Encoded:
+        """XML text or its bytes as they are, another value as the element that it says; checked."""
+        found = self._written(value)
+        if not isinstance(found, bytes):
+            return Encoded(None, found)
+        payload = Payload(found, content_type=content_type or MEDIA_TYPE)
+        problems = self.read(payload).problems
+        return Encoded(None, problems) if problems else Encoded(payload)
+
+    def _written(self, value: Any) -> bytes | tuple[Problem, ...]:
+        if isinstance(value, bytes):
+            return value
+        simple = self.declaration.type.is_simple()
+        if isinstance(value, str) and (value.lstrip("\ufeff \t\r\n").startswith("<") or not simple):
+            return value.encode("utf-8", "surrogatepass")
+        writer = XmlWriter(self.validator.model.maps.types)
+        root = writer.element(self.declaration, value)
+        return tuple(writer.problems) if writer.problems or root is None else to_bytes(root)
+
+    def _root(self, payload: Payload) -> Element:
+        raw = payload.value if payload.raw is None else payload.raw
+        if not isinstance(raw, bytes | str):
+            raise XmlError("a JSON value is no XML; XML in a structured event is a text")
+        if len(raw) > self.limits.size:
+            raise too_large(raw if isinstance(raw, bytes) else raw.encode("utf-8", "replace"), self.limits)
+        root = parse_xml(raw)
+        if (self.opaque or self.limits.depth < 32) and is_deeper(root, self.limits.depth):
+            raise XmlError(f"nested deeper than {self.limits.depth}", "payload-too-deep")
+        return root
+
+    def _faults(self, root: Element) -> list[XmlFault]:
+        if root.tag != self.element:
+            return [XmlFault("", root.tag, f"expected the element '{self.element}'")]
+        return self.validator.faults(root)
+
+    def _invalid(self, faults: list[XmlFault]) -> DecodedPayload:
+        return DecodedPayload(None, None, tuple(map(_problem, faults)), "invalid-payload")
+
+    def read_column(self, payloads: pa.BinaryArray, content_type: str | None = None) -> ColumnReading:
+        """What a column of payloads is: each is parsed and validated in C and laid out by the reference."""
+        with without_collector():
+            return read_each(self, payloads, content_type)
+
+
+def _unmatched(broken: PatternViolation) -> XmlFault:
+    return XmlFault(pointer_of(broken.element, broken.attribute), broken.text, f"expected the pattern {broken.pattern}")
+
+
+def _problem(fault: XmlFault) -> Problem:
+    message = shown(fault.rule)
+    return Problem(
+        "payload-invalid", message, slot=f"payload#{fault.pointer}", expected=message, actual=shown(fault.value)
+    )
+
+
+def _undecodable(error: XmlError) -> DecodedPayload:
+    place = f" (line {error.line}, column {error.column})" if error.line else ""
+    problem = Problem(error.code, f"{error.message}{place}", slot="payload", actual=error.message)
+    return DecodedPayload(None, None, (problem,), OUTCOMES[error.code])

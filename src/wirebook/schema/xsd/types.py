@@ -1,0 +1,214 @@
+"""The columns of XML Schema's simple types: cells from the text of a value, its white space settled.
+
+Rule: as everywhere a cell is exact or null, and what is not exact is left over as text. A dateTime without an offset is
+taken for UTC and left over, too; so is a date with an offset, which a date has no place for.
+"""
+
+from __future__ import annotations
+
+import binascii
+import re
+from collections.abc import Callable
+from datetime import datetime
+from decimal import Context, Decimal, InvalidOperation
+from typing import Any
+
+import pyarrow as pa
+
+from wirebook.schema.avro.columns import BYTES, LOCAL, PLAIN
+from wirebook.schema.layout import NOTHING, Cell, Layout, Leaf, List
+from wirebook.schema.scalar_columns import BOOLEAN, DATE, INSTANT, INT8, INT16, INT32, INT64, TEXT, TIMESTAMP, WIDE
+
+XS = "{http://www.w3.org/2001/XMLSchema}"
+SimpleType = Any  # of xmlschema
+_SPACES = re.compile(r"[ \t\n\r]+")
+_OFFSET = re.compile(r"(?:Z|[+-][0-9]{2}:[0-9]{2})\Z")
+_INTEGER = re.compile(r"[+-]?[0-9]{1,40}\Z")
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)\Z")
+INT_LIMITS = (-(2**63), 2**63 - 1)
+
+
+def settler(type_: SimpleType) -> Callable[[str], str]:
+    """What a type makes of white space."""
+    kind = type_.white_space
+    if kind == "preserve" or type_.name == f"{XS}anySimpleType":
+        return str
+    if kind == "replace":
+        return lambda text: text.translate({9: " ", 10: " ", 13: " "})
+    return lambda text: _SPACES.sub(" ", text).strip(" ")
+
+
+def _leaf(name: str, arrow: pa.DataType, cell: Callable[[str], Cell]) -> Leaf:
+    def checked(value: Any) -> Cell:
+        return cell(value) if isinstance(value, str) else (None, value)
+
+    return Leaf(name, arrow, arrow, {}, checked)
+
+
+def _boolean(text: str) -> Cell:
+    return {"true": True, "1": True, "false": False, "0": False}.get(text), NOTHING
+
+
+def _integer(name: str, leaf: Leaf) -> Leaf:
+    return _leaf(
+        name, leaf.arrow, lambda text: _exact(leaf.cell(int(text)), text) if _INTEGER.match(text) else (None, text)
+    )
+
+
+def _exact(cell: Cell, text: str) -> Cell:
+    """A cell, or the text where there is none."""
+    return cell if cell[1] is NOTHING else (None, text)
+
+
+def _whole(precision: int) -> Leaf:
+    limit = min(10**precision - 1, WIDE)
+
+    def cell(text: str) -> Cell:
+        number = int(text) if _INTEGER.match(text) else limit + 1
+        return (Decimal(number), NOTHING) if abs(number) <= limit else (None, text)
+
+    return _leaf("wide integer", pa.decimal128(precision, 0), cell)
+
+
+def _decimal(precision: int, scale: int) -> Leaf:
+    step = Decimal(1).scaleb(-scale)
+
+    def cell(text: str) -> Cell:
+        if len(text) > 400 or not _DECIMAL.match(text):
+            return None, text
+        number = Decimal(text)
+        try:
+            exact = number.quantize(step, context=_CONTEXT)
+        except InvalidOperation:
+            return None, text
+        fits = exact == number and len(exact.as_tuple().digits) <= precision
+        return (exact, NOTHING) if fits else (None, text)
+
+    return _leaf("decimal", pa.decimal128(precision, scale), cell)
+
+
+_CONTEXT = Context(prec=38)
+
+
+def _floating(text: str) -> Cell:
+    return float(text.replace("INF", "inf").replace("NaN", "nan")), NOTHING
+
+
+def _moment(text: str) -> Cell:
+    if _OFFSET.search(text):
+        return TIMESTAMP.cell(text)
+    cell, _ = TIMESTAMP.cell(f"{text}Z")
+    return cell, text
+
+
+def _local_moment(text: str) -> Cell:
+    cell, left = TIMESTAMP.cell(f"{text}Z")
+    naive = cell.replace(tzinfo=None) if isinstance(cell, datetime) else None
+    return naive, NOTHING if left is NOTHING else text
+
+
+def _day(text: str) -> Cell:
+    bare = _OFFSET.sub("", text)
+    cell, left = DATE.cell(bare)
+    return cell, NOTHING if left is NOTHING and bare == text else text
+
+
+def _base64(text: str) -> Cell:
+    try:
+        return binascii.a2b_base64(text.replace(" ", ""), strict_mode=True) if text else b"", NOTHING
+    except ValueError:
+        return None, text
+
+
+def _hexadecimal(text: str) -> Cell:
+    try:
+        return bytes.fromhex(text), NOTHING
+    except ValueError:
+        return None, text
+
+
+DATE_TIME = _leaf("dateTime", INSTANT, _moment)
+LOCAL_TIME = _leaf("local dateTime", LOCAL, _local_moment)
+BUILTIN: dict[str, Leaf] = {
+    "boolean": _leaf("boolean", BOOLEAN.arrow, _boolean),
+    "float": _leaf("float", PLAIN["float"].arrow, _floating),
+    "double": _leaf("double", PLAIN["double"].arrow, _floating),
+    "byte": _integer("byte", INT8),
+    "unsignedByte": _integer("unsigned byte", INT16),
+    "short": _integer("short", INT16),
+    "unsignedShort": _integer("unsigned short", INT32),
+    "int": _integer("int", INT32),
+    "unsignedInt": _integer("unsigned int", INT64),
+    "long": _integer("long", INT64),
+    "unsignedLong": _whole(20),
+    "dateTime": DATE_TIME,
+    "dateTimeStamp": DATE_TIME,
+    "date": _leaf("date", DATE.arrow, _day),
+    "base64Binary": _leaf("base64", BYTES.arrow, _base64),
+    "hexBinary": _leaf("hexadecimal", BYTES.arrow, _hexadecimal),
+}
+
+
+def leaf_of(type_: SimpleType) -> Layout:
+    """The shape of a simple type's values."""
+    if type_.is_union():
+        shapes = [leaf_of(each) for each in _union(type_).member_types]
+        return shapes[0] if shapes and all(each is shapes[0] for each in shapes) else TEXT
+    if type_.is_list():
+        return List(leaf_of(item_of(type_)))
+    name = builtin_name(type_)
+    if name == "decimal":
+        return _sized_decimal(type_)
+    if name == "integer" or name.endswith(("Integer",)):
+        return _sized_integer(type_)
+    if name == "dateTime" and _zone(type_) == "prohibited":
+        return LOCAL_TIME
+    return BUILTIN.get(name, TEXT)
+
+
+def _zone(type_: SimpleType) -> str | None:
+    facet = type_.get_facet(f"{XS}explicitTimezone") if hasattr(type_, "get_facet") else None
+    return getattr(facet, "value", None)
+
+
+def _union(type_: SimpleType) -> Any:
+    while not hasattr(type_, "member_types"):
+        type_ = type_.base_type
+    return type_
+
+
+def item_of(type_: SimpleType) -> SimpleType:
+    """The type of a list type's items."""
+    while not hasattr(type_, "item_type"):
+        type_ = type_.base_type
+    return type_.item_type
+
+
+def builtin_name(type_: SimpleType) -> str:
+    """The nearest type of XML Schema itself that a type is derived from."""
+    while type_ is not None and not str(type_.name or "").startswith(XS):
+        type_ = type_.base_type
+    return "" if type_ is None else str(type_.name).removeprefix(XS)
+
+
+def _facet(type_: SimpleType, name: str) -> Any:
+    return getattr(type_.get_facet(f"{XS}{name}"), "value", None)
+
+
+def _sized_decimal(type_: SimpleType) -> Leaf:
+    total, fraction = _facet(type_, "totalDigits"), _facet(type_, "fractionDigits")
+    if fraction is None or fraction > 37:
+        return _DECIMAL_LEAF
+    if fraction == 0:
+        return _whole(min(total or 38, 38))
+    return _decimal(min(total or 38, 38), min(fraction, total or 38, 38))
+
+
+_DECIMAL_LEAF = _decimal(38, 18)
+_LONG_LEAF = BUILTIN["long"]
+
+
+def _sized_integer(type_: SimpleType) -> Leaf:
+    total, low, high = _facet(type_, "totalDigits"), type_.min_value, type_.max_value
+    bounded = isinstance(low, int) and isinstance(high, int) and INT_LIMITS[0] <= low <= high <= INT_LIMITS[1]
+    return _LONG_LEAF if bounded or (total is not None and total <= 18) else _whole(38)

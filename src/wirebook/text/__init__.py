@@ -1,0 +1,1 @@
+"""Text formats: strict JSON and YAML, JSON Pointers, source positions, media types."""
