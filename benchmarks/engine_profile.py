@@ -32,9 +32,9 @@ class Watched(CatalogueEngine):
     read_by_reference: Counter[str]
 
     def outcomes(self, chunk: Chunk) -> Iterator[Any]:
-        for each in super().outcomes(chunk):
+        for outcome in super().outcomes(chunk):
             self.read_by_reference[chunk.file] += 1
-            yield each
+            yield outcome
 
 
 def land(engine: Watched, source: Path) -> dict[str, tuple[float, int]]:

@@ -137,7 +137,7 @@ def signature(before: str, thing: Any) -> str:
 def call(name: str, function: Callable[..., Any]) -> str:
     """``name(a: int, *, b: str) -> str``, one parameter a line where a line would be too long."""
     found = inspect.signature(function)
-    parameters = [each for each in found.parameters.values() if each.name not in ("self", "cls")]
+    parameters = [parameter for parameter in found.parameters.values() if parameter.name not in ("self", "cls")]
     shown = list(with_star(parameters))
     result = "" if isinstance(function, type) else f" -> {found.return_annotation}"
     line = f"{name}({', '.join(shown)}){result}"
@@ -148,11 +148,11 @@ def with_star(parameters: list[inspect.Parameter]) -> Iterator[str]:
     """The parameters, with a star before the first that must be named."""
     stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
     is_open = True
-    for each in parameters:
-        if each.kind is each.KEYWORD_ONLY and is_open:
+    for parameter in parameters:
+        if parameter.kind is parameter.KEYWORD_ONLY and is_open:
             yield "*"
-        is_open = is_open and each.kind is each.POSITIONAL_OR_KEYWORD
-        yield f"{stars.get(each.kind, '')}{each.name}: {each.annotation}{default_of(each)}"
+        is_open = is_open and parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+        yield f"{stars.get(parameter.kind, '')}{parameter.name}: {parameter.annotation}{default_of(parameter)}"
 
 
 def default_of(each: inspect.Parameter) -> str:

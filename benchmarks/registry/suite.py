@@ -58,7 +58,7 @@ class Suite:
         count = self.catalogue.messages
         self.figures.add("bulk import, messages/s", count / spent, least=4000, note=_cpu(server.cpu - cpu, count))
         if self.file:
-            size = sum(each.stat().st_size for each in self.file.parent.glob(f"{self.file.name}*"))
+            size = sum(path.stat().st_size for path in self.file.parent.glob(f"{self.file.name}*"))
             self.figures.add("disk, bytes a message", size / count, most=4096)
 
     def _started(self, server: Server) -> None:
@@ -192,7 +192,7 @@ class Suite:
     @contextmanager
     def _busy(self, server: Server, *requests: tuple[str, str, bytes]) -> Iterator[None]:
         done: list[bool] = []
-        threads = [Thread(target=self._repeat, args=(server, each, done.__len__)) for each in requests]
+        threads = [Thread(target=self._repeat, args=(server, request, done.__len__)) for request in requests]
         for thread in threads:
             thread.start()
         try:

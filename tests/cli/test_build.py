@@ -166,7 +166,7 @@ def run_in_shell(stubs: Path, wire: AnyMessage, program: str, shell: str = "sh")
     script = [shell, "-c", command.shell]
     done = subprocess.run(script, env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=True)
     arguments, data = json.loads(done.stdout)
-    return [decoded(each).decode() for each in arguments], decoded(data)
+    return [decoded(argument).decode() for argument in arguments], decoded(data)
 
 
 def decoded(text: str) -> bytes:
@@ -204,7 +204,7 @@ def test_kcat(stubs: Path, key: bytes | None, value: bytes | None, shell: str) -
     headers: Any = [("h", NASTY), ("none", None), ("e", ""), ("x", "a=b")]
     wire = KafkaRecord(topic="t", partition=2, key=from_bytes(key), headers=headers, value=from_bytes(value))
     if (key, value) in ((None, b""), (b"", None)):
-        assert [each.code for each in command_of(wire, "kcat").problems] == ["not-expressible"]
+        assert [problem.code for problem in command_of(wire, "kcat").problems] == ["not-expressible"]
         return
     arguments, data = run_in_shell(stubs, wire, "kcat", shell)
     assert option(arguments, "-H") == [f"h={NASTY}", "none", "e=", "x=a=b"]
@@ -226,7 +226,7 @@ def kcat_reads(arguments: list[str], data: bytes) -> tuple[bytes | None, bytes |
 
 def test_kcat_needs_bytes_that_are_free() -> None:
     wire = KafkaRecord(topic="t", key="k", value=from_bytes(bytes(range(256))))
-    assert [each.code for each in command_of(wire, "kcat").problems] == ["not-expressible"]
+    assert [problem.code for problem in command_of(wire, "kcat").problems] == ["not-expressible"]
 
 
 @pytest.mark.parametrize("body", BODIES, ids=range(len(BODIES)))
@@ -259,7 +259,7 @@ def test_mosquitto_pub(stubs: Path, body: bytes) -> None:
 
 def mqtt_options(arguments: list[str]) -> list[list[str]]:
     """What follows each `-D publish`: a name and a value, of user properties two."""
-    found = [arguments[n + 2 :] for n, each in enumerate(arguments) if each == "-D"]
+    found = [arguments[n + 2 :] for n, argument in enumerate(arguments) if argument == "-D"]
     return [each[: 3 if each[0] == "user-property" else 2] for each in found]
 
 
@@ -302,7 +302,7 @@ def test_nats_fills_nothing_in(stubs: Path) -> None:
     ],
 )  # fmt: skip
 def test_what_a_program_cannot_say(wire: AnyMessage, program: str, code: str, slot: str) -> None:
-    assert [(each.code, each.slot) for each in command_of(wire, program).problems] == [(code, slot)]
+    assert [(problem.code, problem.slot) for problem in command_of(wire, program).problems] == [(code, slot)]
 
 
 # -- for people -------------------------------------------------------------------------------------------------------

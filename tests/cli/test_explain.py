@@ -91,7 +91,9 @@ def test_json_is_match_and_more(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_json_has_the_members_that_the_guide_names(capsys: pytest.CaptureFixture[str]) -> None:
     assert explain(CAPTURE, "--json") == 0
-    comparisons = [each for line in capsys.readouterr().out.splitlines() for each in json.loads(line)["comparisons"]]
+    comparisons = [
+        comparison for line in capsys.readouterr().out.splitlines() for comparison in json.loads(line)["comparisons"]
+    ]
     slots = [slot for comparison in comparisons for slot in comparison["slots"]]
     payloads = [comparison["payload"] for comparison in comparisons if comparison["payload"]]
     assert members(comparisons) == {"definition", "role", "bindings", "rank", "slots", "payload"}

@@ -48,7 +48,7 @@ def test_into_a_database(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["import", "good.json", *DATABASE, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert "/messagegroups/g/messages/m" in told["changed"]
-    assert {"old-base-name", "guessed-time-zone"} <= {each["code"] for each in told["diagnostics"]}
+    assert {"old-base-name", "guessed-time-zone"} <= {diagnostic["code"] for diagnostic in told["diagnostics"]}
 
 
 def test_a_refusal_names_the_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -42,7 +42,7 @@ def test_explain_agrees_with_match(sources: list[tuple[Path, Path]], capsys: pyt
 def check(explanation: dict[str, Any]) -> None:
     """The comparisons say what the outcome says."""
     comparisons, outcome = explanation["comparisons"], explanation["outcome"]
-    chosen = [each["definition"] for each in comparisons if each["role"] == "chosen"]
+    chosen = [comparison["definition"] for comparison in comparisons if comparison["role"] == "chosen"]
     assert chosen == ([explanation["definition"]] if explanation["definition"] else [])
     assert explanation["reason"]
     if chosen:
@@ -54,7 +54,7 @@ def check(explanation: dict[str, Any]) -> None:
         codes = {problem["code"] for problem in explanation["problems"]}
         assert {fault["code"] for fault in faults} <= codes
     if outcome == "unexpected":
-        assert {each["role"] for each in comparisons} <= {"near"}
-        assert all(any(slot["verdict"] == "wrong" for slot in each["slots"]) for each in comparisons)
-        named = {each["definition"] for each in comparisons}
+        assert {comparison["role"] for comparison in comparisons} <= {"near"}
+        assert all(any(slot["verdict"] == "wrong" for slot in comparison["slots"]) for comparison in comparisons)
+        named = {comparison["definition"] for comparison in comparisons}
         assert {near["definition"] for near in explanation["near"]} <= named or len(named) == 5

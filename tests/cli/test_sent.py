@@ -100,7 +100,7 @@ def check(catalog: Catalog, wire: AnyMessage, text: str, payload: bytes) -> None
     assert (read.raw if read else b"") == payload
 
 
-CASES = [(text, PAYLOADS[n]) for n, text in enumerate(HOSTILE.values())] + [("a", each) for each in PAYLOADS[5:]]
+CASES = [(text, PAYLOADS[n]) for n, text in enumerate(HOSTILE.values())] + [("a", payload) for payload in PAYLOADS[5:]]
 
 
 # -- HTTP -------------------------------------------------------------------------------------------------------------

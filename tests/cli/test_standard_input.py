@@ -61,7 +61,10 @@ def test_catalogue_from_standard_input_is_the_catalogue_of_the_file(
     (tmp_path / "catalogue.json").write_bytes(JSON)
     feed(document)
     from_input = run(arguments), capsys.readouterr().out
-    from_file = run(["catalogue.json" if each == "-" else each for each in arguments]), capsys.readouterr().out
+    from_file = (
+        run(["catalogue.json" if argument == "-" else argument for argument in arguments]),
+        capsys.readouterr().out,
+    )
     assert from_input[0] == from_file[0]
     assert from_input[0] in (0, 1)
     if arguments[0] != "build":  # a new id each time
@@ -117,7 +120,10 @@ def test_capture_from_standard_input_is_read_by_its_content(
     feed(pack(CAPTURE.read_bytes()))
     code = run([*arguments, "--catalog", str(BIKES)])
     from_input = capsys.readouterr().out.replace('"file":"-"', '"file":"kafka.jsonl"')
-    assert run([str(CAPTURE) if each == "-" else each for each in arguments] + ["--catalog", str(BIKES)]) == code
+    assert (
+        run([str(CAPTURE) if argument == "-" else argument for argument in arguments] + ["--catalog", str(BIKES)])
+        == code
+    )
     assert from_input == capsys.readouterr().out
     assert from_input
 

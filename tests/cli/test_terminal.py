@@ -97,6 +97,8 @@ def test_no_xid_is_broken(columns: str, tmp_path: Path) -> None:
 def test_lines_fold_between_words(tmp_path: Path) -> None:
     text = ESCAPE.sub("", on_terminal("match", CAPTURES, "--catalog", str(BIKES)))
     outcomes = json.loads(BIKES.read_text())["messagegroups"]
-    xids = [f"/messagegroups/{group}/messages/{name}" for group, each in outcomes.items() for name in each["messages"]]
+    xids = [
+        f"/messagegroups/{group}/messages/{name}" for group, outcome in outcomes.items() for name in outcome["messages"]
+    ]
     assert all(len(line) <= 80 for line in text.splitlines()), text
     assert any(xid in text for xid in xids)

@@ -89,7 +89,7 @@ def test_values_that_are_plain_elsewhere() -> None:
 def test_what_cannot_be_sent(wire: Any) -> None:
     with pytest.raises(WirebookError) as error:
         message_of(wire)
-    assert [each.code for each in error.value.problems] == ["not-expressible"]
+    assert [problem.code for problem in error.value.problems] == ["not-expressible"]
 
 
 @pytest.mark.parametrize(
@@ -108,16 +108,16 @@ def test_what_cannot_be_sent(wire: Any) -> None:
 def test_what_no_amqp_message_has(wire: Any, code: str) -> None:
     with pytest.raises(WirebookError) as error:
         message_of(wire)
-    assert [each.code for each in error.value.problems] == [code]
+    assert [problem.code for problem in error.value.problems] == [code]
 
 
 def test_a_time_that_no_calendar_has() -> None:
     with pytest.raises(WirebookError) as error:
         record_of(proton.Message(properties={"x": proton.timestamp(2**60)}))
-    assert [each.code for each in error.value.problems] == ["not-expressible"]
+    assert [problem.code for problem in error.value.problems] == ["not-expressible"]
 
 
 def test_a_body_of_another_kind() -> None:
     with pytest.raises(WirebookError) as error:
         record_of(proton.Message(body={"a": 1}))
-    assert [each.code for each in error.value.problems] == ["not-expressible"]
+    assert [problem.code for problem in error.value.problems] == ["not-expressible"]

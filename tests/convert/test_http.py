@@ -89,7 +89,7 @@ def test_bodies_in_pieces() -> None:
 def test_bodies_that_do_not_come(events: list[Any], code: str) -> None:
     with pytest.raises(WirebookError) as error:
         asyncio.run(chunks(*events))
-    assert [each.code for each in error.value.problems] == [code]
+    assert [problem.code for problem in error.value.problems] == [code]
 
 
 def test_a_request_as_a_scope() -> None:
@@ -120,7 +120,7 @@ def test_a_request_as_a_scope() -> None:
 def test_what_cannot_be_said(call: Any) -> None:
     with pytest.raises(WirebookError) as error:
         call()
-    assert [each.code for each in error.value.problems] == ["not-expressible"]
+    assert [problem.code for problem in error.value.problems] == ["not-expressible"]
 
 
 def test_targets_are_below_the_server() -> None:
@@ -136,7 +136,7 @@ def test_absolute_targets() -> None:
 def test_what_is_no_request() -> None:
     with pytest.raises(WirebookError) as error:
         asgi.request_of({"type": "websocket", "path": "/", "headers": []})
-    assert [each.code for each in error.value.problems] == ["malformed-record"]
+    assert [problem.code for problem in error.value.problems] == ["malformed-record"]
 
 
 def test_batches_and_structured_events_go_around() -> None:

@@ -65,7 +65,7 @@ def test_a_time_that_no_calendar_has(milliseconds: int) -> None:
 def test_an_error_event_is_no_message() -> None:
     with pytest.raises(WirebookError) as error:
         record_of(Message(error=KafkaError(KafkaError._PARTITION_EOF)))
-    assert [each.code for each in error.value.problems] == ["malformed-record"]
+    assert [problem.code for problem in error.value.problems] == ["malformed-record"]
 
 
 @pytest.mark.parametrize(
@@ -79,4 +79,4 @@ def test_an_error_event_is_no_message() -> None:
 def test_what_cannot_be_produced(wire: Any, code: str) -> None:
     with pytest.raises(WirebookError) as error:
         arguments_of(wire)
-    assert [each.code for each in error.value.problems] == [code]
+    assert [problem.code for problem in error.value.problems] == [code]

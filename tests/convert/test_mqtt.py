@@ -80,10 +80,10 @@ def test_what_cannot_be_published(wire: Any, code: str) -> None:
     for module in (by_paho, by_aiomqtt):
         with pytest.raises(WirebookError) as error:
             module.arguments_of(wire)
-        assert [each.code for each in error.value.problems] == [code]
+        assert [problem.code for problem in error.value.problems] == [code]
 
 
 def test_a_topic_that_is_no_text() -> None:
     with pytest.raises(WirebookError) as error:
         by_paho.record_of(MQTTMessage(topic=b"\xff"))
-    assert [each.code for each in error.value.problems] == ["malformed-record"]
+    assert [problem.code for problem in error.value.problems] == ["malformed-record"]

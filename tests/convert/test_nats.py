@@ -58,4 +58,4 @@ def test_through_a_server(wire: NatsMessage) -> None:
 def test_what_cannot_be_published(wire: Any, code: str) -> None:
     with pytest.raises(WirebookError) as error:
         arguments_of(wire)
-    assert [each.code for each in error.value.problems] == [code]
+    assert [problem.code for problem in error.value.problems] == [code]

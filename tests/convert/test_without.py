@@ -34,6 +34,6 @@ def test_a_call_says_what_to_install(library: str, extra: str, call: Any, monkey
     module, function, *arguments = call
     with pytest.raises(WirebookError) as error:
         getattr(importlib.import_module(f"wirebook.convert.{module}"), function)(*arguments)
-    assert [(each.code, each.hint) for each in error.value.problems] == [
+    assert [(problem.code, problem.hint) for problem in error.value.problems] == [
         ("missing-extra", f"pip install 'wirebook[{extra}]'")
     ]

@@ -43,7 +43,7 @@ def test_parquet_holds_the_same_records(tmp_path: Path) -> None:
     (name,) = (name for name in FILES if name.endswith(".parquet"))
     batches = pq.ParquetFile(tmp_path / name).iter_batches()
     read = [parsed.wire for batch in batches for parsed in read_parquet_batch(batch)]
-    lines = [each.line for each in messages(COUNT, 3) if each.kind.file == name]
+    lines = [message.line for message in messages(COUNT, 3) if message.kind.file == name]
     assert [as_written(wire) for wire in read] == [as_written(parse_record(line).wire) for line in lines]
 
 

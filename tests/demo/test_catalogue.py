@@ -27,25 +27,25 @@ def test_lint_finds_nothing() -> None:
 def test_there_is_something_of_everything(catalog: Catalog) -> None:
     definitions = catalog.definitions.values()
     assert 12 <= len(definitions) <= 20
-    assert {each.protocol for each in definitions} - {None} == set(PROTOCOLS)
-    assert {each.schema_format.partition("/")[0] for each in definitions if each.schema_format} == {
+    assert {definition.protocol for definition in definitions} - {None} == set(PROTOCOLS)
+    assert {definition.schema_format.partition("/")[0] for definition in definitions if definition.schema_format} == {
         "JsonSchema",
         "JsonStructure",
         "Avro",
     }
-    assert any(not each.is_cloudevent for each in definitions)
+    assert any(not definition.is_cloudevent for definition in definitions)
     assert any(xid.startswith("/endpoints/") for xid in catalog.definitions)
 
 
 def test_every_payload_schema_compiles(catalog: Catalog) -> None:
-    schemas = {xid: catalog.schema_of(each) for xid, each in catalog.definitions.items()}
+    schemas = {xid: catalog.schema_of(definition) for xid, definition in catalog.definitions.items()}
     assert [xid for xid, schema in schemas.items() if schema is None or isinstance(schema, Unsupported)] == []
 
 
 def test_the_definitions_of_the_kinds_are_there(catalog: Catalog) -> None:
     assert {kind.definition for kind in KINDS} <= catalog.definitions.keys()
     assert {kind.endpoint for kind in KINDS} == catalog.scopes.keys()
-    bases = {each["basemessage"] for each in _messages(catalog.registry.document) if "basemessage" in each}
+    bases = {message["basemessage"] for message in _messages(catalog.registry.document) if "basemessage" in message}
     assert {kind.definition for kind in KINDS} | bases == catalog.definitions.keys()
 
 

@@ -90,7 +90,7 @@ def test_every_defect_of_every_kind(catalog: Catalog, made: list[TrafficLine], d
 
 
 def test_every_defect_can_happen() -> None:
-    assert {defect.name for defects, _ in BY_KIND.values() for defect in defects} == {each.name for each in DEFECTS}
+    assert {defect.name for defects, _ in BY_KIND.values() for defect in defects} == {defect.name for defect in DEFECTS}
 
 
 def test_what_follows_refers_to_what_came(made: list[TrafficLine]) -> None:

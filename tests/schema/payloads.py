@@ -75,7 +75,7 @@ def _scalar(random: Random, node: Node) -> Any:
         return str(int(number)) if node["type"] == "int64" else (int(number) if whole else number)
     samples = SAMPLES[node["type"]]
     return random.choice(
-        [each for each in samples if not isinstance(each, str) or len(each) >= node.get("minLength", 0)]
+        [sample for sample in samples if not isinstance(sample, str) or len(sample) >= node.get("minLength", 0)]
     )
 
 
@@ -86,7 +86,7 @@ def _compound(document: Node, random: Random, node: Node) -> Any:
     if node["type"] == "object":
         required = node.get("required", ())
         members = node.get("properties", {})
-        return {name: make(each) for name, each in members.items() if name in required or random.random() < 0.7}
+        return {name: make(member) for name, member in members.items() if name in required or random.random() < 0.7}
     if node["type"] in ("array", "set"):
         return [make(node["items"]) for _ in range(random.randint(0, 3))]
     if node["type"] == "map":

@@ -44,7 +44,7 @@ def test_values_stay_what_they_are(data: st.DataObject, before: int, after: int)
     found = cast(whole.slice(before, len(values)), new)
     assert found.type == new
     found.validate(full=True)
-    assert found.to_pylist() == pa.array([added(each, old, new) for each in values], new).to_pylist()
+    assert found.to_pylist() == pa.array([added(value, old, new) for value in values], new).to_pylist()
 
 
 def added(value: Any, old: pa.DataType, new: pa.DataType) -> Any:

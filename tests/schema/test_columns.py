@@ -99,8 +99,10 @@ def events(shared: Path) -> list[tuple[Any, CompiledSchema]]:
     examples = [
         json.loads(file.read_text()) for file in sorted((shared / "corpus/cdevents/conformance").glob("*.json"))
     ]
-    pairs = [(each, by_type[each["context"]["type"]]) for each in examples if each["context"]["type"] in by_type]
-    return [(each, compile_schema("JsonSchema", schema, resolve=by_id.get)) for each, schema in pairs]
+    pairs = [
+        (example, by_type[example["context"]["type"]]) for example in examples if example["context"]["type"] in by_type
+    ]
+    return [(pair, compile_schema("JsonSchema", schema, resolve=by_id.get)) for pair, schema in pairs]
 
 
 def _type_of(schema: dict[str, Any]) -> Any:

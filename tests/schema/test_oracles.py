@@ -34,8 +34,8 @@ def is_stricter(problem: Any) -> bool:
     expected, actual = problem.expected, problem.actual
     types = expected.get("type", ())
     types = [types] if isinstance(types, str) else list(types)
-    number = isinstance(actual, bool) and any(each in STRICTER for each in types)
-    return number or "datetime" in types or "enum" in expected or any(each[:1].isupper() for each in types)
+    number = isinstance(actual, bool) and any(type_ in STRICTER for type_ in types)
+    return number or "datetime" in types or "enum" in expected or any(type_[:1].isupper() for type_ in types)
 
 
 def test_json_structure_agrees_with_the_package(shared: Path) -> None:

@@ -126,7 +126,7 @@ def _fill(message: Any, field: Any, random: Random, level: int) -> None:
 def _scalar(field: Any, random: Random) -> Any:
     kind = field.cpp_type
     if field.enum_type is not None:
-        numbers = [each.number for each in field.enum_type.values]
+        numbers = [value.number for value in field.enum_type.values]
         return random.choice(numbers if field.enum_type.is_closed or random.random() < 0.95 else [99, -1])
     if kind == field.CPPTYPE_STRING:
         return random.choice(
@@ -294,7 +294,7 @@ def test_required_members() -> None:
     schema = SCHEMAS["proto2"]
     reading = schema.read(Payload(bytes.fromhex("2b2c" + "3200")))
     assert reading.outcome == "invalid-payload"
-    assert [(each.slot, each.expected) for each in reading.problems] == [
+    assert [(problem.slot, problem.expected) for problem in reading.problems] == [
         ("payload#/detail", {"required": "code"}),
         ("payload#", {"required": "id"}),
         ("payload#/inner", {"required": "id"}),
@@ -326,7 +326,7 @@ BAD_JSON = {
 def test_bad_json_has_a_place(text: str) -> None:
     reading = ORDER.read(Payload(text.encode(), content_type="application/json; charset=utf-8"))
     assert reading.outcome == "invalid-payload"
-    assert [(each.code, each.slot) for each in reading.problems] == [("payload-invalid", BAD_JSON[text])]
+    assert [(problem.code, problem.slot) for problem in reading.problems] == [("payload-invalid", BAD_JSON[text])]
 
 
 NO_JSON = ("packed", "took", "any_value", "at", "times", "mask", "extra", "list", "kind", "other")
@@ -393,8 +393,8 @@ def test_what_has_no_json_is_refused_there() -> None:
 
 
 def test_what_cannot_be_written() -> None:
-    assert [each.slot for each in ORDER.encode({"line": {"count": "many"}}).problems] == ["payload#/line/count"]
-    assert [each.expected for each in SCHEMAS["proto2"].encode({"level": 1}).problems] == [{"required": "id"}]
+    assert [problem.slot for problem in ORDER.encode({"line": {"count": "many"}}).problems] == ["payload#/line/count"]
+    assert [problem.expected for problem in SCHEMAS["proto2"].encode({"level": 1}).problems] == [{"required": "id"}]
     moment = datetime(2024, 5, 1, 12, tzinfo=UTC)
     encoded = ORDER.encode({"at": moment, "j": b"\xff", "d": Decimal(2**64 - 1)})
     assert encoded.payload is not None
@@ -518,7 +518,7 @@ def test_limits() -> None:
     assert schema.read(Payload(bytes(101))).outcome == "oversized"
     whole = SCHEMAS["tree"]
     assert whole.read(Payload(nested[90])).outcome is None
-    assert [each.code for each in whole.read(Payload(nested[140])).problems] == ["payload-too-deep"]
+    assert [problem.code for problem in whole.read(Payload(nested[140])).problems] == ["payload-too-deep"]
     column = whole.read_column(pa.array([nested[90], nested[140]] * 10))
     assert column.settled.tolist() == [True, False] * 10
 

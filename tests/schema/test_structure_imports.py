@@ -73,7 +73,7 @@ PAYLOADS: dict[str, list[Any]] = {
 def compiled(document: Any, *others: Any, as_text: bool = False) -> CompiledSchema | Unsupported:
     texts = {name: json.dumps(each) if as_text else each for name, each in enumerate((document, *others))}
     schemas = {
-        f"s{name}": {"versions": {"1": {"format": "JSONStructure", "schema": each}}} for name, each in texts.items()
+        f"s{name}": {"versions": {"1": {"format": "JSONStructure", "schema": text}}} for name, text in texts.items()
     }
     index = SchemaIndex({"schemagroups": {"g": {"schemas": schemas}}})
     return index.find("JSONStructure", dataschemauri="/schemagroups/g/schemas/s0")
@@ -96,7 +96,7 @@ def test_imports_are_those_of_the_package(name: str, as_text: bool) -> None:
 
 def test_columns_and_references_to_itself() -> None:
     found = compiled(AT_ROOT, ADDRESS)
-    assert {each.name: str(each.arrow_type) for each in found.fields} == {
+    assert {field.name: str(field.arrow_type) for field in found.fields} == {
         "home": "struct<street: string, country: int32, next: string>",
         "land": "int32",
     }

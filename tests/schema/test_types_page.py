@@ -117,7 +117,7 @@ def test_every_row_has_a_value_and_every_value_a_row() -> None:
 
 def test_all_types_are_on_the_page() -> None:
     """Every type that a format has by name."""
-    page = {format: " ".join(schema for each, schema, _, _ in map(attrgetter("values"), rows()) if each == format)
+    page = {format: " ".join(schema for row, schema, _, _ in map(attrgetter("values"), rows()) if row == format)
             for format in VALUES}  # fmt: skip
     named = {
         "JsonStructure/draft-02": [f'"{name}"' for name in (*PRIMITIVES, *COMPOUNDS, "object")],
@@ -184,7 +184,7 @@ LEFT = '{"m":{"x":5}}'  # of the one row whose value has more than its column
 @pytest.mark.spark
 def test_the_types_and_values_on_spark(tmp_path: Path, one_java: dict[str, str]) -> None:
     """All rows as the columns of one table: Spark has the types of the page, and the values of Python."""
-    found = [each.values for each in rows()]
+    found = [row.values for row in rows()]
     columns = {}
     for number, (format, schema, _, _) in enumerate(found):
         raw, _ = payload_of(format, schema)

@@ -181,7 +181,7 @@ def test_places_among_many() -> None:
     line = "<o:line><o:sku>A1</o:sku><o:count>{}</o:count></o:line>"
     inner = f"<o:id>x</o:id><o:at>2024-05-01T00:00:00Z</o:at>{line.format(1)}{line.format('x')}"
     reading = compiled(PLAIN).read(Payload(f'<o:order xmlns:o="urn:o" id="7">{inner}</o:order>'.encode()))
-    assert [each.slot for each in reading.problems] == ["payload#/line/1/count"]
+    assert [problem.slot for problem in reading.problems] == ["payload#/line/1/count"]
 
 
 def test_an_attribute_and_its_pattern() -> None:
@@ -190,7 +190,7 @@ def test_an_attribute_and_its_pattern() -> None:
     )
     body += '<xs:pattern value="x+"/></xs:restriction></xs:simpleType></xs:attribute></xs:complexType></xs:element>'
     reading = compiled(schema_of(body)).read(Payload(b'<a k="y"/>'))
-    assert [(each.slot, each.actual) for each in reading.problems] == [("payload#/k", "y")]
+    assert [(problem.slot, problem.actual) for problem in reading.problems] == [("payload#/k", "y")]
 
 
 # -- shapes -----------------------------------------------------------------------------------------------------------
@@ -234,7 +234,7 @@ def test_a_payload_that_chooses_its_type() -> None:
     row = read(schema, payload)
     assert (row["x"], json.loads(row[REST])["<y>"]) == (1, [f"<y {XSI}>b</y>"])
     reading = schema.read(Payload(payload.replace(b">b<", b">bb<")))
-    assert [each.slot for each in reading.problems] == ["payload#/y"]  # patterns count there, too
+    assert [problem.slot for problem in reading.problems] == ["payload#/y"]  # patterns count there, too
 
 
 def test_substitutes_have_columns() -> None:
@@ -266,8 +266,8 @@ def test_what_is_written() -> None:
     payload = schema.encode("<n>5</n>").payload
     assert payload is not None
     assert (payload.raw, payload.content_type) == (b"<n>5</n>", "application/xml")
-    assert [each.slot for each in schema.encode(b"<n>x</n>").problems] == ["payload#"]
-    assert [each.slot for each in schema.encode({"n": 5}).problems] == ["payload#"]
+    assert [problem.slot for problem in schema.encode(b"<n>x</n>").problems] == ["payload#"]
+    assert [problem.slot for problem in schema.encode({"n": 5}).problems] == ["payload#"]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "iso-8859-1"])
@@ -523,7 +523,7 @@ def test_schemas_that_are_traps(trap: str, format: str) -> None:
 def test_texts_that_are_no_schema(text: str) -> None:
     schema = compile_schema("XSD/1.1", text)
     assert isinstance(schema, Unsupported)
-    assert [each.code for each in schema.problems] == ["schema-not-compilable"]
+    assert [problem.code for problem in schema.problems] == ["schema-not-compilable"]
     assert isinstance(compile_schema("XSD/1.1", {"a": 1}), Unsupported)
 
 

@@ -78,7 +78,7 @@ def mapped(names: tuple[str, ...], most: int = 3) -> st.SearchStrategy[Document]
 
 def some(**slots: st.SearchStrategy[Any]) -> st.SearchStrategy[Document]:
     """Each of the slots, or not."""
-    return st.fixed_dictionaries({}, optional={name.replace("_0", "-"): each for name, each in slots.items()})
+    return st.fixed_dictionaries({}, optional={name.replace("_0", "-"): slot for name, slot in slots.items()})
 
 
 # -- definitions ----------------------------------------------------------------------------------------------------
@@ -269,7 +269,7 @@ def test_vectors_have_one_answer(name: str) -> None:
     """The records of `tests/vectors/matching` land alike, and have the same outcomes, with columns and without."""
     for (document, endpoint), records in vectors_by_catalogue(name).items():
         engines = Engines(Catalog.load(json.loads(document)), endpoint)
-        messages = [Message(json.dumps(each).encode(), Way(each["protocol"], None), "") for each in records]
+        messages = [Message(json.dumps(record).encode(), Way(record["protocol"], None), "") for record in records]
         landed = engines.compare(chunk_of_lines(messages, "capture"), messages)
         differences = [*landed.differences, *engines.compare_outcomes(messages)]
         assert not differences, "\n\n".join(map(str, differences[:3]))

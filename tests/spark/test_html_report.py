@@ -132,7 +132,7 @@ def test_facts_are_those_of_the_rows(bed: Bed) -> None:
     (table,) = facts.tables
     rows = bed.rows(table.name)
     assert (table.definition, table.rows) == (READING, len(rows))
-    fields = {each.path: each for each in table.fields.values()}
+    fields = {field.path: field for field in table.fields.values()}
     for name in ("celsius", "count"):
         values = [row[name] for row in rows if row[name] is not None]
         assert (fields[name].filled, fields[name].lowest, fields[name].highest) == (
@@ -240,7 +240,11 @@ def test_the_page_needs_nothing_else_and_does_nothing(bed: Bed) -> None:
     assert path == bed.to / "_wirebook" / "reports" / "1.html"
     page = Page(path.read_text())
     assert not {"script", "link", "img", "iframe", "object", "base", "form", "a"} & page.tags.keys()
-    assert not [each for each in page.attributes if each[0].startswith("on") or each[0] in ("src", "href", "style")]
+    assert not [
+        attribute
+        for attribute in page.attributes
+        if attribute[0].startswith("on") or attribute[0] in ("src", "href", "style")
+    ]
     assert "http" not in STYLE
     assert ("content", "default-src 'none'; style-src 'unsafe-inline'") in page.attributes
     assert "prefers-color-scheme: dark" in path.read_text()

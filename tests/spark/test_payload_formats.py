@@ -86,7 +86,7 @@ def landed(chunk: Chunk, *, prefix: bool = False) -> Landed:
     """What both engines say: the same."""
     catalog = Catalog.load(document(), options=MatchOptions(confluent_prefix=prefix))
     result = Engines(catalog).compare(chunk)
-    assert not result.differences, [str(each) for each in result.differences]
+    assert not result.differences, [str(difference) for difference in result.differences]
     made = engine_for(json.dumps(catalog.registry.document).encode(), {"match": catalog.options}).land(chunk)
     assert made.outcomes == result.landed.outcomes
     return made
@@ -195,7 +195,7 @@ def test_bodies_of_zero_bytes_are_messages_of_defaults(protocol: str | None) -> 
                  for record in map(json.loads, lines)]  # fmt: skip
     engines = Engines(Catalog.load(made))
     result = engines.compare(Chunk("f", "capture", pa.array(lines, pa.large_binary()), np.arange(1, len(lines) + 1)))
-    assert not result.differences, [str(each) for each in result.differences]
+    assert not result.differences, [str(difference) for difference in result.differences]
     assert result.landed.outcomes == {"matched": 30, "invalid-payload": 10}
     assert result.landed.reasons == {"missing-data": 10}
     (table,) = result.landed.tables.values()

@@ -106,7 +106,7 @@ def lake(request: pytest.FixtureRequest, bed: Any) -> Any:
 
 def shown(bed: Any) -> dict[str, tuple[int, int]]:
     """Rows and staged rows of each table."""
-    return {each.name: (each.rows, each.staged) for each in tables_in(bed.to, with_staging=True)}
+    return {table.name: (table.rows, table.staged) for table in tables_in(bed.to, with_staging=True)}
 
 
 def numbers(bed: Any, table: str) -> list[tuple[str, int]]:
@@ -119,7 +119,7 @@ def test_rare_definitions_share_a_table_until_they_are_worth_files(lake: Any) ->
     lake.write("1", lines(rare=2, often=9) + b"bad\n")
     report = lake.land()
     assert (report.read, report.landed, report.dead_lettered) == (12, 11, 1)
-    assert {name: each["rows"] for name, each in report.tables().items()} == {"rare": 2, "often": 9}
+    assert {name: table["rows"] for name, table in report.tables().items()} == {"rare": 2, "often": 9}
     assert shown(lake) == {"often": (9, 0), "rare": (2, 2), "dead_letters": (1, 0), "staged": (2, 0)}
     assert not (lake.to / "rare").exists()
     lake.write("2", lines(rare=3, often=1))
@@ -192,7 +192,7 @@ def test_dying_at_a_point(lake: Any, tmp_path: Path, point: str, times: int) -> 
     command = [sys.executable, "-c", PROGRAM, str(Path(__file__).parent), str(tmp_path), lake.settings.form]
     assert subprocess.run([*command, point, str(times)], check=False).returncode == 7
     lake.land(name="new", batch_bytes=1, stage_below=0)  # a batch once begun ends with what it began with
-    rows = {each.name: each.rows for each in tables_in(lake.to)}
+    rows = {table.name: table.rows for table in tables_in(lake.to)}
     assert rows == {"a": 9, "b": 6, "c": 21, "dead_letters": 3}
     assert {name: Counter(numbers(lake, name)).most_common(1)[0][1] for name in "abc"} == {"a": 1, "b": 1, "c": 1}
     assert lake.land(form=None).read == 0

@@ -107,8 +107,8 @@ def lines_of(place: str, explanation: Explanation, *, full: bool) -> Iterator[st
         yield ""
         yield from _comparison(comparison, full=full or number == 0)
     if not explanation.comparisons:
-        yield from (printable(f"  {each.message} [{each.code}]") for each in outcome.problems[1:])
-    notes = [f"{each.message} [{each.code}]" for each in outcome.problems if outcome.matched]
+        yield from (printable(f"  {problem.message} [{problem.code}]") for problem in outcome.problems[1:])
+    notes = [f"{problem.message} [{problem.code}]" for problem in outcome.problems if outcome.matched]
     if explanation.advice or notes:
         yield ""
         yield from (printable(f"  {text}") for text in (*explanation.advice, *notes))

@@ -48,9 +48,11 @@ def import_(  # noqa: PLR0917 (options)
     told = _send(catalogue, registry, database, token_file, dry_run=dry_run)
     diagnostics = [*catalogue.problems, *_placed(told["diagnostics"], catalogue)]
     if json:
-        print_json({"diagnostics": [each.to_dict() for each in diagnostics], "changed": told["changed"]})
+        print_json({"diagnostics": [diagnostic.to_dict() for diagnostic in diagnostics], "changed": told["changed"]})
         return 0
-    for problem in sorted(diagnostics, key=lambda each: (each.file or "", each.line or 0, each.column or 0)):
+    for problem in sorted(
+        diagnostics, key=lambda diagnostic: (diagnostic.file or "", diagnostic.line or 0, diagnostic.column or 0)
+    ):
         print_note(render_finding(problem))
     entities, notes = counted(len(told["changed"]), "entity", "entities"), counted(len(diagnostics), "note")
     print(f"{'Would import' if dry_run else 'Imported'} {entities} ({notes})")
@@ -70,7 +72,7 @@ def _send(
             return send_import(registry, body, token=read_token(token_file), dry_run=dry_run)
         return _import_here(str(database), body, dry_run=dry_run)
     except WirebookError as error:
-        raise WirebookError(*(_at_its_entity(each, catalogue) for each in error.problems)) from None
+        raise WirebookError(*(_at_its_entity(problem, catalogue) for problem in error.problems)) from None
 
 
 def _import_here(database: str, body: bytes, *, dry_run: bool) -> dict[str, Any]:
@@ -98,8 +100,8 @@ def _at_its_entity(problem: Problem, catalogue: Import) -> Problem:
 
 def _placed(diagnostics: list[dict[str, Any]], catalogue: Import) -> list[Problem]:
     """What the registry changed, at its place in the files, without what is known from reading them."""
-    told = [each for each in diagnostics if each.get("code") in CODES]
+    told = [diagnostic for diagnostic in diagnostics if diagnostic.get("code") in CODES]
     problems = (Problem(**{name: value for name, value in each.items() if name != "severity"}) for each in told)
-    placed = [catalogue.place(replace(each, file=None, line=None, column=None)) for each in problems]
-    known = {(each.code, each.pointer) for each in catalogue.problems}
+    placed = [catalogue.place(replace(problem, file=None, line=None, column=None)) for problem in problems]
+    known = {(problem.code, problem.pointer) for problem in catalogue.problems}
     return [each for each in placed if (each.code, each.pointer) not in known]

@@ -158,11 +158,11 @@ def show(
 
 def _show_tables(folder: Path, tables: Sequence[TableSummary], *, as_json: bool) -> None:
     """The list of the tables; with how many rows are staged, if any are."""
-    some = any(each.staged for each in tables)
+    some = any(table.staged for table in tables)
     if as_json:
-        print_json({"tables": {each.name: _summary(each) for each in tables}})
+        print_json({"tables": {table.name: _summary(table) for table in tables}})
         return
-    rows = [(each.name, each.definition, each.rows, each.staged)[: 3 + some] for each in tables]
+    rows = [(table.name, table.definition, table.rows, table.staged)[: 3 + some] for table in tables]
     print_table(("table", "definition", "rows", "staged")[: 3 + some], rows)
     print_note(f"first rows of one: wirebook show {folder} TABLE")
 

@@ -82,7 +82,7 @@ def serve(  # noqa: PLR0917 (options)
         write_token=read_token(write_token_file),
         insecure_writes=insecure_writes,
         cors_origins=tuple(
-            _matching("--cors-origin", each, ORIGIN, "origin, such as https://host") for each in cors_origin
+            _matching("--cors-origin", cor, ORIGIN, "origin, such as https://host") for cor in cors_origin
         ),
         allowed_hosts=tuple(_allowed("--allowed-host", each) for each in allowed_host),
         trusted_proxies=tuple(map(_network, trusted_proxy)),

@@ -28,9 +28,13 @@ def default_catalog() -> list[str]:
         raise WirebookError(Problem("bad-setting", message, hint=hint))
     file, table = found
     sources = [table["catalog"]] if isinstance(table["catalog"], str) else table["catalog"]
-    if not isinstance(sources, list) or not sources or not all(isinstance(each, str) and each for each in sources):
+    if (
+        not isinstance(sources, list)
+        or not sources
+        or not all(isinstance(source, str) and source for source in sources)
+    ):
         raise _wrong(file, f"tool.wirebook.catalog must be a string or an array of strings; got {table['catalog']!r}")
-    return [each if "://" in each else str(file.parent / each) for each in sources]
+    return [source if "://" in source else str(file.parent / source) for source in sources]
 
 
 def _find_table(folder: Path) -> tuple[Path, dict[str, Any]] | None:

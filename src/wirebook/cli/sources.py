@@ -54,7 +54,7 @@ def documents_of(sources: Sequence[str]) -> list[str | Document]:
     """Sources of a catalogue for `load_registry`, with the content of standard input in place of ``-``."""
     from wirebook.catalog.load import Document  # noqa: PLC0415
 
-    return [Document(each, sys.stdin.buffer.read()) if each == STANDARD_INPUT else each for each in sources]
+    return [Document(source, sys.stdin.buffer.read()) if source == STANDARD_INPUT else source for source in sources]
 
 
 def load_catalog(sources: list[str], **options: Any) -> Catalog:

@@ -203,7 +203,7 @@ class _RegistryReader:
 def _leaves_out(value: Any) -> bool:
     """Whether an answer is of a server, and names collections that are not in it."""
     members = value.values() if isinstance(value, dict) and "xid" not in value else [value]
-    entities = [each for each in members if isinstance(each, dict) and "xid" in each]
+    entities = [member for member in members if isinstance(member, dict) and "xid" in member]
     return any(
         name.endswith("url") and f"{name.removesuffix('url')}count" in entity and name.removesuffix("url") not in entity
         for entity in entities

@@ -159,5 +159,5 @@ def _block(first: int, pages: int, count: int, seed: int) -> _Block:
             lines.setdefault(made.kind.file, []).append(made.line)
             if made.defect is not None:
                 defects[made.defect.name] += 1
-    files = Counter({name: len(each) for name, each in lines.items()})
-    return _Block({name: b"\n".join(each) + b"\n" for name, each in lines.items()}, files, defects)
+    files = Counter({name: len(line) for name, line in lines.items()})
+    return _Block({name: b"\n".join(line) + b"\n" for name, line in lines.items()}, files, defects)

@@ -93,7 +93,7 @@ def _struct(shape: Struct, values: list[Any]) -> pa.Array:
     native = shape.native_part
     together = cast(pa.array(values, native.wire), native.arrow)
     parts = {name: together.field(name) for name in native.members}
-    for name, each in shape.members.items():
+    for name, member in shape.members.items():
         if name not in parts:
-            parts[name] = array_of(each, list(map(methodcaller("get", name), values)))
+            parts[name] = array_of(member, list(map(methodcaller("get", name), values)))
     return pa.StructArray.from_arrays([parts[name] for name in shape.members], fields=list(shape.arrow))

@@ -154,7 +154,7 @@ def _entities(parent: Any, collection: str) -> Iterator[tuple[str, dict[str, Any
 def _inherited(schema: dict[str, Any], group: dict[str, Any]) -> dict[str, Any]:
     """What a Version has from its Resource or Group where it says nothing itself."""
     formats = [each.get("format") for each in (schema, group)]
-    return {"format": next((each for each in formats if each), None)}
+    return {"format": next((format_ for format_ in formats if format_), None)}
 
 
 def _default_version(schema: dict[str, Any], versions: dict[str, dict[str, Any]]) -> str | None:
@@ -163,7 +163,7 @@ def _default_version(schema: dict[str, Any], versions: dict[str, dict[str, Any]]
     named = meta.get("defaultversionid") if isinstance(meta, dict) else None
     flagged = [key for key, version in versions.items() if version.get("isdefault") is True]
     candidates = [named, schema.get("defaultversionid"), *flagged, schema.get("versionid")]
-    known = (str(each) for each in candidates if each is not None and str(each) in versions)
+    known = (str(candidate) for candidate in candidates if candidate is not None and str(candidate) in versions)
     return next(known, None) or max(versions, key=lambda key: key.rjust(128), default=None)
 
 

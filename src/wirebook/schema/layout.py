@@ -136,13 +136,13 @@ class Struct(Layout):
         """Its members. One called ``_rest`` has no column of its own: it is left over, like an undeclared one."""
         if REST not in self.members:
             return self
-        members = {name: each for name, each in self.members.items() if name != REST}
+        members = {name: member for name, member in self.members.items() if name != REST}
         return Struct(members, self.required, self.docs)
 
     @cached_property
     def native_part(self) -> Struct:
         """The members that need no function of ours."""
-        return Struct({name: each for name, each in self.members.items() if each.native})
+        return Struct({name: member for name, member in self.members.items() if member.native})
 
     @cached_property
     def _members(self) -> list[tuple[str, type | None, Callable[[Any], Cell]]]:
@@ -222,8 +222,8 @@ def fields_of(shape: Layout) -> tuple[Field, ...]:
     columns, docs = shape.columns, getattr(shape, "docs", None) or {}
     whole = not isinstance(shape, Struct)
     return tuple(
-        Field(name, () if whole else (name,), each.arrow, name not in columns.required, docs.get(name))
-        for name, each in columns.members.items()
+        Field(name, () if whole else (name,), member.arrow, name not in columns.required, docs.get(name))
+        for name, member in columns.members.items()
     )
 
 

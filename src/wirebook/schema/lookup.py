@@ -111,7 +111,9 @@ class SchemaIndex:
     def _avro_types(self) -> dict[str, Any]:
         """The named types that the catalogue's Avro schemas define."""
         documents = self.documents.by_xid.values()
-        schemas = (_as_json(each.content) for each in documents if parse_format(each.format or "").family == AVRO)
+        schemas = (
+            _as_json(document.content) for document in documents if parse_format(document.format or "").family == AVRO
+        )
         return {name: definition for schema in schemas for name, definition in named_types(schema)}
 
 

@@ -214,7 +214,7 @@ def value_of(shape: Layout, value: Any) -> Any:
     if shape is JSON or value is None:
         return value
     if isinstance(shape, Struct):
-        return {name: value_of(each, value[name]) for name, each in shape.members.items() if name in value}
+        return {name: value_of(member, value[name]) for name, member in shape.members.items() if name in value}
     if isinstance(shape, List):
         return [value_of(shape.item, each) for each in value]
     if isinstance(shape, Map):

@@ -189,7 +189,9 @@ def _check_json_structure(source: SchemaSource) -> None:
     translation = Translation(document)
     translated = [translation.document(root_pointer(document, None))] if has_root else []
     translated += [
-        translation.schema(each) for each in _types(document.get("definitions", {})) if each.get("abstract") is not True
+        translation.schema(type_)
+        for type_ in _types(document.get("definitions", {}))
+        if type_.get("abstract") is not True
     ]
     for each in translated:
         js.meta.validate({**each, "$schema": META_SCHEMAS[LATEST]})

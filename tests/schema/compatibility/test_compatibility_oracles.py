@@ -93,7 +93,7 @@ class AvroSchemas:
 
     def _fields(self, fields: list[Any]) -> list[Any]:
         one = self.random
-        made = [{**each, "type": self.changed(each["type"])} for each in fields if one.random() < 0.9]
+        made = [{**field, "type": self.changed(field["type"])} for field in fields if one.random() < 0.9]
         for each in made:
             if one.random() < 0.1:
                 each |= {"name": f"{each['name']}x"} | one.choice([{}, {"aliases": [each["name"]]}])
@@ -170,7 +170,7 @@ def test_no_value_of_the_old_json_schema_is_refused_by_a_compatible_one(start: i
         old, new = map(validator, documents)
         name = "JsonSchema/draft/2020-12" if modern else "JsonSchema/draft-07"
         try:
-            found = bool(jsonschema.backward(*(source(name, each) for each in documents)))
+            found = bool(jsonschema.backward(*(source(name, document) for document in documents)))
         except TooComplexError:
             found = True
         refused += found
@@ -299,7 +299,7 @@ def test_content_models_are_included_where_libxml2_takes_every_word(start: int) 
             continue
         compared += 1
         elements = [etree.fromstring(f"<o>{''.join(f'<{name}/>' for name in word)}</o>") for word in WORDS]
-        counter = [each for each in elements if old.validate(each) and not new.validate(each)]
+        counter = [element for element in elements if old.validate(element) and not new.validate(element)]
         beyond = bool(found) and str(found[0].old).count(",") >= 3  # words that are longer than those tried
         assert bool(found) is bool(counter) or beyond, (seed, texts, found, list(map(etree.tostring, counter[:1])))
     assert compared > 20

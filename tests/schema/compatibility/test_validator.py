@@ -164,7 +164,7 @@ def test_a_refusal_names_path_rule_old_and_new() -> None:
 
 def test_a_text_of_many_refusals_counts_the_rest() -> None:
     documents = [{"properties": {f"p{at}": {"type": type_} for at in range(9)}} for type_ in ("number", "integer")]
-    old, new = (json.dumps(each).encode() for each in documents)
+    old, new = (json.dumps(document).encode() for document in documents)
     found = str(VALIDATOR.incompatible("backward", "jsonschema", old, new))
     assert "; and 6 more. To fix: " in found
     assert found.count("accept in the new schema") == 1

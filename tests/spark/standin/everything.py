@@ -62,8 +62,8 @@ def map_of(typed: tuple[pa.DataType, Any]) -> tuple[pa.DataType, Any]:
 
 
 def struct_of(members: dict[str, tuple[pa.DataType, Any]]) -> tuple[pa.DataType, Any]:
-    type_ = pa.struct([(name, each[0]) for name, each in members.items()])
-    return type_, st.fixed_dictionaries({name: st.none() | each[1] for name, each in members.items()})
+    type_ = pa.struct([(name, member[0]) for name, member in members.items()])
+    return type_, st.fixed_dictionaries({name: st.none() | member[1] for name, member in members.items()})
 
 
 TYPES = st.recursive(st.sampled_from(SCALARS), nested, max_leaves=4)

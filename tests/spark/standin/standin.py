@@ -102,7 +102,7 @@ class StandIn:
 
 def letter(raw: bytes, outcome: str, code: str, near: str | None = None, index: int = 0) -> dict[str, Any]:
     definitions = [f"/messagegroups/g/messages/{near}"] if near else []
-    said = {"problems": [{"code": code}], "near": [{"definition": each} for each in definitions]}
+    said = {"problems": [{"code": code}], "near": [{"definition": definition} for definition in definitions]}
     return {"_index": index, "raw": raw, "outcome": outcome, "reason": code} | said
 
 

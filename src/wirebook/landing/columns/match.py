@@ -126,7 +126,7 @@ def _candidates(frame: Frame, index: Index, patterns: Patterns) -> CandidatePair
             found, candidates = _probe(frame, mask, table)
             counts = np.array([0, *map(len, candidates)])
             starts = np.concatenate(([0], np.cumsum(counts)))[:-1]
-            flat = np.array([number for each in candidates for number in each], np.int64)
+            flat = np.array([number for candidate in candidates for number in candidate], np.int64)
             per_row = counts[found]
             owners = np.repeat(everyone, per_row)
             within = np.arange(len(owners)) - np.repeat(np.cumsum(per_row) - per_row, per_row)

@@ -97,8 +97,8 @@ class Patterns:
         self._add_all(scope, shows_protocol)
         self.ranks = {structured: self._ranked(shows_protocol, structured) for structured in (False, True)}
         members = scope.members
-        self.in_scope = np.array([members is None or each.xid in members for each in definitions], bool)
-        modes = (each.mode or scope.constraints.mode for each in definitions if each.is_cloudevent)
+        self.in_scope = np.array([members is None or definition.xid in members for definition in definitions], bool)
+        modes = (definition.mode or scope.constraints.mode for definition in definitions if definition.is_cloudevent)
         self.asks_structured = "structured" in modes
 
     def rank(self, mode: str | None) -> Rows:
@@ -128,9 +128,9 @@ class Patterns:
 def static_rank(definition: Definition, shows_protocol: bool, structured: bool) -> tuple[int, int, int, int]:
     """The members of the rank that are the same for all messages of a mode, under the default options."""
     observed = [
-        each
-        for each in definition.all_constraints
-        if _is_observed(each, shows_protocol) and (structured or each.slot.name != EVENT_FORMAT)
+        constraint
+        for constraint in definition.all_constraints
+        if _is_observed(constraint, shows_protocol) and (structured or constraint.slot.name != EVENT_FORMAT)
     ]
     literals = sum(each.valued for each in observed)
     characters = sum(each.template.literal_length for each in observed if each.template is not None)
@@ -177,7 +177,7 @@ def _constraints(definition: Definition, shows_protocol: bool) -> Iterator[tuple
         if _is_observed(constraint, shows_protocol):
             yield constraint, False
     for group in definition.entries if shows_protocol else ():
-        if not all(each.kind.transport for each in group.entries):
+        if not all(entry.kind.transport for entry in group.entries):
             alone = len(group.entries) == 1 and group.section != "query"
             yield (group.entries[0] if alone else None), group.lists
 

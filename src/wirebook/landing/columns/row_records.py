@@ -133,7 +133,7 @@ class RowFields:
 
     def nested(self, within: str, name: str) -> SlotColumn:
         objects = self._object(within) if within in self._columns else [None] * len(self)
-        values = [None if each is None else getattr(each, name) for each in objects]
+        values = [None if object_ is None else getattr(object_, name) for object_ in objects]
         return SlotColumn(texts(values)[0], np.zeros(len(self), bool))
 
     def pairs(self, name: str, fold: Callable[[str], str]) -> RepeatedColumns:

@@ -175,8 +175,8 @@ def read_payloads(
         return PayloadColumns(start, readings[0][1].columns, readings[0][1].settled & there)
     order = pa.array(np.argsort(np.concatenate([rows for rows, _ in readings])))
     names = readings[0][1].columns
-    columns = {name: pa.concat_arrays([each.columns[name] for _, each in readings]).take(order) for name in names}
-    settled = np.concatenate([each.settled for _, each in readings])[order.to_numpy()]
+    columns = {name: pa.concat_arrays([reading.columns[name] for _, reading in readings]).take(order) for name in names}
+    settled = np.concatenate([reading.settled for _, reading in readings])[order.to_numpy()]
     return PayloadColumns(start, columns, settled & there)
 
 

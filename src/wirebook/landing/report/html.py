@@ -185,7 +185,7 @@ def _table(table: TableFacts, fields: list[FieldFacts], *, is_open: bool) -> Ele
     if table.placeholders:
         made.append(grid(("placeholder", "#values", "most often"), map(_placeholder, table.placeholders.values())))
     if fields:
-        rows = (_field(each, table.rows) for each in fields)
+        rows = (_field(field, table.rows) for field in fields)
         made.append(grid(("payload field", "type", "#filled", "", "lowest", "highest"), rows))
     for note in _left_out(len(table.fields) - len(fields) + len(table.more_fields), "field"):
         made.append(note)

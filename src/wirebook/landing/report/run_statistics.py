@@ -62,11 +62,11 @@ def run_facts(folder: Path, batches: Collection[int] | None = None) -> RunFacts:
     if not target.exists:
         raise WirebookError(Problem(code="no-target", message=f"'{folder}' is no folder that was landed into"))
     _check_known(folder, batches)
-    manifests = [each for each in target.manifests() if batches is None or each.batch in batches]
+    manifests = [manifest for manifest in target.manifests() if batches is None or manifest.batch in batches]
     known = target.tables()
     files = _files(target, manifests)
     sizes = {name: sum(rows for _, rows in found) for name, found in files.items()}
-    staged = sum((Counter(each.staged) for each in manifests), Counter())
+    staged = sum((Counter(manifest.staged) for manifest in manifests), Counter())
     tables = Counter({name: rows for name, rows in sizes.items() if name not in NO_DEFINITION and rows}) + staged
     largest = sorted(tables, key=lambda name: (-tables[name], name))[:MAX_TABLES]
     paths = {name: [path for path, _ in found] for name, found in files.items()}
@@ -77,12 +77,12 @@ def run_facts(folder: Path, batches: Collection[int] | None = None) -> RunFacts:
     for name in staged.keys() & facts.keys() & known.keys():
         add_staged(facts[name], staged_in, known[name].schema)
     return RunFacts(
-        batches=tuple(each.batch for each in manifests),
-        read=sum(each.read for each in manifests if all(file.table != RESOLVED for file in each.files)),
-        empty=sum(each.empty for each in manifests),
-        sources=len({entry.file for each in manifests for entry in each.entries}),
-        catalogues=tuple(dict.fromkeys(each.catalogue for each in manifests)),
-        endpoints=tuple(dict.fromkeys(each.endpoint for each in manifests if each.endpoint)),
+        batches=tuple(manifest.batch for manifest in manifests),
+        read=sum(manifest.read for manifest in manifests if all(file.table != RESOLVED for file in manifest.files)),
+        empty=sum(manifest.empty for manifest in manifests),
+        sources=len({entry.file for manifest in manifests for entry in manifest.entries}),
+        catalogues=tuple(dict.fromkeys(manifest.catalogue for manifest in manifests)),
+        endpoints=tuple(dict.fromkeys(manifest.endpoint for manifest in manifests if manifest.endpoint)),
         rows=dict(tables),
         resolved=sizes.get(RESOLVED, 0),
         tables=tuple(facts.values()),

@@ -29,29 +29,29 @@ def _units(results: Iterable[TaskResult]) -> Iterator[UnitResult]:
 
 def changed_units(results: Iterable[TaskResult]) -> dict[str, str]:
     """Files that turned out not to be as planned, and why."""
-    return {each.unit.file: each.changed for each in _units(results) if each.changed}
+    return {unit.unit.file: unit.changed for unit in _units(results) if unit.changed}
 
 
 def without_lost(tasks: Tasks, results: Iterable[TaskResult]) -> Tasks:
     """The tasks without units that lie behind damage in the same file: they land when the file is whole."""
-    damaged = {each.unit.file: each.unit.start for each in _units(results) if each.progress.problem}
+    damaged = {unit.unit.file: unit.unit.start for unit in _units(results) if unit.progress.problem}
     return only(tasks, lambda unit: unit.start <= damaged.get(unit.file, unit.start))
 
 
 def unfinished_units(results: Iterable[TaskResult]) -> list[Problem]:
-    found = (each for each in _units(results) if each.progress.unfinished)
+    found = (unit for unit in _units(results) if unit.progress.unfinished)
     return [unfinished(each.unit.file, each.progress.lines + 1) for each in found]
 
 
 def settle(entries: Iterable[Entry], results: Iterable[TaskResult], ledger: Ledger) -> Iterator[Entry]:
     """The entries of files of which units were read, with what only reading told. Pure."""
     read: dict[str, list[UnitResult]] = {}
-    for each in sorted(_units(results), key=lambda each: each.unit.start):
-        read.setdefault(each.unit.file, []).append(each)
+    for unit in sorted(_units(results), key=lambda unit: unit.unit.start):
+        read.setdefault(unit.unit.file, []).append(unit)
     for entry in entries:
         units = read.get(entry.file)
         if units:
-            messages = sum(each.messages for each in units)
+            messages = sum(unit.messages for unit in units)
             messages += ledger[entry.file].messages if entry.file in ledger else 0
             yield _settled(msgspec.structs.replace(entry, messages=messages), units[-1])
 
@@ -91,8 +91,8 @@ def check_replayed(results: Iterable[TaskResult], written: Mapping[str, int]) ->
 
 def sum_of(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
     total: Counter[str] = Counter()
-    for each in counts:
-        total.update(each)
+    for count in counts:
+        total.update(count)
     return total
 
 

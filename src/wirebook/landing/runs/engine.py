@@ -230,11 +230,14 @@ class CatalogueEngine:
     def numbers(self) -> dict[str, int]:
         """Each definition's schema by number, by XID: those that refer to the same one share it. Compiles none."""
         found: dict[Any, int] = {}
-        return {each.xid: found.setdefault(schema_key(each), len(found)) for each in self.catalog.selector.definitions}
+        return {
+            definition.xid: found.setdefault(schema_key(definition), len(found))
+            for definition in self.catalog.selector.definitions
+        }
 
     @cached_property
     def _xids(self) -> list[str]:
-        return [each.xid for each in self.catalog.selector.definitions]
+        return [definition.xid for definition in self.catalog.selector.definitions]
 
     @cached_property
     def _schema_numbers(self) -> Rows:

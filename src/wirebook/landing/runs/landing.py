@@ -80,7 +80,7 @@ class Run:
         self._scans = {scan.file.name: scan for scan in scan_files(files.values())}
         self._land_batch(begun, document)
         self._stopped.clear()  # a file that is no longer what was begun is planned anew, as what it is now
-        self.report.problems = [each for each in self.report.problems if each.code != "source-changed"]
+        self.report.problems = [problem for problem in self.report.problems if problem.code != "source-changed"]
 
     def land(self, source: Path) -> None:
         listing = list_files(source, without=self._target.root)

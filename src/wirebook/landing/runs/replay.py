@@ -84,7 +84,7 @@ def _unknown(code: str) -> Problem:
 def _replay(batches: Batches, chosen: Chosen, units: Sequence[tuple[Pinned, Split]]) -> None:
     if not _are_open(batches.target, units):
         return
-    for pinned, group in groupby(sorted(units, key=_by_pinned), key=lambda each: each[0]):
+    for pinned, group in groupby(sorted(units, key=_by_pinned), key=lambda unit: unit[0]):
         for some in pack([unit for _, unit in group], batches.landing.batch_bytes):
             tasks = make_tasks(some, batches.landing.runner.parallelism)
             begun = batches.begin(tasks, chosen=chosen, **pinned._asdict())

@@ -100,7 +100,9 @@ def _nulls(rows: pa.Table, field: pa.Field) -> pa.ChunkedArray:
 
 def _column(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
     return (
-        column if column.type.equals(type_) else pa.chunked_array([cast(each, type_) for each in column.chunks], type_)
+        column
+        if column.type.equals(type_)
+        else pa.chunked_array([cast(chunk, type_) for chunk in column.chunks], type_)
     )
 
 

@@ -133,7 +133,7 @@ def layout_of(definition: Definition, schema: CompiledSchema | None) -> Layout:
     """The table of `definition`, whose payload `schema` describes."""
     names = ColumnNames()
     columns = (*_provenance(), *_attributes(definition), *_bindings(definition), *_payload(definition, schema))
-    unique = tuple(TableColumn(names.unique(each.name), each.type, each.source) for each in columns)
+    unique = tuple(TableColumn(names.unique(column.name), column.type, column.source) for column in columns)
     return Layout(definition.xid, table_name(definition.xid), unique, schema is not None)
 
 

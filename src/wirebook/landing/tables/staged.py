@@ -80,7 +80,7 @@ def encode_rows(rows: pa.Table, tables: pa.StringArray, definitions: pa.StringAr
         if field.name in said:
             columns.append(said[field.name])
         elif field.name == ROW:
-            columns.append(_texts(rows.select([each.name for each in own_columns(rows.schema, staged)])))
+            columns.append(_texts(rows.select([own_column.name for own_column in own_columns(rows.schema, staged)])))
         else:
             is_shared = at >= 0 and _is_shared(rows.schema.field(at), staged)
             columns.append(rows.column(at) if is_shared else pa.nulls(count, field.type))
@@ -92,7 +92,7 @@ def _texts(rows: pa.Table) -> pa.Array:
     if not names:
         return pa.repeat(pa.scalar("{}", pa.string()), len(rows))
     values = zip(*(_values(column.combine_chunks()) for column in rows.columns), strict=True)
-    return pa.array([_text(names, each) for each in values], pa.string())
+    return pa.array([_text(names, value) for value in values], pa.string())
 
 
 def _text(names: list[str], values: Iterable[Any]) -> str:

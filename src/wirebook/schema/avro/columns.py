@@ -43,8 +43,8 @@ class _AvroColumns:
             return JSON
         within = (*inside, type_) if type_.name else inside
         if type_.kind == "record":
-            members = {name: self.shape(each, within) for name, each in type_.fields}
-            required = frozenset(name for name, each in type_.fields if not _nullable(each))
+            members = {name: self.shape(field, within) for name, field in type_.fields}
+            required = frozenset(name for name, field in type_.fields if not _nullable(field))
             return Struct(members, required, type_.docs) if members else JSON
         if type_.kind in ("array", "map"):
             assert type_.items is not None
@@ -55,14 +55,14 @@ class _AvroColumns:
         return LOGICAL[type_.logical](type_) if type_.logical else PLAIN[type_.kind]
 
     def _union(self, type_: Type, inside: tuple[Type, ...]) -> Layout:
-        branches = [each for each in type_.branches if each.kind != "null"]
+        branches = [branch for branch in type_.branches if branch.kind != "null"]
         if len(branches) == 1:
             return self.shape(branches[0], inside)
-        return Struct({each.branch_name: self.shape(each, inside) for each in branches}) if branches else TEXT
+        return Struct({branch.branch_name: self.shape(branch, inside) for branch in branches}) if branches else TEXT
 
 
 def _nullable(type_: Type) -> bool:
-    return type_.kind == "null" or (type_.kind == "union" and any(each.kind == "null" for each in type_.branches))
+    return type_.kind == "null" or (type_.kind == "union" and any(branch.kind == "null" for branch in type_.branches))
 
 
 def _same(value: Any) -> Cell:

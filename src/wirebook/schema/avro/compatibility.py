@@ -97,7 +97,9 @@ class _AvroDocument:
 
     def _by_name(self, name: str, space: str | None) -> _Type:
         candidates = (full_name(name, space), name)
-        full = next((each for each in candidates if each in self.named), self.aliases.get(candidates[0], name))
+        full = next(
+            (candidate for candidate in candidates if candidate in self.named), self.aliases.get(candidates[0], name)
+        )
         return self.type(self.named[full], None)
 
 
@@ -208,11 +210,11 @@ def _names_match(old: _Type, new: _Type) -> bool:
 def _aliases(node: Any) -> frozenset[str]:
     """The other names of a named type, in full."""
     space = namespace_of(node, None)
-    return frozenset(full_name(str(each), space) for each in node.get("aliases") or ())
+    return frozenset(full_name(str(alias), space) for alias in node.get("aliases") or ())
 
 
 def _symbols(old: _Type, new: _Type, path: str) -> Iterator[Refusal]:
     known = set(new.node["symbols"])
-    missing = [each for each in old.node["symbols"] if each not in known]
+    missing = [symbol for symbol in old.node["symbols"] if symbol not in known]
     if missing and new.node.get("default") not in known:
         yield Refusal(child(path, "symbols"), "missing-enum-symbols", missing, new.node["symbols"])

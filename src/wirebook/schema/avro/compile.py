@@ -109,7 +109,7 @@ class AvroReader(ShapedSchema):
         if not found.errors:
             return self.laid_out(decoded)
         return DecodedPayload(
-            value, None, tuple(_problem(*each) for each in sorted(found.errors, key=str)), "invalid-payload"
+            value, None, tuple(_problem(*error) for error in sorted(found.errors, key=str)), "invalid-payload"
         )
 
     def encode(self, value: Any, content_type: str | None = None) -> Encoded:
@@ -144,7 +144,7 @@ class AvroReader(ShapedSchema):
         values = read_values(self.type, cursor)
         cursor.require(cursor.at == cursor.end)
         columns = values.flatten() if isinstance(self.shape, Struct) else [values]
-        named = dict(zip((each.name for each in self.fields), columns, strict=True))
+        named = dict(zip((field.name for field in self.fields), columns, strict=True))
         reading = ColumnReading(named | {REST: pa.nulls(len(payloads), pa.string())}, cursor.good)
         return with_others(self, payloads, reading)
 

@@ -39,7 +39,7 @@ def _check_names(name: str, node: dict[str, Any]) -> None:
         aliases = each.get("aliases") or []
         if not isinstance(aliases, list) or not all(isinstance(alias, str) and NAME.match(alias) for alias in aliases):
             raise AvroError(f"the aliases of '{each['name']}' in '{name}' are no list of names")
-    wrong = [each for each in node.get("symbols") or () if not SYMBOL.match(each)]
+    wrong = [symbol for symbol in node.get("symbols") or () if not SYMBOL.match(symbol)]
     if node["type"] == "enum" and wrong:
         raise AvroError(f"the symbol {wrong[0]!r} of the enum '{name}' is no name")
 
@@ -91,10 +91,10 @@ class _Values:
         if not isinstance(value, dict):
             return False
         return all(
-            self.has(each["type"], value[each["name"]], space, level + 1)
-            if each["name"] in value
-            else "default" in each
-            for each in type_["fields"]
+            self.has(field["type"], value[field["name"]], space, level + 1)
+            if field["name"] in value
+            else "default" in field
+            for field in type_["fields"]
         )
 
 

@@ -139,7 +139,7 @@ def _deeper(depth: int, at: int) -> int:
 
 
 def _record(type_: Type, known: dict[int, Decoder]) -> Decoder:
-    fields = [(name, decoder_of(each, known)) for name, each in type_.fields]
+    fields = [(name, decoder_of(field, known)) for name, field in type_.fields]
 
     def read(data: bytes, at: int, depth: int) -> tuple[dict[str, Any], int]:
         inner, value, name = _deeper(depth, at), dict[str, Any](), ""
@@ -178,8 +178,8 @@ def _fixed(type_: Type, known: dict[int, Decoder]) -> Decoder:  # noqa: ARG001
 
 
 def _union(type_: Type, known: dict[int, Decoder]) -> Decoder:
-    several = sum(each.kind != "null" for each in type_.branches) > 1
-    branches = [(each.branch_name, decoder_of(each, known)) for each in type_.branches]
+    several = sum(branch.kind != "null" for branch in type_.branches) > 1
+    branches = [(branch.branch_name, decoder_of(branch, known)) for branch in type_.branches]
 
     def read(data: bytes, at: int, depth: int) -> tuple[Any, int]:
         index, begin = read_long(data, at, depth)
@@ -251,7 +251,7 @@ def _map(type_: Type, known: dict[int, Decoder]) -> Decoder:
 def smallest(type_: Type, inside: tuple[Type, ...] = ()) -> int:
     """The fewest bytes that a value takes (0 for a type that contains itself: it has no value without a union)."""
     if type_.kind == "record":
-        return 0 if type_ in inside else sum(smallest(each, (*inside, type_)) for _, each in type_.fields)
+        return 0 if type_ in inside else sum(smallest(field, (*inside, type_)) for _, field in type_.fields)
     if type_.kind == "union":
         return 1
     return {"null": 0, "float": 4, "double": 8, "fixed": type_.size}.get(type_.kind, 1)

@@ -39,7 +39,7 @@ def _levels(type_: Type) -> int:
 
 def _too_wide(type_: Type) -> bool:
     wide = type_.logical == "decimal" and type_.attributes["precision"] > 38
-    return wide or any(_too_wide(each) for each in type_.children)
+    return wide or any(_too_wide(child) for child in type_.children)
 
 
 def read_values(type_: Type, cursor: Cursor) -> pa.Array:
@@ -177,17 +177,17 @@ LOGICAL: dict[str, Callable[[Type, Cursor], pa.Array]] = {
 def _record(type_: Type, cursor: Cursor) -> pa.Array:
     if not type_.fields:
         return pa.array(["{}"] * len(cursor), pa.string())
-    parts = [read_values(each, cursor) for _, each in type_.fields]
+    parts = [read_values(field, cursor) for _, field in type_.fields]
     return pa.StructArray.from_arrays(parts, fields=list(shape_of(type_).arrow))
 
 
 def _union(type_: Type, cursor: Cursor) -> pa.Array:
     chosen = _ints(cursor, 0, len(type_.branches) - 1)
-    parts = {each.branch_name: _branch(each, cursor, np.flatnonzero((chosen == index) & cursor.good))
-             for index, each in enumerate(type_.branches) if each.kind != "null"}  # fmt: skip
+    parts = {branch.branch_name: _branch(branch, cursor, np.flatnonzero((chosen == index) & cursor.good))
+             for index, branch in enumerate(type_.branches) if branch.kind != "null"}  # fmt: skip
     if len(parts) == 1:
         return next(iter(parts.values()))
-    names = [each.branch_name for each in type_.branches]
+    names = [branch.branch_name for branch in type_.branches]
     absent = chosen == names.index("null") if "null" in names else np.zeros(len(cursor), bool)
     if not parts:
         return pa.nulls(len(cursor), pa.string())

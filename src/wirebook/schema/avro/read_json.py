@@ -49,8 +49,8 @@ def _record(type_: Type, value: Any, pointer: str, found: ValueFault) -> Any:
         found.add(child(pointer, name), {"fields": list(names)}, value[name])
     for name in names.keys() - value.keys():
         found.add(pointer, {"required": name}, None)
-    return {name: from_json(each, value[name], child(pointer, name), found)
-            for name, each in type_.fields if name in value}  # fmt: skip
+    return {name: from_json(field, value[name], child(pointer, name), found)
+            for name, field in type_.fields if name in value}  # fmt: skip
 
 
 def _array(type_: Type, value: Any, pointer: str, found: ValueFault) -> Any:
@@ -68,7 +68,7 @@ def _map(type_: Type, value: Any, pointer: str, found: ValueFault) -> Any:
 
 
 def _union(type_: Type, value: Any, pointer: str, found: ValueFault) -> Any:
-    branches = {each.branch_name: each for each in type_.branches}
+    branches = {branch.branch_name: branch for branch in type_.branches}
     if value is None and "null" in branches:
         return None
     name = next(iter(value)) if isinstance(value, dict) and len(value) == 1 else "null"

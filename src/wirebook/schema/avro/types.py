@@ -113,7 +113,7 @@ class _Parser:
 
     def _union(self, schema: list[Any], namespace: str | None) -> Type:
         branches = tuple(self.type(each, namespace) for each in schema)
-        names = [each.branch_name for each in branches]
+        names = [branch.branch_name for branch in branches]
         if not branches or len(set(names)) < len(names) or "union" in names:
             raise AvroError(f"the union of {', '.join(names) or 'nothing'} is not allowed")
         return Type("union", branches=branches)
@@ -169,7 +169,7 @@ class _Parser:
         type_ = Type("enum")
         self._name(type_, schema, namespace)
         symbols = schema.get("symbols")
-        if not isinstance(symbols, list) or not all(isinstance(each, str) for each in symbols) or not symbols:
+        if not isinstance(symbols, list) or not all(isinstance(symbol, str) for symbol in symbols) or not symbols:
             raise AvroError(f"the enum '{type_.name}' has no 'symbols'")
         if not all(map(is_text, symbols)):
             raise AvroError(f"the enum '{type_.name}' has a symbol with half a surrogate pair")
@@ -230,7 +230,7 @@ def _is_recursive(type_: Type, inside: set[int], done: set[int]) -> bool:
     if id(type_) in inside:
         return True
     inside.add(id(type_))
-    found = any(_is_recursive(each, inside, done) for each in type_.children)
+    found = any(_is_recursive(child, inside, done) for child in type_.children)
     inside.discard(id(type_))
     done.add(id(type_))
     return found
@@ -241,7 +241,7 @@ def written_out(type_: Type, known: dict[int, int] | None = None) -> int:
     known = {} if known is None else known
     if id(type_) not in known:
         known[id(type_)] = 1
-        known[id(type_)] = 1 + sum(written_out(each, known) for each in type_.children)
+        known[id(type_)] = 1 + sum(written_out(child, known) for child in type_.children)
     return known[id(type_)]
 
 

@@ -58,11 +58,11 @@ def _record(type_: Type, value: Any, pointer: str, found: ValueFault) -> Any:
     for name in value.keys() - names.keys():
         found.add(child(pointer, str(name)), {"fields": list(names)}, value[name])
     settled = {}
-    for name, each in type_.fields:
+    for name, field in type_.fields:
         if name not in value and name in type_.defaults:
-            settled[name] = _default(each, type_.defaults[name], child(pointer, name), found)
-        elif name in value or _takes_null(each):
-            settled[name] = settle(each, value.get(name), child(pointer, name), found)
+            settled[name] = _default(field, type_.defaults[name], child(pointer, name), found)
+        elif name in value or _takes_null(field):
+            settled[name] = settle(field, value.get(name), child(pointer, name), found)
         else:
             found.add(pointer, {"required": name}, None)
     return settled
@@ -76,7 +76,7 @@ def _default(type_: Type, value: Any, pointer: str, found: ValueFault) -> Any:
 
 
 def _takes_null(type_: Type) -> bool:
-    return type_.kind == "null" or any(each.kind == "null" for each in type_.branches)
+    return type_.kind == "null" or any(branch.kind == "null" for branch in type_.branches)
 
 
 def _array(type_: Type, value: Any, pointer: str, found: ValueFault) -> Any:
@@ -121,7 +121,7 @@ def _may_mean(branch: Type, value: Any) -> bool:
 
 def _named(type_: Type, value: Any) -> tuple[int, Type] | None:
     """What {branch: value} names, also {branch: value, other: None} as columns have it."""
-    names = [each.branch_name for each in type_.branches]
+    names = [branch.branch_name for branch in type_.branches]
     if not isinstance(value, dict) or not value or not value.keys() <= set(names):
         return None
     given = [name for name, inner in value.items() if inner is not None] or list(value)
@@ -133,7 +133,7 @@ def _may_be(branch: Type, value: Any) -> bool:
     value = encoded_value(branch, value)
     if branch.kind == "record":
         names = dict(branch.fields)
-        needed = {name for name, each in branch.fields if not _takes_null(each)} - branch.defaults.keys()
+        needed = {name for name, field in branch.fields if not _takes_null(field)} - branch.defaults.keys()
         return isinstance(value, dict) and needed <= value.keys() <= names.keys()
     return LOOKS[branch.kind](branch, value)
 
@@ -181,7 +181,7 @@ def to_json(type_: Type, settled: Any) -> Any:
         _, branch, inner = settled
         return None if branch.kind == "null" else {branch.branch_name: to_json(branch, inner)}
     if type_.kind == "record":
-        return {name: to_json(each, settled[name]) for name, each in type_.fields}
+        return {name: to_json(field, settled[name]) for name, field in type_.fields}
     if type_.items is not None and isinstance(settled, list):
         return [to_json(type_.items, each) for each in settled]
     if type_.items is not None:
@@ -217,8 +217,8 @@ def _write_octets(octets: bytes, out: bytearray) -> None:
 
 
 def _write_record(type_: Type, value: Any, out: bytearray) -> None:
-    for name, each in type_.fields:
-        _write(each, value[name], out)
+    for name, field in type_.fields:
+        _write(field, value[name], out)
 
 
 def _write_union(type_: Type, value: Chosen, out: bytearray) -> None:  # noqa: ARG001

@@ -88,7 +88,7 @@ def _only_null(schema: Any) -> bool:
 
 def _own(schema: dict[str, Any], resolver: Resolver, walk: _Walk) -> Layout:
     """The shape that the keywords beside references and combinations give."""
-    types = [each for each in _types(schema) if each != "null"]
+    types = [type_ for type_ in _types(schema) if type_ != "null"]
     if set(types) == {"integer", "number"}:
         types = ["number"]
     if len(types) != 1:
@@ -105,7 +105,7 @@ def _own(schema: dict[str, Any], resolver: Resolver, walk: _Walk) -> Layout:
 def _scalar(type_: str, schema: dict[str, Any]) -> Layout:
     if type_ == "integer":
         bounds = [schema.get(word) for word in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")]
-        wide = any(isinstance(each, int | float) and abs(each) > MAX_INT64 + 1 for each in bounds)
+        wide = any(isinstance(bound, int | float) and abs(bound) > MAX_INT64 + 1 for bound in bounds)
         return WIDE_INTEGER if wide else INT64
     if type_ == "string":
         declared = schema.get("format")
@@ -136,8 +136,8 @@ def _type_of(value: Any) -> str:
 def _object(schema: dict[str, Any], resolver: Resolver, walk: _Walk) -> Layout:
     properties, extra = schema.get("properties"), schema.get("additionalProperties")
     if isinstance(properties, dict) and properties:
-        members = {name: _nested(each, resolver, walk) for name, each in properties.items()}
-        docs = {name: each["description"] for name, each in properties.items() if _described(each)}
+        members = {name: _nested(property_, resolver, walk) for name, property_ in properties.items()}
+        docs = {name: property_["description"] for name, property_ in properties.items() if _described(property_)}
         return Struct(members, frozenset(_never_null(schema, properties)), docs)
     if isinstance(extra, dict) and extra and "patternProperties" not in schema:
         return Map(_nested(extra, resolver, walk))

@@ -57,8 +57,8 @@ def contained(old: FlatDocument, new: FlatDocument, implied: Callable[[str, str]
 
 def _each_once(refusals: list[Refusal]) -> list[Refusal]:
     found: dict[tuple[str, str], Refusal] = {}
-    for each in refusals:
-        found.setdefault((each.path, each.rule), each)
+    for refusal in refusals:
+        found.setdefault((refusal.path, refusal.rule), refusal)
     return list(found.values())
 
 
@@ -97,9 +97,9 @@ class Containment:
         return found
 
     def _of(self, words: Conjunction, new: Node, path: str, level: int) -> list[Refusal]:
-        if any(self.same.holds(each.node, new) for each in words):
+        if any(self.same.holds(word.node, new) for word in words):
             return []
-        wanted = [(each, self._unlike(words, each)) for each in new.document.words(new)]
+        wanted = [(word, self._unlike(words, word)) for word in new.document.words(new)]
         wanted = [(each, names) for each, names in wanted if names]
         found: list[Refusal] = []
         for case in self._cases(words) if wanted else ():
@@ -150,7 +150,7 @@ class Containment:
         self.steps.take()
         if self._has_no_measure(case):
             return True
-        if any(self.holds(_with_value(case), each, level) for each in case.nots):
+        if any(self.holds(_with_value(case), not_, level) for not_ in case.nots):
             return True
         return any(part is None or self.is_nothing(part, level + 1) for part in _needed(case))
 
@@ -170,7 +170,7 @@ class Containment:
     def excludes(self, case: Case, schema: Node, level: int) -> bool:
         """Is it shown that no value of a case is of a schema?"""
         more = words_of([schema])
-        if any(self.holds(more, each, level) for each in case.nots):
+        if any(self.holds(more, not_, level) for not_ in case.nots):
             return True
         both = tuple({id(each): each for each in (*_with_value(case), *more)}.values())
         return all(self.is_empty(each, level) for each in self._cases(both, case.nots))

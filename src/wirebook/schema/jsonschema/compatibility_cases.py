@@ -54,7 +54,7 @@ class Case:
 
     @cached_property
     def integers(self) -> bool:
-        return self.type == "number" and any(each.integers for each in self.words)
+        return self.type == "number" and any(word.integers for word in self.words)
 
     @cached_property
     def low(self) -> Limit | None:
@@ -90,25 +90,25 @@ class Case:
         """The properties that the schemas name, or that the value has."""
         if self.single:
             return frozenset(self.value)
-        return self.required | {name for each in self.words for name in each.get("properties") or ()}
+        return self.required | {name for word in self.words for name in word.get("properties") or ()}
 
     @cached_property
     def patterns(self) -> frozenset[str]:
         if self.single:
             return frozenset()
-        return frozenset(pattern for each in self.words for pattern in each.get("patternProperties") or ())
+        return frozenset(pattern for word in self.words for pattern in word.get("patternProperties") or ())
 
     def member(self, name: str) -> tuple[Words, ...] | None:
         """What the values of a property are; None if it is never there."""
         if name not in (self.value if self.single else self.names) and (self.single or self.is_closed):
             return None
-        nodes = [node for each in self.words for node in _of_property(each, name)]
+        nodes = [node for word in self.words for node in _of_property(word, name)]
         own = [self._literal(self.value[name])] if self.single else []
         return _possible(words_of([*own, *nodes]))
 
     def matching(self, pattern: str) -> tuple[Words, ...] | None:
         """What is sure of the properties whose names have a pattern and that no schema names."""
-        nodes = [node for each in self.words for node in _of_pattern(each, pattern)]
+        nodes = [node for word in self.words for node in _of_pattern(word, pattern)]
         return _possible(words_of(nodes))
 
     @cached_property
@@ -116,7 +116,7 @@ class Case:
         """What the properties are that no schema names and no pattern meets."""
         if self.single or self.is_closed:
             return None
-        return _possible(words_of([node for each in self.words for node in _additional(each)]))
+        return _possible(words_of([node for word in self.words for node in _additional(word)]))
 
     @cached_property
     def is_declared(self) -> bool:
@@ -124,7 +124,7 @@ class Case:
         `properties` declares none, and may have any.
         """
         return (
-            self.document.declared_only and not self.single and any("properties" in each.words for each in self.words)
+            self.document.declared_only and not self.single and any("properties" in word.words for word in self.words)
         )
 
     @cached_property
@@ -136,13 +136,13 @@ class Case:
         """Whether documents do not have a property, because no schema names it or constrains its value."""
         if not self.is_declared or name in self.names:
             return False
-        has_unknown = any(each.matches(pattern, name) is None for each in self.words for pattern in self.patterns)
-        return not has_unknown and _is_anything(node for each in self.words for node in _of_property(each, name))
+        has_unknown = any(word.matches(pattern, name) is None for word in self.words for pattern in self.patterns)
+        return not has_unknown and _is_anything(node for word in self.words for node in _of_property(word, name))
 
     @cached_property
     def is_unconstrained(self) -> bool:
         """Whether documents have no properties but those named, because no schema constrains the value of others."""
-        others = (node for each in self.words for node in _additional(each))
+        others = (node for word in self.words for node in _additional(word))
         return self.is_declared and not self.patterns and _is_anything(others)
 
     @property
@@ -157,7 +157,7 @@ class Case:
         """How many first items may differ from the others."""
         if self.single:
             return len(self.value)
-        return max((len(each.get("prefixItems") or ()) for each in self.words), default=0)
+        return max((len(word.get("prefixItems") or ()) for word in self.words), default=0)
 
     @cached_property
     def longest(self) -> int | None:
@@ -175,7 +175,7 @@ class Case:
         return None if self.longest is not None and at >= self.longest else self._item(at)
 
     def _item(self, at: int) -> tuple[Words, ...] | None:
-        nodes = [node for each in self.words for node in item_of(each, at)]
+        nodes = [node for word in self.words for node in item_of(word, at)]
         own = [self._literal(self.value[at])] if self.single else []
         return _possible(words_of([*own, *nodes]))
 
@@ -188,7 +188,7 @@ def _is_anything(nodes: Iterable[Node]) -> bool:
 
 
 def _possible(words: tuple[Words, ...]) -> tuple[Words, ...] | None:
-    return None if any("never" in each.words for each in words) else words
+    return None if any("never" in word.words for word in words) else words
 
 
 def _of_property(words: Words, name: str) -> Iterator[Node]:
@@ -231,7 +231,7 @@ def evaluated_names(node: Node, inside: set[int]) -> set[str] | None:
     branches = [each for word in ("allOf", "anyOf", "oneOf") for each in schema.get(word) or ()]
     branches += [schema[word] for word in ("if", "then", "else") if word in schema]
     branches += list((schema.get("dependentSchemas") or {}).values())
-    nested = [node.at(each) for each in branches]
+    nested = [node.at(branch) for branch in branches]
     for found in [*nested, *map(node.referred, node.references)]:
         more = None if found is None or _leaves_open(found, inside) else evaluated_names(found, inside)
         if more is None:
@@ -264,7 +264,7 @@ def cases(document: FlatDocument, words: tuple[Words, ...], nots: tuple[Node, ..
         types = frozenset[str].intersection(*(each.types for each in chosen)) if chosen else frozenset(ALL)
         if finite is not None:
             values = [each for each in finite if type_of(each) in types and not any(w.refuses(each) for w in chosen)]
-            found += [Case(document, type_of(each), chosen, refused, each) for each in values]
+            found += [Case(document, type_of(value), chosen, refused, value) for value in values]
         else:
             for type_ in ALL:
                 more = _with_dependents(chosen) if type_ == "object" else chosen
@@ -281,13 +281,13 @@ def _of_type(case: Case) -> list[Case]:
     values = FINITE.get(case.type)
     if values is None:
         return [case]
-    left = [each for each in values if not any(words.refuses(each) for words in case.words)]
+    left = [value for value in values if not any(words.refuses(value) for words in case.words)]
     return [Case(case.document, case.type, case.words, case.nots, each) for each in left]
 
 
 def _branches(words: tuple[Words, ...], nots: tuple[Node, ...]) -> list[tuple[tuple[Words, ...], tuple[Node, ...]]]:
     """One branch of each choice, in all ways; beyond a number of ways the choices left are not made."""
-    nots = (*nots, *(node for each in words if (node := each.schema("not"))))
+    nots = (*nots, *(node for word in words if (node := word.schema("not"))))
     waiting = [(words, nots, frozenset[Words]())]
     settled: list[tuple[tuple[Words, ...], tuple[Node, ...]]] = []
     while waiting:
@@ -310,19 +310,19 @@ def _branches(words: tuple[Words, ...], nots: tuple[Node, ...]) -> list[tuple[tu
 def _with_dependents(words: tuple[Words, ...]) -> tuple[Words, ...]:
     """Objects, with the schemas that depend on properties that they have."""
     while True:
-        required = {name for each in words for name in each.get("required") or ()}
-        nodes = [node for each in words for name, node in each.members("dependentSchemas").items() if name in required]
-        more = tuple(each for each in words_of(nodes) if each not in words) if nodes else ()
+        required = {name for word in words for name in word.get("required") or ()}
+        nodes = [node for word in words for name, node in word.members("dependentSchemas").items() if name in required]
+        more = tuple(word for word in words_of(nodes) if word not in words) if nodes else ()
         if not more:
             return words
         words = (*words, *more)
 
 
 def _without_choices(words: tuple[Words, ...]) -> Iterator[Words]:
-    for each in words:
-        while each.choice:
-            each = each.chosen  # noqa: PLW2901
-        yield each
+    for word in words:
+        while word.choice:
+            word = word.chosen  # noqa: PLW2901
+        yield word
 
 
 def _options(words: Words) -> Iterator[tuple[list[Node], list[Node]]]:

@@ -215,7 +215,7 @@ def _counts(word: str, value: Any, schema: dict[str, Any], order: int) -> bool:
     if word == "enum":
         return "const" not in schema or order < D06
     if word == "format":
-        return order <= D07 and any(value in each for each in FORMATS[: order + 1])
+        return order <= D07 and any(value in format_ for format_ in FORMATS[: order + 1])
     return order in (D06, D07) if word in ("contentEncoding", "contentMediaType") else True
 
 
@@ -253,7 +253,7 @@ def _bound(schema: dict[str, Any], word: str, strict: str, order: int) -> tuple[
     bounds += [(fraction(exclusive), True)] if exclusive is not None else []
     if not bounds:
         return None
-    return max(bounds) if word == "minimum" else min(bounds, key=lambda each: (each[0], not each[1]))
+    return max(bounds) if word == "minimum" else min(bounds, key=lambda bound: (bound[0], not bound[1]))
 
 
 def fraction(number: Any) -> Fraction:
@@ -324,7 +324,11 @@ class Words:
         """The keywords, as written, that have no schema in them."""
         schema = self.node.schema if isinstance(self.node.schema, dict) else {}
         known = {word: value for word, value in schema.items() if word in LEAVES}
-        names = {name: each for name, each in schema.get("dependencies", {}).items() if isinstance(each, list)}
+        names = {
+            name: dependency
+            for name, dependency in schema.get("dependencies", {}).items()
+            if isinstance(dependency, list)
+        }
         known |= {"dependencies": names} if names else {}
         if self.node.document.order < D06:  # the word itself is no number there
             return known
@@ -395,7 +399,7 @@ class Sameness:
         self.pairs[key] = True  # inside itself
         if self._alike(one, other):
             return True
-        for assumed in [each for each in islice(self.pairs, before, None) if self.pairs[each]]:
+        for assumed in [pair for pair in islice(self.pairs, before, None) if self.pairs[pair]]:
             del self.pairs[assumed]
         self.pairs[key] = False
         return False

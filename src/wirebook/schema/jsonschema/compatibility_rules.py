@@ -84,7 +84,7 @@ def _missing(run: Containment, case: Case, new: Words, word: str) -> tuple[Any] 
     if word in ("low", "high"):
         return _bound(case, word, value)
     if word == "multipleOf":
-        steps = [each for each in case.steps if (each / fraction(value)).denominator == 1]
+        steps = [step for step in case.steps if (step / fraction(value)).denominator == 1]
         return None if steps else (_plain(case.most("multipleOf")),)
     if word in ("minLength", "minItems", "minProperties"):
         had = case.most(word) or 0
@@ -107,13 +107,13 @@ def _exact(run: Containment, case: Case, word: str, value: Any) -> tuple[Any] | 
         olds = case.every("pattern")
         known = value in olds or value in ANYTHING
         if not known and run.implied is not None:
-            known = any(run.implied(each, value) for each in olds)
+            known = any(run.implied(old, value) for old in olds)
         return None if known else (olds[0] if olds else None,)
     if word == "format":
         olds = case.every("format")
-        known = any(each == value or (each, value) in NARROWER_FORMATS for each in olds)
+        known = any(old == value or (old, value) in NARROWER_FORMATS for old in olds)
         if not known and run.implied is not None:
-            known = any(run.implied(each, value) for each in olds)
+            known = any(run.implied(old, value) for old in olds)
         return None if known else (olds[0] if olds else None,)
     if word == "uniqueItems":
         short = case.longest is not None and case.longest <= 1
@@ -215,9 +215,9 @@ def _surely_evaluated(node: Node, inside: set[int]) -> tuple[set[str], list[str]
         return None
     names, patterns = set(schema.get("properties") or ()), list(schema.get("patternProperties") or ())
     others = [node.at(each) for each in schema.get("allOf") or ()]
-    others += [found for each in node.references if (found := node.referred(each)) is not None]
-    for each in others:
-        more = _surely_evaluated(each, inside)
+    others += [found for reference in node.references if (found := node.referred(reference)) is not None]
+    for other in others:
+        more = _surely_evaluated(other, inside)
         if more is None:
             return None
         names, patterns = names | more[0], patterns + more[1]
@@ -264,10 +264,10 @@ def property_names(run: Containment, case: Case, new: Words, path: str, level: i
     closed = not case.patterns and case.others is None
     if closed:
         literals = [case.document.literal(name) for name in sorted(case.names) if case.member(name) is not None]
-        found = [run.of(words_of([each]), node, place, level + 1) for each in literals]
+        found = [run.of(words_of([literal]), node, place, level + 1) for literal in literals]
     else:
         strings = case.document.text()
-        olds = [old for each in case.words if (old := each.schema("propertyNames")) is not None]
+        olds = [old for word in case.words if (old := word.schema("propertyNames")) is not None]
         found = [run.of(words_of([strings, *olds]), node, place, level + 1)]
     if any(found):
         yield Refusal(place, "property-names-narrowed", sorted(case.names) if closed else None, _brief(node))
@@ -366,7 +366,7 @@ def _no_branch(
 ) -> Iterator[Refusal]:
     """The refusals of the only branch for the type, or that no branch will do: `place` is the path and the rule."""
     path, rule = place
-    fitting = [at for at, node in enumerate(nodes) if all(case.type in each.types for each in words_of([node]))]
+    fitting = [at for at, node in enumerate(nodes) if all(case.type in word.types for word in words_of([node]))]
     if len(fitting) == 1:
         yield from run.of(_all(case), nodes[fitting[0]], child(path, fitting[0]), level)
     else:
@@ -383,7 +383,7 @@ def condition(run: Containment, case: Case, new: Words, path: str, level: int) -
     if_, then, else_ = new.node.at(new.words["if"]), new.schema("then"), new.schema("else")
     words = _all(case)
     if then is not None and not run.excludes(case, if_, level):
-        both = tuple({id(each): each for each in (*words, *words_of([if_]))}.values())
+        both = tuple({id(word): word for word in (*words, *words_of([if_]))}.values())
         yield from run.of(both, then, child(path, "then"), level)
     if else_ is not None and not run.holds(words, if_, level):
         yield from run.of(words, else_, child(path, "else"), level)
@@ -393,7 +393,7 @@ def _all(case: Case) -> Conjunction:
     """The case again, as schemas."""
     own = case.document.literal(case.value) if case.single else case.document.of_type(case.type)
     nots = [each.document.negated(each) for each in case.nots]
-    return tuple({id(each): each for each in (*words_of([own]), *case.words, *words_of(nots))}.values())
+    return tuple({id(word): word for word in (*words_of([own]), *case.words, *words_of(nots))}.values())
 
 
 def _brief(node: Node) -> Any:

@@ -114,7 +114,7 @@ def pointer_in(document: Any, part: str) -> str:
     """The fragment that names a part of a document: a JSON Pointer, with or without its first slash, the name of a
     definition, or an anchor."""
     pointers = [part] if part.startswith("/") else [f"/{part}", f"/definitions/{part}", f"/$defs/{part}"]
-    return next((each for each in pointers if resolve_pointer(document, each) is not None), part)
+    return next((pointer for pointer in pointers if resolve_pointer(document, pointer) is not None), part)
 
 
 def _retriever(resolve: Resolve) -> Callable[[str], Any]:

@@ -60,7 +60,9 @@ class _StructureColumns:
             self.open.pop()
 
     def _union(self, types: list[Any]) -> Layout:
-        branches = [self.shape(each if isinstance(each, dict) else {"type": each}) for each in types if each != "null"]
+        branches = [
+            self.shape(type_ if isinstance(type_, dict) else {"type": type_}) for type_ in types if type_ != "null"
+        ]
         return reduce(join, branches) if branches else JSON
 
     def _named(self, node: Node, type_: Any) -> Layout:
@@ -76,17 +78,17 @@ class _StructureColumns:
 
     def _object(self, node: Node) -> Layout:
         properties = mapping(node, "properties")
-        members = {name: self.shape(each) for name, each in properties.items()}
+        members = {name: self.shape(property_) for name, property_ in properties.items()}
         required = frozenset(name for name in sequence(node, "required") if isinstance(name, str))
-        docs = {name: each["description"] for name, each in properties.items() if _described(each)}
+        docs = {name: property_["description"] for name, property_ in properties.items() if _described(property_)}
         return Struct(members, required - {name for name in required if _nullable(properties.get(name))}, docs)
 
     def _choice(self, node: Node) -> Layout:
         choices = mapping(node, "choices")
         if "$extends" not in node:
-            return Struct({name: self.shape(each) for name, each in choices.items()})
+            return Struct({name: self.shape(choice) for name, choice in choices.items()})
         selector: Layout = Struct({str(node.get("selector")): TEXT})
-        return reduce(join, (self.shape(variant(self.document, each)) for each in choices.values()), selector)
+        return reduce(join, (self.shape(variant(self.document, choice)) for choice in choices.values()), selector)
 
 
 def _described(node: Any) -> bool:

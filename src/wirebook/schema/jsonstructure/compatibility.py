@@ -23,7 +23,7 @@ from wirebook.schema.jsonstructure.to_jsonschema import DOCUMENT, Translation
 from wirebook.schema.jsonstructure.types import DECIMAL, PRIMITIVES, URN
 from wirebook.schema.source import SchemaSource
 
-RANGES = {each.schema["pattern"]: each.bounds for each in PRIMITIVES.values() if each.bounds}
+RANGES = {primitive.schema["pattern"]: primitive.bounds for primitive in PRIMITIVES.values() if primitive.bounds}
 Bound = dict[str, Any]
 
 
@@ -77,7 +77,10 @@ def _is_tighter(old: Bound, new: Bound) -> bool:
 
 def _in_words(refusal: Refusal, named: dict[str, Bound]) -> Refusal:
     """A refusal in words of JSON Structure."""
-    texts = {each.schema.get("pattern") or each.schema.get("format"): name for name, each in PRIMITIVES.items()}
+    texts = {
+        primitive.schema.get("pattern") or primitive.schema.get("format"): name
+        for name, primitive in PRIMITIVES.items()
+    }
 
     def named_as(value: Any) -> Any:
         if isinstance(value, str):

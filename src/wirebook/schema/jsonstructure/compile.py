@@ -80,7 +80,9 @@ def root_pointer(document: Any, fragment: str | None) -> str:
         candidates = [document["$root"].removeprefix("#")]
     else:
         return ""
-    found = next((each for each in candidates if isinstance(resolve_pointer(document, each), dict)), None)
+    found = next(
+        (candidate for candidate in candidates if isinstance(resolve_pointer(document, candidate), dict)), None
+    )
     if found is None:
         raise StructureError(f"'{candidates[0]}' leads nowhere")
     return found

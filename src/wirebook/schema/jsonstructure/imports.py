@@ -96,7 +96,7 @@ class _Imports:
                 types = dict(mapping(document, "definitions"))
                 if word == "$import" and "type" in document:
                     types = {_name(document, uri): _without_definitions(document)} | types
-                moved = {name: self._moved(each, document, pointer, uri) for name, each in types.items()}
+                moved = {name: self._moved(type_, document, pointer, uri) for name, type_ in types.items()}
                 found = moved | found
         return found
 

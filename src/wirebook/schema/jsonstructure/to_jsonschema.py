@@ -168,12 +168,12 @@ class Translation:
         return {"$ref": f"{DOCUMENT}#/$defs/{escape(pointer)}"}
 
     def _union(self, types: list[Any]) -> Node:
-        names = [each for each in types if isinstance(each, str)]
+        names = [type_ for type_ in types if isinstance(type_, str)]
         if len(names) == len(types) == 2 and "null" in names and set(names) <= PRIMITIVES.keys():
             other = names[1 - names.index("null")]
             return self._primitive(f"{other}:null" if other != "null" else "null")
-        branches = [self.schema(each if isinstance(each, dict) else {"type": each}) for each in types]
-        return {"anyOf": branches, UNION: [each if isinstance(each, str) else _name(each) for each in types]}
+        branches = [self.schema(type_ if isinstance(type_, dict) else {"type": type_}) for type_ in types]
+        return {"anyOf": branches, UNION: [type_ if isinstance(type_, str) else _name(type_) for type_ in types]}
 
     def _object(self, node: Node, *, root: bool = False) -> Node:
         properties = {name: self.schema(each) for name, each in mapping(node, "properties").items()}
@@ -190,7 +190,7 @@ class Translation:
     def _offered(self) -> list[str]:
         """The members that add-ins may bring."""
         addins = [each for value in mapping(self.source, "$offers").values() for each in _as_list(value)]
-        types = [definition(self.source, each)[1] if isinstance(each, str) else each for each in addins]
+        types = [definition(self.source, addin)[1] if isinstance(addin, str) else addin for addin in addins]
         return [name for type_ in types if isinstance(type_, dict) for name in mapping(type_, "properties")]
 
     def array(self, node: Node) -> Node:
@@ -214,14 +214,15 @@ class Translation:
     def choice(self, node: Node) -> Node:
         choices = mapping(node, "choices")
         if "$extends" not in node:
-            options = {name: self.schema(each) for name, each in choices.items()}
+            options = {name: self.schema(choice) for name, choice in choices.items()}
             return {"type": "object", "properties": options, "additionalProperties": False, "minProperties": 1,
                     "maxProperties": 1}  # fmt: skip
         selector = node.get("selector")
         if not isinstance(selector, str):
             raise StructureError("an inline choice has no 'selector'")
         chosen = [
-            {"if": _selects(selector, name), "then": self._variant(each, selector)} for name, each in choices.items()
+            {"if": _selects(selector, name), "then": self._variant(choice, selector)}
+            for name, choice in choices.items()
         ]
         return {"type": "object", "required": [selector], "properties": {selector: {"enum": list(choices)}},
                 "allOf": chosen}  # fmt: skip
@@ -256,11 +257,11 @@ class Translation:
             return own
         merged: Node = dict(own)
         clashing = []
-        for each in constraints:
-            if merged.keys() & each.keys():
-                clashing.append(each)
+        for constraint in constraints:
+            if merged.keys() & constraint.keys():
+                clashing.append(constraint)
             else:
-                merged |= each
+                merged |= constraint
         return {**merged, "allOf": [*merged.get("allOf", []), *clashing]} if clashing else merged
 
 
@@ -294,11 +295,11 @@ def _primitive(name: str) -> Node:
 
 def _required(names: list[Any]) -> Node:
     """`required`: names, or alternative sets of names of which exactly one is there. Raises: StructureError."""
-    sets = [each for each in names if isinstance(each, list)]
-    if not all(isinstance(name, str) for each in (sets or [names]) for name in each):
+    sets = [name for name in names if isinstance(name, list)]
+    if not all(isinstance(name, str) for set_ in (sets or [names]) for name in set_):
         raise StructureError("'required' has something else than names in it")
     return (
-        {"oneOf": [{"required": each} for each in sets]} if sets else {"required": sorted(set(names), key=names.index)}
+        {"oneOf": [{"required": set_} for set_ in sets]} if sets else {"required": sorted(set(names), key=names.index)}
     )
 
 

@@ -108,9 +108,9 @@ PRIMITIVES: dict[str, Primitive] = {
     "jsonpointer": Primitive(_text(POINTER), TEXT),
 }
 NUMBERS = frozenset(("number", "float8", "float", "double")) | {
-    name for name, each in PRIMITIVES.items() if each.schema["type"] == "integer"
+    name for name, primitive in PRIMITIVES.items() if primitive.schema["type"] == "integer"
 }
-NUMBER_TEXTS = frozenset(("decimal",)) | {name for name, each in PRIMITIVES.items() if each.bounds}
+NUMBER_TEXTS = frozenset(("decimal",)) | {name for name, primitive in PRIMITIVES.items() if primitive.bounds}
 
 
 def leaf_of(node: Mapping[str, Any]) -> Leaf:

@@ -93,13 +93,13 @@ class _ProtobufFile:
     def enum(self, member: _Member) -> tuple[dict[str, int], bool]:
         """The numbers of an enum by their names, and whether it is closed."""
         enum = member.field.enum_type
-        return {each.name: each.number for each in enum.values}, bool(enum.is_closed)
+        return {value.name: value.number for value in enum.values}, bool(enum.is_closed)
 
 
 def _messages(messages: Any, prefix: str) -> Iterator[tuple[str, DescriptorProto]]:
-    for each in messages:
-        yield f"{prefix}{each.name}", each
-        yield from _messages(each.nested_type, f"{prefix}{each.name}.")
+    for message in messages:
+        yield f"{prefix}{message.name}", message
+        yield from _messages(message.nested_type, f"{prefix}{message.name}.")
 
 
 def _oneof(message: DescriptorProto, field: FieldDescriptorProto) -> str | None:

@@ -93,7 +93,7 @@ def _file(package: str, types: set[str]) -> str:
 
 def _messages(types: set[str]) -> str:
     inner: dict[str, set[str]] = {}
-    for each in types:
-        first, _, rest = each.partition(".")
+    for type_ in types:
+        first, _, rest = type_.partition(".")
         inner.setdefault(first, set()).update([rest] if rest else [])
     return "".join(f"message {name} {{ {_messages(rest)} }}\n" for name, rest in sorted(inner.items()))

@@ -198,12 +198,12 @@ class ProtobufReader(ShapedSchema):
             messages: list[Message | None] = list(map(self.class_.FromString, fitting))
         except (DecodeError, TypeError):
             messages = list(map(self._parsed_or_none, fitting))
-        settled = np.fromiter((each is not None for each in messages), bool, len(messages))
+        settled = np.fromiter((message is not None for message in messages), bool, len(messages))
         if self.has_required:
             settled &= np.fromiter(
-                (each is not None and BASE.IsInitialized(each) for each in messages), bool, len(messages)
+                (message is not None and BASE.IsInitialized(message) for message in messages), bool, len(messages)
             )
-        return [self.class_() if each is None else each for each in messages], settled
+        return [self.class_() if message is None else message for message in messages], settled
 
     def _parsed_or_none(self, raw: bytes | None) -> Message | None:
         try:
@@ -228,12 +228,12 @@ def _missing(path: str) -> Problem:
 def _inside(descriptor: Descriptor, seen: set[str]) -> list[Descriptor]:
     """The messages of a message's fields that were not seen yet."""
     seen.add(descriptor.full_name)
-    types = [each.message_type for each in descriptor.fields if each.message_type is not None]
-    return [each for each in types if each.full_name not in seen]
+    types = [field.message_type for field in descriptor.fields if field.message_type is not None]
+    return [type_ for type_ in types if type_.full_name not in seen]
 
 
 def _has_required(descriptor: Descriptor, seen: set[str]) -> bool:
-    own = any(each.is_required for each in descriptor.fields)
+    own = any(field.is_required for field in descriptor.fields)
     return own or any(map(_has_required, _inside(descriptor, seen), repeat(seen)))
 
 

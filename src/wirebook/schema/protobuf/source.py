@@ -126,7 +126,7 @@ def _used(file: FileDescriptorProto, but: str) -> set[str]:
     """The messages that members of other messages refer to."""
     prefix = f"{file.package}." if file.package else ""
     others = [each for each in file.message_type if f"{prefix}{each.name}" != but]
-    return {name for each in others for name in _referred(each)}
+    return {name for other in others for name in _referred(other)}
 
 
 def _referred(message: DescriptorProto) -> Iterator[str]:
@@ -146,7 +146,7 @@ def _comments(files: FileDescriptorSet) -> Iterator[tuple[str, str]]:
     """The comment of each member, by its full name: what stands before it, else behind it on its line."""
     for file in files.file:
         places = file.source_code_info.location
-        texts = {tuple(each.path): each.leading_comments or each.trailing_comments for each in places}
+        texts = {tuple(place.path): place.leading_comments or place.trailing_comments for place in places}
         prefix = f"{file.package}." if file.package else ""
         yield from _described(file.message_type, prefix, (4,), texts)
 

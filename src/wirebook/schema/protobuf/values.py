@@ -82,12 +82,12 @@ class MessageReaders:
                 raise MessageError("nested too deeply", code="payload-too-deep")
             value, name = defaults(), ""
             try:
-                for field, each in BASE.ListFields(message):
+                for field, listfield in BASE.ListFields(message):
                     if field.is_extension:
                         name, convert = f"[{field.full_name}]", self.field(field, None)
                     else:
                         name, convert = readers[field.number]
-                    value[name] = convert(each, depth - 1)
+                    value[name] = convert(listfield, depth - 1)
             except MessageError as error:
                 error.path.append(name)
                 raise
@@ -145,10 +145,10 @@ class _Defaults:
     """The value of a message of which nothing is set: what its fields without presence are then."""
 
     def __init__(self, descriptor: Descriptor) -> None:
-        fields = [each for each in descriptor.fields if not each.has_presence]
-        self.scalars = {each.name: _default(each) for each in fields if not each.is_repeated}
-        self.lists = [each.name for each in fields if each.is_repeated and not is_map(each)]
-        self.maps = [each.name for each in fields if is_map(each)]
+        fields = [field for field in descriptor.fields if not field.has_presence]
+        self.scalars = {field.name: _default(field) for field in fields if not field.is_repeated}
+        self.lists = [field.name for field in fields if field.is_repeated and not is_map(field)]
+        self.maps = [field.name for field in fields if is_map(field)]
 
     def __call__(self) -> dict[str, Any]:
         return self.scalars | {name: [] for name in self.lists} | {name: {} for name in self.maps}
@@ -184,15 +184,15 @@ def _enum(field: FieldDescriptor) -> Convert:
 
 def names_of(field: FieldDescriptor) -> dict[int, str]:
     """The names of an enum by number; of several with one number, the first."""
-    return {each.number: each.name for each in reversed(field.enum_type.values)}
+    return {value.number: value.name for value in reversed(field.enum_type.values)}
 
 
 def _list(single: Convert) -> Convert:
     def read(values: Iterable[Any], depth: int) -> list[Any]:
         found: list[Any] = []
         try:
-            for each in values:
-                found.append(single(each, depth))
+            for value in values:
+                found.append(single(value, depth))
         except MessageError as error:
             error.path.append(len(found))
             raise
@@ -236,7 +236,7 @@ def _plain_struct(message: Message, depth: int) -> dict[str, Any]:
 
 
 def _plain_list(message: Message, depth: int) -> list[Any]:
-    return [_plain_value(each, depth - 1) for each in _known(message, depth).values]
+    return [_plain_value(value, depth - 1) for value in _known(message, depth).values]
 
 
 def _known(message: Message, depth: int) -> Message:
@@ -271,8 +271,8 @@ def unknown_fields(fields: Any, descriptor: Descriptor | None, depth: int) -> di
     if depth <= 0:
         raise MessageError("nested too deeply", code="payload-too-deep")
     found: dict[str, list[Any]] = {}
-    for each in fields:
-        unknown = Unknown(each.field_number, each.wire_type, each.data)
+    for field in fields:
+        unknown = Unknown(field.field_number, field.wire_type, field.data)
         known = descriptor and descriptor.fields_by_number.get(unknown.number)
         if known and unknown.wire_type not in wire_types(known):
             raise _mismatch(known, unknown.wire_type)

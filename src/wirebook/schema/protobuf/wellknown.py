@@ -73,7 +73,7 @@ class WellKnownMessages:
             return self._map(value, field, here, depth)
         if field.is_repeated and isinstance(value, list):
             places = enumerate(value)
-            return [self._message(each, field.message_type, _inside(here, n, n), depth - 1) for n, each in places]
+            return [self._message(place, field.message_type, _inside(here, n, n), depth - 1) for n, place in places]
         return self._message(value, field.message_type, here, depth - 1)
 
     def _map(self, value: Any, field: FieldDescriptor, at: WellKnownMessage, depth: int) -> Any:

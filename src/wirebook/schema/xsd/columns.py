@@ -99,7 +99,7 @@ class ElementLayouts:
         def checked(text: str, element: Element, attribute: str | None, broken: list[PatternViolation]) -> str:
             settled = settle(text)
             for name, patterns in checks:
-                if not any(each.is_match(settled) for each in patterns):
+                if not any(pattern.is_match(settled) for pattern in patterns):
                     broken.append(PatternViolation(element, attribute, settled, name))
             return settled
 
@@ -128,9 +128,9 @@ class ElementLayouts:
         if not members:
             return TEXT, _whole
         shape = Struct(
-            {name: List(each.shape) if each.repeated else each.shape for name, each in members.items()},
-            frozenset(name for name, each in members.items() if each.required),
-            {name: each.doc for name, each in members.items() if each.doc},
+            {name: List(member.shape) if member.repeated else member.shape for name, member in members.items()},
+            frozenset(name for name, member in members.items() if member.required),
+            {name: member.doc for name, member in members.items() if member.doc},
         )
         return shape, _ElementReader(attributes, text, children, dict(_defaults(type_)), _default(element))
 
@@ -171,9 +171,9 @@ def names_of(type_: XsdType) -> ElementNames:
     if not (type_.has_simple_content() or type_.is_empty()):
         _name_children(names, type_)
     taken = set(names.children.values())
-    for name, each in type_.attributes.items():
-        if name is not None and each.use != "prohibited":
-            names.attributes[name], names.components[name] = _free(_local(name), taken), each
+    for name, attribute in type_.attributes.items():
+        if name is not None and attribute.use != "prohibited":
+            names.attributes[name], names.components[name] = _free(_local(name), taken), attribute
             taken.add(names.attributes[name])
     names.text = _free(VALUE, taken) if type_.has_simple_content() else None
     return names
@@ -182,15 +182,15 @@ def names_of(type_: XsdType) -> ElementNames:
 def _name_children(names: ElementNames, type_: XsdType) -> None:
     content = type_.content
     again, absent = content.max_occurs is None or content.max_occurs > 1, content.min_occurs == 0
-    for each, repeated, optional in particles(content, again, absent):
-        if each.name in names.elements:
-            names.repeated.add(each.name)
+    for particle, repeated, optional in particles(content, again, absent):
+        if particle.name in names.elements:
+            names.repeated.add(particle.name)
             continue
         taken = names.children.values()
-        names.children[each.name] = each.local_name if each.local_name not in taken else each.name
-        names.elements[each.name] = each
-        names.repeated |= {each.name} if repeated else set()
-        names.optional |= {each.name} if optional else set()
+        names.children[particle.name] = particle.local_name if particle.local_name not in taken else particle.name
+        names.elements[particle.name] = particle
+        names.repeated |= {particle.name} if repeated else set()
+        names.optional |= {particle.name} if optional else set()
 
 
 @dataclass
@@ -270,7 +270,11 @@ def _default(component: Any) -> str:
 
 
 def _defaults(type_: XsdType) -> Iterator[tuple[str, str]]:
-    named = ((name, each) for name, each in type_.attributes.items() if name is not None and each.use != "prohibited")
+    named = (
+        (name, attribute)
+        for name, attribute in type_.attributes.items()
+        if name is not None and attribute.use != "prohibited"
+    )
     for name, each in named:
         if each.default is not None or each.fixed is not None:
             yield name, _default(each)

@@ -97,7 +97,7 @@ class _XsdComparison:
             yield Refusal(path, "nillable-removed", "nillable", "not nillable")
         yield from _fixed(old, new, path)
         olds = set(map(_identity, old.identities))
-        added = [each for each in new.identities if _identity(each) not in olds]
+        added = [identity for identity in new.identities if _identity(identity) not in olds]
         if added:
             yield Refusal(path, "identity-constraint-added", None, [_local(each.name) for each in added])
         if [str(each) for each in getattr(new, "alternatives", ())]:
@@ -120,7 +120,7 @@ class _XsdComparison:
             yield Refusal(path, "made-abstract", described(old), described(new))
         yield from self._attributes(_attributes(old), _attributes(new), path)
         tests = set(_tests(old))
-        yield from (Refusal(path, "assertion-added", None, each) for each in _tests(new) if each not in tests)
+        yield from (Refusal(path, "assertion-added", None, test) for test in _tests(new) if test not in tests)
         before, after = _simple(old), _simple(new)
         if before is not None and after is not None:
             yield from simple_refusals(before, after, path)
@@ -240,8 +240,8 @@ class _Particles:
 
 def _refusal(difference: Difference, models: tuple[Model, Model], path: str) -> Refusal:
     """The difference in words: what is missing, or no longer taken."""
-    old, new = (set(symbols(each)) for each in models)
-    expected = [_shown(each) for each in dict.fromkeys(difference.expected)]
+    old, new = (set(symbols(model)) for model in models)
+    expected = [_shown(fromkey) for fromkey in dict.fromkeys(difference.expected)]
     after = f" after {', '.join(map(_shown, difference.word))}" if difference.word else ""
     if difference.symbol is None:
         added = [each for each in difference.expected if each not in old]
@@ -279,7 +279,7 @@ def _fixed(old: Component, new: Component, path: str) -> Iterator[Refusal]:
 
 
 def _identity(constraint: Component) -> tuple[str, str, tuple[str, ...]]:
-    fields = tuple(str(each.path) for each in constraint.fields)
+    fields = tuple(str(field.path) for field in constraint.fields)
     return type(constraint).__name__, str(getattr(constraint.selector, "path", "")), fields
 
 

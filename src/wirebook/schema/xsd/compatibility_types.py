@@ -29,7 +29,7 @@ def simple_refusals(old: SimpleType, new: SimpleType, path: str) -> Iterator[Ref
         return
     values = _values(old)
     if values is not None:
-        refused = [each for each in values if not new.text_is_valid(each)]
+        refused = [value for value in values if not new.text_is_valid(value)]
         if refused:
             rule = "enumeration-narrowed" if new.enumeration else "type-narrowed"
             allowed = list(map(str, new.enumeration)) if new.enumeration else described(new)
@@ -171,7 +171,7 @@ def _is_inside(had: tuple[Any, bool] | None, wanted: tuple[Any, bool], low: bool
 
 def _patterns(old: SimpleType, new: SimpleType, path: str) -> Iterator[Refusal]:
     """One of the patterns of each step of restriction has to match; built-in types have theirs by their names."""
-    olds = [set(each) for each in _pattern_steps(old)]
+    olds = [set(pattern_step) for pattern_step in _pattern_steps(old)]
     for step in _pattern_steps(new):
         if not any(each <= set(step) for each in olds):
             yield Refusal(path, "pattern-changed", sorted(set().union(*olds)), step)

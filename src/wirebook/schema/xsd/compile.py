@@ -85,7 +85,7 @@ def _reader(label: str, documents: Documents, name: str, source: SchemaSource) -
 
 def _has_unions(model: Any) -> bool:
     """Is there a type whose values may be of several types? A pattern says which, then."""
-    return any(hasattr(each, "member_types") for each in components(model))
+    return any(hasattr(component, "member_types") for component in components(model))
 
 
 # -- the element ------------------------------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ def _named(documents: Documents, part: str | None) -> str:
     """The element that is meant, by its full name. A type that is named gets an element of its name."""
     root = next(iter(documents.values()))
     namespace = root.get("targetNamespace")
-    own = [each for name, each in documents.items() if each is root or _included(root, name)]
+    own = [document for name, document in documents.items() if document is root or _included(root, name)]
     elements = _names(own, "element")
     if part:
         name = _local_name(part)

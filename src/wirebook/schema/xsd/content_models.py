@@ -34,14 +34,14 @@ class Difference:
 
 
 def sequence(parts: list[Model]) -> Model:
-    flat = [inner for each in parts for inner in (each[1] if each[0] == SEQUENCE else (each,)) if inner != EMPTY]
+    flat = [inner for part in parts for inner in (part[1] if part[0] == SEQUENCE else (part,)) if inner != EMPTY]
     if NOTHING in flat:
         return NOTHING
     return (SEQUENCE, tuple(flat)) if len(flat) > 1 else (flat[0] if flat else EMPTY)
 
 
 def choice(parts: list[Model]) -> Model:
-    flat = [inner for each in parts for inner in (each[1] if each[0] == CHOICE else (each,)) if inner != NOTHING]
+    flat = [inner for part in parts for inner in (part[1] if part[0] == CHOICE else (part,)) if inner != NOTHING]
     once = tuple(dict.fromkeys(flat))
     return (CHOICE, once) if len(once) > 1 else (once[0] if once else NOTHING)
 
@@ -56,7 +56,7 @@ def repeat(part: Model, least: int, most: int | None) -> Model:
 
 def interleaved(parts: list[Model]) -> Model:
     """All of the parts, in any order."""
-    left = tuple(each for each in parts if each != EMPTY)
+    left = tuple(part for part in parts if part != EMPTY)
     if NOTHING in left:
         return NOTHING
     return (ALL, left) if len(left) > 1 else (left[0] if left else EMPTY)
@@ -177,9 +177,9 @@ class Inclusion:
 
     def _after_sequence(self, parts: tuple[Model, ...], symbol: Any, accepts: Accepts) -> Model:
         found: list[Model] = []
-        for at, each in enumerate(parts):
-            found.append(sequence([self._after(each, symbol, accepts), *parts[at + 1 :]]))
-            if not may_end(each):
+        for at, part in enumerate(parts):
+            found.append(sequence([self._after(part, symbol, accepts), *parts[at + 1 :]]))
+            if not may_end(part):
                 break
         return choice(found)
 

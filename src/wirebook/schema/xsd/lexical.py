@@ -22,7 +22,7 @@ def as_text(type_: SimpleType, value: Any) -> str | None:
     """The text of a value; None for what is none of the type, as far as its class says."""
     if type_.is_list():
         items = value if isinstance(value, list | tuple) else [value]
-        texts = [as_text(item_of(type_), each) for each in items]
+        texts = [as_text(item_of(type_), item) for item in items]
         return None if None in texts else " ".join(text for text in texts if text is not None)
     name = "" if type_.is_union() else builtin_name(type_)
     if isinstance(value, str):

@@ -50,7 +50,7 @@ def make_linear(schema: Any) -> None:
     for component in components(schema):
         facet = getattr(component, "patterns", None)
         if facet is not None and hasattr(facet, "regexps"):
-            facet.patterns[:] = [XsdPattern(each) for each in facet.regexps]
+            facet.patterns[:] = [XsdPattern(regexp) for regexp in facet.regexps]
 
 
 def components(schema: Any) -> Iterator[Any]:
@@ -64,7 +64,7 @@ def patterns_of(type_: Any) -> Iterator[tuple[str, list[XsdPattern]]]:
     while type_ is not None:
         facet = type_.facets.get("{http://www.w3.org/2001/XMLSchema}pattern") if hasattr(type_, "facets") else None
         if facet is not None and not _is_builtin(type_):
-            yield " or ".join(facet.regexps), [XsdPattern(each) for each in facet.regexps]
+            yield " or ".join(facet.regexps), [XsdPattern(regexp) for regexp in facet.regexps]
         type_ = type_.base_type
 
 

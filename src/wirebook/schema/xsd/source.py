@@ -169,20 +169,20 @@ class _Sizes:
     """How many elements (or attributes) each group and type comes to, when what it refers to is written out."""
 
     def __init__(self, nodes: list[Element]) -> None:
-        named = [each for each in nodes if each.get("name") and each.tag in KINDS]
+        named = [node for node in nodes if node.get("name") and node.tag in KINDS]
         self.named: dict[tuple[str, str], list[Element]] = {}
         for each in named:
             self.named.setdefault((KINDS[each.tag], each.get("name")), []).append(each)
-        self.types = [each for each in nodes if each.tag == f"{XS}complexType"]
+        self.types = [node for node in nodes if node.tag == f"{XS}complexType"]
         self.known: dict[tuple[str, str], int] = {}
         self.heads: Counter[str] = Counter(
             _local(each) for node in nodes for each in node.get("substitutionGroup", "").split()
         )
 
     def check(self) -> None:
-        for each in self.types:
-            if self.of(each, 0) > MAX_PARTICLES:
-                name = each.get("name") or "a type without a name"
+        for type_ in self.types:
+            if self.of(type_, 0) > MAX_PARTICLES:
+                name = type_.get("name") or "a type without a name"
                 raise XsdError(f"the content of '{name}' comes to more than {MAX_PARTICLES} elements")
 
     def of(self, element: Element, level: int) -> int:

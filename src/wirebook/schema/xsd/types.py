@@ -152,8 +152,8 @@ BUILTIN: dict[str, Leaf] = {
 def leaf_of(type_: SimpleType) -> Layout:
     """The shape of a simple type's values."""
     if type_.is_union():
-        shapes = [leaf_of(each) for each in _union(type_).member_types]
-        return shapes[0] if shapes and all(each is shapes[0] for each in shapes) else TEXT
+        shapes = [leaf_of(member_type) for member_type in _union(type_).member_types]
+        return shapes[0] if shapes and all(shape is shapes[0] for shape in shapes) else TEXT
     if type_.is_list():
         return List(leaf_of(item_of(type_)))
     name = builtin_name(type_)

@@ -60,7 +60,11 @@ class XmlWriter:
 
     def _chosen(self, type_: XsdType, value: Any, made: Element, path: Path) -> XsdType:
         """The type of an element: its own, or the one that the value chooses by `xsi:type`."""
-        named = next((value[each] for each in TYPE_NAMES if each in value), None) if isinstance(value, dict) else None
+        named = (
+            next((value[type_name] for type_name in TYPE_NAMES if type_name in value), None)
+            if isinstance(value, dict)
+            else None
+        )
         if named is None:
             return type_
         local = str(named).rpartition(":")[2].rpartition("}")[2]
