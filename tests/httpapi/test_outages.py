@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -227,15 +227,22 @@ class Relay(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        while True:
-            accepted, _ = self.listener.accept()
-            self.open.append(accepted)
-            if not self.hangs:
-                server = socket.socket(socket.AF_UNIX)
-                server.connect(str(self.target))
-                self.open.append(server)
-                for ends in ((accepted, server), (server, accepted)):
-                    threading.Thread(target=self.copy, args=ends, daemon=True).start()
+        with suppress(OSError):  # until the listener is closed
+            while True:
+                accepted, _ = self.listener.accept()
+                self.open.append(accepted)
+                if not self.hangs:
+                    server = socket.socket(socket.AF_UNIX)
+                    self.open.append(server)
+                    server.connect(str(self.target))
+                    for ends in ((accepted, server), (server, accepted)):
+                        threading.Thread(target=self.copy, args=ends, daemon=True).start()
+
+    def close(self) -> None:
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.join()
+        self.listener.close()
+        self.hang(True)
 
     def copy(self, source: socket.socket, sink: socket.socket) -> None:
         with suppress(OSError):
@@ -253,9 +260,13 @@ class Relay(threading.Thread):
 
 def test_requests_do_not_wait_for_a_postgresql_that_hangs(own_postgresql: str, tmp_path: Path) -> None:
     folder = make_url(own_postgresql).query["host"]
-    relay = Relay(Path(str(folder)) / ".s.PGSQL.5432")
-    db = f"postgresql://tests@127.0.0.1:{relay.port}/postgres?connect_timeout=3"
-    with serving(db, tmp_path / "log", *LOG) as (server,), server.client() as client:
+    with (
+        closing(Relay(Path(str(folder)) / ".s.PGSQL.5432")) as relay,
+        serving(f"postgresql://tests@127.0.0.1:{relay.port}/postgres?connect_timeout=3", tmp_path / "log", *LOG) as (
+            server,
+        ),
+        server.client() as client,
+    ):
         url = "/messagegroups/g/messages/m"
         assert client.put(url, json={}).status_code == 201
         relay.hang(True)

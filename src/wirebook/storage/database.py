@@ -156,6 +156,8 @@ class Database:
         try:
             with self.engine.connect() as connection:
                 driver_of(connection).execute("SELECT 1")
+        except PoolTimeoutError:  # transactions use all connections, so nothing says that the database is away
+            return True
         except Exception:  # whatever it is, the database is not back
             return False
         self.unavailable.end()
