@@ -15,6 +15,7 @@ from wirebook.definitions.compile.uritemplate import MQTT_TOPIC, NATS_SUBJECT, T
 from wirebook.definitions.explain.alignment import nearest_name, parted
 from wirebook.definitions.explain.comparison import SlotReport
 from wirebook.definitions.explain.explanation import Comparison, Explanation
+from wirebook.definitions.match.matcher import MatchOptions
 
 Case = dict[str, Any]
 
@@ -566,3 +567,26 @@ def test_the_instance_of_a_repeated_name_that_was_compared_is_shown() -> None:
     assert (wrong.verdict, wrong.actual, wrong.problem and wrong.problem.code) == ("wrong", "1", "placeholder-conflict")
     assert wrong.remedy == "set it to '3', or set protocoloptions.key to '1'"
     assert reports("3")["protocoloptions.headers.g"].verdict == "fits"
+
+
+def test_definition_that_fits_as_event_and_as_native_message_is_shown_once() -> None:
+    message = {"envelope": "CloudEvents/1.0", "envelopemetadata": {}, "protocol": "MQTT/3.1.1", "protocoloptions": {}}
+    document = {"messagegroups": {"g": {"messages": {"m": message}}}}
+    catalog = Catalog.load(document, options=MatchOptions(accept_native=True))
+    event = {"specversion": "1.0", "id": "1", "type": "t", "source": "/s"}
+    record = {"protocol": "MQTT/3.1.1", "topic": "t", "payload": json.dumps(event)}
+    explanation = catalog.explain(record)
+    assert (explanation.outcome.outcome, explanation.outcome.synthesized) == ("matched", False)
+    assert [comparison.role for comparison in explanation.comparisons] == ["chosen"]
+    assert explanation.reason == "one definition fits"
+
+
+def test_bytes_that_differ_from_their_base64_text_say_so() -> None:
+    header = {"type": "binary", "value": "gIE="}
+    message = {"protocol": "KAFKA", "protocoloptions": {"headers": {"h": header}}}
+    catalog = Catalog.load({"messagegroups": {"g": {"messages": {"m": message}}}})
+    record = {"protocol": "KAFKA", "headers": [["h", "gIE="]], "value": "{}"}
+    (wrong,) = catalog.explain(record).comparisons[0].wrong
+    assert wrong.problem is not None
+    assert (wrong.problem.expected, wrong.problem.actual) == ({"base64": "gIE="}, "gIE=")
+    assert wrong.remedy == "set it to the bytes of base64 'gIE='"

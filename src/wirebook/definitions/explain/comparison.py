@@ -265,7 +265,8 @@ class Comparing:
 
     def _remedy(self, constraint: Constraint, finding: Mismatch, parts: Sequence[AlignedSegment]) -> str:
         if constraint.fixed and constraint.template is None:
-            return f"set it to {_quoted(constraint.declared)}"
+            is_bytes = constraint.kind.wire == "octets" and constraint.type == "binary"
+            return f"set it to {'the bytes of base64 ' if is_bytes else ''}{_quoted(constraint.declared)}"
         if finding.code == "wrong-type":
             return f"use {finding.expected}"
         if finding.code == "placeholder-conflict" and constraint.template:

@@ -549,6 +549,8 @@ def undeclared(definition: Definition, view: MessageView) -> Iterator[Mismatch]:
 def finding(code: str, constraint: Constraint, actual: Any, expected: Any = None) -> Mismatch:
     """What is wrong with one slot, in the words of the definition."""
     allowed = constraint.declared if expected is None else expected
+    if constraint.kind.wire == "octets" and constraint.type == "binary" and allowed is constraint.declared:
+        allowed = {"base64": allowed}  # as bytes are shown: the message may have the text that the definition has
     return Mismatch(code, constraint.label, constraint.type if code == "missing-required" else allowed, actual)
 
 

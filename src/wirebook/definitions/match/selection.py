@@ -238,13 +238,21 @@ class Selector:
         return self._settle(*sound[0]) if len(sound) == 1 else self._settle_several(sound)
 
     def fitting(self, views: Sequence[MessageView], scope: EndpointScope) -> list[tuple[Match, MessageView]]:
-        """Every definition of the scope whose metadata fits, in their order, each with the view that it fits."""
-        return [
+        """Every definition of the scope whose metadata fits, in their order, each with the view that it fits.
+
+        With `accept_native` a definition may fit an event that only the context indicates, and the native message that
+        carries it: the event counts (D26).
+        """
+        found = [
             (match, view)
             for view in views
             for definition in self._candidates(view, scope)
             if (match := self._match(definition, view, scope))
         ]
+        if len(views) == 1 or not self.options.accept_native:
+            return found
+        events = {match.definition for match, _ in found if not match.synthesized}
+        return [each for each in found if not each[0].synthesized or each[0].definition not in events]
 
     def _match(self, definition: Definition, view: MessageView, scope: EndpointScope) -> Match | None:
         return match_metadata(definition, view, self.options, endpoint=scope.constraints)
