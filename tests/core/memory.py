@@ -51,15 +51,15 @@ class Memory:
         self._ticks += 1
         now = now or f"2026-01-01T00:00:{self._ticks:02d}Z"
         registry, groups, resources = copy.deepcopy((self.registry, self.groups, self.resources))
-        targets = {each.xid: each for each in resources.values()}
+        targets = {resource.xid: resource for resource in resources.values()}
         snapshot = Snapshot(registry, self.model, groups, resources, _Reader(groups, resources), targets)
         return ChangeSet(snapshot, now, path, ignore)
 
     def apply(self, draft: ChangeSet) -> None:
         snapshot = draft.snapshot
-        gone = {each.xid for each in snapshot.groups.values() if each.deleted}
+        gone = {group.xid for group in snapshot.groups.values() if group.deleted}
         self.registry = snapshot.registry
-        self.groups = {key: each for key, each in snapshot.groups.items() if not each.deleted}
+        self.groups = {key: group for key, group in snapshot.groups.items() if not group.deleted}
         self.resources = {
             key: each for key, each in snapshot.resources.items() if not each.deleted and each.group.xid not in gone
         }
@@ -76,7 +76,7 @@ class Memory:
             yield from resource.versions.values()
 
     def resource(self, xid: str) -> Resource:
-        return next(each for each in self.resources.values() if each.xid == xid)
+        return next(resource for resource in self.resources.values() if resource.xid == xid)
 
 
 class _Reader:
@@ -85,23 +85,27 @@ class _Reader:
 
     def resources_of(self, groups: Iterable[Group]) -> Iterator[Resource]:
         wanted = list(groups)
-        return (each for each in self._resources.values() if each.group in wanted and not each.deleted)
+        return (resource for resource in self._resources.values() if resource.group in wanted and not resource.deleted)
 
     def sources_of(self, xids: Collection[str]) -> Iterator[Resource]:
-        return (each for each in self._resources.values() if each.xref in xids and not each.deleted)
+        return (resource for resource in self._resources.values() if resource.xref in xids and not resource.deleted)
 
     def shown_by(self, xids: Collection[str]) -> Iterator[Shown]:
-        return (_shown(each, each) for each in self._resources.values() if each.xid in xids and each.versions)
+        return (
+            _shown(resource, resource)
+            for resource in self._resources.values()
+            if resource.xid in xids and resource.versions
+        )
 
     def shown_in(self, group: Group, plurals: Collection[str]) -> Generator[Shown]:
-        by_xid = {each.xid: each for each in self._resources.values()}
-        for each in self.resources_of([group]):
-            shown = by_xid.get(each.xref) if each.xref else each
-            if each.type.plural in plurals and shown and shown.versions:
-                yield _shown(each, shown)
+        by_xid = {resource.xid: resource for resource in self._resources.values()}
+        for resource in self.resources_of([group]):
+            shown = by_xid.get(resource.xref) if resource.xref else resource
+            if resource.type.plural in plurals and shown and shown.versions:
+                yield _shown(resource, shown)
 
     def locked_in(self, groups: Iterable[Group]) -> Mapping[str, str]:
-        locked = [each for each in self.resources_of(groups) if each.meta.members.get("readonly")]
+        locked = [resource for resource in self.resources_of(groups) if resource.meta.members.get("readonly")]
         return {each.group.xid: each.xid for each in locked}
 
     def everything(self, plurals: Collection[str]) -> Iterator[Group | Resource]:
@@ -111,5 +115,5 @@ class _Reader:
 
 
 def _shown(resource: Resource, shown: Resource) -> Shown:
-    versions = {id_: each.members for id_, each in shown.versions.items()}
+    versions = {id_: version.members for id_, version in shown.versions.items()}
     return Shown(resource.xid, resource.type.plural, resource.xref, versions)

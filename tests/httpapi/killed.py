@@ -174,7 +174,7 @@ def look(client: httpx.Client, path: str) -> State | str:
     ordered = sorted(log.values(), key=lambda version: int(version["versionid"]))
     if [each["versionid"] for each in ordered] != [str(place) for place in range(1, len(ordered) + 1)]:
         return f"Versions with gaps: {sorted(log)}"
-    documents = [base64.b64decode(each["paperbase64"]) for each in group["papers"].values()]
+    documents = [base64.b64decode(paper["paperbase64"]) for paper in group["papers"].values()]
     found = int(documents[0].split()[0]) if documents else None
     if found is not None and documents != [document(found)]:
         return f"half a document: {len(documents[0])} bytes"
@@ -206,7 +206,7 @@ def check_events(client: httpx.Client, last: str, writers: list[Writer], done: i
     """Whether the stream after `last` has an interaction for each request that was answered, and for each of those that
     were `done` without an answer."""
     numbers, seen = read_events(client, last)
-    answered = {each for writer in writers for each in writer.correlations}
+    answered = {correlation for writer in writers for correlation in writer.correlations}
     if missing := answered - seen:
         yield f"{len(missing)} answered requests have no event"
     if len(seen - answered) != done:

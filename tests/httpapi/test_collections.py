@@ -18,7 +18,7 @@ def pages(registry: Client, url: str) -> tuple[list[list[str]], list[str]]:
         found.append(list(reply.json))
         links = dict(re.findall(r"<([^>]*)>;rel=(\w[\w-]*)", reply.headers["Link"]))
         counts += re.findall(r"rel=next;count=(\d+)", reply.headers["Link"])
-        url = next((each for each, rel in links.items() if rel == "next"), "")
+        url = next((link for link, rel in links.items() if rel == "next"), "")
     return found, counts
 
 

@@ -105,9 +105,9 @@ def test_the_server_chooses_another_id_for_each_version(servers: list[Server]) -
     assert ids == list(range(1, 1 + WRITERS * 8))
     with servers[-1].client() as client:
         shown = client.get(f"{path}?inline=versions").json()
-    assert [each["isdefault"] for each in shown["versions"].values()].count(True) == 1
+    assert [version["isdefault"] for version in shown["versions"].values()].count(True) == 1
     assert shown["versionscount"] == len(ids)
-    ancestors = [int(each["ancestorid"]) for each in shown["versions"].values()]
+    ancestors = [int(version["ancestorid"]) for version in shown["versions"].values()]
     assert sorted(ancestors) == [1, *range(1, len(ids))], "each Version follows the one before it, the first itself"
 
 
@@ -127,13 +127,13 @@ def test_everything_at_once(servers: list[Server]) -> None:
     allowed = {200, 201, 204, 400, 404}
     assert {answer.status_code for answer in answers} <= allowed, Counter(a.status_code for a in answers)
     done = {answer.headers["xregistry-xregcorrelationid"] for answer in answers if answer.status_code < 300}
-    _wait(lambda: all({each["xregcorrelationid"] for each in f.events} >= done for f in followers))
+    _wait(lambda: all({event["xregcorrelationid"] for event in f.events} >= done for f in followers))
     _wait(lambda: len({len(follower.events) for follower in followers}) == 1)  # the last request's come one by one
     for follower in followers:
-        ids = [each["id"] for each in follower.events]
+        ids = [event["id"] for event in follower.events]
         assert len(ids) == len(set(ids))
-        assert {each["xregcorrelationid"] for each in follower.events} == done
-    first, second = ([each["id"] for each in follower.events] for follower in followers)
+        assert {event["xregcorrelationid"] for event in follower.events} == done
+    first, second = ([event["id"] for event in follower.events] for follower in followers)
     assert first == second
     with servers[-1].client() as client:
         _compare(client, followers[0].events)

@@ -47,7 +47,7 @@ def test_migrations_are_known_by_their_files() -> None:
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
     script = ScriptDirectory.from_config(config)
-    assert {each.revision for each in script.walk_revisions()} == set(VERSIONS)
+    assert {walk_revision.revision for walk_revision in script.walk_revisions()} == set(VERSIONS)
     assert script.get_current_head() == HEAD
 
 

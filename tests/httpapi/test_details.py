@@ -97,7 +97,7 @@ def test_amb_07_and_08_where_an_entity_is(registry: Client) -> None:
     shown = registry.get(f"{F}$details?inline=*").json
     assert shown["self"] == f"{BASE}{F}$details"
     assert shown["meta"]["self"] == f"{BASE}{F}/meta"
-    assert {each["self"] for each in shown["versions"].values()} == {posted["self"], again["self"]}
+    assert {version["self"] for version in shown["versions"].values()} == {posted["self"], again["self"]}
 
 
 def test_amb_09_post_says_whether_it_made_a_version(registry: Client) -> None:

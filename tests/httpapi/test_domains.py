@@ -113,7 +113,10 @@ def metadata(**attributes: Any) -> Source:
 
 
 def options(protocol: str, **members: Any) -> Source:
-    return {"protocol": protocol, "protocoloptions": {name.replace("__", "-"): each for name, each in members.items()}}
+    return {
+        "protocol": protocol,
+        "protocoloptions": {name.replace("__", "-"): member for name, member in members.items()},
+    }
 
 
 @pytest.mark.parametrize(
@@ -413,7 +416,7 @@ def test_c_sch_08_documents_with_their_media_types(fresh: Client) -> None:
 
 def test_c_sch_09_ids_of_versions_are_numbers(fresh: Client) -> None:
     ids = [fresh.post(SCHEMA, json.dumps(OBJECT).encode(), xregistry_format=DRAFT7).headers for _ in range(10)]
-    assert [each["xRegistry-versionid"] for each in ids] == [str(number) for number in range(1, 11)]
+    assert [id_["xRegistry-versionid"] for id_ in ids] == [str(number) for number in range(1, 11)]
     assert fresh.get(f"{SCHEMA}$details").json["versionid"] == "10"
 
 

@@ -152,8 +152,8 @@ def test_c_fil_13_the_worked_examples(registry: Client) -> None:
         found = registry.get(f"/?{query}&inline=*").json
         return [
             f"{group}/{resource}/{version}"
-            for group, each in found["dirs"].items()
-            for resource, inner in each["datas"].items()
+            for group, folder in found["dirs"].items()
+            for resource, inner in folder["datas"].items()
             for version in inner["versions"]
         ]
 

@@ -47,10 +47,10 @@ def log(registry: Client) -> Log:
 def test_c_evt_01_attributes_of_events(registry: Client, log: Log) -> None:
     reply = registry.put("/dirs/e", {})
     events = log.read()
-    assert {each["source"] for each in events} == {BASE}
-    assert {each["time"] for each in events} == {reply.json["modifiedat"]}
-    assert {each["xregcorrelationid"] for each in events} == {reply.headers["xRegistry-xregcorrelationid"]}
-    assert len({each["id"] for each in events}) == len(events) == 2
+    assert {event["source"] for event in events} == {BASE}
+    assert {event["time"] for event in events} == {reply.json["modifiedat"]}
+    assert {event["xregcorrelationid"] for event in events} == {reply.headers["xRegistry-xregcorrelationid"]}
+    assert len({event["id"] for event in events}) == len(events) == 2
 
 
 def test_c_evt_06_a_group_comes_and_goes(registry: Client, log: Log) -> None:

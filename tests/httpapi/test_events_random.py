@@ -29,7 +29,7 @@ def entities(registry: Client) -> Entities:
     for group in (*root["dirs"].values(), *root["boxes"].values()):
         plurals = [name.removesuffix("url") for name in group if f"{name.removesuffix('url')}count" in group]
         found[group["xid"]] = "group", {name: each for name, each in group.items() if name not in plurals}
-        found |= {xid: each for plural in plurals for xid, each in resources(group[plural])}
+        found |= {xid: resource for plural in plurals for xid, resource in resources(group[plural])}
     return found
 
 
@@ -104,7 +104,7 @@ def any_request(rng: random.Random) -> Request:
 
 def attributes(rng: random.Random) -> dict[str, Any]:
     values = {"name": ("p", "q"), "description": ("d", None), "xint": (1, 2), "labels": ({}, {"a": "b"}, None)}
-    return {name: rng.choice(each) for name, each in values.items() if rng.random() < 0.4}
+    return {name: rng.choice(value) for name, value in values.items() if rng.random() < 0.4}
 
 
 def deprecated(rng: random.Random) -> Any:

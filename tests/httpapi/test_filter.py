@@ -42,7 +42,7 @@ def filled(registry: Client) -> Client:
 
 def found(registry: Client, *filters: str, at: str = "/dirs/d/datas") -> str:
     """The ids that filters leave of a collection, as one text."""
-    reply = registry.get(f"{at}?{'&'.join(f'filter={quote(each)}' for each in filters)}")
+    reply = registry.get(f"{at}?{'&'.join(f'filter={quote(filter_)}' for filter_ in filters)}")
     assert reply.status == 200, reply.body
     return "".join(reply.json)
 
@@ -206,7 +206,7 @@ def tree(registry: Client) -> Client:
 
 def leaves(registry: Client, *filters: str) -> list[str]:
     """The Versions that are left, checked against the counts."""
-    reply = registry.get(f"/?inline=*&{'&'.join(f'filter={each}' for each in filters)}")
+    reply = registry.get(f"/?inline=*&{'&'.join(f'filter={filter_}' for filter_ in filters)}")
     assert reply.status == 200, reply.body
     left = []
     assert reply.json["dirscount"] == len(reply.json["dirs"])

@@ -166,7 +166,7 @@ def settings_of(registry: Client) -> Settings:
 
 
 def query(filters: list[str], **more: str) -> str:
-    return urlencode([("filter", each) for each in filters] + list(more.items()), quote_via=quote)
+    return urlencode([("filter", filter_) for filter_ in filters] + list(more.items()), quote_via=quote)
 
 
 def follow(registry: Client, shown: dict[str, Any], level: tuple[str, ...], model: Model) -> None:

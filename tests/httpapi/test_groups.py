@@ -28,7 +28,7 @@ def source(**constraints: Any) -> dict[str, Any]:
     things = {"singular": "thing", "hasdocument": False, "attributes": VERSION}
     home = {"singular": "home", "attributes": GROUP, "resources": {"things": things}}
     guest = {"singular": "guest", "attributes": GROUP, "ximportresources": ["/homes/things"]}
-    rules = {f"things.{key}": each for key, each in constraints.items()}
+    rules = {f"things.{key}": constraint for key, constraint in constraints.items()}
     return {"groups": {"homes": home, "guests": {**guest, "constraints": rules} if rules else guest}}
 
 

@@ -18,7 +18,7 @@ def own(headers: dict[str, str], *, times: bool = False) -> dict[str, str]:
     """The headers that are attributes, but for what changes from one run to the next."""
     volatile = ("xRegistry-createdat", "xRegistry-modifiedat") if not times else ()
     skipped = {*volatile, "xRegistry-xregcorrelationid"}
-    return {name: each for name, each in headers.items() if name.startswith("xRegistry-") and name not in skipped}
+    return {name: header for name, header in headers.items() if name.startswith("xRegistry-") and name not in skipped}
 
 
 def test_c_hdr_01_and_05_all_of_them(registry: Client) -> None:
@@ -60,11 +60,11 @@ def test_c_hdr_05_where_versions_have_attributes_of_any_name(registry: Client, t
 def test_c_hdr_02_maps_of_scalars(registry: Client) -> None:
     sent = {"labels": {"a": "1", "b.c.d": "", "e-f": "x y"}, "xmap": {"k": "v"}}
     registry.put(f"{F}$details", sent)
-    headers = {name: each for name, each in registry.get(F).headers.items() if "." in name}
+    headers = {name: header for name, header in registry.get(F).headers.items() if "." in name}
     labels = {"xRegistry-labels.a": "1", "xRegistry-labels.b.c.d": "", "xRegistry-labels.e-f": "x%20y"}
     assert headers == labels | {"xRegistry-xmap.k": "v"}
-    again = registry.send("PUT", F, b"", **{name.lower(): each for name, each in headers.items()})
-    assert {name: each for name, each in again.headers.items() if "." in name} == headers
+    again = registry.send("PUT", F, b"", **{name.lower(): header for name, header in headers.items()})
+    assert {name: header for name, header in again.headers.items() if "." in name} == headers
     assert registry.get(f"{F}$details").json.items() >= sent.items()
 
 
@@ -72,7 +72,7 @@ def test_c_hdr_02_keys_that_no_header_can_have(registry: Client) -> None:
     sent = {"labels": {"a:b": "1", "c": "2", "e:": "4"}, "xmap": {"k:v": "5"}}
     registry.put(f"{F}$details", sent)
     for path in (F, f"{F}/versions/1"):
-        assert {name: each for name, each in registry.get(path).headers.items() if "." in name} == {
+        assert {name: header for name, header in registry.get(path).headers.items() if "." in name} == {
             "xRegistry-labels.c": "2"
         }
     registry.put(F, b"x")
@@ -81,14 +81,14 @@ def test_c_hdr_02_keys_that_no_header_can_have(registry: Client) -> None:
 
 def test_c_hdr_02_maps_of_other_types(registry: Client) -> None:
     types = {"xints": "integer", "xbools": "boolean", "xdecs": "decimal"}
-    attributes = {name: {"type": "map", "item": {"type": each}} for name, each in types.items()}
+    attributes = {name: {"type": "map", "item": {"type": type_}} for name, type_ in types.items()}
     attributes["xmaps"] = {"type": "map", "item": {"type": "map", "item": {"type": "string"}}}
     resources = {"files": {"singular": "file", "attributes": attributes}}
     registry.put("/modelsource", {"groups": {"dirs": {"singular": "dir", "resources": resources}}})
     sent = {"xints": {"a": -1}, "xbools": {"a": False}, "xdecs": {"a": 1.5}}
     headers = {"xregistry-xints.a": "-1", "xregistry-xbools.a": "false", "xregistry-xdecs.a": "1.5"}
     reply = registry.send("PUT", F, b"", **headers)
-    assert {name.lower(): each for name, each in reply.headers.items() if "." in name} == headers
+    assert {name.lower(): header for name, header in reply.headers.items() if "." in name} == headers
     assert registry.get(f"{F}$details").json.items() >= sent.items()
     registry.patch(f"{F}$details", {"xmaps": {"a": {"b": "c"}}})
     assert not any("xmaps" in name for name in registry.get(F).headers)

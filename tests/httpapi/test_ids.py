@@ -393,7 +393,7 @@ def test_c_xid_04_an_xid_that_is_none(registry: Client) -> None:
 
 
 def test_c_ss_01_to_03_short_urls(registry: Client) -> None:
-    assert all("shortself" not in each for each in entities(registry).values())
+    assert all("shortself" not in entity for entity in entities(registry).values())
     assert "xRegistry-shortself" not in registry.get(F).headers
     assert registry.patch("/capabilities", {"shortself": True}).json["shortself"] is True
     shown = entities(registry)
@@ -409,9 +409,9 @@ def test_c_ss_01_to_03_short_urls(registry: Client) -> None:
     assert registry.get(f"{shorts['/dirs/d']}?inline=files").json["files"].keys() == {"f"}
     assert all("shortself" not in each for each in walk(registry.get("/export").json).values())
     registry.patch("/capabilities", {"shortself": False})
-    assert all("shortself" not in each for each in entities(registry).values())
+    assert all("shortself" not in entity for entity in entities(registry).values())
     registry.patch("/capabilities", {"shortself": True})
-    assert {xid: each["shortself"] for xid, each in entities(registry).items()} == shorts
+    assert {xid: entity["shortself"] for xid, entity in entities(registry).items()} == shorts
 
 
 @pytest.mark.parametrize("level", ["registry", "group", "version", "meta"])

@@ -31,7 +31,7 @@ def required(default: Any = None, **aspects: Any) -> Source:
 
 def brings(type_: str = "string", **sections: Source) -> Source:
     """An attribute with the siblings that its values bring."""
-    return {"type": type_, "ifvalues": {key: {"siblingattributes": each} for key, each in sections.items()}}
+    return {"type": type_, "ifvalues": {key: {"siblingattributes": section} for key, section in sections.items()}}
 
 
 MODEL: Source = {

@@ -78,7 +78,7 @@ def served(database: Database, model: dict[str, Any]) -> Client:
 
 
 def told(report: dict[str, Any]) -> set[str]:
-    return {each["code"] for each in report["diagnostics"]}
+    return {diagnostic["code"] for diagnostic in report["diagnostics"]}
 
 
 def test_a_catalogue_of_0_5(client: Client) -> None:
@@ -88,7 +88,7 @@ def test_a_catalogue_of_0_5(client: Client) -> None:
     assert {"old-specversion", "old-base-name", "old-attribute-name", "guessed-time-zone", "not-imported"} <= told(
         reply.json
     )
-    zone = next(each for each in reply.json["diagnostics"] if each["code"] == "guessed-time-zone")
+    zone = next(diagnostic for diagnostic in reply.json["diagnostics"] if diagnostic["code"] == "guessed-time-zone")
     assert zone["pointer"] == "/messagegroups/rides/messages/started/createdat"
     assert zone["line"] == 1
     message = client.get("/messagegroups/rides/messages/started").json
@@ -219,7 +219,7 @@ def test_groups_of_other_types_are_imported_where_the_model_has_them(database: D
     sent = {"specversion": "1.0-rc4", "dirs": {"d": {"files": {"f": {"name": "x"}}}}, **OLD}
     reply = registry.post(IMPORT, sent)
     assert reply.status == 200, reply.body
-    left = {each["actual"] for each in reply.json["diagnostics"] if each["code"] == "not-imported"}
+    left = {diagnostic["actual"] for diagnostic in reply.json["diagnostics"] if diagnostic["code"] == "not-imported"}
     assert left == {"messagegroups", "name"}
     assert registry.get("/dirs/d/files/f$details").json["name"] == "x"
 
@@ -230,7 +230,7 @@ def test_groups_of_other_types_are_imported_where_the_model_has_them(database: D
 def meaning(definition: Definition) -> list[Any]:
     """What messages a definition fits, in no order."""
     slots = (definition.constraints, definition.entries, definition.soft)
-    return [definition.envelope, definition.protocol, definition.mode, *(sorted(map(str, each)) for each in slots)]
+    return [definition.envelope, definition.protocol, definition.mode, *(sorted(map(str, slot)) for slot in slots)]
 
 
 def test_real_catalogues_come_out_as_they_went_in(client: Client, shared: Path) -> None:

@@ -109,7 +109,7 @@ def including(*references: str, **own: Any) -> Source:
 def own(full: Source) -> Source:
     """The types of the extensions of Groups."""
     attributes = full["groups"]["dirs"]["attributes"]
-    return {name: each["type"] for name, each in attributes.items() if name in tuple("abcxyz")}
+    return {name: attribute["type"] for name, attribute in attributes.items() if name in tuple("abcxyz")}
 
 
 def refused(client: Client, source: Source) -> str:
@@ -388,7 +388,7 @@ def test_files_that_are_no_models(tmp_path: Path, text: str | None, code: str) -
     path = write(tmp_path, **({} if text is None else {"model": text}))
     with pytest.raises(WirebookError) as error:
         first_model(path, IncludeFetcher())
-    assert [each.code for each in error.value.problems] == [code]
+    assert [problem.code for problem in error.value.problems] == [code]
 
 
 def test_servers_and_their_first_model(tmp_path: Path, web: Web) -> None:

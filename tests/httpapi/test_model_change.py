@@ -63,7 +63,11 @@ def versions(client: Client, *ids: str, **attributes: Any) -> None:
 def epochs(client: Client) -> list[int]:
     entity = client.get("/dirs?inline").json["d"]
     resource = entity["files"]["f"]
-    return [entity["epoch"], resource["meta"]["epoch"], *(each["epoch"] for each in resource["versions"].values())]
+    return [
+        entity["epoch"],
+        resource["meta"]["epoch"],
+        *(version["epoch"] for version in resource["versions"].values()),
+    ]
 
 
 def refused_on_path(client: Client, model: Source) -> str:
@@ -87,7 +91,7 @@ def test_c_mod_22_new_defaults_are_shown_and_old_values_stay(client: Client) -> 
     group = shown["dirs"]["d"]
     resource = group["files"]["f"]
     entities = [shown, group, resource, resource["meta"], *resource["versions"].values()]
-    assert [each["x"] for each in entities] == ["one"] * 6
+    assert [entity["x"] for entity in entities] == ["one"] * 6
     assert client.get("/dirs?filter=files.x=one").json.keys() == {"d"}
     two = {"x": {**STRING, "required": True, "default": "two"}}
     put(client, source({"attributes": two}, two, attributes=two, metaattributes=two))

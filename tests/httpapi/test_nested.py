@@ -11,7 +11,7 @@ from tests.httpapi.conftest import BASE, FIXTURE, Client
 X: Final = "/dirs/d/datas/x"
 OWNERS: Final = {
     "/": {"boxes": "/boxes", "dirs": "/dirs"},
-    "/dirs/d": {each: f"/dirs/d/{each}" for each in FIXTURE["groups"]["dirs"]["resources"]},
+    "/dirs/d": {resource: f"/dirs/d/{resource}" for resource in FIXTURE["groups"]["dirs"]["resources"]},
     "/boxes/b": {"files": "/boxes/b/files"},
     X: {"versions": f"{X}/versions"},
     "/dirs/d/files/f$details": {"versions": "/dirs/d/files/f/versions"},

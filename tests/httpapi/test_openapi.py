@@ -64,9 +64,9 @@ def test_every_operation_has_a_name_of_its_own(served: Client) -> None:
     operations = [
         each for path in described(served)["paths"].values() for method, each in path.items() if method != "parameters"
     ]
-    names = [each["operationId"] for each in operations]
+    names = [operation["operationId"] for operation in operations]
     assert len(names) == len(set(names))
-    assert all({"4XX", "5XX"} <= each["responses"].keys() for each in operations)
+    assert all({"4XX", "5XX"} <= operation["responses"].keys() for operation in operations)
 
 
 def test_flags_are_those_that_are_offered(registry: Client) -> None:
@@ -93,7 +93,7 @@ def test_writes_have_preconditions_and_their_errors(registry: Client) -> None:
     for path, method, operation in writes:
         assert {"412", "503", "507"} <= operation["responses"].keys(), (path, method)
         assert ({"413", "415"} <= operation["responses"].keys()) == ("requestBody" in operation)
-        named = [each.get("$ref", "").rpartition("/")[2] for each in operation["parameters"]]
+        named = [parameter.get("$ref", "").rpartition("/")[2] for parameter in operation["parameters"]]
         assert set(CONDITIONS) <= set(named), (path, method)
     answers = document["components"]["responses"]
     assert set(answers["unsupported"]["headers"]) == {"Accept-Encoding"}
@@ -126,7 +126,7 @@ def test_what_is_written_and_answered_is_as_described(registry: Client) -> None:
         "/dirs/none": "problem",
     }.items():
         faults = validator(document, {"$ref": f"#/components/schemas/{schema}"}).iter_errors(registry.get(url).json)
-        assert [str(each) for each in faults] == [], url
+        assert [str(fault) for fault in faults] == [], url
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def test_a_sink_gets_what_happens_from_then_on_in_order(registry: Client, target
         write(registry, *(f"d{place}" for place in range(60)))
         expected = all_events(registry.database)[already:]
         assert target.wait_for(len(expected)) == expected
-    assert {each["content-type"] for each in target.headers} == {"application/cloudevents+json; charset=utf-8"}
+    assert {header["content-type"] for header in target.headers} == {"application/cloudevents+json; charset=utf-8"}
     assert set(target.paths) == {"/take"}
 
 

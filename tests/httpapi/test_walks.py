@@ -135,9 +135,9 @@ def check(registry: Client) -> None:
 
 def check_versions(resource: Json) -> None:
     versions = resource["versions"]
-    assert [id_ for id_, each in versions.items() if each["isdefault"]] == [resource["versionid"]]
+    assert [id_ for id_, version in versions.items() if version["isdefault"]] == [resource["versionid"]]
     assert resource["meta"]["defaultversionid"] == resource["versionid"]
-    assert all(each["ancestorid"] in versions for each in versions.values())
+    assert all(version["ancestorid"] in versions for version in versions.values())
 
 
 def entities(value: Any) -> Iterator[Json]:

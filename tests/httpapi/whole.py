@@ -45,7 +45,7 @@ def left(answer: dict[str, Any], filter_: Filter, target: RequestTarget, model: 
 
 def _entities(answer: dict[str, Any], filter_: Filter, level: Level, held: Held, model: Model) -> dict[str, Any]:
     entities = {id_: _entity(each, filter_, level, held, model) for id_, each in answer.items()}
-    return {id_: each for id_, each in entities.items() if each is not None}
+    return {id_: entity for id_, entity in entities.items() if entity is not None}
 
 
 def _entity(entity: dict[str, Any], filter_: Filter, level: Level, held: Held, model: Model) -> dict[str, Any] | None:

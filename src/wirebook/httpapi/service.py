@@ -222,7 +222,7 @@ class Service:
         self._check_preconditions(incoming, session)
         groups, problems = fit(settings.model)
         changes = self._writing(incoming, session, settings).catalogue(groups, incoming.path)
-        return report([each.xid for each in changes], problems, incoming)
+        return report([change.xid for change in changes], problems, incoming)
 
     def _read(self, incoming: Incoming, reading: Opening) -> ApiResponse:
         with reading() as session:

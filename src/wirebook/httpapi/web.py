@@ -151,9 +151,9 @@ class WebServer(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         if counter % 10 == 0:  # each second
-            for each in list(self.server_state.connections):
-                if isinstance(each, Connection):
-                    each.check(self._head_seconds, self._reader_seconds)
+            for connection in list(self.server_state.connections):
+                if isinstance(connection, Connection):
+                    connection.check(self._head_seconds, self._reader_seconds)
         return await super().on_tick(counter)
 
     async def shutdown(self, sockets: Any = None) -> None:
@@ -167,4 +167,6 @@ class WebServer(uvicorn.Server):
             try:
                 yield
             finally:
-                self._captured_signals = [each for each in self._captured_signals if each != signal.SIGTERM]
+                self._captured_signals = [
+                    captured_signal for captured_signal in self._captured_signals if captured_signal != signal.SIGTERM
+                ]

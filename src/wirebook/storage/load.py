@@ -44,14 +44,17 @@ class Loader:
 
     def snapshot(self, touched: Touched, registry: RegistryEntity) -> Snapshot:
         """What a request found."""
-        groups = {(each.type.plural, each.id.lower()): each for each in self._wanted_groups(touched)}
+        groups = {
+            (wanted_group.type.plural, wanted_group.id.lower()): wanted_group
+            for wanted_group in self._wanted_groups(touched)
+        }
         resources = list(self._wanted_resources(touched))
-        named = {_place(each): each for each in resources}
-        targets = {each.xid: each for each in resources}
-        missing = targets_of(each.xref for each in resources) - set(named)
+        named = {_place(resource): resource for resource in resources}
+        targets = {resource.xid: resource for resource in resources}
+        missing = targets_of(resource.xref for resource in resources) - set(named)
         for target in self._by_keys(missing) if missing else ():
             targets[target.xid] = target
-        found = {(each.group.xid, each.type.plural, each.id.lower()): each for each in resources}
+        found = {(resource.group.xid, resource.type.plural, resource.id.lower()): resource for resource in resources}
         return Snapshot(registry, self._model, groups, found, self, targets)
 
     # -- Groups ---------------------------------------------------------------------------------------------------
@@ -115,8 +118,8 @@ class Loader:
             xid, type_, group, row.id, Entity(f"{xid}/meta", members, dict(members)), counter=row.counter
         )
         self.keys[xid] = row.key
-        for each in versions:
-            resource.versions[each.id] = self._version(each, resource)
+        for version in versions:
+            resource.versions[version.id] = self._version(version, resource)
         resource.had = dict(resource.versions)
         return resource
 
@@ -138,7 +141,7 @@ class Loader:
     # -- what rules may look at beyond the snapshot -----------------------------------------------------------------
 
     def resources_of(self, groups: Iterable[Group]) -> Iterator[Resource]:
-        return self._read_resources(RESOURCES_OF_GROUPS, [(self.keys[each.xid],) for each in groups])
+        return self._read_resources(RESOURCES_OF_GROUPS, [(self.keys[group.xid],) for group in groups])
 
     def sources_of(self, xids: Collection[str]) -> Iterator[Resource]:
         if not self._registry.xrefs:
@@ -156,11 +159,11 @@ class Loader:
         return read_shown(self._connection, self._model, here)
 
     def locked_in(self, groups: Iterable[Group]) -> Mapping[str, str]:
-        wanted = key_table(self._connection, ("key",), [(self.keys[each.xid],) for each in groups])
+        wanted = key_table(self._connection, ("key",), [(self.keys[group.xid],) for group in groups])
         return read_locked(self._connection, RESOURCES.c.parent.in_(select(wanted.c.key)))
 
     def everything(self, plurals: Collection[str]) -> Iterator[Group | Resource]:
-        keys = [(each,) for each in plurals]
+        keys = [(plural,) for plural in plurals]
         yield from list(self._groups_of(GROUPS_OF_TYPES.rows(self._connection, keys=keys)))
         yield from self._read_resources(RESOURCES_OF_TYPES, keys)
 

@@ -112,7 +112,7 @@ class Ordering:
         tables: FromClause = self._tables if self._table is VERSIONS else self._table
         query = select(self._table.c.key, id_).select_from(tables).where(*self._conditions()).order_by(id_).limit(limit)
         rows = self._connection.execute(query.where(id_ > after.id) if after else query)
-        return [SortPosition(key, None, each) for key, each in rows]
+        return [SortPosition(key, None, row) for key, row in rows]
 
     def _by_column(
         self, sort: Sort, column: _Column, after: SortPosition | None, limit: int | None
@@ -138,7 +138,9 @@ class Ordering:
         places = self._values(sort)
         if after is not None:
             border = _rank(after)
-            places = (each for each in places if (_rank(each) < border if sort.descending else _rank(each) > border))
+            places = (
+                place for place in places if (_rank(place) < border if sort.descending else _rank(place) > border)
+            )
         if limit is None:
             return sorted(places, key=_rank, reverse=sort.descending)
         return (nlargest if sort.descending else nsmallest)(limit, places, key=_rank)

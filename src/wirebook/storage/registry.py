@@ -36,7 +36,7 @@ class RegistryRow:
         self.events += happened
 
     def write(self, connection: Connection) -> None:
-        _WRITE.run(connection, **{each.name: getattr(self, each.name) for each in COLUMNS})
+        _WRITE.run(connection, **{column.name: getattr(self, column.name) for column in COLUMNS})
 
 
 def read_registry(connection: Connection) -> RegistryRow:
@@ -53,8 +53,8 @@ def clock() -> int:
     return time.time_ns() // 1000
 
 
-COLUMNS: Final = tuple(REGISTRY.c[each.name] for each in fields(RegistryRow))
+COLUMNS: Final = tuple(REGISTRY.c[field.name] for field in fields(RegistryRow))
 _READ: Final = Statement(lambda _: select(*COLUMNS))
 _WRITE: Final = Statement(
-    lambda _: update(REGISTRY).values({each.name: bindparam(each.name, type_=each.type) for each in COLUMNS})
+    lambda _: update(REGISTRY).values({column.name: bindparam(column.name, type_=column.type) for column in COLUMNS})
 )

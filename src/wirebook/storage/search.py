@@ -88,11 +88,11 @@ class Search:
         tests: list[Test] = []
         for part, about in ((tables.entity, False), (tables.meta, True)):
             open_ = []
-            for each in step.expressions:
-                if part is not None and each.meta is about:
-                    found = condition(each, part, self._dialect) if tables.narrows else ANYTHING
+            for expression in step.expressions:
+                if part is not None and expression.meta is about:
+                    found = condition(expression, part, self._dialect) if tables.narrows else ANYTHING
                     where.append(found.sql)
-                    open_ += [] if found.exact else [each]
+                    open_ += [] if found.exact else [expression]
             if part is not None and open_:
                 look = Look(part, _names(open_), len(columns))
                 columns += look.columns
@@ -121,7 +121,7 @@ class Search:
         id_name = self._model.groups[step.level[0]].resources[step.level[1]].id_name
         entity, meta = resource_part(id_name), meta_part(id_name, shown)
         source: FromClause = RESOURCES
-        needs_version = any(not _is_of_resource(each, id_name) for each in step.expressions)
+        needs_version = any(not _is_of_resource(expression, id_name) for expression in step.expressions)
         if shown is SHARED:
             source = RESOURCES.outerjoin(SHARED, _refers()).outerjoin(VERSIONS, _is_default_of(SHARED))
         elif needs_version:
@@ -165,7 +165,7 @@ def _is_reference(yes: bool) -> ColumnElement[bool]:
 
 def _names(expressions: Iterable[Expression]) -> list[str] | None:
     """The names of the members that expressions are about; None if one is about any member."""
-    first = [each.path[0] for each in expressions]
+    first = [expression.path[0] for expression in expressions]
     names = [step.name for step in first if isinstance(step, PathMember)]
     return names if len(names) == len(first) else None
 
@@ -177,7 +177,7 @@ def _test(look: Look, expressions: Sequence[Expression]) -> Test:
 
     def test(row: Sequence[Any]) -> bool:
         entity = look.entity(row)
-        return all(each.holds(entity) for each in expressions)
+        return all(expression.holds(entity) for expression in expressions)
 
     return test
 

@@ -53,21 +53,23 @@ class Changes:
     def _store(self, draft: ChangeSet, event: OutboxEntry | None) -> None:
         if not (event or draft.registry.is_touched or draft.changed or draft.changed_groups):
             return
-        groups = [each for each in draft.changed_groups.values() if not each.deleted]
+        groups = [changed_group for changed_group in draft.changed_groups.values() if not changed_group.deleted]
         resources = [each for each in draft.changed.values() if not each.group.deleted]
-        left = [each for each in resources if not each.deleted]
+        left = [resource for resource in resources if not resource.deleted]
         versions = [(each, version) for each in left for version in _to_write(each)]
         self._advance(draft, groups, left, versions, event)
-        self._delete(GROUPS, [each.xid for each in draft.changed_groups.values() if each.deleted])
-        self._delete(RESOURCES, [each.xid for each in resources if each.deleted])
+        self._delete(
+            GROUPS, [changed_group.xid for changed_group in draft.changed_groups.values() if changed_group.deleted]
+        )
+        self._delete(RESOURCES, [resource.xid for resource in resources if resource.deleted])
         self._count(resources)
-        self._put(GROUPS, [(each.xid, self._group_row(each)) for each in groups])
+        self._put(GROUPS, [(group.xid, self._group_row(group)) for group in groups])
         rows = [(each.xid, self._resource_row(each)) for each in left]
         self._put(RESOURCES, rows)
         version_rows = self._versions(left, versions)
         if len(left) == 1 and left[0].xref is None:
             self._know(left[0], rows[0][1], dict(version_rows))
-        self._labels += [(GROUP, each.xid, each) for each in groups]
+        self._labels += [(GROUP, group.xid, group) for group in groups]
         self._labels += [(META, each.xid, each.meta) for each in left]
         self._store_labels()
 
@@ -80,11 +82,15 @@ class Changes:
         event: OutboxEntry | None,
     ) -> None:
         """Numbers the write, the rows that it makes and its event."""
-        xids = [each.xid for each in groups] + [each.xid for each in resources] + [each.xid for _, each in versions]
+        xids = (
+            [group.xid for group in groups]
+            + [resource.xid for resource in resources]
+            + [version.xid for _, version in versions]
+        )
         new = sum(xid not in self._keys for xid in xids)
         self._next_key = self._registry.lastkey
         self._registry.advance(new, happened=event is not None)
-        self._registry.xrefs = self._registry.xrefs or any(each.xref for each in resources)
+        self._registry.xrefs = self._registry.xrefs or any(resource.xref for resource in resources)
         if draft.registry.is_touched:
             self._registry.members = format_members(draft.registry.members)
         if event:
@@ -119,10 +125,10 @@ class Changes:
 
     def _count(self, resources: Sequence[Resource]) -> None:
         """Adds what came to what the Groups have, and takes away what went."""
-        for each in resources:
-            if change := each.is_new - each.deleted:
-                counts = self._counts.setdefault(each.group.xid, {})
-                counts[each.type.plural] = counts.get(each.type.plural, 0) + change
+        for resource in resources:
+            if change := resource.is_new - resource.deleted:
+                counts = self._counts.setdefault(resource.group.xid, {})
+                counts[resource.type.plural] = counts.get(resource.type.plural, 0) + change
 
     def _group_row(self, group: Group) -> dict[str, Any]:
         """The columns of a Group; without the name, and so its index, where that stays as it was."""
@@ -160,7 +166,11 @@ class Changes:
         }
 
     def _versions(self, resources: Sequence[Resource], written: Sequence[tuple[Resource, Version]]) -> Rows:
-        gone = [f"{each.xid}/versions/{id_}" for each in resources for id_ in each.had.keys() - each.versions.keys()]
+        gone = [
+            f"{resource.xid}/versions/{id_}"
+            for resource in resources
+            for id_ in resource.had.keys() - resource.versions.keys()
+        ]
         self._delete(VERSIONS, gone)
         rows = [(version.xid, self._version_row(resource, version)) for resource, version in written]
         self._put(VERSIONS, rows)
@@ -199,7 +209,7 @@ class Changes:
         }
 
     def _documents(self, versions: Sequence[Version]) -> None:
-        written = [each for each in versions if not isinstance(each.document, UnchangedDocument)]
+        written = [version for version in versions if not isinstance(version.document, UnchangedDocument)]
         self._delete_keys(DOCUMENTS, [self._keys[each.xid] for each in written if not each.is_new])
         rows = [{"key": self._keys[each.xid], "body": each.document} for each in written if each.document]
         INSERT[DOCUMENTS.name].run_many(self._connection, rows)
@@ -209,7 +219,7 @@ class Changes:
     def _store_labels(self) -> None:
         """Rewrites the labels of what changed; most things have none, before and after."""
         changed = [
-            (kind, xid, each) for kind, xid, each in self._labels if _labels(each.before) != _labels(each.members)
+            (kind, xid, label) for kind, xid, label in self._labels if _labels(label.before) != _labels(label.members)
         ]
         old = [(kind, self._keys[xid]) for kind, xid, each in changed if _labels(each.before)]
         if old:

@@ -40,8 +40,8 @@ def touched(method: str, target: RequestTarget, sent: Any, model: Model) -> Touc
     if target.kind == "groups":
         if method == "DELETE" and sent is None:
             found.every_group = type_.plural
-        for id_, each in _entries(sent):
-            _of_group(found, type_, id_, each)
+        for id_, entry in _entries(sent):
+            _of_group(found, type_, id_, entry)
         return found
     _of_group(found, type_, group, sent if target.kind == "group" and method != "DELETE" else None)
     if target.type is not None:

@@ -56,7 +56,7 @@ class Level:
 
     @cached_property
     def editable(self) -> Attributes:
-        return Attributes({name: each for name, each in self.attributes.items() if name not in self.managed})
+        return Attributes({name: attribute for name, attribute in self.attributes.items() if name not in self.managed})
 
     @cached_property
     def kept(self) -> frozenset[str]:
@@ -72,7 +72,9 @@ class Level:
     @cached_property
     def narrowed(self) -> tuple[Attribute, ...]:
         """Managed attributes that the model allows some values alone: ids."""
-        return tuple(each for name, each in self.attributes.items() if name in self.managed and each.enum)
+        return tuple(
+            attribute for name, attribute in self.attributes.items() if name in self.managed and attribute.enum
+        )
 
     @cached_property
     def deciding(self) -> Attributes:

@@ -180,7 +180,9 @@ class ChangeSet:
 
     def constraints(self, group: Group, resources: str) -> tuple[GroupConstraint, ...]:
         """The constraints in force on a type of Resources in a Group. Raises: bad_request"""
-        return tuple(each for each in self.constraints_of(group, group.members) if each.resources == resources)
+        return tuple(
+            constraint for constraint in self.constraints_of(group, group.members) if constraint.resources == resources
+        )
 
     def constraints_of(self, group: Group, members: Members) -> tuple[GroupConstraint, ...]:
         """The constraints in force in a Group that has these members. Raises: bad_request"""

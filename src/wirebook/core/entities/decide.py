@@ -233,7 +233,7 @@ def _listed(request: WriteRequest) -> Mapping[str, Any] | None:
 def _delete_groups(draft: ChangeSet, request: WriteRequest) -> WriteResult:
     assert request.target.group_type
     type_ = request.target.group_type
-    every = [each for (plural, _), each in draft.snapshot.groups.items() if plural == type_.plural]
+    every = [group for (plural, _), group in draft.snapshot.groups.items() if plural == type_.plural]
     delete_groups(draft, type_, _listed(request), every)
     return WriteResult()
 
@@ -249,7 +249,9 @@ def _delete_resources(draft: ChangeSet, request: WriteRequest) -> WriteResult:
     group = find_group(draft, request.target)
     assert request.target.type
     every = [
-        each for each in draft.snapshot.resources.values() if each.group is group and each.type is request.target.type
+        resource
+        for resource in draft.snapshot.resources.values()
+        if resource.group is group and resource.type is request.target.type
     ]
     delete_resources(draft, group, request.target.type.plural, _listed(request), every)
     return WriteResult()

@@ -53,7 +53,7 @@ def write_document(
     Its members are those that the request left. Raises: invalid_attribute
     """
     name, url, encoded = type_.document_names
-    given = [each for each in type_.document_names if each in sent]
+    given = [document_name for document_name in type_.document_names if document_name in sent]
     present = [each for each in given if sent[each] is not None]
     if body is not None and not present:
         _set(version, url, body.document)

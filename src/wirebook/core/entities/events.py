@@ -58,7 +58,7 @@ def changes_of(draft: ChangeSet, *, model: bool = False, capabilities: Iterable[
 
 def pack(changes: Iterable[Change]) -> str:
     """The changes of a request as one text, without what depends on who reads them."""
-    rows = [[each.entity, each.action, each.xid, list(each.changed)] for each in changes]
+    rows = [[change.entity, change.action, change.xid, list(change.changed)] for change in changes]
     return msgspec.json.encode(rows).decode()
 
 
@@ -79,7 +79,7 @@ def _settings(*, model: bool, capabilities: Iterable[str] | None) -> Iterator[Ch
 
 def _collections(groups: Iterable[Group]) -> list[str]:
     """The collections of the Registry that have another number of entities now."""
-    plurals = sorted({each.type.plural for each in groups if each.deleted or each.is_new})
+    plurals = sorted({group.type.plural for group in groups if group.deleted or group.is_new})
     return [name for plural in plurals for name in (plural, f"{plural}count")]
 
 
@@ -163,8 +163,13 @@ def _changed(resource: Resource, versions: list[Change]) -> dict[str, None]:
         names += [*_shown(resource.type, resource.had.get(old or ""), found=True)]
         names += [*_shown(resource.type, resource.versions.get(new or ""))]
     default = f"{resource.xid}/versions/{new}"
-    names += [name for each in versions if each.xid == default and each.action == "updated" for name in each.changed]
-    if any(each.action != "updated" for each in versions):
+    names += [
+        name
+        for version in versions
+        if version.xid == default and version.action == "updated"
+        for name in version.changed
+    ]
+    if any(version.action != "updated" for version in versions):
         names += ["meta.epoch", "meta.modifiedat", "versions", "versionscount"]
     return dict.fromkeys(names)
 

@@ -84,8 +84,12 @@ def _check_group(draft: ChangeSet, group: Group) -> None:
 
 def _tightened(draft: ChangeSet, group: Group) -> list[GroupConstraint]:
     """The constraints that are not what they were, or compare with an attribute that is not what it was."""
-    old = {_demand(each, group.before or {}) for each in draft.constraints_of(group, group.before or {})}
-    return [each for each in draft.constraints_of(group, group.members) if _demand(each, group.members) not in old]
+    old = {_demand(constraint, group.before or {}) for constraint in draft.constraints_of(group, group.before or {})}
+    return [
+        constraint
+        for constraint in draft.constraints_of(group, group.members)
+        if _demand(constraint, group.members) not in old
+    ]
 
 
 def _demand(constraint: GroupConstraint, group: Members) -> tuple[Any, ...]:
@@ -100,7 +104,7 @@ def check_constraints(draft: ChangeSet, resource: Resource, versions: Mapping[st
 
 
 def members_of(resource: Resource) -> dict[str, Members]:
-    return {id_: each.members for id_, each in resource.versions.items()}
+    return {id_: version.members for id_, version in resource.versions.items()}
 
 
 def _hold(constraints: Iterable[GroupConstraint], group: Group, xid: str, versions: Mapping[str, Members]) -> None:
@@ -128,7 +132,7 @@ def check_shared(resource: Resource) -> None:
     if len(members) < 2:
         return
     for path in shared_paths(resource.type.attributes):
-        values = [_at(each, path) for each in members]
+        values = [_at(member, path) for member in members]
         if len({_comparable(path, value) for value in values}) > 1:
             raise refused("mismatched_version_attribute", resource.xid, name=".".join(path))
 

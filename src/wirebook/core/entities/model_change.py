@@ -90,7 +90,7 @@ def _only_adds(before: Level, now: Level) -> bool:
     """Whether a kind of entity only got more attributes, which it need not have and which none can have yet."""
     added = now.attributes.keys() - before.attributes.keys()
     is_new = all(not now.attributes[name].required or name in now.managed for name in added)
-    is_same = all(now.attributes.get(name) == each for name, each in before.attributes.items())
+    is_same = all(now.attributes.get(name) == attribute for name, attribute in before.attributes.items())
     return is_same and is_new and not (added and "*" in before.attributes)
 
 
@@ -124,7 +124,7 @@ class _MemberFitting:
 
 def _unlocked(attributes: Attributes) -> Attributes:
     """Attributes as they are for the server, which keeps the values that clients cannot set."""
-    return Attributes({name: _without_lock(each) for name, each in attributes.items()})
+    return Attributes({name: _without_lock(attribute) for name, attribute in attributes.items()})
 
 
 def _without_lock(attribute: Attribute) -> Attribute:
@@ -315,5 +315,5 @@ def _validation(type_: ResourceType) -> tuple[bool, bool, bool]:
 def _differs(resource: Resource) -> bool:
     entities: list[Entity] = [resource.meta, *resource.versions.values()]
     return resource.versions.keys() != resource.had.keys() or any(
-        each.is_rewritten or each.members != each.before for each in entities
+        entity.is_rewritten or entity.members != entity.before for entity in entities
     )

@@ -251,7 +251,7 @@ def _compatibilities(name: str, value: Any, offer: Offer) -> Capabilities:
     """Rules by format. Whether the formats are in use is seen when all is read."""
     if not isinstance(value, Mapping):
         raise _value(name, value, offer.rules)
-    spelling = {each.lower(): each for each in offer.rules}
+    spelling = {rule.lower(): rule for rule in offer.rules}
     chosen = {}
     for key, rules in value.items():
         format_ = spelling.get(key.lower())

@@ -181,7 +181,7 @@ def compile_model(full: Mapping[str, Any], homes: Mapping[tuple[str, str], tuple
 
 def _group(full: Mapping[str, Any], homes: Mapping[tuple[str, str], tuple[str, str]]) -> GroupType:
     plural = full["plural"]
-    resources = {name: _resource(plural, each, homes) for name, each in full.get("resources", NONE).items()}
+    resources = {name: _resource(plural, resource, homes) for name, resource in full.get("resources", NONE).items()}
     constraints = parse_constraints(full.get("constraints", NONE))
     return GroupType(plural, full["singular"], _attributes(full["attributes"]), constraints, resources)
 
@@ -254,7 +254,7 @@ def _attribute(full: Mapping[str, Any]) -> Attribute:
         attributes=_attributes(full.get("attributes", NONE)),
         item=_attribute(item) if item else None,
         ifvalues={
-            key.casefold(): _attributes(each.get("siblingattributes", NONE))
-            for key, each in full.get("ifvalues", NONE).items()
+            key.casefold(): _attributes(ifvalue.get("siblingattributes", NONE))
+            for key, ifvalue in full.get("ifvalues", NONE).items()
         },
     )

@@ -143,8 +143,8 @@ def violations(
         if enum:
             bad = [
                 id_
-                for id_, each in versions.items()
-                if not all(is_one_of(v, enum) for v in values_at(each, constraint.path))
+                for id_, version in versions.items()
+                if not all(is_one_of(v, enum) for v in values_at(version, constraint.path))
             ]
             if bad:
                 yield constraint, "enum", bad
@@ -153,8 +153,8 @@ def violations(
             key = constraint.key
             bad = [
                 id_
-                for id_, each in versions.items()
-                if not _agrees(key, list(values_at(each, constraint.path)), wanted)
+                for id_, version in versions.items()
+                if not _agrees(key, list(values_at(version, constraint.path)), wanted)
             ]
             if bad:
                 yield constraint, "equals", bad

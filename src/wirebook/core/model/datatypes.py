@@ -371,7 +371,7 @@ class _ObjectMembers:
         self._fill(attributes)
         if attributes.branching:
             self._add_siblings([*attributes.branching])
-        missing = [self._at(name) for each in self.layers for name in each.required if name not in self.checked]
+        missing = [self._at(name) for layer in self.layers for name in layer.required if name not in self.checked]
         if missing:
             raise InvalidValue(missing[0], ", ".join(missing), "required_attribute_missing")
         if unknown:
@@ -404,7 +404,7 @@ class _ObjectMembers:
                 continue
             for layer in self.layers:
                 if not siblings.keys().isdisjoint(layer):
-                    name = next(each for each in siblings if each in layer)
+                    name = next(sibling for sibling in siblings if sibling in layer)
                     raise InvalidValue(
                         self._at(name), f"it is defined twice, by '{attribute.name}' and by another attribute"
                     )

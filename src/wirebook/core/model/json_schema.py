@@ -86,7 +86,9 @@ def _resource(name: str, full: Full) -> dict[str, Schema]:
 def asked_for(attributes: Full) -> list[str]:
     """The attributes that a client must send of a whole entity; ids are in its path, and times are filled in."""
     ids = [name for name in attributes if name.endswith("id") and attributes[name].get("immutable")]
-    return [name for name, each in attributes.items() if _is_asked_for(each) and name not in (*_FILLED_IN, *ids)]
+    return [
+        name for name, attribute in attributes.items() if _is_asked_for(attribute) and name not in (*_FILLED_IN, *ids)
+    ]
 
 
 _FILLED_IN: Final = ("createdat", "modifiedat", "ancestorid", "defaultversionid")
@@ -196,11 +198,13 @@ def _object(attributes: Full, names: re.Pattern[str]) -> Schema:
 def _members(attributes: Full, known: frozenset[str] = frozenset()) -> Schema:
     """The members of an object; what values bring with them stands in its `allOf`. `known` are those beside them."""
     names = known | attributes.keys() - {"*"}
-    schema: Schema = {"properties": {name: _attribute(each) for name, each in attributes.items() if name != "*"}}
+    schema: Schema = {
+        "properties": {name: _attribute(attribute) for name, attribute in attributes.items() if name != "*"}
+    }
     if "*" in attributes:
         schema["additionalProperties"] = _attribute(attributes["*"])
         schema["properties"] = dict.fromkeys(sorted(known), True) | schema["properties"]
-    if asked := [name for name, each in attributes.items() if name != "*" and _is_asked_for(each)]:
+    if asked := [name for name, attribute in attributes.items() if name != "*" and _is_asked_for(attribute)]:
         schema["required"] = asked
     if siblings := list(_siblings(attributes, names)):
         schema["allOf"] = siblings

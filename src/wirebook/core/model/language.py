@@ -55,8 +55,8 @@ def _check_group(plural: str, group: Mapping[str, Any], place: str, names: set[s
 
 def _entries(node: Mapping[str, Any], name: str, place: str) -> list[tuple[str, Any]]:
     entries = node.get(name) or NONE
-    for key, each in entries.items():
-        if not isinstance(each, Mapping):
+    for key, entry in entries.items():
+        if not isinstance(entry, Mapping):
             raise model_error(f"{place}.{key} is not an object")
     return list(entries.items())
 

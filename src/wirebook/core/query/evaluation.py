@@ -124,8 +124,8 @@ def holds(expression: Expression, entity: Mapping[str, Any], meta: Mapping[str, 
 def _steps(expressions: Iterable[Expression]) -> tuple[Step, ...]:
     """The levels of expressions, from above; none if they are not on one line, for then no leaf is below all."""
     by_level: dict[Level, list[Expression]] = {}
-    for each in expressions:
-        by_level.setdefault(each.level, []).append(each)
+    for expression in expressions:
+        by_level.setdefault(expression.level, []).append(expression)
     levels = sorted(by_level, key=len)
     if any(levels[-1][: len(level)] != level for level in levels):
         return ()

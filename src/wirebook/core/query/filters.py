@@ -274,7 +274,7 @@ def attributes_of(level: Level, model: Model, *, meta: bool = False) -> Attribut
 
 def may_have(attributes: Attributes, name: str) -> bool:
     """Whether an entity with these attributes may have one of that name, be it that a value of another brings it."""
-    brought = (siblings for each in attributes.values() for siblings in each.ifvalues.values())
+    brought = (siblings for attribute in attributes.values() for siblings in attribute.ifvalues.values())
     return name in attributes or "*" in attributes or any(may_have(siblings, name) for siblings in brought)
 
 

@@ -53,7 +53,7 @@ def _told(problem: Problem) -> str:
 
 def report(changed: list[str], problems: tuple[Problem, ...], incoming: Incoming) -> ApiResponse:
     """What was changed in the document, and the xids of what was written. Raises: DryRun, if that was only tried"""
-    told = {"diagnostics": [each.to_dict() for each in problems], "changed": changed}
+    told = {"diagnostics": [problem.to_dict() for problem in problems], "changed": changed}
     body = json.dumps(told, ensure_ascii=False, separators=(",", ":"), default=str)
     answer = ApiResponse(200, body.encode("utf-8", "replace"), {"Content-Type": JSON})
     if DRY_RUN in incoming.query:

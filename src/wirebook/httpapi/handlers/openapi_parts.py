@@ -15,7 +15,7 @@ from wirebook.problems.xregistry import ERRORS, OWN_ERRORS
 
 Json = dict[str, Any]
 
-URIS: Final = sorted(each.uri for errors in (ERRORS, OWN_ERRORS) for each in errors.values())
+URIS: Final = sorted(error.uri for errors in (ERRORS, OWN_ERRORS) for error in errors.values())
 PROBLEM: Final[Json] = {
     "type": "object",
     "description": "What was wrong, as RFC 9457 says it.",
@@ -162,8 +162,8 @@ def document_headers(attributes: Mapping[str, Any]) -> list[Json]:
     """The attributes that come as headers beside a document."""
     return [
         {"name": f"xRegistry-{name}", "in": "header", "schema": {"type": "string"}}
-        for name, each in attributes.items()
-        if each["type"] in SCALARS and not each.get("readonly") and name not in ("*", "contenttype")
+        for name, attribute in attributes.items()
+        if attribute["type"] in SCALARS and not attribute.get("readonly") and name not in ("*", "contenttype")
     ]
 
 

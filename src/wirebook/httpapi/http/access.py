@@ -71,7 +71,10 @@ class Door:
             raise Barred(400, "bad_host", "The header Host is missing or not a valid host.", path)
         host, port = found[0], found[1] or DEFAULT_PORTS.get(scheme)
         if self.options.allowed_hosts:
-            if any(each.host == host and each.port in (None, port) for each in self.options.allowed_hosts):
+            if any(
+                allowed_host.host == host and allowed_host.port in (None, port)
+                for allowed_host in self.options.allowed_hosts
+            ):
                 return
             why = "allowed hosts are those of the option --allowed-host"
         elif not is_loopback(self.options.host) or is_loopback(host) or host == self._own_host():

@@ -35,11 +35,11 @@ class Incoming:
 
     def header(self, name: str) -> str | None:
         """The first header of a name."""
-        return next((value for each, value in self.headers if each == name), None)
+        return next((value for header, value in self.headers if header == name), None)
 
     def joined(self, name: str) -> str | None:
         """The value of a header that is a list, which may come in several lines."""
-        values = [value for each, value in self.headers if each == name]
+        values = [value for header, value in self.headers if header == name]
         return ", ".join(values) if values else None
 
 
