@@ -127,7 +127,7 @@ def test_upgrading_tells_of_everything_that_has_another_place(text: str) -> None
     document, problems = upgrade(load_registry(copy.deepcopy(given)))
     told = {problem.pointer for problem in problems}
     gone = [pointer for pointer in pointers(given) if resolve(document, pointer) is None]
-    emptied = {each for pointer in told for each in prefixes(pointer or "")}
+    emptied = {prefix for pointer in told for prefix in prefixes(pointer or "")}
     assert len(gone) > 20
     assert "" not in told
     assert [pointer for pointer in gone if told.isdisjoint(prefixes(pointer)) and pointer not in emptied] == []

@@ -197,7 +197,7 @@ def test_transform_says_what_it_left_out(tmp_path: Path, capsys: pytest.CaptureF
     bad = {"protocol": "MQTT/5.0", "topic": "oslo"}
     assert run([*files(tmp_path, bad, good), "--to", G + "event", "--for", "nats", "--mode", "binary"]) == 1
     out, err = capsys.readouterr()
-    assert [json.loads(each)["protocol"] for each in out.splitlines()] == ["NATS"]
+    assert [json.loads(line)["protocol"] for line in out.splitlines()] == ["NATS"]
     assert "t.jsonl:1: error: the message is unexpected" in err
     assert "[not-transformable]" in err
     assert err.endswith("1 turned, 1 not\n")

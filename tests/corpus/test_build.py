@@ -91,7 +91,7 @@ TEXTS = st.one_of(
 @cache
 def loaded(path: Path) -> tuple[Catalog, list[tuple[Definition, Way]]]:
     catalog = Catalog.load(str(path))
-    complete = [each for each in catalog.definitions.values() if not each.incomplete]
+    complete = [definition for definition in catalog.definitions.values() if not definition.incomplete]
     ways = [(each, way) for each in complete for way in ways_of(each) if way.protocol != EVENTS and way.mode != "batch"]
     return catalog, ways
 
@@ -119,7 +119,9 @@ def built(
 ) -> tuple[AnyMessage | None, set[str]]:
     """The message without data, which is not asked about here, and the codes of what is said of it."""
     open_: dict[str, Any] = {} if definition.protocol else {"protocol": way.protocol}
-    declared = {each.slot.name: each for each in definition.constraints if each.slot.section == ENVELOPE}
+    declared = {
+        constraint.slot.name: constraint for constraint in definition.constraints if constraint.slot.section == ENVELOPE
+    }
     attributes = {"source": "/s"} if definition.is_cloudevent and "source" not in declared else {}
     request = BuildRequest(context, attributes=attributes, mode=way.mode, **open_)  # type: ignore[arg-type]
     result = build(definition, request, catalog.options)

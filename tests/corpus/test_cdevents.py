@@ -86,7 +86,7 @@ def test_catalogue(corpus: Path, all_examples: list[Example]) -> None:
     """One definition for each example, each with its own schema, and nothing to complain about."""
     catalog = engines(corpus).catalog
     assert sorted(catalog.definitions) == sorted(example.definition for example in all_examples)
-    assert [each for each in catalog.diagnostics if each.severity is not Severity.INFO] == []
+    assert [diagnostic for diagnostic in catalog.diagnostics if diagnostic.severity is not Severity.INFO] == []
     schemas = [catalog.schema_of(definition) for definition in catalog.definitions.values()]
     assert len({id(schema) for schema in schemas}) == len(schemas) == 48
 
@@ -156,7 +156,7 @@ def says(cell: Any, value: Any) -> bool:
     """Does a cell say what a JSON value says? Times are instants, objects of no fixed shape JSON text."""
     if isinstance(value, dict) and isinstance(cell, dict):
         others = (cell[name] for name in cell.keys() - value.keys())
-        return all(each is None for each in others) and all(says(cell.get(name), value[name]) for name in value)
+        return all(other is None for other in others) and all(says(cell.get(name), value[name]) for name in value)
     if isinstance(value, list) and isinstance(cell, list):
         return len(cell) == len(value) and all(map(says, cell, value))
     if isinstance(cell, datetime):
@@ -323,7 +323,7 @@ def reason(rows: list[tuple[str, dict[str, Any]]]) -> Reason:
 @pytest.mark.parametrize("way", [pytest.param(way, id=str(way)) for way in WAYS])
 def test_without_data(way: Way, corpus: Path, all_examples: list[Example]) -> None:
     """No data is missing data, except for a record of Kafka without a value, which is a tombstone."""
-    sent = [message(each, way, each.attributes, None) for each in all_examples]
+    sent = [message(example, way, example.attributes, None) for example in all_examples]
     for each, rows in land(engines(corpus), sent):
         if str(way) == "KAFKA binary":
             assert rows[0][1]["_tombstone"] is True

@@ -309,7 +309,7 @@ def twins(**more: Any) -> dict[str, Any]:
 def test_a_tie_names_the_rivals() -> None:
     explanation = Catalog.load(twins()).explain(post())
     assert explanation.outcome.outcome == "ambiguous"
-    assert [each.role for each in explanation.comparisons] == ["equal", "equal"]
+    assert [comparison.role for comparison in explanation.comparisons] == ["equal", "equal"]
     assert explanation.comparisons[0].rank == explanation.comparisons[1].rank
     assert "2 definitions fit equally well (constant values 1" in explanation.reason
     assert explanation.advice
@@ -320,7 +320,7 @@ def test_the_most_specific_wins_and_says_by_what() -> None:
     better = {"envelope": "CloudEvents/1.0", "envelopemetadata": metadata}
     explanation = Catalog.load(twins(c=better)).explain(post())
     assert explanation.reason == ("3 definitions fit; this one is the most specific: constant values 2, the next has 1")
-    assert [each.role for each in explanation.comparisons] == ["chosen", "beaten", "beaten"]
+    assert [comparison.role for comparison in explanation.comparisons] == ["chosen", "beaten", "beaten"]
 
 
 def test_what_fits_outside_of_the_endpoint_is_named() -> None:

@@ -64,7 +64,7 @@ class Catalog:
 
         Raises: WirebookError when nothing could be read (``unreadable-file``, ``syntax-error`` ...).
         """
-        paths = [os.fspath(each) if isinstance(each, PathLike) else each for each in sources]
+        paths = [os.fspath(source) if isinstance(source, PathLike) else source for source in sources]
         reload = partial(load_registry, *paths, cache={})
         return cls(reload(), options, reload)
 
@@ -128,7 +128,7 @@ class Catalog:
     def check_endpoint(self, xid: str) -> None:
         """Raises: WirebookError (``unknown-endpoint``) when the catalogue has no such endpoint."""
         if xid not in self.scopes:
-            known = ", ".join(f"'{each}'" for each in sorted(self.scopes)[:10]) or "none"
+            known = ", ".join(f"'{scope}'" for scope in sorted(self.scopes)[:10]) or "none"
             text = f"the catalogue has no endpoint '{xid}'; it has: {known}"
             raise WirebookError(Problem(code="unknown-endpoint", message=text, actual=xid))
 

@@ -70,7 +70,7 @@ def load_import(sources: Sequence[Given]) -> Import:
     (conflicting-documents, wrong-shape, id-mismatch, two bases of a message): it is all or nothing
     """
     registry = load_registry(*sources)
-    lost = [each for each in registry.diagnostics if _is_loss(each)]
+    lost = [diagnostic for diagnostic in registry.diagnostics if _is_loss(diagnostic)]
     if registry.unread or lost:
         raise WirebookError(*registry.unread, *lost)
     return Import(registry, *upgrade(registry))

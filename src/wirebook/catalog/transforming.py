@@ -78,7 +78,11 @@ def _protocol(received: Received) -> str | None:
 def _attributes(outcome: Outcome, target: Definition) -> dict[str, Any]:
     if not target.is_cloudevent or (outcome.received.kind != "cloudevent" and not outcome.synthesized):
         return {}
-    fixed = {each.slot.name for each in target.constraints if each.slot.section == ENVELOPE and each.fixed}
+    fixed = {
+        constraint.slot.name
+        for constraint in target.constraints
+        if constraint.slot.section == ENVELOPE and constraint.fixed
+    }
     event = event_in(outcome)
     attributes = {} if event is None else event.attributes
     return {

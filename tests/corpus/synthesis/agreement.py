@@ -64,7 +64,7 @@ class Engines:
 
     def compare_outcomes(self, messages: Sequence[Message]) -> list[Difference]:
         """The rows of `wirebook.spark.match` against the outcomes of the reference, problems and near misses too."""
-        batch = pa.RecordBatch.from_pydict({"value": pa.array([each.line for each in messages], pa.binary())})
+        batch = pa.RecordBatch.from_pydict({"value": pa.array([message.line for message in messages], pa.binary())})
         ours = _by_line(outcomes_of(batch, self.columns).to_pylist())
         theirs = _by_line(outcomes_of(batch, self.reference).to_pylist())
         wrong = [place for place in sorted({*ours, *theirs}) if not same(ours.get(place), theirs.get(place))]

@@ -114,7 +114,7 @@ def format_of(catalog: Catalog, message: Message) -> str:
 
 
 def _usable(catalog: Catalog) -> list[Definition]:
-    return [each for each in catalog.definitions.values() if not each.incomplete]
+    return [definition for definition in catalog.definitions.values() if not definition.incomplete]
 
 
 def _land(engines: Engines, messages: Sequence[Message], report: Report) -> None:

@@ -57,7 +57,7 @@ def _avro_value(type_: Type, dice: Dice, level: int) -> Any:
         "string": lambda: texts.text(dice),
         "fixed": lambda: bytes(dice.choices(range(256), k=type_.size)),
         "enum": lambda: dice.choice(type_.symbols),
-        "record": lambda: {name: _avro_value(each, dice, level + 1) for name, each in type_.fields},
+        "record": lambda: {name: _avro_value(field, dice, level + 1) for name, field in type_.fields},
         "array": lambda: [_avro_value(type_.items, dice, level + 1) for _ in range(dice.randint(0, 3))],
         "map": lambda: {texts.word(dice): _avro_value(type_.items, dice, level + 1) for _ in range(dice.randint(0, 2))},
         "union": lambda: _avro_branch(type_, dice, level),
@@ -66,7 +66,7 @@ def _avro_value(type_: Type, dice: Dice, level: int) -> Any:
 
 
 def _avro_branch(type_: Type, dice: Dice, level: int) -> Any:
-    empty = [each for each in type_.branches if each.kind == "null"]
+    empty = [branch for branch in type_.branches if branch.kind == "null"]
     chosen = empty[0] if empty and level > DEEP else dice.choice(type_.branches)
     return (chosen.branch_name, _avro_value(chosen, dice, level + 1))
 
@@ -78,7 +78,7 @@ def _avro_json(type_: Type, value: Any) -> Any:
         branch = next(each for each in type_.branches if each.branch_name == name)
         return None if branch.kind == "null" else {name: _avro_json(branch, inner)}
     if type_.kind == "record":
-        return {name: _avro_json(each, value[name]) for name, each in type_.fields}
+        return {name: _avro_json(field, value[name]) for name, field in type_.fields}
     if type_.kind == "array":
         return [_avro_json(type_.items, each) for each in value]
     if type_.kind == "map":

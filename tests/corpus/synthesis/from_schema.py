@@ -59,8 +59,8 @@ class JsonSchema:
         merged: dict[str, Any] = {}
         for part in parts:
             found = resolve_pointer(document, part["$ref"].removeprefix("#")) if "$ref" in part else part
-            for name, each in found.get("properties", {}).items():
-                narrowed = {**merged.get("properties", {}).get(name, {}), **each}
+            for name, property_ in found.get("properties", {}).items():
+                narrowed = {**merged.get("properties", {}).get(name, {}), **property_}
                 merged.setdefault("properties", {})[name] = narrowed
             merged |= {word: value for word, value in found.items() if word != "properties"}
         return merged
@@ -87,9 +87,9 @@ class JsonSchema:
 
     def _object(self, node: dict[str, Any], document: dict[str, Any]) -> dict[str, Any]:
         required, extra, made = node.get("required", []), node.get("additionalProperties", True), {}
-        for name, each in node.get("properties", {}).items():
+        for name, property_ in node.get("properties", {}).items():
             if name in required or (self.dice.random() < 0.7 and self.level <= DEEP):
-                made[name] = self.value(each, document)
+                made[name] = self.value(property_, document)
         if extra is not False and self.dice.odd and self.dice.random() < 0.3:
             made[f"x{texts.word(self.dice)}"] = (
                 self.value(extra, document) if extra is not True else anything(self.dice)

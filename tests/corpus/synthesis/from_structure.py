@@ -65,7 +65,7 @@ class Structure:
     def _of_union(self, node: dict[str, Any], types: list[Any]) -> Any:
         if "null" in types and (self.dice.random() < 0.3 or self.level > DEEP):
             return None
-        chosen = self.dice.choice([each for each in types if each != "null"])
+        chosen = self.dice.choice([type_ for type_ in types if type_ != "null"])
         return self.value(chosen if isinstance(chosen, dict) else {**node, "type": chosen})
 
     def _of_type(self, node: dict[str, Any], type_: Any) -> Any:
@@ -93,9 +93,9 @@ class Structure:
 
     def _object(self, node: dict[str, Any]) -> dict[str, Any]:
         required, made = node.get("required", []), {}
-        for name, each in node.get("properties", {}).items():
+        for name, property_ in node.get("properties", {}).items():
             if name in required or (self.dice.random() < 0.7 and self.level <= DEEP):
-                made[name] = self.value(each)
+                made[name] = self.value(property_)
         if node.get("additionalProperties") is not False and self.dice.odd and self.dice.random() < 0.2:
             made[f"x{texts.word(self.dice)}"] = anything(self.dice)
         return made

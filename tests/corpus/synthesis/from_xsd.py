@@ -59,19 +59,19 @@ def _fill(made: Element, element: Component, dice: Dice, level: int) -> None:
 
 
 def _add_attributes(made: Element, type_: Component, dice: Dice) -> None:
-    for name, each in type_.attributes.items():
-        wanted = name is not None and each.use != "prohibited"
-        if wanted and (each.use == "required" or dice.random() < 0.6):
-            made.set(name, each.fixed if each.fixed is not None else text_of(each.type, dice))
+    for name, attribute in type_.attributes.items():
+        wanted = name is not None and attribute.use != "prohibited"
+        if wanted and (attribute.use == "required" or dice.random() < 0.6):
+            made.set(name, attribute.fixed if attribute.fixed is not None else text_of(attribute.type, dice))
 
 
 def _add_children(made: Element, type_: Component, dice: Dice, level: int) -> None:
     if type_.has_mixed_content() and dice.random() < 0.7:
         made.text = texts.text(dice)
-    for name, each in _particles(type_.content, dice, level):
+    for name, particle in _particles(type_.content, dice, level):
         child = etree.SubElement(made, name)
-        if each is not None:
-            _fill(child, each, dice, level + 1)
+        if particle is not None:
+            _fill(child, particle, dice, level + 1)
         if type_.has_mixed_content() and dice.random() < 0.3:
             child.tail = texts.text(dice)
 
@@ -84,15 +84,15 @@ def _particles(group: Component, dice: Dice, level: int) -> Iterator[tuple[str, 
         parts = [dice.choice(parts)]
     elif group.model == "all":
         dice.shuffle(parts)
-    for each in parts:
-        for _ in range(_count(each, dice, level)):
-            if hasattr(each, "model"):
-                yield from _particles(each, dice, level)
-            elif hasattr(each, "abstract"):
-                chosen = _chosen(each, dice)
+    for part in parts:
+        for _ in range(_count(part, dice, level)):
+            if hasattr(part, "model"):
+                yield from _particles(part, dice, level)
+            elif hasattr(part, "abstract"):
+                chosen = _chosen(part, dice)
                 yield chosen.name, chosen
             else:
-                yield _free_name(each, dice), None
+                yield _free_name(part, dice), None
 
 
 def _count(particle: Component, dice: Dice, level: int) -> int:
@@ -103,7 +103,10 @@ def _count(particle: Component, dice: Dice, level: int) -> int:
 
 def _chosen(element: Component, dice: Dice) -> Component:
     """The element, or one that may stand for it: xmlschema has these in a set, whose order is another each time."""
-    others = sorted((each for each in element.iter_substitutes() if not each.abstract), key=lambda each: each.name)
+    others = sorted(
+        (iter_substitute for iter_substitute in element.iter_substitutes() if not iter_substitute.abstract),
+        key=lambda iter_substitute: iter_substitute.name,
+    )
     own = [] if element.abstract else [element]
     return dice.choice([*own, *others])
 
@@ -113,7 +116,9 @@ def _free_name(wildcard: Component, dice: Dice) -> str:
     if wildcard.process_contents != "strict":
         names = [name for name in ("free", "{urn:elsewhere}free") if wildcard.is_matching(name)]
     else:
-        names = [name for name, each in wildcard.maps.elements.items() if wildcard.is_matching(name) and _empty(each)]
+        names = [
+            name for name, element in wildcard.maps.elements.items() if wildcard.is_matching(name) and _empty(element)
+        ]
     return dice.choice(names)
 
 

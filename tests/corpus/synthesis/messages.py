@@ -109,22 +109,26 @@ def message_of(catalog: Catalog, definition: Definition, way: Way, dice: Dice) -
 
 
 def _uses(definition: Definition, name: str) -> list[Constraint]:
-    return [each for each in definition.all_constraints if each.template is not None and name in each.template.names]
+    return [
+        constraint
+        for constraint in definition.all_constraints
+        if constraint.template is not None and name in constraint.template.names
+    ]
 
 
 def _value(definition: Definition, name: str, dice: Dice) -> str:
     """A value with surprises, as far as the slots bear them."""
     uses = _uses(definition, name)
-    plain = any(each.type in ("timestamp", "symbol", "uri", "urireference") for each in uses)
+    plain = any(use.type in ("timestamp", "symbol", "uri", "urireference") for use in uses)
     if plain or not dice.odd:
         return _plain(definition, name, dice)
     made = texts.strange(dice)
-    wholes = [_is_whole(each) and each.template.place.uri for each in uses]  # type: ignore[union-attr]
+    wholes = [_is_whole(use) and use.template.place.uri for use in uses]  # type: ignore[union-attr]
     if any(wholes) and not all(wholes):  # an escape would be decoded in one slot and not in the other
         return texts.word(dice)
     if any(wholes):
         made = dice.choice((texts.uri(dice), f"{texts.word(dice)}/{texts.word(dice)}", f"%41{texts.word(dice)}"))
-    forbidden = "".join(_forbidden(each.template) for each in uses if each.template)
+    forbidden = "".join(_forbidden(use.template) for use in uses if use.template)
     return "".join(each for each in made if each not in forbidden) or "x"
 
 
@@ -138,7 +142,7 @@ def _forbidden(template: Template) -> str:
 
 
 def _plain(definition: Definition, name: str, dice: Dice) -> str:
-    times = [each for each in _uses(definition, name) if each.type == "timestamp"]
+    times = [use for use in _uses(definition, name) if use.type == "timestamp"]
     return texts.word(dice) if not times else _part_of_time(times[0], name, dice)
 
 
@@ -229,7 +233,7 @@ def _raw(made: Made, dice: Dice) -> bytes:
 
 def declared_type(definition: Definition) -> str | None:
     """The content type that a definition states for its data."""
-    stated = (each.declared for each in definition.all_constraints if each.media_type is not None)
+    stated = (constraint.declared for constraint in definition.all_constraints if constraint.media_type is not None)
     return next((each for each in stated if not str(each).startswith("application/cloudevents")), None)
 
 
@@ -244,7 +248,9 @@ def _is_json(content_type: str) -> bool:
 def _attributes(definition: Definition, protocol: str, dice: Dice) -> dict[str, Any]:
     if not definition.is_cloudevent:
         return {}
-    declared = {each.slot.name: each for each in definition.constraints if each.slot.section == ENVELOPE}
+    declared = {
+        constraint.slot.name: constraint for constraint in definition.constraints if constraint.slot.section == ENVELOPE
+    }
     open_ = {name: each for name, each in declared.items() if not each.fixed and not each.current_time}
     made = {
         name: _of_type(each, protocol, dice)
@@ -309,7 +315,7 @@ def _properties(
 
 def _shown(scope: EndpointScope) -> Iterator[Constraint]:
     """The endpoint's constraints on addresses, which messages show."""
-    return (each for each in scope.constraints.constraints if each.slot.name != EVENT_FORMAT)
+    return (constraint for constraint in scope.constraints.constraints if constraint.slot.name != EVENT_FORMAT)
 
 
 def _option_value(constraint: Constraint, context: Mapping[str, str], dice: Dice) -> Any:
@@ -351,5 +357,9 @@ def _allows(scope: EndpointScope, definition: Definition, way: Way) -> bool:
 
 def _agrees(option: Constraint, definition: Definition) -> bool:
     """Does the endpoint's option say the same as the definition about their slot? (Some real ones do not.)"""
-    own = (each for each in definition.constraints if each.slot.section == BARE and each.slot.name == option.slot.name)
+    own = (
+        constraint
+        for constraint in definition.constraints
+        if constraint.slot.section == BARE and constraint.slot.name == option.slot.name
+    )
     return all(not each.fixed or each.declared == option.declared for each in own)

@@ -25,10 +25,10 @@ Told = dict[str, dict[str, Any]]
 
 def differences_on_spark(catalog: Catalog, messages: Sequence[Message]) -> list[Difference]:
     records = [message for message in messages if not message.is_event_file]
-    lines = pa.RecordBatch.from_pydict({"value": pa.array([each.line for each in records], pa.binary())})
+    lines = pa.RecordBatch.from_pydict({"value": pa.array([record.line for record in records], pa.binary())})
     rows = chunk_of_rows(records)[0].batch
     assert rows is not None
-    return [each for batch in (lines, rows) for each in _differences(catalog, batch)]
+    return [difference for batch in (lines, rows) for difference in _differences(catalog, batch)]
 
 
 def _differences(catalog: Catalog, batch: pa.RecordBatch) -> list[Difference]:

@@ -100,7 +100,7 @@ def set_attribute(record: Record, name: str, value: Any) -> Record | None:
 def places_in(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """The places of all members and items in a JSON value."""
     children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [place for key, each in children for place in ((*at, key), *places_in(each, (*at, key)))]
+    return [place for key, child in children for place in ((*at, key), *places_in(child, (*at, key)))]
 
 
 def changed_at(value: Any, place: tuple[Any, ...], make: Callable[[Any], Any]) -> Any:

@@ -122,7 +122,7 @@ def _own(attributes: Full, dice: Dice, collections: set[str]) -> dict[str, Any]:
     ids = {name for name in attributes if name.endswith("id") and attributes[name].get("immutable")}
     skipped = SERVERS | ends | ids | {"meta", "versions", "constraints", "ancestorid", "readonly", "format", "xref"}
     skipped |= {"defaultversionid", "defaultversionurl", "compatibility", "createdat", "modifiedat", "contenttype"}
-    found = members({name: each for name, each in attributes.items() if name not in skipped}, dice)
+    found = members({name: attribute for name, attribute in attributes.items() if name not in skipped}, dice)
     if dice.random() < 0.03:
         found["epoch"] = dice.choice((0, 1, 2, 3, 10**25, -1, "1"))
     if dice.random() < 0.1:

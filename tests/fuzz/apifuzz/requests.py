@@ -223,8 +223,8 @@ def _sent(route: Route, method: str, model: Model, dice: Dice) -> Any:
 def _registry(full: Any, method: str, dice: Dice) -> Any:
     types = full.get("groups", {})
     held = {
-        plural: {entities.identifier(dice): entities.group(each, dice)}
-        for plural, each in types.items()
+        plural: {entities.identifier(dice): entities.group(type_, dice)}
+        for plural, type_ in types.items()
         if dice.random() < 0.4
     }
     return held if method == "POST" else held | {"name": texts.text(dice), "labels": {"a": texts.text(dice)}}

@@ -110,10 +110,10 @@ class Rounds:
         for plural, type_ in model.groups.items():
             self._must(connection, "DELETE", f"/{plural}", None, where)
             for group in first.get(plural, {}).values():
-                for each in type_.resources.values():
+                for resource in type_.resources.values():
                     # Ids of Versions that are the server's cannot be sent; constraints fill in what was not there.
-                    if not each.setversionid or "constraints" in group:
-                        group |= {each.plural: {}, f"{each.plural}count": 0}
+                    if not resource.setversionid or "constraints" in group:
+                        group |= {resource.plural: {}, f"{resource.plural}count": 0}
         self._must(connection, "PUT", "/?ignore=epoch,readonly", first, where)
         second = self._must(connection, "GET", "/export?binary", None, where)
         for place in islice(differences(first, second), 3):

@@ -14,7 +14,7 @@ SLOW = 20.0
 NO_HTTP = (400, b"Invalid HTTP request received.")
 """What the parser of HTTP answers to bytes that are none, before there is a request."""
 
-BY_URI = {each.uri: each for errors in (ERRORS, OWN_ERRORS) for each in errors.values()}
+BY_URI = {error.uri: error for errors in (ERRORS, OWN_ERRORS) for error in errors.values()}
 PROBLEM_MEMBERS = {"type", "title", "detail", "subject", "args", "instance", "source"}
 
 
@@ -79,7 +79,7 @@ def _broken_type(status: int, problem: dict[str, Any]) -> Iterator[str]:
     if known.status != status:
         yield f"{known.name} with the status {status}"
     args = problem.get("args", {})
-    if args.keys() != known.args or not all(isinstance(each, str) for each in args.values()):
+    if args.keys() != known.args or not all(isinstance(argument, str) for argument in args.values()):
         yield f"{known.name} with the args {sorted(args)}"
     if "subject" not in problem and "<subject>" in known.title:
         yield f"{known.name} without a subject"

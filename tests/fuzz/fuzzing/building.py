@@ -54,7 +54,7 @@ def _request(name: str, xid: str, dice: Dice) -> Input:
     definition = stock.catalog(name).definitions[xid]
     way = dice.choice(list(ways_of(definition)))
     return {
-        "context": {each: _text(dice) for each in definition.placeholders if dice.random() < 0.95},
+        "context": {placeholder: _text(dice) for placeholder in definition.placeholders if dice.random() < 0.95},
         "attributes": {"id": "1", "source": "/s"}
         | {dice.choice(ATTRIBUTES): _value(dice) for _ in range(dice.choice((0, 0, 1, 2)))},
         "properties": {dice.choice(PROPERTIES): _value(dice) for _ in range(dice.choice((0, 0, 1, 3)))},

@@ -82,7 +82,7 @@ def _at(value: Any, path: tuple[Any, ...]) -> Any:
 def text(old: str, dice: Dice) -> str:
     """A text with something more, less or else in it."""
     place = dice.randint(0, len(old))
-    more = dice.choice([each for each in VALUES if isinstance(each, str)])
+    more = dice.choice([value for value in VALUES if isinstance(value, str)])
     return dice.choice((
         old[:place] + more + old[place:], old[:place], old[place:], old + old, old.upper(), old.lower(), more, f" {old} ",
         old[::-1], old.replace("/", "//"), old * dice.choice((1, 50)),

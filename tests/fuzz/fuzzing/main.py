@@ -25,7 +25,9 @@ def main() -> None:
             kind = kind_named(job["kind"])
             shrink(kind, kind.input(job["seed"], job["shrink"]), limits, report)
         else:
-            run_cases({kind_named(name): each for name, each in job["numbers"].items()}, job["seed"], limits, report)
+            run_cases(
+                {kind_named(name): number for name, number in job["numbers"].items()}, job["seed"], limits, report
+            )
 
 
 if __name__ == "__main__":

@@ -155,7 +155,7 @@ def _value(type_: str, dice: Dice) -> Any:
 def run_rows(given: Input) -> Iterator[Any]:
     """Columns and reference land the same rows."""
     fields = [(name, TYPES[type_]) for name, type_, _ in given["columns"]]
-    arrays = [pa.array([_tupled(each) for each in values], TYPES[type_]) for _, type_, values in given["columns"]]
+    arrays = [pa.array([_tupled(value) for value in values], TYPES[type_]) for _, type_, values in given["columns"]]
     batch = pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
     chunk = Chunk("f", "parquet", None, np.arange(1, len(batch) + 1), batch)
     columns, reference = (engine.land(chunk) for engine in _engines(given["catalogue"]))

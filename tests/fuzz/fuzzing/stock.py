@@ -42,7 +42,7 @@ def documents() -> tuple[tuple[str, Any], ...]:
         found += [(f"{file.name} {name}", document) for name, document in made.items()]
     for file in sorted((VECTORS / "documents").glob("*.json")):
         for vector in json.loads(file.read_bytes()).get("vectors", ()):
-            found += [(f"{file.name} {vector.get('name')}", each) for each in _documents_of(vector)]
+            found += [(f"{file.name} {vector.get('name')}", document) for document in _documents_of(vector)]
     return tuple(found)
 
 

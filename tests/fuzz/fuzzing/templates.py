@@ -98,19 +98,19 @@ def make_long(dice: Dice) -> Input:
 
 def run(given: Input) -> Iterator[Any]:
     units = []
-    for number, each in enumerate(given["slots"]):
-        template = parse_template(each["template"], PLACES[each["place"]])
-        split, strict = template.match(each["text"]), template.match(each["text"], rfc6570=True)
+    for number, slot in enumerate(given["slots"]):
+        template = parse_template(slot["template"], PLACES[slot["place"]])
+        split, strict = template.match(slot["text"]), template.match(slot["text"], rfc6570=True)
         check(strict is None or strict == split, "the strict reading is another one")
         if split is not None:
             check(len(split.captures) == len(template.names) and all(split.captures), "a placeholder without a text")
-            check(_filled(each["template"], split.captures) == each["text"], "the pieces do not make the text")
+            check(_filled(slot["template"], split.captures) == slot["text"], "the pieces do not make the text")
             yield (
                 split,
                 list(template.keys(split)),
                 [template.bind(*pair) for pair in zip(template.names, split.captures, strict=True)],
             )
-            units += list(units_of(str(number), template, each["text"]))
+            units += list(units_of(str(number), template, slot["text"]))
         yield _expanded(template, given["values"])
     solution = solve(units)
     yield (

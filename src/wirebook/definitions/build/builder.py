@@ -57,8 +57,8 @@ def build(definition: Definition, request: BuildRequest, options: MatchOptions =
     if slots:
         filled = with_slots(written.wire, slots)
         written = WrittenMessage(filled.wire, (*written.problems, *filled.problems))
-    told = filling.open | {each.slot for each in filling.problems if each.severity is Severity.ERROR}
-    filling.problems += [each for each in written.problems if each.slot is None or each.slot not in told]
+    told = filling.open | {problem.slot for problem in filling.problems if problem.severity is Severity.ERROR}
+    filling.problems += [problem for problem in written.problems if problem.slot is None or problem.slot not in told]
     if not _has_errors(filling.problems):
         filling.problems += check_built(definition, written.wire, request, options)
     problems = tuple(filling.problems)
@@ -66,7 +66,7 @@ def build(definition: Definition, request: BuildRequest, options: MatchOptions =
 
 
 def _has_errors(problems: Iterable[Problem]) -> bool:
-    return any(each.severity is Severity.ERROR for each in problems)
+    return any(problem.severity is Severity.ERROR for problem in problems)
 
 
 def _preconditions(definition: Definition, request: BuildRequest) -> Iterator[Problem]:
@@ -161,15 +161,15 @@ def content_type_of(definition: Definition, request: BuildRequest) -> str | None
 
 def _stated_content_type(definition: Definition, request: BuildRequest) -> str | None:
     kin = family(protocol_of(definition, request))
-    for each in definition.all_constraints:
-        section, name = each.slot.section, each.slot.name
+    for constraint in definition.all_constraints:
+        section, name = constraint.slot.section, constraint.slot.name
         is_one = name == "datacontenttype" and section in (ENVELOPE, BARE)
         if not is_one and envelope_attribute(kin, section, name) != "datacontenttype":
             continue
-        if each.template and not missing_names(each.template.names, request.context):
-            return each.template.expand(request.context)
-        if each.media_type and not each.media_type.is_cloudevents:
-            return str(each.declared)
+        if constraint.template and not missing_names(constraint.template.names, request.context):
+            return constraint.template.expand(request.context)
+        if constraint.media_type and not constraint.media_type.is_cloudevents:
+            return str(constraint.declared)
     return None
 
 
@@ -204,12 +204,18 @@ def _with_content_type(definition: Definition, request: BuildRequest, filling: F
 def event_format(definition: Definition, request: BuildRequest) -> str:
     """The content type of a structured event: what the definition's places that state it agree on, else JSON."""
     stated = MEDIA_TYPE
-    for each in definition.all_constraints:
-        if each.slot.name == EVENT_FORMAT and each.template and not missing_names(each.template.names, request.context):
-            return each.template.expand(request.context)
-        is_format = each.slot.name == EVENT_FORMAT or (each.media_type and each.media_type.is_cloudevents)
-        if is_format and each.valued and (stated is MEDIA_TYPE or _refines(str(each.declared), stated)):
-            stated = str(each.declared)
+    for constraint in definition.all_constraints:
+        if (
+            constraint.slot.name == EVENT_FORMAT
+            and constraint.template
+            and not missing_names(constraint.template.names, request.context)
+        ):
+            return constraint.template.expand(request.context)
+        is_format = constraint.slot.name == EVENT_FORMAT or (
+            constraint.media_type and constraint.media_type.is_cloudevents
+        )
+        if is_format and constraint.valued and (stated is MEDIA_TYPE or _refines(str(constraint.declared), stated)):
+            stated = str(constraint.declared)
     return stated
 
 

@@ -81,4 +81,4 @@ class Built:
 
     @property
     def errors(self) -> tuple[Problem, ...]:
-        return tuple(each for each in self.problems if each.severity is Severity.ERROR)
+        return tuple(problem for problem in self.problems if problem.severity is Severity.ERROR)

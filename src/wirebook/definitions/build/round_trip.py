@@ -46,5 +46,9 @@ def _changed(definition: Definition, found: Match, request: BuildRequest) -> Ite
 
 
 def _slot_of(definition: Definition, name: str) -> str:
-    uses = (each.label for each in definition.all_constraints if each.template and name in each.template.names)
+    uses = (
+        constraint.label
+        for constraint in definition.all_constraints
+        if constraint.template and name in constraint.template.names
+    )
     return next(uses)

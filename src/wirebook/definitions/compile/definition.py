@@ -138,7 +138,9 @@ class Definition:
         """The `constraints` on a message whose envelope, protocol and transport slots count or not; made once each."""
         shown = (envelope, protocol, transport)
         if shown not in self._observed:
-            self._observed[shown] = tuple(each for each in self.constraints if _is_observed(each, *shown))
+            self._observed[shown] = tuple(
+                constraint for constraint in self.constraints if _is_observed(constraint, *shown)
+            )
         return self._observed[shown]
 
     @cached_property

@@ -135,9 +135,9 @@ def _relaxed(definition: Definition, code: str) -> Definition:
     if code == "wrong-mode":
         return replace(definition, mode=None)
     if code == "wrong-envelope":
-        kept = tuple(each for each in definition.constraints if each.slot.section != ENVELOPE)
+        kept = tuple(constraint for constraint in definition.constraints if constraint.slot.section != ENVELOPE)
         return replace(definition, envelope=None, mode=None, constraints=kept, soft=())
-    kept = tuple(each for each in definition.constraints if not _is_of_protocol(each))
+    kept = tuple(constraint for constraint in definition.constraints if not _is_of_protocol(constraint))
     return replace(definition, protocol=None, constraints=kept, entries=())
 
 
@@ -159,19 +159,19 @@ class Comparing:
     def reports(self) -> Iterator[SlotReport]:
         slips = Slips((each.slot for each in self.definition.all_constraints), self.view)
         known = {id(each) for each in self.trace.held.values()}
-        found = (each for each in self.trace.findings if each.code == "placeholder-conflict")
+        found = (finding for finding in self.trace.findings if finding.code == "placeholder-conflict")
         conflicts = {each.slot: each for each in found if id(each) not in known}
         yield from self._selectors(slips)
         for constraint in (*self.definition.all_constraints, *self._endpoint()):
             conflict = conflicts.pop(constraint.label, None) if constraint.template else None
             yield self._report(constraint, conflict or self.trace.held.get(id(constraint)), slips)
-        loose = (each for each in self.trace.findings if each.code in ("vacuous-match", "undeclared-property"))
+        loose = (finding for finding in self.trace.findings if finding.code in ("vacuous-match", "undeclared-property"))
         yield from (_loose(found, slips) for found in (*conflicts.values(), *loose))
 
     # -- protocol, envelope, mode -----------------------------------------------------------------------------------
 
     def _selectors(self, slips: Slips) -> Iterator[SlotReport]:
-        wrong = {each.slot: each for each in self.selectors}
+        wrong = {selector.slot: selector for selector in self.selectors}
         mode = self.definition.mode or self.scope.constraints.mode
         rows = (
             ("protocol", self.definition.protocol, self.view.protocol if self.view.shows_protocol else None),
@@ -188,7 +188,7 @@ class Comparing:
     def _endpoint(self) -> Iterator[Constraint]:
         endpoint = self.scope.constraints
         entries = (entry for group in endpoint.entries for entry in group.entries)
-        return (each for each in (*endpoint.constraints, *entries) if id(each) in self.trace.held)
+        return (constraint for constraint in (*endpoint.constraints, *entries) if id(constraint) in self.trace.held)
 
     # -- one slot ---------------------------------------------------------------------------------------------------
 
@@ -238,7 +238,7 @@ class Comparing:
     def _is_compared(self, constraint: Constraint) -> bool:
         if constraint.kind.transport and not self.options.match_transport:
             return False
-        if any(each.code == "wrong-protocol" for each in self.selectors) and _is_of_protocol(constraint):
+        if any(selector.code == "wrong-protocol" for selector in self.selectors) and _is_of_protocol(constraint):
             return False
         if constraint.slot.section == ENVELOPE:
             return self.view.is_cloudevent

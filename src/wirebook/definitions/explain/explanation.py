@@ -149,7 +149,7 @@ class Explainer:
     # -- some fit ----------------------------------------------------------------------------------------------------
 
     def _fitting(self, outcome: Outcome, matches: list[tuple[Match, MessageView]], scope: EndpointScope) -> Explanation:
-        best = [each for each in matches if each[0].rank == matches[0][0].rank]
+        best = [match_ for match_ in matches if match_[0].rank == matches[0][0].rank]
         found = [self._matched(outcome, match, view, scope, best) for match, view in matches[:MAX_RIVALS]]
         comparisons = tuple(sorted(found, key=_of_interest))
         advice = (TELL_APART,) if outcome.outcome == "ambiguous" else ()
@@ -233,7 +233,7 @@ class Explainer:
             yield f"it fits {', '.join(others[:MAX_RIVALS])}, which the endpoint '{xid}' does not carry"
 
     def _bound_protocols(self) -> str:
-        counted = Counter(each.protocol or "any protocol" for each in self.selector.definitions)
+        counted = Counter(definition.protocol or "any protocol" for definition in self.selector.definitions)
         named = ", ".join(f"{protocol} ({count:,})" for protocol, count in counted.most_common(MAX_RIVALS))
         return f"the catalogue has definitions for: {named}" if named else "the catalogue has no definitions"
 

@@ -57,7 +57,7 @@ class Types:
             for each in self.by_type.get(_text(type_), ())
             if constant_type(each) == type_ and (members is None or each.xid in members)
         ]
-        return nsmallest(MAX_TYPES, found, key=lambda each: each.protocol not in (None, protocol))
+        return nsmallest(MAX_TYPES, found, key=lambda max_type: max_type.protocol not in (None, protocol))
 
     def alike(self, view: MessageView, members: frozenset[str] | None) -> Iterator[Definition]:
         """Definitions for the message's protocol whose type is like its own, the likest first.
@@ -70,8 +70,8 @@ class Types:
             return
         text = _text(type_)
         looked_at = nlargest(MAX_LOOKED_AT, self.by_type, key=lambda each: _ends_alike(text, each))
-        for each in get_close_matches(text, looked_at, n=MAX_TYPES, cutoff=LIKENESS):
-            for definition in self.by_type[each]:
+        for get_close_match in get_close_matches(text, looked_at, n=MAX_TYPES, cutoff=LIKENESS):
+            for definition in self.by_type[get_close_match]:
                 if definition.protocol in (None, view.protocol) and (members is None or definition.xid in members):
                     yield definition
 
@@ -94,7 +94,11 @@ def type_of(view: MessageView) -> str | None:
 
 def constant_type(definition: Definition) -> str | None:
     """The type that a definition asks for, if it is a constant."""
-    declared = (each.declared for each in definition.constraints if each.slot == TYPE and each.template is None)
+    declared = (
+        constraint.declared
+        for constraint in definition.constraints
+        if constraint.slot == TYPE and constraint.template is None
+    )
     found = next(declared, None)
     return found if isinstance(found, str) and found else None
 

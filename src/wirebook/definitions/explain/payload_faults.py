@@ -129,7 +129,7 @@ def _remedy(
         return _undeclared(problem.actual, declared, here)
     if isinstance(fields := rule.get("fields"), list):
         name = path.rpartition("/")[2]
-        near = nearest_name(name, [each for each in fields if isinstance(each, str)])
+        near = nearest_name(name, [field for field in fields if isinstance(field, str)])
         return (f"rename '{name}' to '{near}'" if near else f"leave '{name}' out"), near
     return "add data" if problem.code == "missing-data" else _phrase(rule), None
 
@@ -155,7 +155,7 @@ def _required(
 ) -> tuple[str, str | None]:
     known = (declared if not path else set()) | set(_asked_for(path, problems))
     others = [each for each in here if each not in known] if isinstance(here, Mapping) else []
-    near = nearest_name(name, (each for each in others if isinstance(each, str)))
+    near = nearest_name(name, (other for other in others if isinstance(other, str)))
     return (f"rename '{near}' to '{name}'" if near else f"add '{name}'"), near
 
 

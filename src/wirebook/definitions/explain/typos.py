@@ -101,14 +101,14 @@ def unmarked_event(view: MessageView) -> dict[str, Any] | list[Any] | None:
         return None
     events = value if isinstance(value, list) else [value]
     is_event = bool(events) and all(
-        isinstance(each, dict) and {"specversion", "type"} <= each.keys() for each in events
+        isinstance(event, dict) and {"specversion", "type"} <= event.keys() for event in events
     )
     return value if is_event else None
 
 
 def _nearest_carrier(prefix: str, name: str, choices: Sequence[str]) -> str | None:
     """Names with the prefix are compared without it: it would make all of them alike."""
-    plain = {each.removeprefix(prefix): each for each in choices if each.startswith(prefix)}
+    plain = {choice.removeprefix(prefix): choice for choice in choices if choice.startswith(prefix)}
     if found := nearest_name(name, plain):
         return plain[found]
-    return nearest_name(prefix + name, [each for each in choices if not each.startswith(prefix)])
+    return nearest_name(prefix + name, [choice for choice in choices if not choice.startswith(prefix)])

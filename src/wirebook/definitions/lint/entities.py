@@ -244,7 +244,7 @@ def _check_names(
     """The resource's id in `meta` and in each Version; the ids of the Versions."""
     name, own = f"{SINGULARS[collection]}id", xid.rpartition("/")[2]
     holders = [("meta", resource.get("meta"))] + [
-        (f"versions/{_pointer_of(key)}", each) for key, each in versions.items()
+        (f"versions/{_pointer_of(key)}", version) for key, version in versions.items()
     ]
     for place, holder in holders:
         given = holder.get(name) if isinstance(holder, dict) else None

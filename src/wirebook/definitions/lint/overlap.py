@@ -28,7 +28,7 @@ def place_of(constraint: Constraint) -> Place:
 
 def constraints_by_place(definition: Definition) -> dict[Place, Constraint]:
     """The constraints that matching looks at, by place."""
-    return {place_of(each): each for each in definition.constraints if not each.kind.transport}
+    return {place_of(constraint): constraint for constraint in definition.constraints if not constraint.kind.transport}
 
 
 # -- all of one -------------------------------------------------------------------------------------------------------
@@ -168,7 +168,9 @@ def _selectors_meet(one: Definition, other: Definition) -> bool:
 
 
 def _repeats_a_name(definition: Definition) -> bool:
-    uses = Counter(name for each in definition.all_constraints if each.template for name in each.template.names)
+    uses = Counter(
+        name for constraint in definition.all_constraints if constraint.template for name in constraint.template.names
+    )
     return any(count > 1 for count in uses.values())
 
 
@@ -199,7 +201,7 @@ def shared_text(one: Template, other: Template) -> str | None:
     if len(one.pieces) != len(other.pieces) or one.place.separator != other.place.separator:
         return None
     segments = [_shared_segment(*pair) for pair in zip(one.pieces, other.pieces, strict=True)]
-    found = [each for each in segments if each is not None]
+    found = [segment for segment in segments if segment is not None]
     return one.place.separator.join(found) if len(found) == len(segments) else None
 
 
@@ -237,9 +239,10 @@ class Weight(NamedTuple):
 
 def weight_of(definition: Definition) -> Weight:
     counted = [
-        each
-        for each in definition.all_constraints
-        if not each.kind.transport and (each.implies_presence or not each.fixed or _is_always_there(each, definition))
+        constraint
+        for constraint in definition.all_constraints
+        if not constraint.kind.transport
+        and (constraint.implies_presence or not constraint.fixed or _is_always_there(constraint, definition))
     ]
     return Weight(
         sum(each.valued for each in counted),

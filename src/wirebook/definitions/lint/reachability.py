@@ -73,7 +73,7 @@ def _mode_reasons(definition: Definition) -> Iterator[Reason]:
 
 def _response_reasons(definition: Definition) -> Iterator[Reason]:
     """What only a request has, asked of a response."""
-    asked = [each for each in definition.all_constraints if each.fixed or each.required]
+    asked = [constraint for constraint in definition.all_constraints if constraint.fixed or constraint.required]
     if definition.protocol == "HTTP" and any(each.label == "protocoloptions.status" for each in asked):
         for each in asked:
             if each.slot.section == "query" or each.label == "protocoloptions.path":
@@ -203,7 +203,11 @@ def _inferred_apart(one: Definition, other: Definition) -> Iterator[str]:
 def _uncompared(one: Definition, other: Definition) -> str:
     """The differences that do not count, as they may change on the way (D28)."""
     first, second = (
-        {each.label: each.declared for each in definition.all_constraints if each.kind.transport and each.fixed}
+        {
+            constraint.label: constraint.declared
+            for constraint in definition.all_constraints
+            if constraint.kind.transport and constraint.fixed
+        }
         for definition in (one, other)
     )
     names = sorted(label for label in {*first, *second} if first.get(label) != second.get(label))
@@ -217,7 +221,10 @@ def _advice(one: Definition, other: Definition) -> str:
     labels += [f"protocoloptions.{name}" for name in TELLING_SLOTS.get(slots.family(one.protocol or ""), ())]
     if not labels:
         return "give one an 'envelope' or a 'protocol' to tell them apart"
-    values = [{each.label: each.declared for each in definition.all_constraints} for definition in (one, other)]
+    values = [
+        {constraint.label: constraint.declared for constraint in definition.all_constraints}
+        for definition in (one, other)
+    ]
     equal = [label for label in labels if values[0].get(label) is not None and values[0][label] == values[1].get(label)]
     both = f" (both have '{shown(values[0][equal[0]])}' in {equal[0]})" if equal else ""
     return f"give them different values of {', '.join(labels[:-1])} or {labels[-1]}{both}"
@@ -229,8 +236,8 @@ def _varies_alike(one: Definition, other: Definition) -> bool:
 
 
 def _extras(definition: Definition) -> tuple[Any, ...]:
-    typed = sorted(each.label for each in definition.all_constraints if each.typed)
-    formats = (each for each in definition.constraints if each.slot.name == slots.EVENT_FORMAT)
+    typed = sorted(constraint.label for constraint in definition.all_constraints if constraint.typed)
+    formats = (constraint for constraint in definition.constraints if constraint.slot.name == slots.EVENT_FORMAT)
     return typed, sorted((each.label, str(each.declared)) for each in (*definition.soft, *formats))
 
 

@@ -261,7 +261,7 @@ def _candidate_sets(registry: LoadedRegistry) -> Iterator[tuple[str, tuple[str, 
 
 def _distinct(members: list[Compiled]) -> list[Compiled]:
     """One of each that ask the same; `alike` is reported for the others."""
-    return list({constraints_text(dict(each.attributes)): each for each in reversed(members)}.values())[::-1]
+    return list({constraints_text(dict(member.attributes)): member for member in reversed(members)}.values())[::-1]
 
 
 def _check_alike(members: list[Compiled]) -> Iterator[tuple[str, list[Finding]]]:

@@ -50,12 +50,12 @@ def _check_schema(name: str, schema: dict[str, Any], group: dict[str, Any], poin
         )
     if meta.get("xref") is not None:
         return
-    if not versions and all(schema.get(each) is None for each in CONTENTS):
+    if not versions and all(schema.get(content) is None for content in CONTENTS):
         yield Finding("empty-schema", pointer, "the schema has neither a document nor a Version")
     yield from _check_document(schema, {}, group, pointer)
     formats = {str(version["format"]).casefold() for version in versions.values() if version.get("format")}
     if len(formats) > 1:
-        message = f"the Versions have the formats {', '.join(repr(shown(each)) for each in sorted(formats))}"
+        message = f"the Versions have the formats {', '.join(repr(shown(format_)) for format_ in sorted(formats))}"
         yield Finding("version-formats-differ", f"{pointer}/versions", message)
     for key, version in versions.items():
         at = child(f"{pointer}/versions", key)
@@ -233,7 +233,7 @@ def _is_told_elsewhere(references: dict[str, Any], index: WatchedIndex) -> bool:
     """Is the schema itself at fault, which is said where it stands?"""
     if "dataschema" in references:
         return False
-    found = (index.documents.follow(each) for each in references.values() if isinstance(each, str))
+    found = (index.documents.follow(reference) for reference in references.values() if isinstance(reference, str))
     return any(index.fault_of(each[0]) is not None for each in found if each is not None)
 
 
@@ -338,7 +338,7 @@ def _unnamed_message(
     """
     if parse_format(format_).family != PROTOBUF or "dataschema" in references:
         return None
-    several = isinstance(compiled, Unsupported) and any(each.code == "unnamed-type" for each in compiled.problems)
+    several = isinstance(compiled, Unsupported) and any(problem.code == "unnamed-type" for problem in compiled.problems)
     if not isinstance(reference := references.get("dataschemauri"), str):
         if not several:
             return None

@@ -180,7 +180,7 @@ NO_ENDPOINT = EndpointConstraints()
 
 
 def _has_method(definition: Definition) -> bool:
-    named = (each.slot for each in definition.constraints if each.fixed)
+    named = (constraint.slot for constraint in definition.constraints if constraint.fixed)
     return any(slot.section == BARE and slot.name in ("method", "status") for slot in named)
 
 
@@ -397,7 +397,7 @@ def _try_repeated(groups: Iterable[Entries], view: MessageView, trial: Trial) ->
 
 def _try_entries(group: Entries, number: int, values: list[Any], trial: Trial) -> None:
     """Hold the entries of one name against its instances; with a choice among them, placeholders decide later."""
-    entries = [each for each in group.entries if trial.options.match_transport or not each.kind.transport]
+    entries = [entry for entry in group.entries if trial.options.match_transport or not entry.kind.transport]
     if not values and group.optional:
         return
     instances = instances_of(values, lists=group.lists)
@@ -406,12 +406,12 @@ def _try_entries(group: Entries, number: int, values: list[Any], trial: Trial) -
             _try_constraint(constraint, values[0] if values else ABSENT, trial)
         return
     rfc6570 = trial.options.placeholders == "rfc6570"
-    choices = [Choice(each, number, group.each, _candidates(each, instances, rfc6570)) for each in entries]
+    choices = [Choice(entry, number, group.each, _candidates(entry, instances, rfc6570)) for entry in entries]
     chosen = assigned(choices)
     for choice in choices:
         if choice not in chosen:
             _try_left_over(choice, instances, chosen, trial)
-    trial.valued += sum(each.fixed and each.ranks for each in entries)
+    trial.valued += sum(entry.fixed and entry.ranks for entry in entries)
     if any(choice.constraint.template for choice in chosen):
         for choice in filter(chosen.__contains__, choices):
             trial.defer(choice)
@@ -421,7 +421,7 @@ def _try_entries(group: Entries, number: int, values: list[Any], trial: Trial) -
 
 
 def _candidates(constraint: Constraint, instances: Sequence[Instance], rfc6570: bool) -> list[Candidate]:
-    tried = ((each, fit(constraint, each.value, rfc6570=rfc6570)) for each in instances)
+    tried = ((instance, fit(constraint, instance.value, rfc6570=rfc6570)) for instance in instances)
     template = constraint.template
     return [
         Candidate.of(each, template, found.text, found.split) for each, found in tried if isinstance(found, ValueMatch)
@@ -433,7 +433,7 @@ def _try_left_over(
 ) -> None:
     """An entry that no instance is left for: none is free, or none of the free ones fits."""
     taken = Taken.of(chosen) if choice.each else Taken()
-    free = next((each for each in instances if not taken.holders(each)), None)
+    free = next((instance for instance in instances if not taken.holders(instance)), None)
     _try_constraint(choice.constraint, ABSENT if free is None else free.value, trial)
 
 

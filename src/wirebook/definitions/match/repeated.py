@@ -298,7 +298,7 @@ class Settling:
         changed = False
         for choice, offered in zip(choices, texts, strict=True):
             pairs = zip(choice.candidates, offered, strict=True)
-            kept = [each for each, text in pairs if text is None or text in common]
+            kept = [pair for pair, text in pairs if text is None or text in common]
             changed = changed or len(kept) < len(choice.candidates)
             choice.candidates = kept
         return changed
@@ -309,15 +309,19 @@ class Settling:
         if choice is not None and candidate is not None:
             assignment.taken.take(choice, candidate.instance)
         others = [each for each in self.open if each.group == group and each is not choice]
-        return next((each for each in others if not assignment.place(each)), None)
+        return next((other for other in others if not assignment.place(other)), None)
 
     def _first(self, choice: Choice) -> Candidate:
         """The first candidate that no other entry has and that leaves the others one each; else the first."""
         if choice.each:
-            leaving = (each for each in choice.candidates if self._left_over(choice.group, choice, each) is None)
+            leaving = (
+                candidate for candidate in choice.candidates if self._left_over(choice.group, choice, candidate) is None
+            )
             return next(leaving, choice.candidates[0])
         used = {each.instance[1:] for other, each in self.chosen.items() if other.group == choice.group}
-        return next((each for each in choice.candidates if each.instance[1:] not in used), choice.candidates[0])
+        return next(
+            (candidate for candidate in choice.candidates if candidate.instance[1:] not in used), choice.candidates[0]
+        )
 
     # -- reporting --------------------------------------------------------------------------------------------------
 

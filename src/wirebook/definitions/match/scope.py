@@ -71,7 +71,7 @@ def _entries(kin: str, options: Mapping[str, Any]) -> Iterator[Entries]:
     """Headers and query items. A message may have the name more often than the endpoint: any instance satisfies."""
     for section in OPTION_SECTIONS.get(kin, ()):
         for group in entries_of(kin, section, options.get(section), "endpoint.protocoloptions"):
-            entries = tuple(replace(each, ranks=False) for each in group.entries if each.fixed)
+            entries = tuple(replace(entry, ranks=False) for entry in group.entries if entry.fixed)
             if entries and not has_placeholder(group.name):
                 yield replace(group, entries=entries, declared=entries, each=False, optional=True)
 

@@ -180,7 +180,7 @@ class Selector:
         read_payload: PayloadReader,
         options: MatchOptions = DEFAULT_OPTIONS,
     ) -> None:
-        self.definitions = [each for each in definitions if not each.incomplete]
+        self.definitions = [definition for definition in definitions if not definition.incomplete]
         self.everything = self._with_messages_once(EVERYTHING)
         self.scopes = {xid: self._with_messages_once(scope) for xid, scope in scopes.items()}
         self.read_payload = read_payload
@@ -217,7 +217,7 @@ class Selector:
         if not self._has_aliases:
             return scope
         members = self._by_xid if scope.members is None else scope.members
-        chosen = messages_once(each for each in self.definitions if each.xid in members)
+        chosen = messages_once(definition for definition in self.definitions if definition.xid in members)
         return replace(scope, members=frozenset(each.xid for each in chosen))
 
     @cached_property

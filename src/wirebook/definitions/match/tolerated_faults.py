@@ -29,7 +29,9 @@ NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]")
 def only_values(received: Received) -> bool:
     """Do values of attributes alone make a CloudEvent malformed, none of them `specversion`, `id` or `type`?"""
     slots = {attribute_slot(name) for name in _wrong_values(received)}
-    return bool(slots) and all(each.slot in slots for each in received.problems if each.severity is Severity.ERROR)
+    return bool(slots) and all(
+        problem.slot in slots for problem in received.problems if problem.severity is Severity.ERROR
+    )
 
 
 def _wrong_values(received: Received) -> list[str]:
@@ -44,11 +46,13 @@ def accepted(definition: Definition, received: Received) -> Received | None:
     """The event as the definition takes it; None for a malformed one."""
     if received.kind != "malformed":
         return received
-    declared = {each.slot.name: each for each in definition.constraints if each.slot.section == ENVELOPE}
+    declared = {
+        constraint.slot.name: constraint for constraint in definition.constraints if constraint.slot.section == ENVELOPE
+    }
     values = {name: received.attributes[name] for name in _wrong_values(received)}
     if not only_values(received) or not all(_is_excused(value, declared.get(name)) for name, value in values.items()):
         return None
-    remarks = tuple(each for each in received.problems if each.severity is not Severity.ERROR)
+    remarks = tuple(problem for problem in received.problems if problem.severity is not Severity.ERROR)
     return msgspec.structs.replace(received, kind="cloudevent", problems=remarks)
 
 

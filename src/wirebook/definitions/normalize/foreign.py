@@ -103,7 +103,7 @@ def _kind_of_part(value: Mapping[str, Any]) -> tuple[str, str] | None:
         return "a single message definition", hint
     groups = value.get("groups")
     if isinstance(groups, Mapping) and any(
-        isinstance(each, Mapping) and "singular" in each for each in groups.values()
+        isinstance(group, Mapping) and "singular" in group for group in groups.values()
     ):
         return "an xRegistry model", "a model is sent to a registry, at /modelsource"
     return None
