@@ -39,7 +39,7 @@ from wirebook.bindings import (
 from wirebook.bindings.attributes import FORBIDDEN, is_uri_reference
 from wirebook.bindings.capture import EXPECTED
 from wirebook.schema.payload import UNSET, Payload
-from wirebook.text.jsonvalue import parse_json
+from wirebook.text.json import parse_json
 
 TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=20).filter(lambda t: not FORBIDDEN.search(t))
 HEADER_TEXT = TEXT.map(str.strip)

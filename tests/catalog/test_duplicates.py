@@ -68,7 +68,7 @@ def test_equal_members_load_and_are_an_error_of_lint(
     for problem, first in zip(found, firsts, strict=True):
         assert problem.file == str(tmp_path / name)
         member = (problem.pointer or "").rpartition("/")[2]
-        assert f"'{member}' of '{MESSAGE}' occurs twice, in lines {first} and {problem.line}" in problem.message
+        assert f"'{member}' occurs twice in '{MESSAGE}', in lines {first} and {problem.line}" in problem.message
 
 
 @pytest.mark.parametrize(("name", "text"), [("c.json", JSON), ("c.yaml", YAML)])

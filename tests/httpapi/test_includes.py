@@ -227,7 +227,7 @@ def test_c_mod_42_what_cannot_be_included(client: Client, web: Web) -> None:
         "/list": "leads to an array",
         "/text": "it is not JSON",
         "/large": "it is larger than",
-        "/deep": "it is nested deeper",
+        "/deep": "nested deeper",
         "/twice": "duplicate member 'b' at '/a/b'",
         "/error": "it answers 500",
         "/none": "it answers 404",

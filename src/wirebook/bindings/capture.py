@@ -35,8 +35,9 @@ from wirebook.bindings.wire import (
     shown,
 )
 from wirebook.problems import Problem
-from wirebook.text.duplicates import may_repeat, name_before, names_of, repeated_member
-from wirebook.text.jsonvalue import JsonError, parse_json
+from wirebook.text.duplicates import first_duplicate, may_have_duplicates
+from wirebook.text.json import JsonError, parse_json
+from wirebook.text.member_counts import count_members, name_before
 
 MAX_RECORD_BYTES: Final = 64 * 1024 * 1024
 MAX_REPORTED: Final = 10
@@ -67,9 +68,9 @@ def parse_record(line: bytes) -> Parsed:
         return Parsed(None, (_unparsable(error),))
     if not isinstance(value, dict):
         return Parsed(None, (_wrong(None, "an object with the member 'protocol'", value),))
-    repeated = repeated_member(line) if may_repeat(line, value) else None
-    if repeated is not None:
-        return Parsed(None, (_wrong(shown(repeated), "each member once", "twice"),), value)
+    duplicate = first_duplicate(line) if may_have_duplicates(line, value) else None
+    if duplicate is not None:
+        return Parsed(None, (_wrong(shown(duplicate[0]), "each member once", "twice"),), value)
     return record_of(value)
 
 
@@ -243,7 +244,7 @@ def _unsettled(lines: list[bytes], records: list[AnyMessage]) -> set[int]:
     in the record too (so none was given twice). What looks like ``{"base64": ...}`` counts as no member, and so must be
     bytes in the record.
     """
-    names = names_of(lines)
+    names = count_members(lines)
     values = names.counts - names.nulls - names.wrappers
     agree = (values == [_member_count(record) for record in records]) & ~names.doubtful
     unsettled = set((~(agree & _sound_times(records))).nonzero()[0].tolist())

@@ -17,8 +17,8 @@ from wirebook.bindings.attributes import malformed, wrong_attributes
 from wirebook.bindings.wire import shown
 from wirebook.problems import Problem
 from wirebook.schema.payload import Payload
-from wirebook.text.duplicates import may_repeat, top_level_repeats
-from wirebook.text.jsonvalue import JsonError, parse_json
+from wirebook.text.duplicates import may_have_duplicates, top_level_duplicates
+from wirebook.text.json import JsonError, parse_json
 from wirebook.text.mediatypes import is_json
 
 MEDIA_TYPE: Final = "application/cloudevents+json"
@@ -67,7 +67,7 @@ def _unparsable(error: JsonError, code: str) -> Problem:
 def read_event(text: bytes | None) -> JsonEvent:
     """The one event in `text`. Raises: NotAnEvent."""
     value = parse_event(text)
-    repeated = top_level_repeats(text)[0] if text and may_repeat(text, value) else None
+    repeated = top_level_duplicates(text)[0] if text and may_have_duplicates(text, value) else None
     return event_of(value, repeated)
 
 
@@ -77,7 +77,7 @@ def read_batch(text: bytes | None) -> list[JsonEvent]:
     if not isinstance(value, list):
         found = type(value).__name__
         raise NotAnEvent(Problem("malformed-batch", slot="payload", expected="an array of events", actual=found))
-    repeated = top_level_repeats(text) if text and may_repeat(text, value) else [None] * len(value)
+    repeated = top_level_duplicates(text) if text and may_have_duplicates(text, value) else [None] * len(value)
     return [event_of(item, name) for item, name in zip(value, repeated, strict=True)]
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from wirebook.bindings.wire import shown
 from wirebook.problems import Problem
 from wirebook.schema.payload import UNSET, Payload
-from wirebook.text.jsonvalue import JsonError, parse_json
+from wirebook.text.json import JsonError, parse_json
 from wirebook.text.mediatypes import is_json
 
 

@@ -19,8 +19,8 @@ import pyarrow as pa
 from wirebook.bindings.capture import EXPECTED, Parsed, record_of
 from wirebook.bindings.wire import from_bytes, shown
 from wirebook.problems import Problem
-from wirebook.text.duplicates import may_repeat, repeated_member
-from wirebook.text.jsonvalue import JsonError, parse_json
+from wirebook.text.duplicates import first_duplicate, may_have_duplicates
+from wirebook.text.json import JsonError, parse_json
 
 _OBJECTS: Final = (
     "properties",
@@ -132,8 +132,8 @@ def object_of(name: str, item: Any) -> Any:
         value = parse_json(text)
     except JsonError as error:
         return _Wrong(name, "the JSON text of an object", error.message)
-    repeated = repeated_member(text) if may_repeat(text, value) else None
-    return value if repeated is None else _Wrong(f"{name}.{shown(repeated)}", "there once", "twice")
+    duplicate = first_duplicate(text) if may_have_duplicates(text, value) else None
+    return value if duplicate is None else _Wrong(f"{name}.{shown(duplicate[0])}", "there once", "twice")
 
 
 _READERS: Final[dict[str, Callable[[Any], Any]]] = {

@@ -14,7 +14,7 @@ from wirebook.definitions.build.builder import BuildRequest, Built, build, conte
 from wirebook.definitions.compile.definition import Definition
 from wirebook.problems import Problem, Severity, WirebookError
 from wirebook.schema import CompiledSchema, Encoded, Encoder, Payload, Unsupported
-from wirebook.text.jsonvalue import JsonError, parse_json
+from wirebook.text.json import JsonError, parse_json
 
 if TYPE_CHECKING:
     from wirebook.catalog.catalog import Catalog

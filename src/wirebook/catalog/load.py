@@ -27,10 +27,10 @@ from wirebook.definitions.resolve.endpoints import resolve_endpoints
 from wirebook.definitions.resolve.messages import resolve_messages
 from wirebook.definitions.resolve.registry import DocumentOrigin, LoadedRegistry
 from wirebook.problems import Problem, Severity, WirebookError
-from wirebook.text.json import read_json, too_large
-from wirebook.text.jsonvalue import JsonError, parse_json
+from wirebook.text.json import JsonError, parse_json
+from wirebook.text.json_documents import read_json
 from wirebook.text.pointers import escape
-from wirebook.text.source import DEFAULT_LIMITS, DocumentLimits, Source
+from wirebook.text.source import DEFAULT_LIMITS, DocumentLimits, Source, too_large
 from wirebook.text.yaml import read_yaml
 
 if TYPE_CHECKING:

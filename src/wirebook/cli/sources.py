@@ -106,7 +106,7 @@ def capture_path(capture: str) -> Iterator[Path]:
 
 def read_context(source: str | None) -> dict[str, Any]:
     """The placeholders of a JSON file, none without a file. Raises: WirebookError (``unreadable-file`` ...)."""
-    from wirebook.text.json import read_json  # noqa: PLC0415
+    from wirebook.text.json_documents import read_json  # noqa: PLC0415
 
     if source is None:
         return {}

@@ -17,7 +17,7 @@ from wirebook.client.fetch import DEFAULT_FETCH_LIMITS, Cache, FetchedResponse, 
 from wirebook.core.names import GROUP_TYPES, collection_of
 from wirebook.core.xid import parse_xid
 from wirebook.problems import Problem, WirebookError
-from wirebook.text.json import read_json
+from wirebook.text.json_documents import read_json
 from wirebook.text.source import DEFAULT_LIMITS, DocumentLimits, Source
 from wirebook.text.yaml import read_yaml
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from wirebook.bindings.jsonwrite import canonical_text, is_text
 from wirebook.convert.refusal import refuse
 from wirebook.schema.payload import Payload
-from wirebook.text.jsonvalue import JsonError, parse_json
+from wirebook.text.json import JsonError, parse_json
 from wirebook.text.mediatypes import is_json
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from urllib.request import url2pathname
 from wirebook.core.model.builtin import builtin_model
 from wirebook.core.model.source import expand_includes
 from wirebook.problems import Problem, WirebookError
-from wirebook.text.json import read_json
-from wirebook.text.requestjson import parse_request
+from wirebook.text.json import parse_json
+from wirebook.text.json_documents import read_json
 from wirebook.text.source import DEFAULT_LIMITS
 
 Fetch = Callable[[str], Any]
@@ -78,4 +78,4 @@ class _Files:
         if not path.is_relative_to(self._folder):
             raise ValueError(f"'{path}' is outside of the model's folder")
         self.were_read = True
-        return parse_request(path.read_bytes().removeprefix(BOM_UTF8), DEFAULT_LIMITS.depth)
+        return parse_json(path.read_bytes().removeprefix(BOM_UTF8), max_depth=DEFAULT_LIMITS.depth, strict=True)

@@ -13,7 +13,7 @@ from wirebook.problems.extras import library
 from wirebook.schema.formats import AVRO, JSON_SCHEMA, JSON_STRUCTURE, PROTOBUF, TEXTS, XSD, SchemaFormat, parse_format
 from wirebook.schema.reader import CompiledSchema, CompileOptions, Unsupported
 from wirebook.schema.source import Include, Resolve, SchemaSource
-from wirebook.text.jsonvalue import MAX_DEPTH, JsonError, parse_json
+from wirebook.text.json import MAX_DEPTH, JsonError, parse_json
 
 Compiler = Callable[[SchemaSource], CompiledSchema | Unsupported]
 

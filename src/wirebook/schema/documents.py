@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 from urllib.parse import quote, unquote, urljoin
 
-from wirebook.text.jsonvalue import JsonError, parse_json
+from wirebook.text.json import JsonError, parse_json
 
 LOCAL = "https://catalogue.invalid"  # the address of a document that has none: LOCAL + XID
 MAX_REFERENCE = 2000  # characters

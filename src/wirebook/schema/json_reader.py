@@ -36,7 +36,7 @@ from wirebook.schema.reader import (
     read_each,
     replaced,
 )
-from wirebook.text.jsonvalue import JsonError, parse_json
+from wirebook.text.json import JsonError, parse_json
 from wirebook.text.pointers import format_pointer
 
 MAX_PROBLEMS = 20

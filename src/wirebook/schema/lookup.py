@@ -17,7 +17,7 @@ from wirebook.schema.documents import Documents, SchemaDocument
 from wirebook.schema.formats import AVRO, parse_format
 from wirebook.schema.reader import CompiledSchema, CompileOptions, Unsupported
 from wirebook.schema.source import Text
-from wirebook.text.jsonvalue import JsonError, parse_json
+from wirebook.text.json import JsonError, parse_json
 
 Compiled = CompiledSchema | Unsupported
 

@@ -18,7 +18,7 @@ from wirebook.problems import Problem
 from wirebook.schema.layout import REST, VALUE, Field, Layout, Struct, fields_of, leaves_of, row_of
 from wirebook.schema.payload import Payload
 from wirebook.schema.scalar_columns import JSON, value_of
-from wirebook.text.jsonvalue import MAX_DEPTH
+from wirebook.text.json import MAX_DEPTH
 
 Failure = Literal["undecodable", "invalid-payload", "unsupported", "oversized"]
 Row = dict[str, Any]

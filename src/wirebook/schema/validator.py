@@ -32,7 +32,7 @@ from wirebook.schema.reader import CompileOptions
 from wirebook.schema.source import SchemaSource
 from wirebook.schema.xsd.compatibility_imports import lenient_model
 from wirebook.schema.xsd.source import XsdError
-from wirebook.text.jsonvalue import MAX_DEPTH, JsonError, parse_json
+from wirebook.text.json import MAX_DEPTH, JsonError, parse_json
 
 ROOTS = ("type", "$root", "$ref", "allOf", "anyOf", "oneOf")  # one of them makes a root type
 TYPE_WORDS = ("type", "$ref", "allOf", "anyOf", "oneOf", "not", "if")

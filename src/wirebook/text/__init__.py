@@ -1,1 +1,1 @@
-"""Text formats: strict JSON and YAML, JSON Pointers, source positions, media types."""
+"""Text formats: the JSON reader, YAML, JSON Pointers, source positions and media types."""

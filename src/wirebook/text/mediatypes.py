@@ -1,4 +1,4 @@
-"""Media types: which texts are one, and which of them declare JSON.
+"""Media types: which texts are media types, and which of them declare JSON.
 
 Spec: RFC 9110 section 8.3.1; RFC 6839 section 3.1 (``+json``); json-format.md#31-handling-of-data (CloudEvents).
 """
@@ -9,18 +9,18 @@ import re
 from typing import Final
 
 WORD: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]++"
-"""A token of HTTP: a name, or a value without quotes."""
+"""A token of RFC 9110: a name, or a value without quotes."""
 
 _QUOTED: Final = r'"(?:[\t !#-\[\]-~]|\\[\t -~])*+"'
 MEDIA_TYPE: Final = re.compile(rf"{WORD}/{WORD}(?:[ \t]*+;[ \t]*+(?:{WORD}=(?:{WORD}|{_QUOTED}))?+)*+\Z")
 
 
 def is_media_type(text: str) -> bool:
-    """Is it a type, a subtype and perhaps parameters, in ASCII?"""
+    """Return whether a text is a media type: type, subtype and optional parameters, in ASCII."""
     return MEDIA_TYPE.match(text) is not None
 
 
 def is_json(content_type: str | None) -> bool:
-    """Does a content type declare JSON: ``*/json`` or ``*/*+json``, whatever its parameters? None: it does not."""
+    """Return whether a content type declares JSON: ``*/json`` or ``*/*+json``, with any parameters. None: False."""
     media_type = (content_type or "").partition(";")[0].strip().lower()
     return media_type.endswith(("/json", "+json"))

@@ -1,6 +1,6 @@
-"""The outline of a JSON text: where each member and item stands, found without recursion and without a parser.
+"""The outline of a JSON text: the offset of each member and item, found without recursion and without a parser.
 
-Used to say where something is, so it goes as far as the text makes sense and never fails.
+The outline gives problems their position. It therefore never fails: it ends where the text stops making sense.
 """
 
 from __future__ import annotations
@@ -12,18 +12,20 @@ from typing import Final
 
 from wirebook.text.pointers import child
 
-MAX_POINTER: Final = 4096  # what is inside a longer one is placed at its holder
+MAX_POINTER: Final = 4096
+"""Characters of a pointer. Values below a longer one have the position of their container."""
+
 TOKEN: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+', re.DOTALL)
 
 
 @dataclass(slots=True)
 class Outline:
-    """What stands where.
+    """The offsets in a JSON text.
 
-    Shape: `offsets` pointer to offset (of the key, for a member); `duplicates` has every further member of a name in
-    one object, with the pointer and the offsets of the first member and of this one; `strings` and `words` (offset,
-    text) of the strings' values and of the other scalars; `open_at` the pointer being read where the scan stopped;
-    `deepest` (offset, pointer) where it was first too deep.
+    Shape: `offsets` maps pointers to offsets (for a member, of its key); `duplicates` lists every repeated member with
+    its pointer and the offsets of the first member and of this one; `strings` and `words` list the offset and the text
+    of strings and of other scalars; `open_at` is the pointer at which the scan ended; `deepest` is the offset and the
+    pointer at which nesting first exceeded the limit.
     """
 
     offsets: dict[str, int] = field(default_factory=lambda: {"": 0})
@@ -36,9 +38,10 @@ class Outline:
 
 @dataclass(slots=True)
 class _Frame:
-    """An object or array being read.
+    """An object or array that is open.
 
-    Shape: `key` is the member in hand, `index` the next item (None in an object), `members` the offset of each key.
+    Shape: `key` is the current member, `index` the current item (None in an object), `members` maps each key to its
+    offset.
     """
 
     pointer: str
@@ -46,8 +49,8 @@ class _Frame:
     key: str | None = None
     members: dict[str, int] = field(default_factory=dict)
 
-    def here(self) -> str:
-        """The pointer of the value about to be read."""
+    def current_pointer(self) -> str:
+        """Return the pointer of the value at which the scan is."""
         token = self.key if self.index is None else self.index
         if token is None or len(self.pointer) > MAX_POINTER:
             return self.pointer
@@ -55,13 +58,13 @@ class _Frame:
 
 
 def outline(text: str, stop: int | None = None, depth: int | None = None) -> Outline:
-    """The outline of `text` up to the offset `stop`, or to where it is nested more than `depth` levels."""
+    """Return the outline of `text` up to the offset `stop`, or up to where it is nested more than `depth` levels."""
     scan = _Scan()
-    for found in TOKEN.finditer(text):
-        if (stop is not None and found.start() >= stop) or (depth is not None and len(scan.stack) > depth):
+    for token in TOKEN.finditer(text):
+        if (stop is not None and token.start() >= stop) or (depth is not None and len(scan.stack) > depth):
             break
-        scan.take(found[0], found.start())
-    scan.outline.open_at = scan.stack[-1].here() if scan.stack else ""
+        scan.add(token[0], token.start())
+    scan.outline.open_at = scan.stack[-1].current_pointer() if scan.stack else ""
     scan.outline.deepest = (scan.offset, scan.outline.open_at)
     return scan.outline
 
@@ -74,11 +77,11 @@ class _Scan:
         self.stack: list[_Frame] = []
         self.offset = 0
 
-    def take(self, text: str, offset: int) -> None:
+    def add(self, text: str, offset: int) -> None:
         self.offset = offset
         if text in "{[":
             self._value(offset)
-            pointer = self.stack[-1].here() if self.stack else ""
+            pointer = self.stack[-1].current_pointer() if self.stack else ""
             self.stack.append(_Frame(pointer, 0 if text == "[" else None))
         elif text in "}]":
             self._close()
@@ -101,7 +104,7 @@ class _Scan:
     def _member(self, key: str, offset: int) -> None:
         frame = self.stack[-1]
         frame.key = key[:MAX_POINTER]
-        pointer = frame.here()
+        pointer = frame.current_pointer()
         first = frame.members.setdefault(key, offset)
         if first != offset:
             self.outline.duplicates.append((pointer, first, offset))
@@ -109,7 +112,7 @@ class _Scan:
 
     def _value(self, offset: int) -> None:
         if self.stack and self.stack[-1].index is not None:
-            self.outline.offsets.setdefault(self.stack[-1].here(), offset)
+            self.outline.offsets.setdefault(self.stack[-1].current_pointer(), offset)
         elif not self.stack:
             self.outline.offsets[""] = offset
 
@@ -125,6 +128,7 @@ class _Scan:
 
 
 def _decoded(token: str) -> str:
+    """Return the value of a string literal, or its text if an escape is invalid."""
     try:
         return str(json.loads(token, strict=False))
     except ValueError:

@@ -1,6 +1,6 @@
-"""Sources: a document, the text it was read from, and where in that text each of its values stands.
+"""Sources: a document, the text it was read from, and where in that text each of its values is.
 
-Positions are worked out when a finding is shown, not when the document is read: loading pays nothing for them.
+Positions are computed when a problem is printed, not when the document is read: loading pays nothing for them.
 """
 
 from __future__ import annotations
@@ -12,8 +12,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
-from wirebook.problems import Problem
-from wirebook.text.pointers import prefixes
+from wirebook.problems import Problem, WirebookError
+from wirebook.text.pointers import prefixes, unescape
+
+BYTE_ORDER_MARK: Final = "\ufeff"
+MAX_POINTER: Final = 200
+"""Characters of a pointer in a problem about nesting."""
 
 
 class SourcePosition(NamedTuple):
@@ -25,9 +29,9 @@ class SourcePosition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DocumentLimits:
-    """What a document may be.
+    """Limits of a document.
 
-    Units: `size` bytes, `depth` levels of nesting, `values` values when every YAML alias is written out.
+    Units: `size` bytes, `depth` levels of nesting, `values` values after the expansion of all YAML aliases.
     """
 
     size: int = 64 * 1024 * 1024
@@ -40,10 +44,10 @@ DEFAULT_LIMITS: Final = DocumentLimits()
 
 @dataclass
 class Source:
-    """One document.
+    """A document that was read.
 
-    Shape: `name` is the path, the URL, or a word in angle brackets for a value that came without a text; `problems`
-    are what reading it found; `find_places` gives the place of every pointer.
+    Shape: `name` is a path, a URL, or a word in angle brackets for a value without a text; `problems` were found while
+    reading; `find_places` returns the position of every pointer.
     """
 
     name: str
@@ -53,37 +57,93 @@ class Source:
 
     @cached_property
     def places(self) -> dict[str, SourcePosition]:
+        """The position of every pointer. Empty for a value without a text."""
         return self.find_places() if self.find_places else {}
 
     def locate(self, pointer: str) -> SourcePosition | None:
-        """Where `pointer` stands, or the nearest thing that holds it; None for a document without a text."""
-        return next((self.places[held] for held in prefixes(pointer) if held in self.places), None)
+        """Return the position of `pointer` or of the innermost value that contains it; None without a text."""
+        return next((self.places[prefix] for prefix in prefixes(pointer) if prefix in self.places), None)
 
     def place(self, problem: Problem) -> Problem:
-        """`problem` with the file, the line and the column of its pointer."""
+        """Return `problem` with the file, the line and the column of its pointer."""
         place = self.locate(problem.pointer or "")
         if place is None or problem.line is not None:
             return problem.at(file=problem.file or self.name)
         return problem.at(file=problem.file or self.name, line=place.line, column=place.column)
 
 
+# -- reading --------------------------------------------------------------------------------------------------------
+
+
+def decode_document(data: bytes, name: str, limits: DocumentLimits) -> tuple[str, tuple[Problem, ...]]:
+    """Return the text of `data` without its byte order mark, and a problem if it had one.
+
+    Raises: WirebookError (too-large, not-utf-8)
+    """
+    if len(data) > limits.size:
+        raise WirebookError(too_large(name, len(data), limits))
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode("utf-8", errors="replace")
+        line, column = place_of(before, len(before))
+        byte = f"0x{data[error.start]:02x}"
+        message = f"byte {byte} at offset {error.start} is not valid UTF-8"
+        problem = Problem("not-utf-8", message, file=name, line=line, column=column, actual=byte)
+        raise WirebookError(problem) from None
+    if not text.startswith(BYTE_ORDER_MARK):
+        return text, ()
+    problem = Problem("byte-order-mark", "skipped a byte order mark; remove it", file=name, line=1, column=1)
+    return text[1:], (problem,)
+
+
+def too_large(name: str, size: int, limits: DocumentLimits) -> Problem:
+    """The problem of a document of `size` bytes."""
+    message = f"the document has {size} bytes; at most {limits.size} are allowed"
+    return Problem("too-large", message, file=name, expected=limits.size, actual=size)
+
+
+def duplicate_member(
+    file: str, pointer: str, first: SourcePosition, second: SourcePosition, *, are_equal: bool
+) -> Problem:
+    """The problem of a member that occurs twice in an object, at the position of the second one."""
+    parent, _, token = pointer.rpartition("/")
+    values = "equal values" if are_equal else "different values"
+    where = f"'{parent}'" if parent else "the document"
+    lines = f"in lines {first.line} and {second.line}"
+    message = f"the member '{unescape(token)}' occurs twice in {where}, {lines}, with {values}"
+    hint = "remove one of them, or run `wirebook upgrade`, which writes it once" if are_equal else "remove one of them"
+    return Problem(
+        "duplicate-member", message, pointer=pointer, file=file, line=second.line, column=second.column,
+        expected="one", hint=hint,
+    )  # fmt: skip
+
+
+def shortened_pointer(pointer: str) -> str:
+    """Return the beginning of a pointer for a message."""
+    return pointer if len(pointer) < MAX_POINTER else pointer[:MAX_POINTER] + "..."
+
+
+# -- positions ------------------------------------------------------------------------------------------------------
+
+
 def places_of(text: str, offsets: dict[str, int]) -> dict[str, SourcePosition]:
-    """The place of every offset. Cost: one pass over `text`, then a search in its line starts for each."""
+    """Return the position of every offset. Cost: one pass over `text`, then a binary search for each offset."""
     starts = line_starts(text)
     return {pointer: place_in(starts, offset) for pointer, offset in offsets.items()}
 
 
 def line_starts(text: str) -> list[int]:
-    """The offset of each line's first character."""
-    return [0, *(found.end() for found in re.finditer("\n", text))]
+    """Return the offset of the first character of each line."""
+    return [0, *(newline.end() for newline in re.finditer("\n", text))]
 
 
 def place_in(starts: list[int], offset: int) -> SourcePosition:
-    """The line and column of an offset in a text with these line starts."""
+    """Return the position of an offset in a text whose lines begin at `starts`."""
     line = bisect_right(starts, offset)
     return SourcePosition(line, offset - starts[line - 1] + 1)
 
 
 def place_of(text: str, offset: int) -> SourcePosition:
-    """The line and column of the character at `offset`."""
+    """Return the position of the character at `offset`."""
     return SourcePosition(text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset))

@@ -17,7 +17,7 @@ from wirebook.definitions.explain.alignment import nearest_name
 from wirebook.problems import Problem
 from wirebook.schema import CompiledSchema, DecodedPayload, Payload, Unsupported
 from wirebook.schema.payload import UNSET
-from wirebook.text.jsonvalue import JsonError, parse_json
+from wirebook.text.json import JsonError, parse_json
 from wirebook.text.pointers import resolve
 
 MAX_BYTES = 1 << 20

@@ -19,7 +19,7 @@ from wirebook.definitions.compile.slots import (
 )
 from wirebook.definitions.compile.view import MessageView
 from wirebook.definitions.explain.alignment import nearest_name
-from wirebook.text.jsonvalue import JsonError, parse_json
+from wirebook.text.json import JsonError, parse_json
 
 MAX_BYTES: Final = 1 << 20
 

@@ -32,7 +32,7 @@ from wirebook.definitions.match.matcher import (
 )
 from wirebook.problems import Problem
 from wirebook.schema import DecodedPayload, Payload
-from wirebook.text.jsonvalue import JsonError, parse_json
+from wirebook.text.json import JsonError, parse_json
 from wirebook.text.mediatypes import is_json
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urljoin, urlsplit
 
 from wirebook.httpapi.http.hosts import Allowed, normalise
-from wirebook.text.requestjson import parse_request
+from wirebook.text.json import parse_json
 
 if TYPE_CHECKING:
     import httpx
@@ -99,7 +99,7 @@ class IncludeFetcher:
 def _parse(body: bytes) -> Any:
     """Raises: ValueError"""
     try:
-        return parse_request(body.removeprefix(BOM_UTF8), MAX_DEPTH)
+        return parse_json(body.removeprefix(BOM_UTF8), max_depth=MAX_DEPTH, strict=True)
     except ValueError as error:
         raise ValueError(f"it is not JSON: {error}") from None
 

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, unquote
 from wirebook.httpapi.http.fetching import Fetched
 from wirebook.httpapi.http.spool import Body, BodySpool
 from wirebook.problems.xregistry import Refused, refused
-from wirebook.text.requestjson import parse_request
+from wirebook.text.json import parse_json
 
 JSON: Final = "application/json; charset=utf-8"
 MAX_DEPTH: Final = 100
@@ -71,7 +71,7 @@ def read_json(incoming: Incoming) -> Any:
     if not incoming.body:
         raise refused("missing_body", incoming.path)
     try:
-        return parse_request(incoming.body, MAX_DEPTH)
+        return parse_json(incoming.body, max_depth=MAX_DEPTH, strict=True)
     except ValueError as error:
         raise unparsable(incoming.path, str(error)) from None
 

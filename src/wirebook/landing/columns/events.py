@@ -29,9 +29,9 @@ from wirebook.landing.columns.frames import Frame, apart, sound_attributes
 from wirebook.landing.columns.parts import WirePartColumns
 from wirebook.landing.columns.records import RecordColumns
 from wirebook.schema.json_lines import decode_column
-from wirebook.text.duplicates import names_of
-from wirebook.text.jsonvalue import MAX_DEPTH
+from wirebook.text.json import MAX_DEPTH
 from wirebook.text.mediatypes import is_json
+from wirebook.text.member_counts import count_members
 
 TEXT: Final = str | None | msgspec.UnsetType
 EXTENSION: Final = str | bool | int | None | msgspec.UnsetType
@@ -115,7 +115,7 @@ def _event_type(names: tuple[str, ...]) -> type[msgspec.Struct]:
 def _unknown_members(bodies: Sequence[bytes], columns: dict[str, list[Any]]) -> Any:
     """Where a body has more or fewer member names than were decoded, those inside its data apart."""
     inside = [bytes(data) if data is not UNSET else b"" for data in columns["data"]]
-    whole, nested = names_of(list(bodies)), names_of(inside)
+    whole, nested = count_members(list(bodies)), count_members(inside)
     decoded = np.sum([_given(values) for values in columns.values()], axis=0)
     return (whole.counts - nested.counts != decoded) | whole.doubtful | nested.doubtful
 

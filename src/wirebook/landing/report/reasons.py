@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from wirebook.problems import quoted
-from wirebook.text.jsonvalue import JsonError, parse_json
+from wirebook.text.json import JsonError, parse_json
 
 __all__ = ["expected_in_words", "found_in_words"]
 

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from wirebook.landing.sources.byte_streams import CODECS, open_stream
 from wirebook.landing.sources.lines import BLANKS, BOM
-from wirebook.text.jsonvalue import JsonError, parse_json
+from wirebook.text.json import JsonError, parse_json
 
 __all__ = ["HEAD", "FileType", "FirstValue", "codec_of", "first_value", "is_whole", "kind_of", "read_head", "shape_of"]
 

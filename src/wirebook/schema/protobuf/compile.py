@@ -46,7 +46,7 @@ from wirebook.schema.reader import (
     with_others,
 )
 from wirebook.schema.source import SchemaSource
-from wirebook.text.jsonvalue import JsonError
+from wirebook.text.json import JsonError
 from wirebook.text.mediatypes import is_json
 from wirebook.text.pointers import format_pointer
 

@@ -51,7 +51,7 @@ from wirebook.schema.xsd.validate import (
 )
 from wirebook.schema.xsd.write import XmlWriter
 from wirebook.schema.xsd.xml_text import Element, XmlError, is_deeper, parse_xml, to_bytes
-from wirebook.text.jsonvalue import JsonError
+from wirebook.text.json import JsonError
 
 MEDIA_TYPE = "application/xml"
 _NAME = re.compile(r"""(?:@name\s*=\s*['"]|element\(|type\()?([^'"()\[\]@=/:\s]+)['")\]]*\Z""")

@@ -1,4 +1,4 @@
-"""Strict reading of one JSON value."""
+"""The JSON reader: vectors, and properties of every input."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wirebook.text.jsonvalue import JsonError, parse_json
+from wirebook.text.json import JsonError, parse_json
 
 VECTORS = json.loads((Path(__file__).parent.parent / "vectors/core/json-values.json").read_text())
 
@@ -28,7 +28,7 @@ def data_of(vector: dict[str, Any]) -> bytes:
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda v: v["description"])
-def test_vectors(vector: dict[str, Any]) -> None:
+def test_vector_is_parsed_or_rejected_as_stated(vector: dict[str, Any]) -> None:
     expected = vector["expected"]
     if "code" not in expected:
         value = parse_json(data_of(vector))
@@ -48,7 +48,7 @@ json_values = st.recursive(
 
 
 @given(json_values)
-def test_values_survive(value: Any) -> None:
+def test_encoded_value_is_parsed_unchanged(value: Any) -> None:
     try:
         text = json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -65,7 +65,7 @@ def outcome(parse: Callable[[bytes], Any], data: bytes) -> str:
 
 
 @given(st.binary(max_size=60) | st.text(alphabet='[]{}",:0123456789eE+-.truefalsn\\ud8').map(str.encode))
-def test_agrees_with_orjson_on_what_is_json(data: bytes) -> None:
+def test_text_is_accepted_exactly_if_orjson_accepts_it(data: bytes) -> None:
     if not data.startswith(b"\xef\xbb\xbf") and outcome(orjson.loads, data) != "out of range":
         assert outcome(parse_json, data) == outcome(orjson.loads, data)
 
@@ -74,6 +74,6 @@ HOSTILE = [b'"' + b'\\"' * 1_000_000 + b"[" * 300, b"[" * 2_000_000, b"1" * 4_00
 
 
 @pytest.mark.parametrize("data", HOSTILE, ids=["quotes", "depth", "digits", "open"])
-def test_hostile_input_is_linear(data: bytes) -> None:
+def test_hostile_input_is_rejected_in_linear_time(data: bytes) -> None:
     with pytest.raises(JsonError):
         parse_json(data)
