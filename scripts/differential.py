@@ -31,7 +31,7 @@ from synthesis.rich import PARTS, rich_catalogue  # noqa: E402
 
 from wirebook.bindings import PROTOCOLS  # noqa: E402
 from wirebook.catalog import Catalog  # noqa: E402
-from wirebook.definitions.match.matcher import MatchOptions  # noqa: E402
+from wirebook.definitions.match.options import MatchOptions  # noqa: E402
 
 SHARED = ROOT.parent / "shared" / "corpus"
 FOLDERS = (SHARED / "production", SHARED / "spec-scenarios", ROOT / "src" / "wirebook" / "demo" / "catalogue")

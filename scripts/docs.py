@@ -22,8 +22,8 @@ from wirebook.cli.app import COMMANDS, load_command
 from wirebook.definitions.explain.comparison import SlotReport
 from wirebook.definitions.explain.explanation import Comparison, Explanation
 from wirebook.definitions.explain.payload_faults import PayloadFault, PayloadReport
-from wirebook.definitions.match.matcher import MatchOptions
-from wirebook.definitions.match.selection import Near, Outcome
+from wirebook.definitions.match.options import MatchOptions
+from wirebook.definitions.match.outcome import NearMiss, Outcome
 from wirebook.landing.runs.report import Report
 from wirebook.problems import CODES, Problem, WirebookError, codes
 from wirebook.problems.rules import Rule, rules
@@ -88,7 +88,7 @@ PUBLIC: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
     ),
     ("wirebook.definitions.match.matcher", MatchOptions, ()),
     ("wirebook.definitions.match.selection", Outcome, ("matched", "data", "to_cloudevent", "to_dict")),
-    ("wirebook.definitions.match.selection", Near, ()),
+    ("wirebook.definitions.match.selection", NearMiss, ()),
     ("wirebook.definitions.explain.explanation", Explanation, ("to_dict",)),
     ("wirebook.definitions.explain.explanation", Comparison, ("wrong", "fits")),
     ("wirebook.definitions.explain.comparison", SlotReport, ()),

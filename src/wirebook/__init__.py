@@ -14,8 +14,8 @@ from wirebook.lazy import lazy_names
 
 if TYPE_CHECKING:
     from wirebook.catalog import Catalog
-    from wirebook.definitions.match.matcher import MatchOptions
-    from wirebook.definitions.match.selection import Outcome
+    from wirebook.definitions.match.options import MatchOptions
+    from wirebook.definitions.match.outcome import Outcome
     from wirebook.problems import Problem, WirebookError
 
 __all__ = ["Catalog", "MatchOptions", "Outcome", "Problem", "WirebookError"]

@@ -13,7 +13,7 @@ from cloudevents.core.v1.event import CloudEvent
 from wirebook.bindings import AmqpMessage, KafkaRecord, Mqtt5Publish, from_bytes, read_message
 from wirebook.catalog import Catalog
 from wirebook.cli.app import run
-from wirebook.definitions.match.matcher import MatchOptions
+from wirebook.definitions.match.options import MatchOptions
 from wirebook.problems import WirebookError
 
 CE = "CloudEvents/1.0"

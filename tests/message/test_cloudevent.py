@@ -12,7 +12,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from wirebook.catalog import Catalog
-from wirebook.definitions.match.matcher import MatchOptions
+from wirebook.definitions.match.options import MatchOptions
 
 CATALOG = Catalog.load({
     "messagegroups": {"g": {"messages": {

@@ -15,7 +15,7 @@ from wirebook.definitions.compile.uritemplate import MQTT_TOPIC, NATS_SUBJECT, T
 from wirebook.definitions.explain.alignment import nearest_name, parted
 from wirebook.definitions.explain.comparison import SlotReport
 from wirebook.definitions.explain.explanation import Comparison, Explanation
-from wirebook.definitions.match.matcher import MatchOptions
+from wirebook.definitions.match.options import MatchOptions
 
 Case = dict[str, Any]
 

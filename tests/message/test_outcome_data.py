@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from wirebook.catalog import Catalog
-from wirebook.definitions.match.selection import Outcome
+from wirebook.definitions.match.outcome import Outcome
 
 MESSAGE = {"messageid": "m", "envelope": "CloudEvents/1.0", "envelopemetadata": {"type": {"value": "t"}}}
 CATALOG = Catalog.load({"messagegroups": {"g": {"messagegroupid": "g", "messages": {"m": MESSAGE}}}})

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from wirebook.catalog import Catalog
-from wirebook.definitions.match.matcher import MatchOptions
+from wirebook.definitions.match.options import MatchOptions
 from wirebook.problems import CODES
 
 FOLDER = Path(__file__).resolve().parents[1] / "vectors" / "matching"

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from wirebook.catalog import Catalog
-from wirebook.definitions.match.matcher import MatchOptions
+from wirebook.definitions.match.options import MatchOptions
 from wirebook.landing.runs.engine import engine_for
 from wirebook.landing.sources.batches import Chunk, Landed
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from wirebook.definitions.match.matcher import MatchOptions
+from wirebook.definitions.match.options import MatchOptions
 from wirebook.landing.report.show import tables_in
 from wirebook.landing.runs.report import Report
 from wirebook.landing.runs.target import Target

@@ -25,9 +25,10 @@ from wirebook.definitions.build.builder import BuildRequest, Built
 from wirebook.definitions.build.request import Encoding
 from wirebook.definitions.compile.definition import Definition, compile_definition
 from wirebook.definitions.explain.explanation import Explainer, Explanation
-from wirebook.definitions.match.matcher import DEFAULT_OPTIONS, MatchOptions
+from wirebook.definitions.match.options import DEFAULT_OPTIONS, MatchOptions
+from wirebook.definitions.match.outcome import Outcome
 from wirebook.definitions.match.scope import scope_of
-from wirebook.definitions.match.selection import EndpointScope, Outcome, Selector
+from wirebook.definitions.match.selection import EndpointScope, Selector
 from wirebook.definitions.resolve.registry import LoadedRegistry
 from wirebook.problems import Problem, WirebookError
 from wirebook.schema import CompiledSchema, DecodedPayload, Payload, SchemaIndex, Unsupported, without_prefix

@@ -19,8 +19,7 @@ from wirebook.definitions.build.builder import BuildRequest, Built
 from wirebook.definitions.build.request import current_time
 from wirebook.definitions.compile.definition import Definition
 from wirebook.definitions.compile.slots import ENVELOPE
-from wirebook.definitions.match.cloudevent import event_in
-from wirebook.definitions.match.selection import Outcome
+from wirebook.definitions.match.outcome import Outcome
 from wirebook.problems import Problem
 from wirebook.schema import Payload
 
@@ -83,7 +82,7 @@ def _attributes(outcome: Outcome, target: Definition) -> dict[str, Any]:
         for constraint in target.constraints
         if constraint.slot.section == ENVELOPE and constraint.fixed
     }
-    event = event_in(outcome)
+    event = outcome.event()
     attributes = {} if event is None else event.attributes
     return {
         name: canonical_text(value) if name in WELL_KNOWN else value  # AMQP may have numbers where texts belong

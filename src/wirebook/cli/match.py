@@ -20,7 +20,7 @@ from wirebook.cli.output import print_json, print_note, print_table
 from wirebook.cli.sources import check_standard_input, load_catalog, outcomes_of
 
 if TYPE_CHECKING:
-    from wirebook.definitions.match.selection import Outcome
+    from wirebook.definitions.match.outcome import Outcome
 
 
 def match(  # noqa: PLR0917 (options)

@@ -12,7 +12,7 @@ from wirebook.cli.settings import default_catalog
 
 if TYPE_CHECKING:
     from wirebook.definitions.build.request import BuildRequest
-    from wirebook.definitions.match.selection import Outcome
+    from wirebook.definitions.match.outcome import Outcome
 
 STANDARD_INPUT: Final = "-"
 

@@ -19,7 +19,7 @@ from wirebook.problems import Problem, Severity, WirebookError
 if TYPE_CHECKING:
     from wirebook.catalog import Catalog
     from wirebook.catalog.load import Document
-    from wirebook.definitions.match.selection import Outcome
+    from wirebook.definitions.match.outcome import Outcome
 
 BLOCK: Final = 1 << 20
 
@@ -60,7 +60,7 @@ def documents_of(sources: Sequence[str]) -> list[str | Document]:
 def load_catalog(sources: list[str], **options: Any) -> Catalog:
     """The catalogue, with `MatchOptions`; prints why sources cannot be read. Raises: as `Catalog.load`."""
     from wirebook.catalog import Catalog  # noqa: PLC0415 (half a second)
-    from wirebook.definitions.match.matcher import MatchOptions  # noqa: PLC0415
+    from wirebook.definitions.match.options import MatchOptions  # noqa: PLC0415
 
     loaded = Catalog.load(*documents_of(sources), options=MatchOptions(**options))
     print_problems(loaded.registry.unread)

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from wirebook.catalog import Catalog
 from wirebook.core.collector import without_collector
-from wirebook.definitions.match.selection import Outcome
+from wirebook.definitions.match.outcome import Outcome
 from wirebook.landing.runs.engine import CatalogueEngine, engine_for
 from wirebook.landing.sources.batches import Chunk
 from wirebook.landing.tables.layout import DEAD_LETTER_SCHEMA, Layout

@@ -13,7 +13,7 @@ from synthesis.messages import Message, message_of, ways_of
 from synthesis.rich import PARTS, rich_catalogue
 
 from wirebook.catalog import Catalog
-from wirebook.definitions.match.matcher import MatchOptions
+from wirebook.definitions.match.options import MatchOptions
 from wirebook.problems import WirebookError
 
 ROOT = Path(__file__).resolve().parents[3]

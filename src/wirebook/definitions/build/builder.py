@@ -21,9 +21,10 @@ from wirebook.definitions.build.rendering import Filling, missing_names, plain
 from wirebook.definitions.build.request import BuildRequest, Built
 from wirebook.definitions.build.round_trip import check_built
 from wirebook.definitions.compile.definition import ENVELOPE_MODES, Definition
+from wirebook.definitions.compile.fit import preview
 from wirebook.definitions.compile.mediatype import inferred_content_type, parse_media_type
 from wirebook.definitions.compile.slots import ATTRIBUTES, BARE, ENVELOPE, EVENT_FORMAT, envelope_attribute, family
-from wirebook.definitions.match.matcher import DEFAULT_OPTIONS, MatchOptions, shown
+from wirebook.definitions.match.options import DEFAULT_OPTIONS, MatchOptions
 from wirebook.definitions.normalize.names import is_cloudevents
 from wirebook.problems import Problem, Severity
 from wirebook.schema import Payload
@@ -111,7 +112,12 @@ def _missing_context(definition: Definition, request: BuildRequest) -> Iterator[
             continue
         value = request.context[name]
         if isinstance(value, str):
-            code, expected, actual, found = "illegal-character", "valid Unicode text", shown(value), repr(shown(value))
+            code, expected, actual, found = (
+                "illegal-character",
+                "valid Unicode text",
+                preview(value),
+                repr(preview(value)),
+            )
         else:
             code, expected, actual = "missing-context", "a string, a number or a boolean", _kind(value)
             found = f"an {actual}" if actual in ("object", "array") else actual
@@ -132,7 +138,7 @@ def _attributes_without_envelope(definition: Definition, request: BuildRequest) 
     for name, value in () if definition.envelope else request.attributes.items():
         if name != "datacontenttype":
             text = f"the definition has no envelope, so nothing carries the attribute '{name}'"
-            yield Problem("unknown-slot", text, slot=f"envelopemetadata.{name}", expected=None, actual=shown(value))
+            yield Problem("unknown-slot", text, slot=f"envelopemetadata.{name}", expected=None, actual=preview(value))
 
 
 def _written(definition: Definition, protocol: str, slots: Slots, filling: Filling) -> WrittenMessage:
@@ -249,9 +255,11 @@ def _contradicted(given: Mapping[str, Any], carried: Mapping[str, Any]) -> Itera
     for name, value in given.items():
         said = carried.get(name)
         if said is not None and value is not None and canonical_text(said) != canonical_text(value):
-            text = f"the message is to say {shown(said)!r} for the attribute '{name}', and {shown(value)!r} was given"
+            text = (
+                f"the message is to say {preview(said)!r} for the attribute '{name}', and {preview(value)!r} was given"
+            )
             slot = f"envelopemetadata.{name}"
-            yield Problem("constant-override", text, slot=slot, expected=shown(said), actual=shown(value))
+            yield Problem("constant-override", text, slot=slot, expected=preview(said), actual=preview(value))
 
 
 def _generate(definition: Definition, filling: Filling, attributes: dict[str, Any], payload: Payload | None) -> None:

@@ -19,10 +19,10 @@ from wirebook.bindings.jsonwrite import canonical_text
 from wirebook.bindings.strict import SURROGATE
 from wirebook.definitions.build.request import BuildRequest
 from wirebook.definitions.compile.definition import Constraint
+from wirebook.definitions.compile.fit import ValueMatch, ValueMismatch, fit, problem_of
 from wirebook.definitions.compile.slots import AMQP_SECTIONS, ENVELOPE
 from wirebook.definitions.compile.uritemplate import QUERY, Template, percent_encode, placeholders, uri_text
 from wirebook.definitions.compile.values import NotOfType, canonical
-from wirebook.definitions.match.matcher import ValueMatch, ValueMismatch, fit, problem
 from wirebook.problems import Problem
 
 
@@ -45,7 +45,7 @@ class Filling:
         if fixed is None:
             return self._checked(constraint, given)
         if given is not None and not _says(constraint, fixed, given):
-            self.problems.append(problem("constant-override", constraint, given, fixed))
+            self.problems.append(problem_of("constant-override", constraint, given, fixed))
         return natural(constraint, fixed)
 
     def add_missing(self, constraints: Iterable[Constraint], values: Mapping[str, Any]) -> None:
@@ -53,7 +53,7 @@ class Filling:
         for constraint in constraints:
             absent = values.get(constraint.slot.name) is None
             if constraint.required and absent and constraint.label not in self.open:
-                self.problems.append(problem("missing-required", constraint, None))
+                self.problems.append(problem_of("missing-required", constraint, None))
 
     def _fixed(self, constraint: Constraint) -> Any:
         template, context = constraint.template, self.request.context
@@ -71,7 +71,7 @@ class Filling:
         assert template is not None
         expected = _unfit(template, text)
         if expected is not None:
-            found = problem("illegal-character", constraint, text, constraint.declared)
+            found = problem_of("illegal-character", constraint, text, constraint.declared)
             message = f"{constraint.label}: '{template.text}' becomes '{found.actual}'; expected {expected}"
             self.problems.append(replace(found, message=message))
             return text
@@ -88,7 +88,7 @@ class Filling:
     def _check(self, constraint: Constraint, value: Any, code: str | None = None) -> bool:
         found = _fit(constraint, value)
         if isinstance(found, ValueMismatch):
-            self.problems.append(problem(code or found.code, constraint, value, found.expected))
+            self.problems.append(problem_of(code or found.code, constraint, value, found.expected))
         return not isinstance(found, ValueMismatch)
 
 

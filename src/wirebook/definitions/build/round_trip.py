@@ -11,7 +11,8 @@ from wirebook.bindings import AnyMessage, as_structured, read_message
 from wirebook.definitions.build.request import BuildRequest
 from wirebook.definitions.compile.definition import Definition
 from wirebook.definitions.compile.view import MessageView
-from wirebook.definitions.match.matcher import Match, MatchOptions, explain_metadata, match_metadata
+from wirebook.definitions.match.matcher import Match, match_metadata, mismatches_of
+from wirebook.definitions.match.options import MatchOptions
 from wirebook.problems import Problem, Severity
 
 
@@ -28,7 +29,7 @@ def check_built(
     view = MessageView(structured or received, is_reinterpreted=structured is not None)
     found = match_metadata(definition, view, options)
     if found is None:
-        yield from (finding.problem() for finding in explain_metadata(definition, view, options))
+        yield from (finding.problem() for finding in mismatches_of(definition, view, options))
     elif found.ambiguous_bindings:
         text = "a receiver may split the placeholders in another way"
         yield Problem("ambiguous-bindings", text, slot="bindings", actual=found.bindings)

@@ -13,22 +13,14 @@ from math import inf
 from typing import Any, Literal
 
 from wirebook.definitions.compile.definition import Constraint, Definition
+from wirebook.definitions.compile.fit import Mismatch, ValueMatch, fit, preview, template_text
 from wirebook.definitions.compile.slots import ENTRY_SECTIONS, ENVELOPE, EVENT_FORMAT
 from wirebook.definitions.compile.uritemplate import Template, parse_template, uri_text
 from wirebook.definitions.compile.view import ABSENT, MessageView
 from wirebook.definitions.explain.alignment import AlignedSegment, filled, nearest_name, parted
 from wirebook.definitions.explain.typos import Slips
-from wirebook.definitions.match.matcher import (
-    MatchOptions,
-    Mismatch,
-    Trial,
-    ValueMatch,
-    agreed_bindings,
-    explain_metadata,
-    fit,
-    shown,
-    template_text,
-)
+from wirebook.definitions.match.matcher import Trial, bind_placeholders, mismatches_of
+from wirebook.definitions.match.options import MatchOptions
 from wirebook.definitions.match.selection import EndpointScope
 from wirebook.definitions.normalize.names import CLOUDEVENTS, is_cloudevents
 from wirebook.problems import Problem, quoted
@@ -75,29 +67,29 @@ class SlotReport:
 
 @dataclass(slots=True)
 class Trace(Trial):
-    """A trial that keeps the result and the value of each constraint."""
+    """A trial that records the result and the value of each constraint."""
 
-    held: dict[int, ValueMatch | Mismatch] = field(default_factory=dict)
+    results: dict[int, ValueMatch | Mismatch] = field(default_factory=dict)
     values: dict[int, Any] = field(default_factory=dict)
 
-    def add(self, constraint: Constraint, found: Mismatch, value: Any) -> None:
-        Trial.add(self, constraint, found, value)
-        self.held[id(constraint)] = found
+    def reject(self, constraint: Constraint, mismatch: Mismatch, value: Any) -> None:
+        Trial.reject(self, constraint, mismatch, value)
+        self.results[id(constraint)] = mismatch
         self.values[id(constraint)] = value
 
-    def count(self, constraint: Constraint, found: ValueMatch, value: Any) -> None:
-        Trial.count(self, constraint, found, value)
-        self.held[id(constraint)] = found
+    def accept(self, constraint: Constraint, match: ValueMatch, value: Any) -> None:
+        Trial.accept(self, constraint, match, value)
+        self.results[id(constraint)] = match
         self.values[id(constraint)] = value
 
     @property
     def bound(self) -> dict[str, str]:
-        """What the placeholders are, each in the first slot that it stands in."""
-        known: dict[str, str] = {}
-        for _, template, _, split in self.splits:
-            for name, raw in zip(template.names, split.captures, strict=True):
-                known.setdefault(name, template.bind(name, raw).value)
-        return known
+        """The value of each placeholder in its first slot."""
+        values: dict[str, str] = {}
+        for text in self.template_texts:
+            for name, raw in zip(text.template.names, text.split.captures, strict=True):
+                values.setdefault(name, text.template.bind(name, raw).value)
+        return values
 
 
 def compare(
@@ -119,11 +111,11 @@ def _held(
     endpoint = scope.constraints
     while True:
         trace = Trace(options, inf)
-        found = explain_metadata(definition, view, options, endpoint=endpoint, trial=trace)
+        found = mismatches_of(definition, view, options, endpoint=endpoint, trial=trace)
         wrong = [each for each in found if each.code in SELECTORS]
         if not wrong:
             if found:
-                agreed_bindings(trace)  # adds a conflict among the slots that fit, which else comes to light later
+                bind_placeholders(trace)  # adds a conflict among the slots that fit, which else comes to light later
             return selectors, trace
         selectors += wrong
         endpoint = replace(endpoint, mode=None) if wrong[0].code == "wrong-mode" else endpoint
@@ -158,14 +150,16 @@ class Comparing:
 
     def reports(self) -> Iterator[SlotReport]:
         slips = Slips((each.slot for each in self.definition.all_constraints), self.view)
-        known = {id(each) for each in self.trace.held.values()}
-        found = (finding for finding in self.trace.findings if finding.code == "placeholder-conflict")
+        known = {id(each) for each in self.trace.results.values()}
+        found = (finding for finding in self.trace.mismatches if finding.code == "placeholder-conflict")
         conflicts = {each.slot: each for each in found if id(each) not in known}
         yield from self._selectors(slips)
         for constraint in (*self.definition.all_constraints, *self._endpoint()):
             conflict = conflicts.pop(constraint.label, None) if constraint.template else None
-            yield self._report(constraint, conflict or self.trace.held.get(id(constraint)), slips)
-        loose = (finding for finding in self.trace.findings if finding.code in ("vacuous-match", "undeclared-property"))
+            yield self._report(constraint, conflict or self.trace.results.get(id(constraint)), slips)
+        loose = (
+            finding for finding in self.trace.mismatches if finding.code in ("vacuous-match", "undeclared-property")
+        )
         yield from (_loose(found, slips) for found in (*conflicts.values(), *loose))
 
     # -- protocol, envelope, mode -----------------------------------------------------------------------------------
@@ -188,7 +182,7 @@ class Comparing:
     def _endpoint(self) -> Iterator[Constraint]:
         endpoint = self.scope.constraints
         entries = (entry for group in endpoint.entries for entry in group.entries)
-        return (constraint for constraint in (*endpoint.constraints, *entries) if id(constraint) in self.trace.held)
+        return (constraint for constraint in (*endpoint.constraints, *entries) if id(constraint) in self.trace.results)
 
     # -- one slot ---------------------------------------------------------------------------------------------------
 
@@ -282,7 +276,7 @@ class Comparing:
         text = filled(template, parts, self.trace.bound)
         proposed = text if self._fits(constraint, text) else filled(template, (), {})
         is_whole = template.match(proposed) is not None and "{" not in proposed
-        return f"{'set it to' if is_whole else 'use the form'} '{shown(proposed)}'"
+        return f"{'set it to' if is_whole else 'use the form'} '{preview(proposed)}'"
 
 
 # -- texts ----------------------------------------------------------------------------------------------------------
@@ -297,15 +291,15 @@ def _template(constraint: Constraint) -> Template | None:
 
 
 def _expected(constraint: Constraint) -> Any:
-    return shown(constraint.declared) if constraint.fixed else {"type": constraint.type}
+    return preview(constraint.declared) if constraint.fixed else {"type": constraint.type}
 
 
 def _present(value: Any) -> Any:
-    return None if value is ABSENT else shown(value)
+    return None if value is ABSENT else preview(value)
 
 
 def _quoted(value: Any) -> str:
-    return f"'{shown(value)}'" if isinstance(value, str) else quoted(shown(value))
+    return f"'{preview(value)}'" if isinstance(value, str) else quoted(preview(value))
 
 
 def _nearest_text(parts: Sequence[AlignedSegment]) -> str | None:

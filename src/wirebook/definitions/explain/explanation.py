@@ -29,7 +29,8 @@ from wirebook.definitions.explain.near_misses import Types, constant_type, dista
 from wirebook.definitions.explain.payload_faults import PayloadReport, payload_report
 from wirebook.definitions.explain.typos import Slips
 from wirebook.definitions.match.matcher import Match, Rank
-from wirebook.definitions.match.selection import EndpointScope, Outcome, Selector, view_for, views_of
+from wirebook.definitions.match.outcome import Outcome
+from wirebook.definitions.match.selection import EndpointScope, Selector, view_for, views_of
 from wirebook.schema import CompiledSchema, Unsupported
 
 MAX_RIVALS = 5
@@ -135,7 +136,7 @@ class Explainer:
         Cost: that of selecting it again, and a few comparisons of bounded size.
         """
         xid = endpoint or outcome.received.endpoint
-        scope = self.selector.scopes.get(xid) if xid else self.selector.everything
+        scope = self.selector.scopes.get(xid) if xid else self.selector.default_scope
         if outcome.received.kind in ("malformed", "unsupported") and outcome.outcome != "unexpected":
             return Explanation(outcome, _first_message(outcome), (), tuple(_lacking_attributes(outcome)))
         if scope is None or scope.empty:
@@ -222,9 +223,9 @@ class Explainer:
 
     def _elsewhere(self, views: Sequence[MessageView], scope: EndpointScope, xid: str | None) -> Iterator[str]:
         """Definitions outside of the endpoint that the message fits; its own where the protocol is another."""
-        if scope is self.selector.everything:
+        if scope is self.selector.default_scope:
             return
-        fitting = [match.definition.xid for match, _ in self.selector.fitting(views, self.selector.everything)]
+        fitting = [match.definition.xid for match, _ in self.selector.fitting(views, self.selector.default_scope)]
         own = [each for each in fitting if scope.members is None or each in scope.members]
         others = [each for each in fitting if each not in own]
         if own and not scope.carries(views[0]):

@@ -19,7 +19,7 @@ from wirebook.bindings.read import read_record
 from wirebook.definitions.compile.definition import Definition as Compiled
 from wirebook.definitions.compile.view import MessageView
 from wirebook.definitions.lint.properties import Finding
-from wirebook.definitions.match.matcher import explain_metadata
+from wirebook.definitions.match.matcher import mismatches_of
 from wirebook.definitions.normalize.default_versions import DocumentMessage
 from wirebook.problems import Problem, Severity
 from wirebook.schema import Payload
@@ -57,7 +57,7 @@ def _message_problems(example: Any, compiled: Compiled, schema: CompiledSchema |
             continue
         structured = as_structured(received) if compiled.is_cloudevent else None
         view = MessageView(structured or received, is_reinterpreted=structured is not None)
-        found += [finding.problem() for finding in explain_metadata(compiled, view)]
+        found += [finding.problem() for finding in mismatches_of(compiled, view)]
         found += _data_problems(structured or received, schema)
     return found
 

@@ -1,55 +1,43 @@
-"""A message as a CloudEvent: the one that it carries, or the one that its definition makes of it.
+"""Make a CloudEvent of a message without an envelope, from the definition that it matched.
 
 Spec: docs/semantics.md R20, D26
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
+from wirebook.bindings import Received
 from wirebook.bindings.attributes import wrong_attributes
 from wirebook.definitions.build.builder import content_type_of, event_attributes
 from wirebook.definitions.build.rendering import Filling
 from wirebook.definitions.build.request import BuildRequest, current_time
-from wirebook.problems import Problem, Severity, WirebookError
+from wirebook.definitions.compile.definition import Definition
+from wirebook.problems import Severity
 from wirebook.schema import Payload
-
-if TYPE_CHECKING:
-    from wirebook.definitions.compile.definition import Definition
-    from wirebook.definitions.match.selection import Outcome
 
 
 class EventContent(NamedTuple):
-    """Attributes, `datacontenttype` among them, and data."""
+    """The attributes of a CloudEvent, `datacontenttype` among them, and its data."""
 
     attributes: dict[str, Any]
     payload: Payload | None
 
 
-def event_in(outcome: Outcome) -> EventContent | None:
-    """The event of an outcome; None for a matched message that is not a CloudEvent and that no event can be made of.
+def synthesize_event(
+    definition: Definition, received: Received, bindings: Mapping[str, str], payload: Payload | None
+) -> EventContent | None:
+    """Make the event that `definition` describes, with a new id and the time of receipt, or else the current time.
 
-    Rule: a message without envelope that a definition with one matched (`accept_native`) gets the definition's
-    attributes, filled from the bindings; an id of its own; the time of receipt, or the present. No event can be made
-    if the definition has no envelope, leaves an attribute open that CloudEvents requires, or gives a value that
-    CloudEvents does not allow.
-    Raises: WirebookError (``no-cloudevent``) for a message that is not a CloudEvent and did not match.
+    Returns None if the definition does not determine a required attribute, or gives one a value that CloudEvents does
+    not allow.
     """
-    received = outcome.received
-    if received.kind == "cloudevent":
-        return EventContent(received.attributes, outcome.payload)
-    if not outcome.matched and not outcome.synthesized:
-        text = f"the message is not a CloudEvent ({received.kind}), and no definition makes one of it"
-        raise WirebookError(Problem("no-cloudevent", text, slot="envelope", actual=outcome.outcome), *outcome.problems)
-    return None if outcome.template is None else _synthesized(outcome, outcome.template)
-
-
-def _synthesized(outcome: Outcome, definition: Definition) -> EventContent | None:
-    received, payload = outcome.received, outcome.payload
-    request = BuildRequest(outcome.bindings, payload, now=lambda: received.received or current_time())
-    filling = Filling(request)
+    request = BuildRequest(bindings, payload, now=lambda: received.received or current_time())
+    rendering = Filling(request)
     if payload is not None:
         payload = Payload(payload.raw, payload.value, content_type_of(definition, request))
-    attributes = event_attributes(definition, filling, {}, payload)
-    is_incomplete = any(problem.severity is Severity.ERROR for problem in filling.problems)
-    return None if is_incomplete or any(wrong_attributes(attributes)) else EventContent(attributes, payload)
+    attributes = event_attributes(definition, rendering, {}, payload)
+    if any(problem.severity is Severity.ERROR for problem in rendering.problems) or any(wrong_attributes(attributes)):
+        return None
+    return EventContent(attributes, payload)

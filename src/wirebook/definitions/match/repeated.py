@@ -1,10 +1,11 @@
-"""Repeated names: which header line, query item or user property each declared entry takes.
+"""Choose the instance (header line, query item, user property) that each declared entry of a repeated name matches.
 
-An entry takes one instance of its name. The placeholders that other slots bind decide which (D18, D33): with
-``key: {x}`` = 2 and the headers ``h: 1`` and ``h: 2``, the entry ``h: {x}`` takes the second.
+The placeholders of other slots decide (D18, D33): with the key ``{x}`` = 2 and the headers ``h: 1`` and ``h: 2``, the
+entry ``h: {x}`` matches the second line.
 
-Choices are narrowed until nothing changes; then the first open choice takes its first instance. Nothing is tried twice.
-Cost: linear in the instances for each declared entry and each placeholder of its template.
+Algorithm: remove the candidates that contradict known placeholders until nothing changes, then give the first open
+choice its first candidate; repeat. There is no backtracking over placeholders. Cost: linear in the number of instances
+for each entry and each placeholder of its template.
 
 Spec: docs/semantics.md D18, D30, D32, D33
 """
@@ -17,7 +18,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
 from operator import eq
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from wirebook.definitions.compile.definition import Constraint
 from wirebook.definitions.compile.uritemplate import (
@@ -29,11 +30,12 @@ from wirebook.definitions.compile.uritemplate import (
     units_of,
 )
 
-MAX_MOVES = 100  # of entries that make room for one more
+MAX_MOVES: Final = 100
+"""How many entries may move to other instances to make room for one more entry."""
 
 
 class Instance(NamedTuple):
-    """A line of a repeated name, or one member of a comma-separated line; `member` None is the whole line."""
+    """A line of a repeated name (`member` is None), or one member of a comma-separated line."""
 
     value: Any
     line: int
@@ -44,10 +46,10 @@ class Instance(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """An instance that fits an entry by itself.
+    """An instance that satisfies the constraint of an entry.
 
-    Shape: where the entry is a template, `split` is how it reads `text`, and `keys` has the placeholders' texts as they
-    compare; None when they contradict each other or the text can be split in several ways.
+    For a template, `split` has the captured placeholders of `text`, and `keys` their values in the form in which they
+    are compared. `keys` is None if a placeholder has two values or the text can be split in several ways.
     """
 
     instance: Instance
@@ -67,19 +69,19 @@ class Candidate(NamedTuple):
 
 @dataclass(eq=False)
 class Choice:
-    """One declared entry and the instances that it may take.
+    """A declared entry and the instances that it may match.
 
-    Shape: `group` numbers the entries of one name; with `each`, an instance belongs to at most one of them.
+    Entries of one name have the same `group` number. With `exclusive`, no two of them match the same instance.
     """
 
     constraint: Constraint
     group: int
-    each: bool
+    exclusive: bool
     candidates: list[Candidate]
-    every: list[Candidate] = field(init=False)
+    all_candidates: list[Candidate] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.every = self.candidates
+        self.all_candidates = self.candidates
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -91,123 +93,123 @@ class Choice:
 
 
 def instances_of(values: Sequence[Any], *, lists: bool) -> list[Instance]:
-    """The lines, then the members of those that are comma-separated lists (D30)."""
-    found = [Instance(value, line) for line, value in enumerate(values)]
-    for line, value in enumerate(values) if lists else ():
-        found += (Instance(member, line, place) for place, member in enumerate(members(value)))
-    return found
+    """The lines, followed by the members of comma-separated lines if `lists` is set (D30)."""
+    instances = [Instance(value, line) for line, value in enumerate(values)]
+    if lists:
+        for line, value in enumerate(values):
+            instances += (Instance(member, line, number) for number, member in enumerate(list_members(value)))
+    return instances
 
 
-def members(line: Any) -> list[str]:
-    """The comma-separated members of a field line; a comma inside quotes separates nothing. One member is none."""
+def list_members(line: Any) -> list[str]:
+    """The members of a comma-separated field line, or an empty list if there is only one.
+
+    Commas inside double quotes do not separate members; empty members are dropped.
+    """
     if not isinstance(line, str) or "," not in line:
         return []
-    found, quoted, start = [], False, 0
-    for index, char in enumerate(line):
-        if char == '"' and (index == 0 or line[index - 1] != "\\"):
-            quoted = not quoted
-        elif char == "," and not quoted:
-            found.append(line[start:index].strip(" \t"))
+    members, is_quoted, start = [], False, 0
+    for index, character in enumerate(line):
+        if character == '"' and (index == 0 or line[index - 1] != "\\"):
+            is_quoted = not is_quoted
+        elif character == "," and not is_quoted:
+            members.append(line[start:index].strip(" \t"))
             start = index + 1
-    found.append(line[start:].strip(" \t"))
-    return [member for member in found if member] if len(found) > 1 else []
+    members.append(line[start:].strip(" \t"))
+    return [member for member in members if member] if len(members) > 1 else []
 
 
-# -- an instance for each entry -------------------------------------------------------------------------------------
-
-
-class Taken:
-    """The instances in use: a whole line excludes its members, and the other way round."""
-
-    def __init__(self) -> None:
-        self.lines: dict[int, Choice] = {}
-        self.parts: dict[int, dict[int, Choice]] = {}
-
-    @classmethod
-    def of(cls, chosen: Mapping[Choice, Candidate]) -> Taken:
-        taken = cls()
-        for choice, candidate in chosen.items():
-            taken.take(choice, candidate.instance)
-        return taken
-
-    def take(self, choice: Choice, instance: Instance) -> None:
-        if instance.member is None:
-            self.lines[instance.line] = choice
-        else:
-            self.parts.setdefault(instance.line, {})[instance.member] = choice
-
-    def release(self, instance: Instance) -> None:
-        if instance.member is None:
-            del self.lines[instance.line]
-        else:
-            del self.parts[instance.line][instance.member]
-
-    def holders(self, instance: Instance) -> list[Choice]:
-        """The choices that keep the instance from being taken."""
-        whole, parts = self.lines.get(instance.line), self.parts.get(instance.line) or {}
-        found = list(parts.values()) if instance.member is None else [parts.get(instance.member)]
-        return [each for each in (whole, *found) if each is not None]
+# -- assignment -----------------------------------------------------------------------------------------------------
 
 
 class Assignment:
-    """An instance of its own for each choice of a group, as far as there are enough (augmenting paths)."""
+    """Instances assigned to choices. A line that is assigned excludes its members, and a member its line.
 
-    def __init__(self, taken: Taken) -> None:
-        self.taken = taken
+    `assign` finds an instance for each choice as long as there are enough, by augmenting paths.
+    """
+
+    def __init__(self) -> None:
         self.chosen: dict[Choice, Candidate] = {}
+        self._lines: dict[int, Choice] = {}
+        self._members: dict[int, dict[int, Choice]] = {}
 
-    def place(self, choice: Choice) -> bool:
-        """Give `choice` its first free candidate, or move others so that one becomes free."""
-        return self._place(choice, {(choice, True), (choice, False)})
+    @classmethod
+    def of(cls, chosen: Mapping[Choice, Candidate]) -> Assignment:
+        assignment = cls()
+        for choice, candidate in chosen.items():
+            assignment.reserve(choice, candidate.instance)
+        return assignment
 
-    def _place(self, choice: Choice, tried: set[tuple[Choice, bool]]) -> bool:
+    def reserve(self, choice: Choice, instance: Instance) -> None:
+        """Assign an instance that `assign` must not move to another choice."""
+        if instance.member is None:
+            self._lines[instance.line] = choice
+        else:
+            self._members.setdefault(instance.line, {})[instance.member] = choice
+
+    def holders(self, instance: Instance) -> list[Choice]:
+        """The choices that exclude the instance."""
+        members = self._members.get(instance.line) or {}
+        holders = [self._lines.get(instance.line)]
+        holders += members.values() if instance.member is None else [members.get(instance.member)]
+        return [holder for holder in holders if holder is not None]
+
+    def assign(self, choice: Choice) -> bool:
+        """Assign the first free candidate of `choice`, or move other choices until one is free."""
+        return self._assign(choice, {(choice, True), (choice, False)})
+
+    def _assign(self, choice: Choice, moved: set[tuple[Choice, bool]]) -> bool:
         for candidate in choice.candidates:
-            if not self.taken.holders(candidate.instance):
-                self._take(choice, candidate)
+            if not self.holders(candidate.instance):
+                self._put(choice, candidate)
                 return True
         for candidate in choice.candidates:
-            holders = self.taken.holders(candidate.instance)
+            holders = self.holders(candidate.instance)
             move = (holders[0], candidate.instance.member is None)
-            if len(holders) != 1 or move in tried or holders[0] not in self.chosen:
+            if len(holders) != 1 or move in moved or holders[0] not in self.chosen:
                 continue
-            if len(tried) > MAX_MOVES:
+            if len(moved) > MAX_MOVES:
                 return False
-            holder, before = holders[0], self.chosen[holders[0]]
-            tried.add(move)
-            self._release(holder)
-            self._take(choice, candidate)
-            if self._place(holder, tried):
+            holder, previous = holders[0], self.chosen[holders[0]]
+            moved.add(move)
+            self._remove(holder)
+            self._put(choice, candidate)
+            if self._assign(holder, moved):
                 return True
-            self._release(choice)
-            self._take(holder, before)
+            self._remove(choice)
+            self._put(holder, previous)
         return False
 
-    def _take(self, choice: Choice, candidate: Candidate) -> None:
+    def _put(self, choice: Choice, candidate: Candidate) -> None:
         self.chosen[choice] = candidate
-        self.taken.take(choice, candidate.instance)
+        self.reserve(choice, candidate.instance)
 
-    def _release(self, choice: Choice) -> None:
-        self.taken.release(self.chosen.pop(choice).instance)
+    def _remove(self, choice: Choice) -> None:
+        instance = self.chosen.pop(choice).instance
+        if instance.member is None:
+            del self._lines[instance.line]
+        else:
+            del self._members[instance.line][instance.member]
 
 
-def assigned(choices: Sequence[Choice]) -> dict[Choice, Candidate]:
-    """A candidate for each choice of one group that can have one; earlier choices come first."""
-    if not choices or not choices[0].each:
+def assign_first(choices: Sequence[Choice]) -> dict[Choice, Candidate]:
+    """Assign a candidate to each choice of one group, as far as possible. Earlier choices come first."""
+    if not choices or not choices[0].exclusive:
         return {choice: choice.candidates[0] for choice in choices if choice.candidates}
-    assignment = Assignment(Taken())
+    assignment = Assignment()
     for choice in choices:
-        assignment.place(choice)
+        assignment.assign(choice)
     return assignment.chosen
 
 
-# -- with what other slots bind -------------------------------------------------------------------------------------
+# -- choices and placeholders ---------------------------------------------------------------------------------------
 
 
-class Settled(NamedTuple):
-    """The candidates taken; `failed` is the choice that is left without one.
+class ChoiceSolution(NamedTuple):
+    """The chosen candidates. `failed` is the choice for which no candidate is left.
 
-    Shape: `conflict`, if known, says why, with the `value` that contradicts.
-    Contradictions among the segments are in the solver's solution.
+    `conflict` is the placeholder conflict that explains it, if known, and `value` the contradicting value. Conflicts
+    among the slots without choices are in the solution of the `Solver`.
     """
 
     chosen: dict[Choice, Candidate]
@@ -216,8 +218,8 @@ class Settled(NamedTuple):
     value: Any = None
 
 
-class Settling:
-    """Settles all choices of a message; `solver` has the segments of the slots that leave none."""
+class ChoiceSolver:
+    """Solves all choices of a message. `solver` has the segments of the slots without a choice."""
 
     def __init__(self, choices: Sequence[Choice], solver: Solver) -> None:
         self.open = list(choices)
@@ -225,51 +227,46 @@ class Settling:
         self.chosen: dict[Choice, Candidate] = {}
         self.failed: Choice | None = None
 
-    def run(self) -> Settled:
-        """Narrow, take what is decided, and where nothing is, the first candidate of the first open choice."""
-        changed: AbstractSet[str] | None = None
+    def solve(self) -> ChoiceSolution:
+        """Choose candidates: those that are decided first, else the first candidate of the first open choice."""
+        newly_bound: AbstractSet[str] | None = None
         last: tuple[Choice, Candidate] | None = None
-        while self.open and self.solver.solution.conflict is None and self._narrow(changed, last):
+        while self.open and self.solver.solution.conflict is None and self._narrow(newly_bound, last):
             known = frozenset(self.solver.known)
-            choice = next((each for each in self.open if len(each.candidates) == 1), self.open[0])
-            last = choice, self._first(choice)
-            self._take(*last)
-            changed = self.solver.known.keys() - known
+            choice = next((choice for choice in self.open if len(choice.candidates) == 1), self.open[0])
+            candidate = self._first_candidate(choice)
+            self.open.remove(choice)
+            self.chosen[choice] = candidate
+            self.solver.add(choice.units(candidate))
+            last, newly_bound = (choice, candidate), self.solver.known.keys() - known
         conflict, value = self._conflict(self.failed) if self.failed else (None, None)
-        return Settled(self.chosen, self.failed, conflict, value)
-
-    def _take(self, choice: Choice, candidate: Candidate) -> None:
-        self.open.remove(choice)
-        self.chosen[choice] = candidate
-        self.solver.add(choice.units(candidate))
+        return ChoiceSolution(self.chosen, self.failed, conflict, value)
 
     # -- narrowing --------------------------------------------------------------------------------------------------
 
-    def _narrow(self, changed: AbstractSet[str] | None, last: tuple[Choice, Candidate] | None) -> bool:
-        """Drop the candidates that cannot be taken any more; False when a choice is left without one.
+    def _narrow(self, newly_bound: AbstractSet[str] | None, last: tuple[Choice, Candidate] | None) -> bool:
+        """Remove the candidates that are no longer possible. False if a choice has none left.
 
-        `last` is what was taken since the last time, and `changed` the placeholders that it bound; None the first time.
+        `last` is the most recent choice, and `newly_bound` the placeholders that it bound; None in the first round.
         """
         for choice in self.open:
-            kept = choice.candidates
-            if last is not None and choice.each and choice.group == last[0].group:
-                kept = [each for each in kept if not each.instance.overlaps(last[1].instance)]
-            if changed is None or not changed.isdisjoint(choice.names):
-                kept = [each for each in kept if self._agrees(choice, each)]
-            if not kept:
+            candidates = choice.candidates
+            if last is not None and choice.exclusive and choice.group == last[0].group:
+                used = last[1].instance
+                candidates = [candidate for candidate in candidates if not candidate.instance.overlaps(used)]
+            if newly_bound is None or not newly_bound.isdisjoint(choice.names):
+                candidates = [candidate for candidate in candidates if self._agrees(choice, candidate)]
+            if not candidates:
                 self.failed = choice
                 return False
-            choice.candidates = kept
+            choice.candidates = candidates
         self._intersect()
-        groups = dict.fromkeys(choice.group for choice in self.open if choice.each)
-        self.failed = next(filter(None, map(self._left_over, groups)), None)
+        groups = dict.fromkeys(choice.group for choice in self.open if choice.exclusive)
+        self.failed = next(filter(None, map(self._unassignable, groups)), None)
         return self.failed is None
 
-    def _taken(self, group: int) -> Taken:
-        """The instances that entries of a group have."""
-        return Taken.of({each: candidate for each, candidate in self.chosen.items() if each.group == group})
-
     def _agrees(self, choice: Choice, candidate: Candidate) -> bool:
+        """Whether a candidate agrees with the known placeholders."""
         keys, known = candidate.keys, self.solver.known
         if not choice.names:
             return True
@@ -280,60 +277,68 @@ class Settling:
         return self.solver.admits(choice.units(candidate))
 
     def _intersect(self) -> None:
-        """Keep the texts of a placeholder that every open choice with it offers, until nothing changes."""
+        """For placeholders of several open choices, keep the values that all of them offer, until nothing changes."""
         uses = Counter(name for choice in self.open for name in choice.names)
         shared = [name for name, count in uses.items() if count > 1]
         for _ in self.open if shared else ():
-            changed = [self._intersect_name(name) for name in shared]
-            if not any(changed):
+            has_changed = [self._intersect_name(name) for name in shared]
+            if not any(has_changed):
                 return
 
     def _intersect_name(self, name: str) -> bool:
         choices = [choice for choice in self.open if name in choice.names]
-        texts = [[c.keys and c.keys[name] for c in choice.candidates] for choice in choices]
-        certain = [set(offered) for offered in texts if None not in offered]
+        values = [[candidate.keys and candidate.keys[name] for candidate in choice.candidates] for choice in choices]
+        certain = [set(offered) for offered in values if None not in offered]
         common = set.intersection(*certain) if certain else set()
-        if not common:  # nothing is certain, or they contradict each other: then one is taken and the other reported
+        if not common:  # nothing is certain, or the choices contradict each other: one is chosen, the other reported
             return False
-        changed = False
-        for choice, offered in zip(choices, texts, strict=True):
+        has_changed = False
+        for choice, offered in zip(choices, values, strict=True):
             pairs = zip(choice.candidates, offered, strict=True)
-            kept = [pair for pair, text in pairs if text is None or text in common]
-            changed = changed or len(kept) < len(choice.candidates)
-            choice.candidates = kept
-        return changed
+            candidates = [candidate for candidate, value in pairs if value is None or value in common]
+            has_changed = has_changed or len(candidates) < len(choice.candidates)
+            choice.candidates = candidates
+        return has_changed
 
-    def _left_over(self, group: int, choice: Choice | None = None, candidate: Candidate | None = None) -> Choice | None:
-        """The first open choice of a group that gets no instance of its own, if `choice` takes `candidate`."""
-        assignment = Assignment(self._taken(group))
+    def _assignment_of(self, group: int) -> Assignment:
+        """The instances that the choices of a group have so far."""
+        return Assignment.of({choice: found for choice, found in self.chosen.items() if choice.group == group})
+
+    def _unassignable(
+        self, group: int, choice: Choice | None = None, candidate: Candidate | None = None
+    ) -> Choice | None:
+        """The first open choice of a group for which no instance is left, if `choice` gets `candidate`."""
+        assignment = self._assignment_of(group)
         if choice is not None and candidate is not None:
-            assignment.taken.take(choice, candidate.instance)
-        others = [each for each in self.open if each.group == group and each is not choice]
-        return next((other for other in others if not assignment.place(other)), None)
+            assignment.reserve(choice, candidate.instance)
+        others = [other for other in self.open if other.group == group and other is not choice]
+        return next((other for other in others if not assignment.assign(other)), None)
 
-    def _first(self, choice: Choice) -> Candidate:
-        """The first candidate that no other entry has and that leaves the others one each; else the first."""
-        if choice.each:
-            leaving = (
-                candidate for candidate in choice.candidates if self._left_over(choice.group, choice, candidate) is None
+    def _first_candidate(self, choice: Choice) -> Candidate:
+        """The first candidate that is free and leaves one for every other choice; else the first."""
+        if choice.exclusive:
+            possible = (
+                candidate
+                for candidate in choice.candidates
+                if self._unassignable(choice.group, choice, candidate) is None
             )
-            return next(leaving, choice.candidates[0])
-        used = {each.instance[1:] for other, each in self.chosen.items() if other.group == choice.group}
-        return next(
-            (candidate for candidate in choice.candidates if candidate.instance[1:] not in used), choice.candidates[0]
-        )
+        else:
+            used = {found.instance[1:] for other, found in self.chosen.items() if other.group == choice.group}
+            possible = (candidate for candidate in choice.candidates if candidate.instance[1:] not in used)
+        return next(possible, choice.candidates[0])
 
     # -- reporting --------------------------------------------------------------------------------------------------
 
     def _conflict(self, choice: Choice) -> tuple[PlaceholderConflict | None, Any]:
-        """How the choice contradicts what is known: by the first free instance that does, which comes with it."""
+        """The conflict of the first free instance with the known placeholders, and the value of that instance."""
         known = self.solver.known
-        taken = self._taken(choice.group) if choice.each else Taken()
-        free = (each for each in choice.every if not taken.holders(each.instance))
-        for candidate, unit in ((each, unit) for each in free for unit in choice.units(each)):
-            for bound in unit.read():
-                if bound.name in known and known[bound.name][1].key != bound.key:
-                    first_unit, first = known[bound.name]
-                    conflict = PlaceholderConflict(bound.name, first_unit.slot, first.value, unit.slot, bound.value)
-                    return conflict, candidate.instance.value
+        in_use = self._assignment_of(choice.group) if choice.exclusive else Assignment()
+        free = (candidate for candidate in choice.all_candidates if not in_use.holders(candidate.instance))
+        for candidate in free:
+            for unit in choice.units(candidate):
+                for bound in unit.read():
+                    if bound.name in known and known[bound.name][1].key != bound.key:
+                        first_unit, first = known[bound.name]
+                        conflict = PlaceholderConflict(bound.name, first_unit.slot, first.value, unit.slot, bound.value)
+                        return conflict, candidate.instance.value
         return None, None

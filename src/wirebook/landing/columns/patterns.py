@@ -158,7 +158,7 @@ def compile_pattern(definition: Definition, scope: EndpointScope, shows_protocol
             return None
         if not builder.add(group.entries[0], group.lists, optional=True, of_request=True):
             return None
-    for constraint in scope.constraints.observed(definition) if shows_protocol else ():
+    for constraint in scope.constraints.constraints_for(definition) if shows_protocol else ():
         if not builder.add(constraint, lists=False, optional=True):
             return None
     if len(builder.names) > own:  # a placeholder of the endpoint alone has no column

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from wirebook.definitions.match.matcher import DEFAULT_OPTIONS, MatchOptions
+from wirebook.definitions.match.options import DEFAULT_OPTIONS, MatchOptions
 from wirebook.landing.runs.checks import Tasks, check_conservation, check_replayed, sum_of, table_entries
 from wirebook.landing.runs.ledger import Entry
 from wirebook.landing.runs.report import Report

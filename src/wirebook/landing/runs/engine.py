@@ -32,8 +32,9 @@ from wirebook.bindings import (
 from wirebook.bindings.capture import Parsed
 from wirebook.catalog import Catalog
 from wirebook.definitions.compile.definition import Definition
-from wirebook.definitions.match.matcher import DEFAULT_OPTIONS, MatchOptions
-from wirebook.definitions.match.selection import EndpointScope, Outcome
+from wirebook.definitions.match.options import DEFAULT_OPTIONS, MatchOptions
+from wirebook.definitions.match.outcome import Outcome
+from wirebook.definitions.match.selection import EndpointScope
 from wirebook.landing.columns.columns import Rows, codes_of
 from wirebook.landing.columns.events import frame_of_events, frames_of
 from wirebook.landing.columns.frames import Frame
@@ -178,7 +179,7 @@ class CatalogueEngine:
     def _frames(self, chunk: Chunk, records: RecordColumns) -> Iterator[tuple[Frame, EndpointScope]]:
         if chunk.kind == "events" and chunk.lines is not None:
             selector = self.catalog.selector
-            scope = selector.everything if self.endpoint is None else selector.scopes[self.endpoint]
+            scope = selector.default_scope if self.endpoint is None else selector.scopes[self.endpoint]
             yield frame_of_events(chunk.lines, self.extensions), scope
             return
         scopes, of_record = self._scopes(records)
@@ -197,7 +198,7 @@ class CatalogueEngine:
     def _runs(self, frame: Frame, scope: EndpointScope) -> Iterator[list[Matched]]:
         """The matches of a frame; those whose payloads have the same schema together."""
         selector = self.catalog.selector
-        index = selector.observed if frame.shows_protocol else selector.unobserved
+        index = selector.index(shows_protocol=frame.shows_protocol)
         patterns, groups = self._patterns(scope, shows_protocol=frame.shows_protocol)
         matches = match_frame(frame, index, patterns, groups)
         for _, run in groupby(matches, key=lambda matched: self._schema_numbers[matched.numbers[0]]):
@@ -255,7 +256,7 @@ class CatalogueEngine:
             return [selector.scopes[self.endpoint]], np.zeros(len(records.endpoints), np.int64)
         encoded = records.endpoints.dictionary_encode()
         named = [selector.scopes.get(endpoint) for endpoint in encoded.dictionary.to_pylist()]
-        return [selector.everything, *named], codes_of(encoded)
+        return [selector.default_scope, *named], codes_of(encoded)
 
     # -- one message ------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from os import PathLike
 
 from wirebook.catalog import Catalog
-from wirebook.definitions.match.selection import Outcome
+from wirebook.definitions.match.outcome import Outcome
 from wirebook.landing.runs.engine import CatalogueEngine
 from wirebook.landing.sources.files import list_files, scan_files
 from wirebook.landing.sources.reading import Progress, read_unit

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from wirebook.definitions.match.matcher import MatchOptions
+from wirebook.definitions.match.options import MatchOptions
 from wirebook.landing.runs.batches import Batches, Catalogue, Landing
 from wirebook.landing.runs.landing import Run
 from wirebook.landing.runs.plan import make_tasks, pack

@@ -31,7 +31,7 @@ from typing import Any, TypeVar
 import msgspec
 import pyarrow as pa
 
-from wirebook.definitions.match.matcher import DEFAULT_OPTIONS, MatchOptions
+from wirebook.definitions.match.options import DEFAULT_OPTIONS, MatchOptions
 from wirebook.landing.runs.ledger import Entry, Ledger
 from wirebook.landing.sources.splits import Split
 from wirebook.landing.tables.formats import CommitFailed, StagedFile, TableFormat, by_table, sync_folder

@@ -18,7 +18,7 @@ import pyarrow as pa
 from wirebook.bindings import Received
 from wirebook.bindings.parquet import FIRST_SECOND, LAST_SECOND
 from wirebook.definitions.compile.values import NotOfType, canonical, instant_of
-from wirebook.definitions.match.selection import Outcome
+from wirebook.definitions.match.outcome import Outcome
 from wirebook.landing.tables.layout import DEAD_LETTER_SCHEMA, INSTANT, Layout, TableColumn
 from wirebook.problems import Problem
 
