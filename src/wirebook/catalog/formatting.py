@@ -16,9 +16,9 @@ from typing import Any, Final
 
 from wirebook.catalog.load import build_registry
 from wirebook.definitions.compile.slots import AMQP_SECTIONS, ATTRIBUTES
-from wirebook.definitions.normalize.default_versions import by_age
-from wirebook.definitions.normalize.document_types import as_registry
+from wirebook.definitions.normalize.document_messages import version_order
 from wirebook.definitions.normalize.log import Log
+from wirebook.definitions.normalize.partial_documents import as_registry
 from wirebook.definitions.resolve.registry import DocumentOrigin
 from wirebook.text.source import Source
 
@@ -143,7 +143,7 @@ def _collection(value: Any) -> Any:
 
 
 def _versions(value: Any) -> Any:
-    return {key: _entity(value[key]) for key in sorted(value, key=by_age)} if isinstance(value, dict) else value
+    return {key: _entity(value[key]) for key in sorted(value, key=version_order)} if isinstance(value, dict) else value
 
 
 def _names(value: Any) -> Any:

@@ -19,7 +19,7 @@ from typing import Any, Final
 from wirebook.catalog.load import Given, load_registry, read_text
 from wirebook.catalog.upgrade import upgrade
 from wirebook.core.model.compiled import Attribute, Attributes, GroupType, Model, ResourceType
-from wirebook.definitions.normalize.default_versions import RESOURCE_ONLY, default_version
+from wirebook.definitions.normalize.document_messages import RESOURCE_ONLY, default_version
 from wirebook.definitions.normalize.log import Log
 from wirebook.definitions.normalize.names import BASE_NAMES
 from wirebook.definitions.resolve.registry import LoadedRegistry

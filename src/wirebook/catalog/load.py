@@ -18,11 +18,11 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from wirebook.definitions.normalize.document_types import as_registry
+from wirebook.definitions.normalize.document_stack import DocumentStack
 from wirebook.definitions.normalize.documents import normalise_document
-from wirebook.definitions.normalize.foreign import CAPTURE, document_kind, misspelt_collection, refusal_of
+from wirebook.definitions.normalize.foreign_documents import CAPTURE, document_kind, misspelt_collection, refusal_of
 from wirebook.definitions.normalize.log import Log
-from wirebook.definitions.normalize.merge import Stack
+from wirebook.definitions.normalize.partial_documents import as_registry
 from wirebook.definitions.resolve.endpoints import resolve_endpoints
 from wirebook.definitions.resolve.messages import resolve_messages
 from wirebook.definitions.resolve.registry import DocumentOrigin, LoadedRegistry
@@ -72,7 +72,7 @@ def load_registry(
 
 def build_registry(origins: list[DocumentOrigin], problems: list[Problem]) -> LoadedRegistry:
     """Normalise, put together, resolve. `problems` are what reading found."""
-    stack = Stack([origin.source.name for origin in origins])
+    stack = DocumentStack([origin.source.name for origin in origins])
     documents = tuple(normalise_document(origin.source.value, origin.log, origin.roots) for origin in origins)
     for index, (origin, document) in enumerate(zip(origins, documents, strict=True)):
         stack.add(index, document, origin.log)

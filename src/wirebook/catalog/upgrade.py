@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from wirebook.core.names import GROUP_TYPES
-from wirebook.definitions.normalize.default_versions import by_age
+from wirebook.definitions.normalize.document_messages import version_order
 from wirebook.definitions.normalize.documents import SPECVERSION
 from wirebook.definitions.normalize.log import Log
 from wirebook.definitions.resolve.registry import LoadedRegistry
@@ -115,7 +115,7 @@ def _with_ancestors(versions: dict[str, Any], pointer: str, log: Log) -> dict[st
 
 def _ancestors(versions: dict[str, Any]) -> Iterator[str]:
     """For each Version, in the document's order, the one before it by time, or by id where no time is given."""
-    order = sorted(versions, key=lambda key: (str(versions[key].get("createdat") or ""), by_age(key)))
+    order = sorted(versions, key=lambda key: (str(versions[key].get("createdat") or ""), version_order(key)))
     before = dict(zip(order, [order[0], *order], strict=False))
     return (before[key] for key in versions)
 

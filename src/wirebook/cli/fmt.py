@@ -26,7 +26,7 @@ from wirebook.cli.options import STANDARD_INPUT
 from wirebook.cli.output import print_note, printable
 from wirebook.cli.sources import check_standard_input
 from wirebook.core.counting import counted
-from wirebook.definitions.normalize.foreign import refusal_of
+from wirebook.definitions.normalize.foreign_documents import refusal_of
 from wirebook.problems import Problem, WirebookError
 from wirebook.text.source import Source
 

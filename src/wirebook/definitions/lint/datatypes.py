@@ -16,8 +16,8 @@ from wirebook.core.entities.versions import instant_key
 from wirebook.core.model.attributes import KEY_NAME, MAX_BYTES
 from wirebook.core.model.datatypes import normal_timestamp
 from wirebook.core.names import IDENTIFIER_IN_WORDS, is_identifier
-from wirebook.definitions.lint.properties import Finding
-from wirebook.definitions.normalize.names import shown
+from wirebook.definitions.lint.finding import Finding
+from wirebook.definitions.normalize.preview import preview
 from wirebook.text.pointers import child
 
 
@@ -46,7 +46,7 @@ def may_be(type_: str, value: Any) -> bool:
 
 def spoken(value: Any) -> str:
     """A value in a sentence; a text is called one, as `5` and `"5"` look alike otherwise."""
-    return f"the string '{shown(value)}'" if isinstance(value, str) else shown(value)
+    return f"the string '{preview(value)}'" if isinstance(value, str) else preview(value)
 
 
 def check_length(name: str, value: Any, pointer: str) -> Iterator[Finding]:
@@ -54,7 +54,7 @@ def check_length(name: str, value: Any, pointer: str) -> Iterator[Finding]:
         text = value if isinstance(value, str) else json.dumps(value)
         size = len(name) + len(text.encode("utf-8", "surrogatepass"))
         if size > MAX_BYTES:
-            message = f"'{shown(name)}' and its value are {size} bytes; an attribute has at most {MAX_BYTES}"
+            message = f"'{preview(name)}' and its value are {size} bytes; an attribute has at most {MAX_BYTES}"
             yield Finding("attribute-too-long", pointer, message, MAX_BYTES, size)
 
 
@@ -114,12 +114,12 @@ def _check_labels(name: str, value: Any, pointer: str) -> Iterator[Finding]:
     for key, text in value.items():
         if not KEY_NAME.match(key):
             message, allowed = (
-                f"'{shown(key)}' is not a valid name of a label",
+                f"'{preview(key)}' is not a valid name of a label",
                 "1 to 63 of a-z 0-9 : - _ ., the first a-z 0-9",
             )
             yield Finding("bad-label", child(pointer, key), message, allowed, key)
         if not isinstance(text, str):
-            message = f"the label '{shown(key)}' must have a string as its value; found {spoken(text)}"
+            message = f"the label '{preview(key)}' must have a string as its value; found {spoken(text)}"
             yield Finding("bad-attribute", child(pointer, key), message, "a string", text)
 
 

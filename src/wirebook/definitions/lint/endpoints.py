@@ -15,9 +15,11 @@ from wirebook.definitions.compile.endpoint_options import OPTIONS
 from wirebook.definitions.compile.uritemplate import PLACEHOLDER, has_placeholder
 from wirebook.definitions.explain.alignment import nearest_slip
 from wirebook.definitions.lint.endpoint_options import OPTION_CHECKS, OPTION_ROLES
+from wirebook.definitions.lint.finding import Finding
 from wirebook.definitions.lint.messages import NAME, envelope_option_findings
-from wirebook.definitions.lint.properties import MISNAMED, OPERATOR, Finding, check_identifier, is_uri
-from wirebook.definitions.normalize.names import PROTOCOLS, is_cloudevents, shown
+from wirebook.definitions.lint.properties import MISNAMED, OPERATOR, check_identifier, is_uri
+from wirebook.definitions.normalize.names import PROTOCOLS, is_cloudevents
+from wirebook.definitions.normalize.preview import preview
 from wirebook.definitions.resolve.checks import fits_selector
 from wirebook.definitions.resolve.endpoints import ResolvedEndpoint
 from wirebook.definitions.resolve.messages import ResolvedMessage
@@ -90,10 +92,10 @@ def check_usage(subject: LintedEndpoint) -> Iterator[Finding]:
     if given is None:
         yield Finding("missing-usage", subject.at(), "'usage' is required", list(USAGES))
     elif not isinstance(given, list) or not given or any(value not in USAGES for value in given):
-        message = f"'usage' has at least one of {', '.join(USAGES)}, and nothing else; found '{shown(given)}'"
+        message = f"'usage' has at least one of {', '.join(USAGES)}, and nothing else; found '{preview(given)}'"
         yield Finding("bad-usage", subject.at("usage"), message, list(USAGES), given)
     elif len(set(given)) < len(given):
-        message = f"'usage' has one value once; found '{shown(given)}'"
+        message = f"'usage' has one value once; found '{preview(given)}'"
         yield Finding("bad-usage", subject.at("usage"), message, sorted(set(given)), given)
     elif len(given) > 1 and not _may_combine(set(given), subject.protocol):
         message = f"{' and '.join(map(repr, given))} are endpoints of their own for {subject.protocol or 'a protocol'}"
@@ -113,14 +115,14 @@ def check_texts(subject: LintedEndpoint) -> Iterator[Finding]:
         yield Finding(
             "bad-channel",
             subject.at("channel"),
-            f"'channel' must be a non-empty string; found '{shown(channel)}'",
+            f"'channel' must be a non-empty string; found '{preview(channel)}'",
             "a string",
             channel,
         )
     for name in ("envelope", "protocol"):
         value = subject.values.get(name)
         if isinstance(value, str) and not NAME.match(value):
-            message = f"'{shown(value)}' is not a valid {name}"
+            message = f"'{preview(value)}' is not a valid {name}"
             yield Finding(f"bad-{name}", subject.at(name), message, "<NAME>[/<VERSION>]", value)
 
 
@@ -139,7 +141,7 @@ def check_candidates(subject: LintedEndpoint) -> Iterator[Finding]:
         name = xid.rpartition("/")[2]
         other = first.setdefault(name, xid)
         if subject.identity(other) != subject.identity(xid):
-            message = f"'{shown(name)}' is the id of '{other}' and of '{xid}'"
+            message = f"'{preview(name)}' is the id of '{other}' and of '{xid}'"
             yield Finding("duplicate-messageid", subject.at(), message, other, xid)
     for index, reference in enumerate(subject.values.get("messagegroups") or ()):
         members = [xid for xid in subject.endpoint.messages if xid.startswith(f"{reference}/messages/")]
@@ -149,8 +151,8 @@ def check_candidates(subject: LintedEndpoint) -> Iterator[Finding]:
             others = f" and {len(found) - 1} more of the group" if len(found) > 1 else ""
             wanted = subject.values[selector]
             message = (
-                f"'{xid}'{others} can never match here: its {selector} is '{shown(own)}', "
-                f"the endpoint's is '{shown(wanted)}'"
+                f"'{xid}'{others} can never match here: its {selector} is '{preview(own)}', "
+                f"the endpoint's is '{preview(wanted)}'"
             )
             yield Finding("unreachable-message", subject.at("messagegroups", index), message, wanted, own)
 
@@ -177,12 +179,12 @@ def check_options(subject: LintedEndpoint) -> Iterator[Finding]:
     for name, value in subject.options.items():
         check = OPTION_CHECKS.get((subject.protocol, name)) or OPTION_CHECKS.get(("", name))
         if check is not None and value is not None and not check.accepts(value):
-            found = f"the string '{shown(value)}'" if isinstance(value, str) else shown(value)
+            found = f"the string '{preview(value)}'" if isinstance(value, str) else preview(value)
             message = f"'{name}' must be {check.allowed}; found {found}"
             yield Finding("bad-option", subject.option(name), message, check.allowed, value)
         if value is not None and not _has_use_for(subject, name):
             roles = OPTION_ROLES[subject.protocol, name]
-            message = f"'{name}' has no effect for a {' and a '.join(map(shown, subject.usage))}"
+            message = f"'{name}' has no effect for a {' and a '.join(map(preview, subject.usage))}"
             yield Finding("option-of-other-usage", subject.option(name), message, sorted(roles), subject.usage)
 
 
@@ -204,7 +206,7 @@ def check_option_names(subject: LintedEndpoint) -> Iterator[Finding]:
             # the known one is missing, and its name long enough or its letters just swapped.
             clear = meant not in subject.options and (len(meant) > 4 or sorted(name) == sorted(meant))
             code = "misspelt-option" if clear else "unknown-option"
-            message = f"{subject.protocol} has no option '{shown(name)}'; did you mean '{meant}'?"
+            message = f"{subject.protocol} has no option '{preview(name)}'; did you mean '{meant}'?"
             yield Finding(code, subject.option(name), message, meant, name)
 
 
@@ -214,7 +216,7 @@ def check_placeholders(subject: LintedEndpoint) -> Iterator[Finding]:
         left = PLACEHOLDER.sub("", text)
         if found := OPERATOR.search(left) or MISNAMED.search(left):
             message = (
-                f"'{shown(found[0])}' is not a placeholder; write a name of letters, digits and underscores in braces"
+                f"'{preview(found[0])}' is not a placeholder; write a name of letters, digits and underscores in braces"
             )
             yield Finding("malformed-placeholder", pointer, message, "{name}", text)
 
@@ -269,7 +271,7 @@ def _check_servers(subject: LintedEndpoint, index: int, entry: dict[str, Any]) -
         return
     for number, server in enumerate(servers):
         if not SERVER.match(PLACEHOLDER.sub("1", server)) or not _has_port_in_range(server):
-            message = f"'{shown(server)}' is not the address of a bootstrap server"
+            message = f"'{preview(server)}' is not the address of a bootstrap server"
             pointer = subject.option("endpoints", index, "bootstrap.servers", number)
             yield Finding("bad-address", pointer, message, "host:port", server)
 
@@ -289,20 +291,20 @@ def _check_uri(subject: LintedEndpoint, index: int, uri: Any) -> Iterator[Findin
         return
     found, schemes = URI.match(uri), SCHEMES[subject.protocol]
     if found is None:
-        yield Finding("bad-address", pointer, f"'{shown(uri)}' is not an absolute URI", "an absolute URI", uri)
+        yield Finding("bad-address", pointer, f"'{preview(uri)}' is not an absolute URI", "an absolute URI", uri)
     elif not _has_port_in_range(found["host"]):
-        yield Finding("bad-address", pointer, f"a port is from 1 to 65535; found '{shown(uri)}'", [1, 65535], uri)
+        yield Finding("bad-address", pointer, f"a port is from 1 to 65535; found '{preview(uri)}'", [1, 65535], uri)
     elif found["scheme"].lower() not in schemes:
-        message = f"an address of {subject.protocol} begins with one of {', '.join(schemes)}; found '{shown(uri)}'"
+        message = f"an address of {subject.protocol} begins with one of {', '.join(schemes)}; found '{preview(uri)}'"
         yield Finding("bad-address", pointer, message, list(schemes), uri)
     elif subject.protocol.startswith("MQTT") and found["scheme"].lower() in PATHLESS and (found["path"] or "/") != "/":
-        message = f"an address with '{found['scheme']}' has no path; found '{shown(uri)}'"
+        message = f"an address with '{found['scheme']}' has no path; found '{preview(uri)}'"
         yield Finding("bad-address", pointer, message, None, uri)
     elif subject.protocol.startswith("MQTT") and ("+" in (found["path"] or "") or "#" in uri):
-        message = f"the path of an MQTT address is a topic, without wildcards; found '{shown(uri)}'"
+        message = f"the path of an MQTT address is a topic, without wildcards; found '{preview(uri)}'"
         yield Finding("bad-address", pointer, message, None, uri)
     elif subject.protocol == "NATS" and not re.search(r":(?:\d+|\{\w+\})\Z", found["host"]):
-        yield Finding("bad-address", pointer, f"an address of NATS has a port; found '{shown(uri)}'", ":<PORT>", uri)
+        yield Finding("bad-address", pointer, f"an address of NATS has a port; found '{preview(uri)}'", ":<PORT>", uri)
 
 
 def check_user_information(subject: LintedEndpoint) -> Iterator[Finding]:
@@ -336,7 +338,7 @@ def _check_credentials(members: Iterable[tuple[str, Any]], pointer: str) -> Iter
 
 
 def _credential(name: str, pointer: str) -> Finding:
-    return Finding("credential", pointer, f"'{shown(name)}' looks like a credential, which no document may hold")
+    return Finding("credential", pointer, f"'{preview(name)}' looks like a credential, which no document may hold")
 
 
 def looks_like_a_credential(name: str) -> bool:
@@ -364,23 +366,23 @@ def _check_authorization_entry(entry: dict[str, Any], pointer: str) -> Iterator[
     for name in ("type", "mechanism", "resourceuri", "authorityuri"):
         value = entry.get(name)
         if value is not None and (not isinstance(value, str) or not value):
-            message = f"'{name}' must be a non-empty string; found '{shown(value)}'"
+            message = f"'{name}' must be a non-empty string; found '{preview(value)}'"
             yield Finding("bad-authorization", child(pointer, name), message, "a string", value)
     for name in entry:
         if name not in AUTHORIZATION and (meant := nearest_slip(name, AUTHORIZATION)) is not None:
-            message = f"'authorization' has no member '{shown(name)}'; did you mean '{meant}'?"
+            message = f"'authorization' has no member '{preview(name)}'; did you mean '{meant}'?"
             yield Finding("misspelt-option", child(pointer, name), message, meant, name)
     yield from _check_authorization_type(entry, pointer)
     for name in ("resourceuri", "authorityuri"):
         value = entry.get(name)
         if isinstance(value, str) and value and not is_uri(value):
-            yield Finding("bad-uri", child(pointer, name), f"'{shown(value)}' is not a valid URI", "a URI", value)
+            yield Finding("bad-uri", child(pointer, name), f"'{preview(value)}' is not a valid URI", "a URI", value)
     if entry.get("mechanism") is not None and str(entry.get("type")).casefold() != "sasl":
         message = "'mechanism' is for the type SASL only"
         yield Finding("bad-authorization", child(pointer, "mechanism"), message, "SASL", entry.get("type"))
     for name, value in entry.items():
         if looks_like_a_credential(name) and isinstance(value, str) and value and not has_placeholder(value):
-            message = f"'{shown(name)}' looks like a credential, which no document may hold"
+            message = f"'{preview(name)}' looks like a credential, which no document may hold"
             yield Finding("credential", child(pointer, name), message)
 
 
@@ -391,7 +393,7 @@ def _check_authorization_type(entry: dict[str, Any], pointer: str) -> Iterator[F
         yield Finding("bad-authorization", pointer, message, list(AUTHORIZATIONS), entry)
     elif isinstance(type_, str) and type_ and not has_placeholder(type_):
         if type_.casefold() not in map(str.casefold, AUTHORIZATIONS):
-            message = f"'{shown(type_)}' is not a type of authorization that the specification names"
+            message = f"'{preview(type_)}' is not a type of authorization that the specification names"
             yield Finding("unknown-authorization", child(pointer, "type"), message, list(AUTHORIZATIONS), type_)
         elif type_.casefold() == "sasl" and entry.get("mechanism") is None:
             message = "with 'SASL' the 'mechanism' should be given"
@@ -410,7 +412,7 @@ def check_addressing(subject: LintedEndpoint) -> Iterator[Finding]:
     for published in (name, "willtopic"):
         address = subject.options.get(published)
         if isinstance(address, str) and wildcards(address, separator):
-            message = f"'{published}' is where messages are published; '{shown(address)}' has a wildcard"
+            message = f"'{published}' is where messages are published; '{preview(address)}' has a wildcard"
             yield Finding("wildcard-in-address", subject.option(published), message, None, address)
     if name in subject.options and filter_name in subject.options:
         message = f"'{name}' and '{filter_name}' exclude each other"
@@ -421,12 +423,12 @@ def check_addressing(subject: LintedEndpoint) -> Iterator[Finding]:
     filter_ = subject.options.get(filter_name)
     if isinstance(filter_, str) and not is_filter(filter_, separator):
         message = (
-            f"'{shown(filter_)}' is not a valid filter: each wildcard is a whole segment, the multi-level one the last"
+            f"'{preview(filter_)}' is not a valid filter: a wildcard must be a whole segment, '#' or '>' the last one"
         )
         yield Finding("bad-option", subject.option(filter_name), message, None, filter_)
     value = subject.options.get(group)
     if group == "sharedsubscriptiongroup" and isinstance(value, str) and "/" in value:
-        message = f"'{group}' is the bare name of the group; '{shown(value)}' has a slash"
+        message = f"'{group}' is the bare name of the group; '{preview(value)}' has a slash"
         yield Finding("bad-option", subject.option(group), message, None, value)
 
 
@@ -481,14 +483,14 @@ def check_will(subject: LintedEndpoint) -> Iterator[Finding]:
         return
     pointer, xid = subject.option("willmessage"), parse_xid(reference)
     if xid is None or not is_message(xid) or xid.groups != "messagegroups":
-        message = f"'{shown(reference)}' is not the XID of a message in a message group"
+        message = f"'{preview(reference)}' is not the XID of a message in a message group"
         yield Finding("bad-willmessage", pointer, message, "/messagegroups/<ID>/messages/<ID>", reference)
     elif (will := subject.messages.get(xid.entity)) is None:
         yield Finding(
-            "dangling-willmessage", pointer, f"'{shown(reference)}' does not exist in the catalogue", actual=reference
+            "dangling-willmessage", pointer, f"'{preview(reference)}' does not exist in the catalogue", actual=reference
         )
     elif not is_cloudevents(will.attributes.get("envelope")) and not _is_mqtt(will):
-        message = f"'{shown(reference)}' has neither the CloudEvents envelope nor an MQTT protocol"
+        message = f"'{preview(reference)}' has neither the CloudEvents envelope nor an MQTT protocol"
         yield Finding("bad-willmessage", pointer, message, "CloudEvents/1.0 or MQTT", reference)
 
 

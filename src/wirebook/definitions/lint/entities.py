@@ -19,8 +19,9 @@ from wirebook.core.names import GROUP_TYPES, SINGULARS, is_identifier
 from wirebook.definitions.compile.mediatype import parse_media_type
 from wirebook.definitions.explain.alignment import nearest_slip
 from wirebook.definitions.lint.datatypes import DATA_TYPES, check_length, check_value, may_be
-from wirebook.definitions.lint.properties import Finding
-from wirebook.definitions.normalize.names import canonical_reference, lacks_slash, shown
+from wirebook.definitions.lint.finding import Finding
+from wirebook.definitions.normalize.names import canonical_reference, lacks_slash
+from wirebook.definitions.normalize.preview import preview
 from wirebook.text.pointers import child
 
 SPECVERSION: Final = re.compile(r"(?i)(?:0\.[0-9]+(?:-.+)?|1\.0(?:-rc[1-4])?)\Z")
@@ -71,7 +72,7 @@ def _check_siblings(holder: str, values: dict[str, Any], collection: str) -> Fou
     for key, _ in _members(values, collection):
         other = first.setdefault(key.casefold(), key)
         if other != key:
-            message = f"'{shown(key)}' and '{shown(other)}' differ by the case of their letters only"
+            message = f"'{preview(key)}' and '{preview(other)}' differ by the case of their letters only"
             pointer = child(f"{_pointer_of(holder)}/{collection}", key)
             yield f"{holder}/{collection}/{key}", Finding("identifiers-differ-by-case", pointer, message, None, key)
 
@@ -162,14 +163,14 @@ def _check_extension(entity: LintedEntity, name: str, value: Any) -> Iterator[Fi
     if known is None and isinstance(value, dict):  # a collection is easily written twice, once misspelt
         known = nearest_slip(name, [each for each, type_ in entity.types.items() if type_ == "map"])
     if known in choices and entity.types[known] == "map" and value:
-        message = f"a {entity.kind} has no collection '{shown(name)}', so what is in it is ignored; write '{known}'"
+        message = f"a {entity.kind} has no collection '{preview(name)}', so what is in it is ignored; write '{known}'"
         yield Finding("misspelt-collection", entity.at(name), message, known, name)
     elif not core.ATTRIBUTE_NAME.match(name):
         meant = f"; did you mean '{known}'?" if known is not None else ""
-        message = f"'{shown(name)}' is not a valid name of an attribute{meant}"
+        message = f"'{preview(name)}' is not a valid name of an attribute{meant}"
         yield Finding("bad-member-name", entity.at(name), message, "1 to 63 of a-z 0-9 _, not a digit first", name)
     elif known is not None:
-        message = f"a {entity.kind} has no attribute '{shown(name)}', it is ignored; did you mean '{known}'?"
+        message = f"a {entity.kind} has no attribute '{preview(name)}', it is ignored; did you mean '{known}'?"
         yield Finding("misspelt-attribute", entity.at(name), message, known, name)
     yield from check_length(name, value, entity.at(name))
 
@@ -178,10 +179,10 @@ def _check_identity(entity: LintedEntity) -> Iterator[Finding]:
     """`xid` and `self` are those of the place where the entity stands."""
     xid, address, own = entity.values.get("xid"), entity.values.get("self"), entity.xid or "/"
     if isinstance(xid, str) and (lacks_slash(xid) or canonical_reference(xid) != own):
-        message = f"'xid' is '{shown(xid)}', and the entity is '{shown(own)}'"
+        message = f"'xid' is '{preview(xid)}', and the entity is '{preview(own)}'"
         yield Finding("xid-mismatch", entity.at("xid"), message, own, xid)
     if isinstance(address, str) and entity.xid and not _leads_to(address, entity):
-        message = f"'self' is '{shown(address)}', and does not end in the XID '{shown(own)}'"
+        message = f"'self' is '{preview(address)}', and does not end in the XID '{preview(own)}'"
         yield Finding("self-mismatch", entity.at("self"), message, own, address)
 
 
@@ -206,11 +207,11 @@ def _check_statements(entity: LintedEntity) -> Iterator[Finding]:
     """What a registry says of the text it follows, and a Version of its document."""
     said = entity.values.get("specversion")
     if entity.kind == "registry" and isinstance(said, str) and said and not SPECVERSION.match(said):
-        message = f"'{shown(said)}' is not a known version of the specification; the document is read as 1.0-rc4"
+        message = f"'{preview(said)}' is not a known version of the specification; the document is read as 1.0-rc4"
         yield Finding("unknown-text", entity.at("specversion"), message, "1.0-rc4", said)
     media_type = entity.values.get("contenttype")
     if "contenttype" in entity.types and isinstance(media_type, str) and parse_media_type(media_type) is None:
-        message = f"'{shown(media_type)}' is not a media type"
+        message = f"'{preview(media_type)}' is not a media type"
         yield Finding("contenttype-without-type", entity.at("contenttype"), message, "type/subtype", media_type)
     for name, reason in VALIDATIONS if "formatvalidated" in entity.types else ():
         result, why = entity.values.get(name), entity.values.get(reason)
@@ -249,19 +250,19 @@ def _check_names(
     for place, holder in holders:
         given = holder.get(name) if isinstance(holder, dict) else None
         if isinstance(given, str) and given != own:
-            message = f"'{name}' is '{shown(given)}', and the {SINGULARS[collection]} is '{shown(own)}'"
+            message = f"'{name}' is '{preview(given)}', and the {SINGULARS[collection]} is '{preview(own)}'"
             yield Finding("id-mismatch", f"{pointer}/{place}/{name}", message, own, given)
     for key in versions:
         if not is_identifier(key) or key in core.RESERVED_VERSIONS:
             reserved = "; it is a reserved word" if key in core.RESERVED_VERSIONS else ""
-            message = f"'{shown(key)}' is not a valid identifier of a Version{reserved}"
+            message = f"'{preview(key)}' is not a valid identifier of a Version{reserved}"
             yield Finding("bad-identifier", child(f"{pointer}/versions", key), message, DATA_TYPES["id"].allowed, key)
 
 
 def _check_compatibility(meta: dict[str, Any], pointer: str) -> Iterator[Finding]:
     given = meta.get("compatibility")
     if isinstance(given, str) and given and given.casefold() not in COMPATIBILITIES:
-        message = f"'{shown(given)}' is not a compatibility rule that the specification names"
+        message = f"'{preview(given)}' is not a compatibility rule that the specification names"
         yield Finding("unknown-compatibility", f"{pointer}/compatibility", message, list(COMPATIBILITIES), given)
 
 
@@ -270,11 +271,11 @@ def _check_ancestors(versions: dict[str, Any], pointer: str) -> Iterator[Finding
     ancestors = {key: version.get("ancestorid") for key, version in versions.items()}
     for key, ancestor in ancestors.items():
         if isinstance(ancestor, str) and ancestor not in versions:
-            message = f"the ancestor '{shown(ancestor)}' is not one of the Versions"
+            message = f"the ancestor '{preview(ancestor)}' is not one of the Versions"
             at = f"{child(pointer, key)}/ancestorid"
             yield Finding("dangling-ancestor", at, message, list(versions)[:10], ancestor)
     for key in _circular(ancestors):
-        message = f"the ancestors of the Version '{shown(key)}' are circular"
+        message = f"the ancestors of the Version '{preview(key)}' are circular"
         yield Finding("ancestor-cycle", f"{child(pointer, key)}/ancestorid", message, None, ancestors[key])
 
 
@@ -305,7 +306,7 @@ def _check_default(
         return  # said elsewhere
     default = named if isinstance(named, str) else own
     if isinstance(named, str) and isinstance(own, str) and own != named:
-        message = f"'versionid' is '{shown(own)}', and 'meta.defaultversionid' '{shown(named)}'"
+        message = f"'versionid' is '{preview(own)}', and 'meta.defaultversionid' '{preview(named)}'"
         yield Finding("default-differs", f"{pointer}/versionid", message, named, own)
     if resource.get("isdefault") is False:
         message = "the attributes of a resource are those of its default Version; 'isdefault' is false"
@@ -313,6 +314,6 @@ def _check_default(
     for key, version in versions.items():
         said = version.get("isdefault")
         if isinstance(said, bool) and isinstance(default, str) and said != (key == default):
-            message = f"'isdefault' is {str(said).lower()}, and the default Version is '{shown(default)}'"
+            message = f"'isdefault' is {str(said).lower()}, and the default Version is '{preview(default)}'"
             at = f"{child(f'{pointer}/versions', key)}/isdefault"
             yield Finding("default-differs", at, message, not said, said)

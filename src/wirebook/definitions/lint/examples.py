@@ -18,9 +18,9 @@ from wirebook.bindings import Received, as_structured
 from wirebook.bindings.read import read_record
 from wirebook.definitions.compile.definition import Definition as Compiled
 from wirebook.definitions.compile.view import MessageView
-from wirebook.definitions.lint.properties import Finding
+from wirebook.definitions.lint.finding import Finding
 from wirebook.definitions.match.matcher import mismatches_of
-from wirebook.definitions.normalize.default_versions import DocumentMessage
+from wirebook.definitions.normalize.document_messages import DocumentMessage
 from wirebook.problems import Problem, Severity
 from wirebook.schema import Payload
 from wirebook.schema.reader import CompiledSchema

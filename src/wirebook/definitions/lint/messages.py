@@ -19,9 +19,9 @@ from wirebook.definitions.compile.mediatype import MediaType, parse_media_type
 from wirebook.definitions.compile.uritemplate import has_placeholder
 from wirebook.definitions.compile.values import RFC3339, is_current_time
 from wirebook.definitions.explain.alignment import nearest_slip
+from wirebook.definitions.lint.finding import Finding
 from wirebook.definitions.lint.overlap import shared_value
 from wirebook.definitions.lint.properties import (
-    Finding,
     LintedMessage,
     Property,
     check_identifier,
@@ -30,8 +30,9 @@ from wirebook.definitions.lint.properties import (
     properties_of,
 )
 from wirebook.definitions.lint.protocol_options import check_options
-from wirebook.definitions.normalize.default_versions import DocumentMessage
-from wirebook.definitions.normalize.names import CLOUDEVENTS, PROTOCOLS, is_cloudevents, shown
+from wirebook.definitions.normalize.document_messages import DocumentMessage
+from wirebook.definitions.normalize.names import CLOUDEVENTS, PROTOCOLS, is_cloudevents
+from wirebook.definitions.normalize.preview import preview
 from wirebook.definitions.resolve.messages import ResolvedMessage
 from wirebook.text.pointers import child
 
@@ -68,7 +69,7 @@ def check_selectors(subject: LintedMessage) -> Iterator[Finding]:
     for name, (form, allowed) in forms.items():
         value = subject.own.get(name)
         if isinstance(value, str) and not form.match(value):
-            yield Finding(f"bad-{name}", subject.at(name), f"'{shown(value)}' is not a valid {name}", allowed, value)
+            yield Finding(f"bad-{name}", subject.at(name), f"'{preview(value)}' is not a valid {name}", allowed, value)
     if subject.definition.container.startswith("/messagegroups/"):
         yield from _check_group(subject)
     if subject.resolved.incomplete is None:
@@ -81,7 +82,7 @@ def _check_group(subject: LintedMessage) -> Iterator[Finding]:
         return
     for name in sorted(subject.resolved.taken):
         group = subject.definition.group.get(name)
-        message = f'the message must repeat the {name} of its group: write "{name}": "{shown(group)}" (assumed here)'
+        message = f'the message must repeat the {name} of its group: write "{name}": "{preview(group)}" (assumed here)'
         yield Finding(f"missing-{name}", subject.at(), message, group)
 
 
@@ -149,7 +150,7 @@ def _check_attribute_name(declared: Property, name: str) -> Iterator[Finding]:
         plain = re.sub(r"[^a-z0-9]", "", name.lower())
         meant = plain if plain in slots.ATTRIBUTES else nearest_slip(plain, slots.ATTRIBUTES)
         reason = "names have lower-case letters and digits only" + (f"; did you mean '{meant}'?" if meant else "")
-    message = f"'{shown(name)}' is not a valid name of a CloudEvents attribute: {reason}"
+    message = f"'{preview(name)}' is not a valid name of a CloudEvents attribute: {reason}"
     yield Finding("bad-attribute-name", declared.pointer, message, "a-z 0-9", name)
 
 
@@ -202,9 +203,9 @@ def _check_override(carrier: Property, attribute: str, declared: dict[str, Any],
     if carried.fixed and constraint.fixed and shared_value(carried, constraint) is None:
         expected = declared.get("value")
         message = (
-            f"'{shown(carrier.name)}' carries the attribute '{attribute}' and has the value '{shown(value)}', but "
-            f"'envelopemetadata.{attribute}' is '{shown(expected)}'; the protocol's value counts, so no message fits "
-            f"the envelope: use one value, or leave '{shown(carrier.name)}' out"
+            f"'{preview(carrier.name)}' carries the attribute '{attribute}' and has the value '{preview(value)}', but "
+            f"'envelopemetadata.{attribute}' is '{preview(expected)}'; the protocol's value counts, so no message fits "
+            f"the envelope: use one value, or leave '{preview(carrier.name)}' out"
         )
         yield Finding("overridden-attribute", f"{pointer}/value", message, expected, value)
 
@@ -235,7 +236,7 @@ def _check_time(declared: Property) -> Iterator[Finding]:
     is_time = isinstance(value, str) and (RFC3339.match(value) or has_placeholder(value))
     if is_time and not is_current_time(value):
         message = (
-            f"'time' is the constant '{shown(value)}'; use 0000-01-01T00:00:00Z, which stands for the current time"
+            f"'time' is the constant '{preview(value)}'; use 0000-01-01T00:00:00Z, which stands for the current time"
         )
         yield Finding("fixed-time", declared.at("value"), message, "0000-01-01T00:00:00Z", value)
 
@@ -253,7 +254,7 @@ def _check_message_id(subject: LintedMessage) -> Iterator[Finding]:
     type_ = _value_of(subject.effective, "type")
     if isinstance(type_, str) and not has_placeholder(type_) and type_ != subject.resolved.messageid:
         message = (
-            f"the message's id is '{shown(subject.resolved.messageid)}' and the type of its events '{shown(type_)}'"
+            f"the message's id is '{preview(subject.resolved.messageid)}' and the type of its events '{preview(type_)}'"
         )
         yield Finding("id-is-not-type", subject.at(), message, type_, subject.resolved.messageid)
 
@@ -269,21 +270,21 @@ def envelope_option_findings(options: Any, pointer: str) -> Iterator[Finding]:
         return
     for name in options:
         if (meant := nearest_slip(name, ENVELOPE_OPTIONS)) is not None:
-            message = f"unknown envelope option '{shown(name)}'; did you mean '{meant}'?"
+            message = f"unknown envelope option '{preview(name)}'; did you mean '{meant}'?"
             yield Finding("misspelt-option", child(pointer, name), message, meant, name)
     mode, format_ = options.get("mode"), options.get("format")
     if format_ is not None and not _may_be_media_type(format_):
-        message = f"'{shown(format_)}' is not a media type"
+        message = f"'{preview(format_)}' is not a media type"
         yield Finding("bad-event-format", f"{pointer}/format", message, "type/subtype", format_)
     if mode is not None and mode not in ("binary", "structured"):
-        message = f"'{shown(mode)}' is not a content mode"
+        message = f"'{preview(mode)}' is not a content mode"
         yield Finding("bad-mode", f"{pointer}/mode", message, ["binary", "structured"], mode)
     if mode == "binary" and options.get("format") is not None:
         message = "'format' is for the structured mode only, but 'mode' is 'binary'; remove one"
         yield Finding("format-with-binary", f"{pointer}/format", message, None, options["format"])
     for name, value in options.items():
         if isinstance(value, dict) and {"type", "value", "required"} & value.keys():
-            message = f"'{shown(name)}' looks like an attribute of the envelope; those belong in 'envelopemetadata'"
+            message = f"'{preview(name)}' looks like an attribute of the envelope; those belong in 'envelopemetadata'"
             yield Finding("metadata-in-options", child(pointer, name), message, "envelopemetadata", value)
 
 
@@ -302,7 +303,7 @@ def check_payload(subject: LintedMessage) -> Iterator[Finding]:
     own, effective = subject.own, subject.effective
     format_ = own.get("dataschemaformat")
     if isinstance(format_, str) and not NAME_AND_VERSION.match(format_):
-        message = f"'{shown(format_)}' is not the name of a schema format"
+        message = f"'{preview(format_)}' is not the name of a schema format"
         yield Finding("bad-schema-format", subject.at("dataschemaformat"), message, "<NAME>/<VERSION>", format_)
     given = [name for name in SCHEMA_NAMES if own.get(name) is not None]
     if {"dataschema", "dataschemauri"} <= set(given):
@@ -316,12 +317,12 @@ def check_payload(subject: LintedMessage) -> Iterator[Finding]:
         )
     xid = own.get("dataschemaxid")
     if xid is not None and not is_schema_xid(xid):
-        message = f"'{shown(xid)}' is not the XID of a schema"
+        message = f"'{preview(xid)}' is not the XID of a schema"
         allowed = "/schemagroups/<ID>/schemas/<ID>"
         yield Finding("bad-schema-reference", subject.at("dataschemaxid"), message, allowed, xid)
     uri = own.get("dataschemauri")
     if isinstance(uri, str) and not is_uri(uri):
-        yield Finding("bad-uri", subject.at("dataschemauri"), f"'{shown(uri)}' is not a valid URI", "a URI", uri)
+        yield Finding("bad-uri", subject.at("dataschemauri"), f"'{preview(uri)}' is not a valid URI", "a URI", uri)
     yield from _check_data_schema_attribute(subject)
 
 
@@ -335,7 +336,7 @@ def _check_data_schema_attribute(subject: LintedMessage) -> Iterator[Finding]:
     """A declared `dataschema` of the envelope is the message's `dataschemauri` (R15)."""
     declared, uri = _value_of(subject.own, "dataschema"), subject.effective.get("dataschemauri")
     if isinstance(declared, str) and isinstance(uri, str) and declared not in (uri, f"#{uri}"):
-        message = f"the envelope's 'dataschema' is '{shown(declared)}' and 'dataschemauri' is '{shown(uri)}'"
+        message = f"the envelope's 'dataschema' is '{preview(declared)}' and 'dataschemauri' is '{preview(uri)}'"
         pointer = subject.at("envelopemetadata", "dataschema", "value")
         yield Finding("dataschema-mismatch", pointer, message, uri, declared)
 
@@ -347,14 +348,14 @@ def check_content_type(subject: LintedMessage) -> Iterator[Finding]:
     for pointer, text in stated:
         media_type = parse_media_type(text)
         if media_type is None:
-            yield Finding("bad-media-type", pointer, f"'{shown(text)}' is not a media type", "type/subtype", text)
+            yield Finding("bad-media-type", pointer, f"'{preview(text)}' is not a media type", "type/subtype", text)
         else:
             parsed.append((pointer, text, media_type))
     yield from _check_wire_type(subject)
     for pointer, text, media_type in parsed[1:]:
         if media_type != parsed[0][2]:
             message = (
-                f"the content type is '{shown(text)}' here and '{shown(parsed[0][1])}' elsewhere in the definition"
+                f"the content type is '{preview(text)}' here and '{preview(parsed[0][1])}' elsewhere in the definition"
             )
             yield Finding("content-type-mismatch", pointer, message, parsed[0][1], text)
 
@@ -366,7 +367,10 @@ def _check_wire_type(subject: LintedMessage) -> Iterator[Finding]:
         return
     media_type = parse_media_type(text) if isinstance(text, str) else None
     if media_type is not None and not media_type.is_cloudevents:
-        message = f"in structured mode 'datacontenttype' is the type of the event; '{shown(text)}' is that of its data"
+        message = (
+            f"in structured mode 'datacontenttype' is the media type of the event, not of its data: write "
+            f"'application/cloudevents+json' instead of '{preview(text)}'"
+        )
         yield Finding(
             "content-type-of-data", subject.at("datacontenttype"), message, "application/cloudevents+json", text
         )

@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from wirebook.core.names import IDENTIFIER_IN_WORDS, is_identifier
 from wirebook.definitions.compile import slots
@@ -26,8 +26,9 @@ from wirebook.definitions.compile.uritemplate import (
 )
 from wirebook.definitions.compile.values import DECLARABLE, NotOfType, canonical, is_current_time, type_name
 from wirebook.definitions.explain.alignment import nearest_slip
-from wirebook.definitions.normalize.default_versions import DocumentMessage
-from wirebook.definitions.normalize.names import shown
+from wirebook.definitions.lint.finding import Finding
+from wirebook.definitions.normalize.document_messages import DocumentMessage
+from wirebook.definitions.normalize.preview import preview
 from wirebook.definitions.resolve.messages import ResolvedMessage
 from wirebook.text.pointers import child
 
@@ -66,20 +67,10 @@ MEMBERS: Final = ("type", "value", "required", "description", "specurl")
 NAMED_SECTIONS: Final = ("headers", "query", "user_properties")
 
 
-class Finding(NamedTuple):
-    """A rule that is broken, and the canonical pointer of where."""
-
-    code: str
-    pointer: str
-    message: str
-    expected: Any = None
-    actual: Any = None
-
-
 def check_identifier(id_: str, pointer: str) -> Iterator[Finding]:
     """Whether the key of an entity can be its identifier."""
     if not is_identifier(id_):
-        yield Finding("bad-identifier", pointer, f"'{shown(id_)}' is not a valid identifier", IDENTIFIER_IN_WORDS)
+        yield Finding("bad-identifier", pointer, f"'{preview(id_)}' is not a valid identifier", IDENTIFIER_IN_WORDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +182,7 @@ def check_property(declared: Property) -> Iterator[Finding]:
         yield from _check_value(declared)
     else:
         given = declared.fields.get("type")
-        message = f"'{shown(given)}' is not a type of a property; it is read as 'any'"
+        message = f"'{preview(given)}' is not a type of a property; it is read as 'any'"
         yield Finding("unknown-type", declared.at("type"), message, sorted(DECLARABLE), given)
     value = declared.fields.get("value")
     if isinstance(value, str) and len(value) > 0:
@@ -204,7 +195,7 @@ def _check_members(declared: Property) -> Iterator[Finding]:
         if name in MEMBERS or (name == "name" and declared.section in NAMED_SECTIONS):
             continue
         pointer, allowed = child(declared.pointer, name), ", ".join(MEMBERS)
-        unknown = f"the property '{shown(declared.name)}' has an unknown member '{shown(name)}'"
+        unknown = f"the property '{preview(declared.name)}' has an unknown member '{preview(name)}'"
         if (meant := nearest_slip(name, MEMBERS)) is not None:
             yield Finding("misspelt-member", pointer, f"{unknown}; did you mean '{meant}'?", meant, name)
         else:
@@ -229,21 +220,21 @@ def effective_type(declared: Property) -> str:
 def _check_description(declared: Property) -> Iterator[Finding]:
     text = declared.fields.get("description")
     if text is not None and (not isinstance(text, str) or not text):
-        message = f"'description' must be a non-empty string; found '{shown(text)}'"
+        message = f"'description' must be a non-empty string; found '{preview(text)}'"
         yield Finding("bad-description", declared.at("description"), message, "a string", text)
 
 
 def _check_required(declared: Property) -> Iterator[Finding]:
     required = declared.fields.get("required")
     if required is not None and not isinstance(required, bool):
-        message = f"'required' must be true or false; found '{shown(required)}'"
+        message = f"'required' must be true or false; found '{preview(required)}'"
         yield Finding("bad-required", declared.at("required"), message, [True, False], required)
 
 
 def _check_specurl(declared: Property) -> Iterator[Finding]:
     address = declared.fields.get("specurl")
     if address is not None and not is_uri(address):
-        yield Finding("bad-uri", declared.at("specurl"), f"'{shown(address)}' is not a valid URI", "a URI", address)
+        yield Finding("bad-uri", declared.at("specurl"), f"'{preview(address)}' is not a valid URI", "a URI", address)
 
 
 def is_uri(value: Any) -> bool:
@@ -276,7 +267,7 @@ def _check_value(declared: Property) -> Iterator[Finding]:
     # Reading: placeholders are for texts (R8); a time, and a value without a type, may have them too (D11, D15).
     if isinstance(value, str) and has_placeholder(value):
         read = "it is read as a template for such values" if is_template else "it is read literally"
-        message = f"'{shown(value)}' has a placeholder, and the type '{_spoken(declared)}' has none; {read}"
+        message = f"'{preview(value)}' has a placeholder, and the type '{_spoken(declared)}' has none; {read}"
         yield Finding("template-in-other-type", declared.at("value"), message, type_, value)
     if is_template:
         return
@@ -297,8 +288,8 @@ def _has_objects(declared: Property) -> bool:
 
 
 def _not_of_type(declared: Property, allowed: str, value: Any) -> Finding:
-    found = f"the string '{shown(value)}'" if isinstance(value, str) else shown(value)
-    message = f"'{shown(declared.name)}' is of the type '{_spoken(declared)}': expected {allowed}, found {found}"
+    found = f"the string '{preview(value)}'" if isinstance(value, str) else preview(value)
+    message = f"'{preview(declared.name)}' is of the type '{_spoken(declared)}': expected {allowed}, found {found}"
     if (instead := _respelt(declared, value)) is not None:
         message += f"; write {instead}"
     return Finding("value-not-of-type", declared.at("value"), message, allowed, value)
@@ -337,7 +328,7 @@ def _spoken(declared: Property) -> str:
 def _check_placeholders(declared: Property, value: str) -> Iterator[Finding]:
     left = PLACEHOLDER.sub("", value)
     if _is_uri_template(declared) and (illegal := ILLEGAL_LITERAL.search(left)):
-        message = f"'{shown(illegal[0])}' is not allowed in a URI template; write it as '{percent_encode(illegal[0])}'"
+        message = f"'{preview(illegal[0])}' is not allowed in a URI template; write '{percent_encode(illegal[0])}'"
         yield Finding("illegal-literal", declared.at("value"), message, percent_encode(illegal[0]), value)
     if effective_type(declared) in TEXT_TYPES:
         if found := OPERATOR.search(left):
@@ -347,8 +338,8 @@ def _check_placeholders(declared: Property, value: str) -> Iterator[Finding]:
             message = f"'{found[0]}' is not a placeholder: names have letters, digits and underscores only"
             yield Finding("malformed-placeholder", declared.at("value"), message, "{name}", value)
         elif effective_type(declared) == "uritemplate" and ("{" in left or "}" in left):
-            message = f"'{shown(value)}' has an unclosed or empty placeholder; the braces are treated literally"
+            message = f"'{preview(value)}' has an unclosed or empty placeholder; the braces are treated literally"
             yield Finding("malformed-placeholder", declared.at("value"), message, "{name}", value)
     if _is_template(declared) and ADJACENT.search(value):
-        message = f"nothing separates two placeholders in '{shown(value)}', so their values cannot be told apart"
+        message = f"nothing separates two placeholders in '{preview(value)}', so their values cannot be told apart"
         yield Finding("adjacent-placeholders", declared.at("value"), message, None, value)

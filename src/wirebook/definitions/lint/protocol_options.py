@@ -13,9 +13,11 @@ from typing import Any, Final
 from wirebook.definitions.compile import slots
 from wirebook.definitions.compile.uritemplate import has_placeholder
 from wirebook.definitions.explain.alignment import nearest_name, nearest_slip
-from wirebook.definitions.lint.properties import Finding, LintedMessage, Property
+from wirebook.definitions.lint.finding import Finding
+from wirebook.definitions.lint.properties import LintedMessage, Property
 from wirebook.definitions.normalize.message_options import MQTT_5_ONLY, SHAPES
-from wirebook.definitions.normalize.names import PROTOCOLS, shown
+from wirebook.definitions.normalize.names import PROTOCOLS
+from wirebook.definitions.normalize.preview import preview
 from wirebook.text.pointers import child
 
 TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
@@ -48,33 +50,33 @@ def check_options(subject: LintedMessage) -> Iterator[Finding]:
 def unknown_option(name: str, known: Collection[str], pointer: str, unknown: str) -> Finding:
     """`name`, a member of what stands at `pointer`, is none of the `known` names; `unknown` begins the message."""
     if (meant := nearest_slip(name, known)) is not None:
-        message = f"{unknown} '{shown(name)}'; did you mean '{meant}'?"
+        message = f"{unknown} '{preview(name)}'; did you mean '{meant}'?"
         return Finding("misspelt-option", child(pointer, name), message, meant, name)
     near = nearest_name(name, known)
     hint = f"; did you mean '{near}'?" if near is not None else ""
-    message = f"{unknown} '{shown(name)}'; it is ignored{hint}"
+    message = f"{unknown} '{preview(name)}'; it is ignored{hint}"
     return Finding("unknown-option", child(pointer, name), message, list(known), name)
 
 
 def _check_names(declared: Property, protocol: str) -> Iterator[Finding]:
     yield from _check_entry_name(declared)
     if protocol in ("HTTP", "NATS") and declared.section == "headers" and not TOKEN.match(declared.name):
-        message = f"'{shown(declared.name)}' is not a valid name of a header"
+        message = f"'{preview(declared.name)}' is not a valid name of a header"
         yield Finding("bad-header-name", child(declared.pointer, "name"), message, "a token (RFC 9110)", declared.name)
     free = protocol == "AMQP/1.0" and declared.section in slots.AMQP_SECTIONS
     if free and declared.section not in ("properties", "header") and not ASCII_NAME.match(declared.name):
-        message = f"'{shown(declared.name)}' is not a symbol of letters, digits and underscores"
+        message = f"'{preview(declared.name)}' is not a symbol of letters, digits and underscores"
         yield Finding("bad-property-name", declared.pointer, message, "A-Z a-z 0-9 _", declared.name)
     elif free and declared.section not in ("properties", "header") and not SYMBOL.match(declared.name):
         # Reading: the text's own example has hyphens, and AMQP itself any ASCII character.
-        message = f"'{shown(declared.name)}' is not a symbol of letters, digits and underscores; it is used unchanged"
+        message = f"'{preview(declared.name)}' is not a symbol of letters, digits and underscores; it is used unchanged"
         yield Finding("name-is-no-symbol", declared.pointer, message, "A-Z a-z 0-9 _", declared.name)
 
 
 def _check_entry_name(declared: Property) -> Iterator[Finding]:
     name = declared.fields.get("name")
     if declared.section in ("headers", "query", "user_properties") and not isinstance(name, str | None):
-        message = f"the 'name' of an entry must be a string; found '{shown(name)}'"
+        message = f"the 'name' of an entry must be a string; found '{preview(name)}'"
         yield Finding("bad-header-name", child(declared.pointer, "name"), message, "a string", name)
 
 
@@ -94,7 +96,7 @@ def _check_header_keys(options: dict[str, Any], protocol: str, pointer: str) -> 
         return
     for key, header in headers.items():
         if isinstance(header, dict) and header.get("name", key) != key:
-            message = f"the header's 'name' is '{shown(header['name'])}' and its key '{shown(key)}'; the name counts"
+            message = f"the key is '{preview(key)}' but 'name' is '{preview(header['name'])}', which is used"
             at = child(f"{pointer}/headers", key)
             yield Finding("header-name-differs", f"{at}/name", message, key, header["name"])
 
@@ -113,10 +115,10 @@ def _check_path(declared: Property) -> Iterator[Finding]:
     if mark == "?":
         pairs = [part.partition("=") for part in rest.partition("#")[0].split("&") if part]
         query = json.dumps([{"name": name, "value": text} for name, _, text in pairs], ensure_ascii=False)
-        message = f'the path \'{shown(value)}\' has a query, so no request has this path; write "path": "{path}"'
+        message = f'the path \'{preview(value)}\' has a query, so no request has this path; write "path": "{path}"'
         message += f' and "query": {query}'
     else:
-        message = f'the path \'{shown(value)}\' has a fragment, which is never sent; write "path": "{path}"'
+        message = f'the path \'{preview(value)}\' has a fragment, which is never sent; write "path": "{path}"'
     yield Finding("query-in-path", declared.at("value"), message, path, value)
 
 
@@ -127,7 +129,7 @@ def _check_status(declared: Property) -> Iterator[Finding]:
 def _check_pattern(declared: Property, pattern: re.Pattern[str], code: str, said: str) -> Iterator[Finding]:
     value = declared.fields.get("value")
     if isinstance(value, str) and not has_placeholder(value) and not pattern.match(value):
-        yield Finding(code, declared.at("value"), f"'{shown(value)}' {said}", None, value)
+        yield Finding(code, declared.at("value"), f"'{preview(value)}' {said}", None, value)
 
 
 def _check_qos(declared: Property) -> Iterator[Finding]:
@@ -139,14 +141,14 @@ def _check_qos(declared: Property) -> Iterator[Finding]:
 def _check_topic(declared: Property) -> Iterator[Finding]:
     value = declared.fields.get("value")
     if isinstance(value, str) and ("+" in value or "#" in value):
-        message = f"'{shown(value)}' has a wildcard; the topic of a message has none"
+        message = f"'{preview(value)}' has a wildcard; the topic of a message has none"
         yield Finding("wildcard-in-topic", declared.at("value"), message, None, value)
 
 
 def _check_subject(declared: Property) -> Iterator[Finding]:
     value = declared.fields.get("value")
     if isinstance(value, str) and {"*", ">"} & set(value.split(".")):
-        message = f"'{shown(value)}' has a wildcard; the subject of a message has none"
+        message = f"'{preview(value)}' has a wildcard; the subject of a message has none"
         yield Finding("wildcard-in-topic", declared.at("value"), message, None, value)
 
 

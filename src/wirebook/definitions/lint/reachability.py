@@ -14,12 +14,13 @@ from wirebook.definitions.compile import slots
 from wirebook.definitions.compile.definition import Constraint, Definition
 from wirebook.definitions.compile.uritemplate import PLACEHOLDER
 from wirebook.definitions.explain.alignment import is_slip
+from wirebook.definitions.lint.finding import Finding
 from wirebook.definitions.lint.overlap import meeting_of, takes_all_of, weight_of
 from wirebook.definitions.lint.pairs import DefinitionPairs
-from wirebook.definitions.lint.properties import Finding
-from wirebook.definitions.normalize.default_versions import DocumentMessage as Written
-from wirebook.definitions.normalize.default_versions import place_of_attribute
-from wirebook.definitions.normalize.names import CLOUDEVENTS, PROTOCOLS, is_cloudevents, shown
+from wirebook.definitions.normalize.document_messages import DocumentMessage as Written
+from wirebook.definitions.normalize.document_messages import place_of_attribute
+from wirebook.definitions.normalize.names import CLOUDEVENTS, PROTOCOLS, is_cloudevents
+from wirebook.definitions.normalize.preview import preview
 
 TIME_CHARACTERS: Final = frozenset("0123456789-:.+TtZz ")
 NOT_IN_KAFKA: Final = re.compile(r"[^A-Za-z0-9._-]")
@@ -56,7 +57,7 @@ def _unread(selector: str, value: str, known: Sequence[str]) -> str:
     name = value.partition("/")[0]
     meant = next((each for each in known if is_slip(name, each.partition("/")[0])), None)
     hint = f"; did you mean '{meant}'?" if meant else ""
-    return f"Wirebook does not read the {selector} '{shown(value)}', it reads {', '.join(known)}{hint}"
+    return f"Wirebook does not read the {selector} '{preview(value)}', it reads {', '.join(known)}{hint}"
 
 
 def _mode_reasons(definition: Definition) -> Iterator[Reason]:
@@ -67,7 +68,7 @@ def _mode_reasons(definition: Definition) -> Iterator[Reason]:
         if definition.mode is None or constraint.media_type is None or not _is_on_the_wire(definition, constraint):
             continue
         if constraint.media_type.is_cloudevents != (definition.mode == "structured"):
-            reason = f"the mode is '{definition.mode}', but the content type is '{shown(constraint.declared)}'"
+            reason = f"the mode is '{definition.mode}', but the content type is '{preview(constraint.declared)}'"
             yield reason, definition.mode, _names_of(constraint)
 
 
@@ -107,13 +108,13 @@ def _text_reasons(constraint: Constraint, text: str) -> Iterator[Reason]:
 def _reasons_of_text(constraint: Constraint, text: str) -> Iterator[str]:
     label, left = constraint.label, PLACEHOLDER.sub("", text)
     if label == "protocoloptions.path" and not text.startswith(("/", "*", "http:", "https:")):
-        yield f"the path '{shown(text)}' has no leading slash; write '/{shown(text)}'"
+        yield f"the path '{preview(text)}' has no leading slash; write '/{preview(text)}'"
     if constraint.kind.place.separator == "." and ("" in text.split(".") or any(map(str.isspace, left))):
-        yield f"a NATS subject has no blanks and no empty tokens; found '{shown(text)}'"
+        yield f"a NATS subject has no blanks and no empty tokens; found '{preview(text)}'"
     if label == "protocoloptions.topic" and (NOT_IN_KAFKA.search(left) or len(left) > 249 or text in (".", "..")):
-        yield f"a Kafka topic is 1 to 249 of A-Z a-z 0-9 . _ -; found '{shown(text)}'"
+        yield f"a Kafka topic is 1 to 249 of A-Z a-z 0-9 . _ -; found '{preview(text)}'"
     if constraint.template is not None and constraint.type == "timestamp" and not TIME_CHARACTERS.issuperset(left):
-        yield f"nothing that fits '{shown(text)}' is a timestamp"
+        yield f"nothing that fits '{preview(text)}' is a timestamp"
 
 
 # -- two definitions --------------------------------------------------------------------------------------------------
@@ -196,7 +197,7 @@ def _inferred_apart(one: Definition, other: Definition) -> Iterator[str]:
     """The attributes whose suggested values differ: a message with one of these selects its definition (D12, D13)."""
     first, second = ({each.slot.name: each.declared for each in definition.soft} for definition in (one, other))
     for name in sorted(name for name in {*first, *second} if first.get(name) != second.get(name)):
-        values = " or ".join(f"'{shown(values[name])}'" for values in (first, second) if name in values)
+        values = " or ".join(f"'{preview(values[name])}'" for values in (first, second) if name in values)
         yield f"the {name} of the message ({values})"
 
 
@@ -226,7 +227,7 @@ def _advice(one: Definition, other: Definition) -> str:
         for definition in (one, other)
     ]
     equal = [label for label in labels if values[0].get(label) is not None and values[0][label] == values[1].get(label)]
-    both = f" (both have '{shown(values[0][equal[0]])}' in {equal[0]})" if equal else ""
+    both = f" (both have '{preview(values[0][equal[0]])}' in {equal[0]})" if equal else ""
     return f"give them different values of {', '.join(labels[:-1])} or {labels[-1]}{both}"
 
 
@@ -247,10 +248,10 @@ def _meeting(first: Definition, second: Definition) -> tuple[str, Finding] | Non
         return None
     equal = weight_of(first) == weight_of(second)
     settled = telling_apart(first, second) if equal else "the more specific one is chosen for such messages"
-    said = f"some messages fit both, for example with '{shown(found.text)}' in '{found.slot}'; {settled}"
+    said = f"some messages fit both, for example with '{preview(found.text)}' in '{found.slot}'; {settled}"
     return _finding("overlapping-templates", second, first, said)
 
 
 def _finding(code: str, about: Definition, other: Definition, said: str) -> tuple[str, Finding]:
-    message = f"'{shown(about.xid)}' and '{shown(other.xid)}': {said}"
+    message = f"'{preview(about.xid)}' and '{preview(other.xid)}': {said}"
     return about.xid, Finding(code, about.xid.replace("~", "~0"), message, None, other.xid)

@@ -19,8 +19,9 @@ from wirebook.definitions.compile.uritemplate import PLACEHOLDER
 from wirebook.definitions.lint.endpoints import check_endpoint, foreign_selector
 from wirebook.definitions.lint.entities import check_entities, check_letter_case
 from wirebook.definitions.lint.examples import check_examples
+from wirebook.definitions.lint.finding import Finding
 from wirebook.definitions.lint.messages import NAME, NAME_AND_VERSION, check_message
-from wirebook.definitions.lint.properties import Finding, check_identifier
+from wirebook.definitions.lint.properties import check_identifier
 from wirebook.definitions.lint.reachability import check_pairs, check_reach, telling_apart
 from wirebook.definitions.lint.schemas import (
     WatchedIndex,
@@ -32,10 +33,10 @@ from wirebook.definitions.lint.schemas import (
     unused_schemas,
 )
 from wirebook.definitions.match.selection import messages_once
-from wirebook.definitions.normalize.default_versions import definitions_in
+from wirebook.definitions.normalize.document_messages import document_messages
 from wirebook.definitions.normalize.documents import OLD_SPECVERSION
 from wirebook.definitions.normalize.log import Log
-from wirebook.definitions.normalize.names import brief, shown
+from wirebook.definitions.normalize.preview import preview, short_value
 from wirebook.definitions.resolve.registry import LoadedRegistry
 from wirebook.problems import Problem, Severity
 from wirebook.schema import CompiledSchema, SchemaIndex, Unsupported
@@ -85,7 +86,7 @@ def _others(first: Problem, others: Sequence[Problem]) -> str:
     distinct = list(dict.fromkeys(str(name) for name in names if name not in (None, first.xid)))
     if not distinct:
         return "".join(f"; {other.message}" for other in others)
-    listed = ", ".join(f"'{shown(name)}'" for name in distinct[:MAX_NAMED])
+    listed = ", ".join(f"'{preview(name)}'" for name in distinct[:MAX_NAMED])
     rest = f" and {len(distinct) - MAX_NAMED} more" if len(distinct) > MAX_NAMED else ""
     return f" (also: {listed}{rest})"
 
@@ -121,7 +122,7 @@ def _problem(finding: Finding, xid: str) -> Problem:
         pointer=finding.pointer,
         xid=xid,
         expected=finding.expected,
-        actual=brief(finding.actual),
+        actual=short_value(finding.actual),
     )
 
 
@@ -157,7 +158,7 @@ def _order(problem: Problem) -> tuple[str, int, int, int, str]:
 def _findings(registry: LoadedRegistry) -> Iterator[tuple[str, Iterable[Finding]]]:
     """(XID, what is wrong there) of every group, schema, message and endpoint."""
     document = registry.document
-    definitions = {definition.xid: definition for definition in definitions_in(document, Log())}
+    definitions = {definition.xid: definition for definition in document_messages(document, Log())}
     index = WatchedIndex(document)
     yield from _each((*check_letter_case(document), *_check_emptiness(registry)))
     for key, group in document.get("messagegroups", {}).items():
@@ -237,7 +238,7 @@ def check_group(key: str, group: dict[str, Any]) -> Iterator[Finding]:
     ):
         value = group.get(name)
         if isinstance(value, str) and not form.match(value):
-            message = f"'{shown(value)}' is not a valid {name}"
+            message = f"'{preview(value)}' is not a valid {name}"
             yield Finding(f"bad-{name}", f"{pointer}/{name}", message, allowed, value)
 
 
@@ -272,7 +273,7 @@ def _check_alike(members: list[Compiled]) -> Iterator[tuple[str, list[Finding]]]
         if other is not member:
             asked, others = (constraints_text(dict(each.attributes)) for each in (member, other))
             what = "the same metadata" if asked == others else "the same metadata of binary messages"
-            text = f"'{shown(member.xid)}' and '{shown(other.xid)}' ask for {what}; {telling_apart(other, member)}"
+            text = f"'{preview(member.xid)}' and '{preview(other.xid)}' ask for {what}; {telling_apart(other, member)}"
             yield member.xid, [Finding("alike", member.xid.replace("~", "~0"), text, None, other.xid)]
 
 

@@ -9,10 +9,11 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from wirebook.definitions.lint.finding import Finding
 from wirebook.definitions.lint.messages import NAME_AND_VERSION, SCHEMA_NAMES, is_schema_xid
-from wirebook.definitions.lint.properties import Finding, check_identifier
-from wirebook.definitions.normalize.default_versions import DocumentMessage
-from wirebook.definitions.normalize.names import shown
+from wirebook.definitions.lint.properties import check_identifier
+from wirebook.definitions.normalize.document_messages import DocumentMessage
+from wirebook.definitions.normalize.preview import preview
 from wirebook.definitions.resolve.checks import alias_siblings, sibling_message
 from wirebook.definitions.resolve.messages import ResolvedMessage
 from wirebook.problems import Problem
@@ -44,7 +45,7 @@ def _check_schema(name: str, schema: dict[str, Any], group: dict[str, Any], poin
     versions, meta = schema.get("versions") or {}, schema.get("meta") or {}
     default = meta.get("defaultversionid")
     if versions and isinstance(default, str) and default not in versions:
-        message = f"'meta.defaultversionid' names '{shown(default)}', which is not there"
+        message = f"'meta.defaultversionid' names '{preview(default)}', which is not there"
         yield Finding(
             "unknown-default-version", f"{pointer}/meta/defaultversionid", message, list(versions)[:10], default
         )
@@ -55,7 +56,7 @@ def _check_schema(name: str, schema: dict[str, Any], group: dict[str, Any], poin
     yield from _check_document(schema, {}, group, pointer)
     formats = {str(version["format"]).casefold() for version in versions.values() if version.get("format")}
     if len(formats) > 1:
-        message = f"the Versions have the formats {', '.join(repr(shown(format_)) for format_ in sorted(formats))}"
+        message = f"the Versions have the formats {', '.join(repr(preview(format_)) for format_ in sorted(formats))}"
         yield Finding("version-formats-differ", f"{pointer}/versions", message)
     for key, version in versions.items():
         at = child(f"{pointer}/versions", key)
@@ -69,7 +70,7 @@ def _check_document(
     yield from _check_format(version, pointer)
     own, wanted = version.get("format"), group.get("format")
     if isinstance(own, str) and isinstance(wanted, str) and own.casefold() != wanted.casefold():
-        message = f"the format is '{shown(own)}' and the group's '{shown(wanted)}'"
+        message = f"the format is '{preview(own)}' and the group's '{preview(wanted)}'"
         yield Finding("group-format-differs", f"{pointer}/format", message, wanted, own)
     given = [name for name in CONTENTS if version.get(name) is not None]
     if len(given) > 1:
@@ -84,7 +85,7 @@ def _check_document(
 def _check_format(entity: dict[str, Any], pointer: str) -> Iterator[Finding]:
     format_ = entity.get("format")
     if isinstance(format_, str) and not NAME_AND_VERSION.match(format_):
-        message = f"'{shown(format_)}' is not the name of a schema format"
+        message = f"'{preview(format_)}' is not the name of a schema format"
         yield Finding("format-without-version", f"{pointer}/format", message, "<NAME>/<VERSION>", format_)
 
 
@@ -100,7 +101,7 @@ def _check_content(format_: str, content: Any, pointer: str) -> Iterator[Finding
     if said is None or version is None:
         return
     if said != version.replace("/", "-") and not version.startswith(f"{said}."):
-        message = f"the format is '{shown(format_)}', and the schema itself says '{said}'"
+        message = f"the format is '{preview(format_)}', and the schema itself says '{said}'"
         yield Finding("schema-version-differs", pointer, message, format_, said)
 
 
@@ -143,14 +144,14 @@ def check_aliases(document: dict[str, Any]) -> Iterator[tuple[str, Finding]]:
 def _alias_fault(reference: Any, pointer: str, document: dict[str, Any]) -> Finding | None:
     if not is_schema_xid(reference) or "/versions/" in reference:
         allowed = "/schemagroups/<ID>/schemas/<ID>"
-        return Finding("bad-xref", pointer, f"'{shown(reference)}' is not the XID of a schema", allowed, reference)
+        return Finding("bad-xref", pointer, f"'{preview(reference)}' is not the XID of a schema", allowed, reference)
     target = resolve(document, reference.replace("~", "~0"))
     if not isinstance(target, dict):
         return Finding(
-            "dangling-xref", pointer, f"'{shown(reference)}' does not exist in the catalogue", None, reference
+            "dangling-xref", pointer, f"'{preview(reference)}' does not exist in the catalogue", None, reference
         )
     if (target.get("meta") or {}).get("xref") is not None:
-        message = f"'{shown(reference)}' is an alias itself; aliases are not followed twice"
+        message = f"'{preview(reference)}' is an alias itself; aliases are not followed twice"
         return Finding("xref-to-alias", pointer, message, None, reference)
     return None
 
@@ -167,7 +168,7 @@ def check_references(definition: DocumentMessage, document: dict[str, Any]) -> I
         if name == "dataschemaxid" and not is_schema_xid(reference):
             continue  # said elsewhere
         if isinstance(reference, str) and reference.startswith("/") and not _is_schema(reference, document):
-            message = f"'{shown(reference)}' does not exist in the catalogue"
+            message = f"'{preview(reference)}' does not exist in the catalogue"
             yield Finding("dangling-schema", f"{definition.pointer}/{name}", message, "a schema", reference)
 
 
@@ -225,7 +226,7 @@ def _of_use(problem: Problem, given: str, definition: DocumentMessage, *, wrong:
     if given == "dataschema" or not wrong:
         return _unusable(problem, pointer, wrong=wrong)
     reference = definition.attributes[given]
-    message = f"'{shown(reference)}' does not lead to a schema: {problem.message}"
+    message = f"'{preview(reference)}' does not lead to a schema: {problem.message}"
     return Finding("dangling-schema", pointer, message, "a schema", reference)
 
 
@@ -320,7 +321,7 @@ def _check_targets(
         pointer = f"{definition.pointer}/{name}"
         wanted = parse_format(targets[name].format or "")
         if targets[name].format and wanted.family != parse_format(format_).family:
-            message = f"'dataschemaformat' is '{shown(format_)}' and the schema's format '{wanted}'"
+            message = f"'dataschemaformat' is '{preview(format_)}' and the schema's format '{wanted}'"
             yield Finding("schema-format-differs", pointer, message, targets[name].format, format_)
     yield from _check_agreement(definition, references, targets)
 
@@ -343,14 +344,14 @@ def _unnamed_message(
         if not several:
             return None
         name, reference, allowed = "dataschemaxid", references["dataschemaxid"], "dataschemauri"
-        message = f"'{shown(reference)}' cannot name a message of the Protobuf schema; add a 'dataschemauri' that does"
+        message = f"'{preview(reference)}' cannot name a message of the Protobuf schema; use 'dataschemauri'"
     else:
         found = documents.follow(reference)
         if found[1] if found is not None else ":" in reference.rpartition("/")[2] or "#" in reference:
             return None
         name, separator = "dataschemauri", ":" if reference.startswith("/") or "#" in reference else "#"
         allowed = f"{reference}{separator}<MESSAGE>"
-        message = f"'{shown(reference)}' names no message of the Protobuf schema; write '{shown(allowed)}'"
+        message = f"'{preview(reference)}' names no message of the Protobuf schema; write '{preview(allowed)}'"
     if several and isinstance(compiled, Unsupported):
         message += f"; it defines {compiled.problems[0].message.rpartition(': ')[2]}"
     return Finding("unnamed-message", f"{definition.pointer}/{name}", message, allowed, reference)

@@ -11,9 +11,9 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from wirebook.definitions.normalize.default_versions import definitions_in
+from wirebook.definitions.normalize.document_messages import document_messages
 from wirebook.definitions.normalize.endpoints import normalise_endpoint
-from wirebook.definitions.normalize.log import Log, RewrittenEntity
+from wirebook.definitions.normalize.log import Log
 from wirebook.definitions.normalize.message_options import normalise_options
 from wirebook.definitions.normalize.messages import (
     Roots,
@@ -25,6 +25,7 @@ from wirebook.definitions.normalize.messages import (
     normalise_text,
 )
 from wirebook.definitions.normalize.names import COLLECTIONS, canonical_format
+from wirebook.definitions.normalize.rewriting import RewrittenEntity
 from wirebook.text.pointers import resolve
 
 SPECVERSION: Final = "1.0-rc4"
@@ -47,7 +48,7 @@ def normalise_document(document: dict[str, Any], log: Log, roots: Roots = ()) ->
 def _normalise_inherited_options(document: dict[str, Any], log: Log) -> None:
     """Options without a protocol beside them are written as the base's protocol has them."""
     late: list[tuple[dict[str, Any], RewrittenEntity, str]] = []
-    for definition in definitions_in(document, Log()):
+    for definition in document_messages(document, Log()):
         own, options = definition.attributes, definition.attributes.get("protocoloptions")
         if isinstance(options, dict) and not own.get("protocol") and not definition.group.get("protocol"):
             protocol = _protocol_of_base(own.get("basemessage"), document)

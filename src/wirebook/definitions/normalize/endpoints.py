@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from wirebook.definitions.compile.endpoint_options import CHANGED, FILTERS, KAFKA_SECURITY, OPTIONS
 from wirebook.definitions.normalize import names
-from wirebook.definitions.normalize.log import RewrittenEntity
-from wirebook.definitions.normalize.message_options import RewriteCursor, lift, rename_options
+from wirebook.definitions.normalize.message_options import lift, rename_options
 from wirebook.definitions.normalize.messages import (
     Roots,
     drop_server_attributes,
@@ -21,6 +20,8 @@ from wirebook.definitions.normalize.messages import (
     normalise_selectors,
     report_reference,
 )
+from wirebook.definitions.normalize.preview import preview
+from wirebook.definitions.normalize.rewriting import RewriteCursor, RewrittenEntity
 from wirebook.text.pointers import parent
 
 # Where the parts of 0.5's `config`, and what samples have at the top, belong.
@@ -130,7 +131,7 @@ def _normalise_groups(entity: RewrittenEntity, roots: Roots) -> None:
         entity.report("old-shape", entity.at("messagegroups"), message, expected=[groups], actual=groups)
         groups = [groups]
     if not isinstance(groups, list) or not all(isinstance(group, str) for group in groups):
-        message = f"'messagegroups' is an array of references; found '{names.shown(groups)}'"
+        message = f"'messagegroups' is an array of references; found '{preview(groups)}'"
         entity.report("wrong-shape", entity.at("messagegroups"), message, expected="an array of texts", actual=groups)
         del entity.values["messagegroups"]
         return
@@ -192,7 +193,7 @@ def _normalise_authorization(options: dict[str, Any], place: RewriteCursor) -> N
     if isinstance(given, dict):
         place.report("old-shape", "'authorization' is an array of objects", expected="an array")
         source = place.source
-        place.inside(0).moved(source)
+        place.inside(0).record_origin(source)
         given = [given]
     if isinstance(given, list):
         options["authorization"] = [_authorization(item, place.inside(index)) for index, item in enumerate(given)]
@@ -211,7 +212,7 @@ def _normalise_addresses(options: dict[str, Any], protocol: str, place: RewriteC
     given = options.get("endpoints")
     if isinstance(given, (str, dict)):
         place.report("old-shape", "'endpoints' is an array of objects", expected="an array")
-        place.inside(0).moved(place.source)
+        place.inside(0).record_origin(place.source)
         given = [given]
     if not isinstance(given, list):
         return
@@ -223,7 +224,7 @@ def _address(item: Any, protocol: str, place: RewriteCursor) -> Any:
         return _kafka_address(item, place)
     if isinstance(item, str):
         place.report("old-shape", "an address is an object with 'uri'", expected={"uri": item}, actual=item)
-        place.inside("uri").moved(place.source)
+        place.inside("uri").record_origin(place.source)
         return {"uri": item}
     if isinstance(item, dict) and "url" in item:
         item = dict(item)
@@ -244,7 +245,7 @@ def _kafka_address(item: Any, place: RewriteCursor) -> Any:
     servers = [server.strip() for text in texts for server in text.rpartition("://")[2].split(",") if server.strip()]
     source = place if isinstance(item, str) else place.inside(name)
     source.report("old-shape", f"an address of Kafka has '{BOOTSTRAP}'", expected={BOOTSTRAP: servers}, actual=given)
-    place.inside(BOOTSTRAP).moved(source.source)
+    place.inside(BOOTSTRAP).record_origin(source.source)
     changed = {BOOTSTRAP if key == name else key: servers if key == name else value for key, value in entry.items()}
     scheme = texts[0].partition("://")[0].upper() if texts else ""
     return {**changed, **({"security.protocol": scheme} if scheme in KAFKA_SECURITY else {})}
@@ -255,12 +256,12 @@ def _normalise_pairs(options: dict[str, Any], protocol: str, place: RewriteCurso
     if protocol == "HTTP" and isinstance(headers := options.get("headers"), dict):
         inner = place.inside("headers")
         for index, name in enumerate(headers):
-            inner.inside(index).inside("value").moved(inner.inside(name).source)
+            inner.inside(index).inside("value").record_origin(inner.inside(name).source)
         options["headers"] = [{"name": name, "value": value} for name, value in headers.items()]
         place.inside("headers").report("old-shape", "'headers' is an array of names and values", expected="an array")
     for name in {"HTTP": ("query",), "KAFKA": ("headers",)}.get(protocol, ()):
         if isinstance(listed := options.get(name), list) and all(isinstance(item, dict) for item in listed):
             for index, item in enumerate(listed):
-                place.inside(name).inside(item.get("name")).moved(place.inside(name).inside(index).source)
+                place.inside(name).inside(item.get("name")).record_origin(place.inside(name).inside(index).source)
             options[name] = {str(item.get("name")): item.get("value") for item in listed}
             place.inside(name).report("old-shape", f"'{name}' is a map", expected="a map")

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from wirebook.definitions.normalize.log import RewrittenEntity
-from wirebook.definitions.normalize.names import CURRENT_TIME, OLD_CURRENT_TIMES, canonical_type, shown
-from wirebook.text.pointers import child
+from wirebook.definitions.normalize.names import CURRENT_TIME, OLD_CURRENT_TIMES, canonical_type
+from wirebook.definitions.normalize.preview import preview
+from wirebook.definitions.normalize.rewriting import RewriteCursor, RewrittenEntity
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,42 +86,6 @@ def rename_options(options: dict[str, Any], names: tuple[str, ...], aliases: dic
             at.rename(options, old, aliases.get(new, new))
 
 
-@dataclass(frozen=True, slots=True)
-class RewriteCursor:
-    """Somewhere in an entity: what the rewriting functions below report to and note moves with."""
-
-    entity: RewrittenEntity
-    pointer: str
-
-    def inside(self, token: object) -> RewriteCursor:
-        return RewriteCursor(self.entity, child(self.pointer, token))
-
-    @property
-    def source(self) -> str:
-        return self.entity.log.source_of(self.pointer)
-
-    def report(self, code: str, message: str, **more: Any) -> None:
-        self.entity.report(code, self.pointer, message, **more)
-
-    def moved(self, source: str) -> None:
-        if source != self.pointer:
-            self.entity.log.origins[self.pointer] = source
-
-    def rename(self, members: dict[str, Any], old: str, new: str) -> None:
-        """Rename a member of the object at this place; one that is there under both names keeps the new one's."""
-        source, before = self.inside(old).source, dict(members)
-        if new in members:
-            code = "repeated-attribute-name" if members[new] == members[old] else "conflicting-names"
-            message = f"'{old}' is '{new}', which is there too and counts"
-            self.inside(old).report(code, message, expected=new, actual=old)
-            del members[old]
-            return
-        members.clear()
-        members.update({new if name == old else name: value for name, value in before.items()})
-        self.inside(new).moved(source)
-        self.inside(new).report("old-option-name", f"'{old}' is '{new}'", expected=new, actual=old)
-
-
 def normalise_options(entity: RewrittenEntity, protocol: str | None, options: dict[str, Any]) -> dict[str, Any]:
     """The options of `entity` for `protocol`, canonical; those of a protocol that is not ours as they are."""
     shape = SHAPES.get(protocol or "")
@@ -170,7 +134,7 @@ def lift(options: dict[str, Any], name: str, place: RewriteCursor) -> None:
             inner.inside(member).report("conflicting-names", message, expected=options[member], actual=value)
             continue
         options[member] = value
-        place.inside(member).moved(source)
+        place.inside(member).record_origin(source)
         message = f"'{member}' was lifted out of '{name}'"
         place.inside(member).report("misplaced-option", message, expected=member, actual=f"{name}.{member}")
 
@@ -232,7 +196,7 @@ def property_definition(definition: Any, place: RewriteCursor, *, bare: bool = F
             return definition
         place.report("bare-property", "a plain value was read as the 'value' of a property", actual=definition)
         definition = {"value": definition}
-        place.inside("value").moved(place.source)
+        place.inside("value").record_origin(place.source)
     definition = dict(definition)
     _normalise_type(definition, place.inside("type"))
     _normalise_value(definition, place.inside("value"))
@@ -265,7 +229,7 @@ def entries(value: Any, place: RewriteCursor) -> list[Any] | None:
     found: list[Any] = []
     for source, name, definition in _pairs(value, place):
         target = place.inside(len(found))
-        target.moved(source.source)
+        target.record_origin(source.source)
         entry = property_definition(definition, target, bare=False)
         if entry is UNUSABLE or entry is None:
             continue
@@ -285,7 +249,7 @@ def _pairs(value: Any, place: RewriteCursor) -> Iterator[tuple[RewriteCursor, An
             yield at, item["name"], item
         elif isinstance(item, dict) and len(item) == 1 and DEFINITION_MEMBERS.isdisjoint(item):
             name, definition = next(iter(item.items()))
-            at.report("old-shape", f"a map of one member was read as an entry of the name '{shown(name)}'", actual=item)
+            at.report("old-shape", f"a map with one member was read as the entry '{preview(name)}'", actual=item)
             yield at.inside(name), name, _of_map(definition)
         else:
             at.report("wrong-shape", "an entry has a 'name'", expected="an object with 'name'", actual=item)
@@ -302,7 +266,7 @@ def entry_map(value: Any, place: RewriteCursor) -> dict[str, Any] | None:
         place.report("old-shape", "an array was read as a map", expected="a map")
         listed = entries(value, place) or []
         for index, entry in enumerate(listed):
-            place.inside(entry["name"]).moved(place.inside(index).source)
+            place.inside(entry["name"]).record_origin(place.inside(index).source)
         return {str(entry["name"]): entry for entry in listed}
     if not isinstance(value, dict):
         place.report("wrong-shape", "a map was expected", expected="an object", actual=value)
@@ -310,7 +274,9 @@ def entry_map(value: Any, place: RewriteCursor) -> dict[str, Any] | None:
     found: dict[str, Any] = {}
     for key, item in value.items():
         if item is not None and not (isinstance(item, dict) and "name" in item):
-            place.inside(key).report("old-shape", f"'{shown(key)}' got its 'name'", expected={"name": key}, actual=item)
+            place.inside(key).report(
+                "old-shape", f"write 'name': '{preview(key)}'", expected={"name": key}, actual=item
+            )
         entry = property_definition(_of_map(item), place.inside(key))
         if entry is not UNUSABLE:
             found[key] = entry if entry is None else {"name": key} | entry

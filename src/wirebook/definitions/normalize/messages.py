@@ -12,14 +12,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from wirebook.definitions.normalize import names
-from wirebook.definitions.normalize.log import RewrittenEntity
-from wirebook.definitions.normalize.message_options import (
-    UNUSABLE,
-    RewriteCursor,
-    normalise_options,
-    property_definition,
-)
-from wirebook.definitions.normalize.names import shown
+from wirebook.definitions.normalize.message_options import UNUSABLE, normalise_options, property_definition
+from wirebook.definitions.normalize.preview import preview
+from wirebook.definitions.normalize.rewriting import RewriteCursor, RewrittenEntity
 from wirebook.text.pointers import child
 
 Roots = tuple[str, ...]
@@ -33,7 +28,7 @@ def normalise_identity(entity: RewrittenEntity, id_name: str, key: str) -> None:
         entity.rename("id", id_name, "old-id-name")
     given = entity.values.get(id_name)
     if given is not None and given != key:
-        message = f"'{id_name}' is {shown(given)!r} and the key is {shown(key)!r}; the key counts"
+        message = f"'{id_name}' is {preview(given)!r} and the key is {preview(key)!r}; the key counts"
         entity.report("id-mismatch", entity.at(id_name), message, expected=key, actual=given)
         entity.values[id_name] = key
 
@@ -104,11 +99,11 @@ def normalise_reference(entity: RewrittenEntity, holder: dict[str, Any], name: s
 
 def report_reference(entity: RewrittenEntity, pointer: str, value: str, reference: str) -> None:
     """Note that `value` is read as `reference`."""
-    code, message = "old-reference-form", f"'{shown(value)}' is '{shown(reference)}'"
+    code, message = "old-reference-form", f"'{preview(value)}' is '{preview(reference)}'"
     if names.lacks_slash(value):
         code, message = (
             "missing-slash",
-            f"'{shown(value)}' lacks the slash that an XID begins with: '{shown(reference)}'",
+            f"'{preview(value)}' lacks the slash that an XID begins with: '{preview(reference)}'",
         )
     entity.report(code, pointer, message, expected=reference, actual=value)
 
@@ -122,7 +117,7 @@ def normalise_text(entity: RewrittenEntity, name: str, canonical: Callable[[str]
         entity.report(
             "wrong-shape",
             entity.at(name),
-            f"'{name}' must be a string; found '{shown(value)}'",
+            f"'{name}' must be a string; found '{preview(value)}'",
             expected="a string",
             actual=value,
         )
@@ -132,7 +127,7 @@ def normalise_text(entity: RewrittenEntity, name: str, canonical: Callable[[str]
         entity.report("bad-attribute", entity.at(name), message, expected="a non-empty string", actual=value)
         del entity.values[name]
     elif (spelled := canonical(value)) != value:
-        message = f"'{shown(value)}' is '{shown(spelled)}'"
+        message = f"'{preview(value)}' is '{preview(spelled)}'"
         entity.report(code, entity.at(name), message, expected=spelled, actual=value)
         entity.values[name] = spelled
 
@@ -162,7 +157,7 @@ def _add_envelope_version(entity: RewrittenEntity) -> None:
     """A message names the version of CloudEvents; without one it is read as 1.0 (R2, R3)."""
     value = entity.values.get("envelope")
     if isinstance(value, str) and names.names_cloudevents(value) and not value.strip().partition("/")[2]:
-        message = f"envelope '{shown(value)}' has no version; it is read as '{names.CLOUDEVENTS}', write that"
+        message = f"envelope '{preview(value)}' has no version; it is read as '{names.CLOUDEVENTS}', write that"
         entity.report("bad-envelope", entity.at("envelope"), message, expected=names.CLOUDEVENTS, actual=value)
         entity.values["envelope"] = names.CLOUDEVENTS
 

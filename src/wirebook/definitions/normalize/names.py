@@ -6,8 +6,7 @@ Spec: docs/catalogues.md#dialects; message/spec.md; message-0.5-wip.md.
 from __future__ import annotations
 
 import re
-import reprlib
-from typing import Any, Final
+from typing import Final
 from urllib.parse import unquote
 
 from wirebook.text.pointers import parse_pointer
@@ -197,17 +196,3 @@ def lacks_slash(text: str) -> bool:
 def _with_new_names(parts: list[str]) -> list[str]:
     """Collections stand at the even places of a path; those with an old name get the new one."""
     return [COLLECTIONS.get(part, part) if index in (0, 2) else part for index, part in enumerate(parts)]
-
-
-JSON_WORDS: Final = {"True": "true", "False": "false", "None": "null"}
-
-
-def shown(value: Any) -> str:
-    """A value as a message quotes it, cut when it is long."""
-    text = value if isinstance(value, str) else JSON_WORDS.get(repr(value)) or reprlib.repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."
-
-
-def brief(value: Any) -> Any:
-    """A value as a problem carries it: plain values as they are, what may be large as a text of what it is."""
-    return shown(value) if isinstance(value, (dict, list)) or (isinstance(value, str) and len(value) > 1000) else value

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from wirebook.core.xid import is_message, parse_xid
-from wirebook.definitions.normalize.default_versions import DocumentMessage
-from wirebook.definitions.normalize.names import shown
+from wirebook.definitions.normalize.document_messages import DocumentMessage
+from wirebook.definitions.normalize.preview import preview
 from wirebook.problems import Problem
 from wirebook.text.pointers import escape
 
@@ -43,7 +43,7 @@ def _foreign_selector(definition: DocumentMessage, name: str, group: str, own: s
     holder = "endpoint" if definition.container.startswith("/endpoints/") else "group"
     return Problem(
         code=code,
-        message=f"the message has the {name} '{shown(own)}' and its {holder} '{shown(group)}'",
+        message=f"the message has the {name} '{preview(own)}' and its {holder} '{preview(group)}'",
         pointer=f"{definition.pointer}/{at}",
         xid=definition.xid,
         expected=group,
@@ -64,12 +64,16 @@ def alias_problems(
     if target is None:
         reference = parse_xid(definition.xref)
         if not is_message(reference) or (reference and reference.version):
-            yield "bad-xref", pointer, f"'{shown(definition.xref)}' is not the XID of a message"
+            yield "bad-xref", pointer, f"'{preview(definition.xref)}' is not the XID of a message"
         else:
-            yield "dangling-xref", pointer, f"'{shown(definition.xref)}' does not exist in the catalogue"
+            yield "dangling-xref", pointer, f"'{preview(definition.xref)}' does not exist in the catalogue"
         return
     if target.xref is not None:
-        yield "xref-to-alias", pointer, f"'{shown(definition.xref)}' is an alias itself; aliases are not followed twice"
+        yield (
+            "xref-to-alias",
+            pointer,
+            f"'{preview(definition.xref)}' is itself an alias; refer to its target",
+        )
 
 
 # What an alias may have beside `xref`: its identity. Other attributes are its target's.

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from wirebook.core.xid import parse_xid
 from wirebook.definitions.normalize.log import Log
-from wirebook.definitions.normalize.names import shown
+from wirebook.definitions.normalize.preview import preview
 from wirebook.definitions.resolve.messages import ABSOLUTE_URI
 from wirebook.text.pointers import escape
 
@@ -65,7 +65,7 @@ def _messages_of(reference: str, groups: dict[str, Any]) -> Iterator[str]:
 def _report(xid: str, key: str, index: int, reference: str, log: Log) -> None:
     code = group_code(reference)
     pointer = f"/endpoints/{escape(key)}/messagegroups/{index}"
-    log.report(code, pointer, f"the message group '{shown(reference)}' {GROUP_MESSAGES[code]}", xid, actual=reference)
+    log.report(code, pointer, f"the message group '{preview(reference)}' {GROUP_MESSAGES[code]}", xid, actual=reference)
 
 
 GROUP_MESSAGES: Final = {

@@ -13,15 +13,17 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from wirebook.core.xid import is_message, parse_xid
-from wirebook.definitions.normalize.default_versions import (
+from wirebook.definitions.normalize.document_messages import (
     RESOURCE_ONLY,
     DocumentMessage,
-    definitions_in,
+    document_messages,
     place_of_attribute,
 )
-from wirebook.definitions.normalize.log import Log, RewrittenEntity
+from wirebook.definitions.normalize.log import Log
 from wirebook.definitions.normalize.message_options import MQTT_5_ONLY, normalise_options
-from wirebook.definitions.normalize.names import canonical_envelope, shown
+from wirebook.definitions.normalize.names import canonical_envelope
+from wirebook.definitions.normalize.preview import preview
+from wirebook.definitions.normalize.rewriting import RewrittenEntity
 from wirebook.definitions.resolve.checks import SELECTORS, alias_problems, contradictions
 from wirebook.definitions.resolve.merge import OWN_ONLY, Site, merge
 from wirebook.problems import Problem, Severity
@@ -88,7 +90,7 @@ class _Resolver:
 
     def __init__(self, document: dict[str, Any], log: Log) -> None:
         self.log = log
-        self.definitions = {definition.xid: definition for definition in definitions_in(document, log)}
+        self.definitions = {definition.xid: definition for definition in document_messages(document, log)}
         self.done: dict[str, Effective] = {}
 
     def resolve(self, xid: str) -> ResolvedMessage:
@@ -183,9 +185,9 @@ class _Resolver:
         if reference is None or self._base_of(definition) is not None:
             return None
         code = base_code(reference)
-        message = f"the base '{shown(reference)}' {BASE_MESSAGES[code]}"
+        message = f"the base '{preview(reference)}' {BASE_MESSAGES[code]}"
         self.log.report(code, f"{definition.pointer}/basemessage", message, definition.xid, actual=reference)
-        return shown(reference)
+        return preview(reference)
 
     def _with_selectors(
         self, definition: DocumentMessage, own: dict[str, Any], base: Effective
@@ -210,10 +212,10 @@ class _Resolver:
         for link in chain:
             problem = Problem(
                 code="base-cycle",
-                message=f"the chain of bases is circular: {shown_path(path)}",
+                message=f"the chain of bases is circular: {path_preview(path)}",
                 pointer=f"{link.pointer}/basemessage",
                 xid=link.xid,
-                actual=shown_path(path),
+                actual=path_preview(path),
             )
             self.log.problems.append(problem)
             attributes = {name: value for name, value in link.attributes.items() if name not in OWN_ONLY}
@@ -234,7 +236,7 @@ def base_code(reference: object) -> str:
     return "external-base" if isinstance(reference, str) and ABSOLUTE_URI.match(reference) else "bad-base"
 
 
-def shown_path(path: str) -> str:
+def path_preview(path: str) -> str:
     return path if len(path) <= 500 else f"{path[:250]} ... {path[-250:]}"
 
 

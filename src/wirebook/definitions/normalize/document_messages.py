@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from wirebook.definitions.normalize.log import Log
-from wirebook.definitions.normalize.names import shown
+from wirebook.definitions.normalize.preview import preview
 from wirebook.text.pointers import child, escape
 
 # What a resource itself has, whichever Version is its default.
@@ -34,7 +34,7 @@ class DocumentMessage:
     resource: dict[str, Any] = field(default_factory=dict)
 
 
-def definitions_in(document: dict[str, Any], log: Log) -> Iterator[DocumentMessage]:
+def document_messages(document: dict[str, Any], log: Log) -> Iterator[DocumentMessage]:
     """The messages of all groups and endpoints."""
     for collection in ("messagegroups", "endpoints"):
         for group_id, group in document.get(collection, {}).items():
@@ -84,7 +84,7 @@ def default_version(resource: dict[str, Any], versions: dict[str, Any], pointer:
     if isinstance(named, str) and named in versions:
         return named
     if named is not None:
-        message, at = f"'meta.defaultversionid' names '{shown(named)}', which is not there", f"{pointer}/meta"
+        message, at = f"'meta.defaultversionid' names '{preview(named)}', which is not there", f"{pointer}/meta"
         log.report(
             "unknown-default-version",
             f"{at}/defaultversionid",
@@ -99,13 +99,13 @@ def default_version(resource: dict[str, Any], versions: dict[str, Any], pointer:
     own = resource.get("versionid")
     if isinstance(own, str) and own in versions:
         return own
-    newest = max(versions, key=by_age)
+    newest = max(versions, key=version_order)
     if len(versions) > 1:
-        message = f"no Version is named as the default; '{shown(newest)}', the newest by its id, is used"
+        message = f"no Version is named as the default; '{preview(newest)}', the newest by its id, is used"
         log.report("guessed-default-version", pointer, message, xid, actual=list(versions)[:10])
     return newest
 
 
-def by_age(version_id: str) -> tuple[tuple[int, str], ...]:
+def version_order(version_id: str) -> tuple[tuple[int, str], ...]:
     """Version ids in the order of their numbers: ``v9`` before ``v10``."""
     return tuple((len(part), part) if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", version_id))

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from wirebook.core.names import GROUP_TYPES
 from wirebook.definitions.normalize.log import Log
-from wirebook.definitions.normalize.names import shown
+from wirebook.definitions.normalize.preview import preview
 from wirebook.text.pointers import child
 
 # What a server keeps count of, and where a copy happens to be: no difference in meaning.
@@ -24,7 +24,7 @@ BOOKKEEPING: Final = frozenset({
 
 
 @dataclass(slots=True)
-class Stack:
+class DocumentStack:
     """Documents put together so far.
 
     Shape: `owners` maps the canonical pointer of each group and resource to the number of the document it is from.
@@ -78,7 +78,7 @@ class Stack:
         holder = self.owners.get(owned, self.owners.get("/".join(parts[:3]), 0))
         message = f"differs from the one in '{self.names[holder]}', which counts"
         xid = owned.replace("~1", "/").replace("~0", "~")
-        log.report("conflicting-documents", pointer, message, xid, expected=shown(first), actual=shown(second))
+        log.report("conflicting-documents", pointer, message, xid, expected=preview(first), actual=preview(second))
 
 
 def meaning(entity: Any) -> Any:

@@ -13,7 +13,8 @@ from typing import Any, Final
 from wirebook.core.names import GROUP_TYPES, SINGULARS
 from wirebook.definitions.explain.alignment import is_slip
 from wirebook.definitions.normalize.message_options import fold
-from wirebook.definitions.normalize.names import COLLECTIONS, shown
+from wirebook.definitions.normalize.names import COLLECTIONS
+from wirebook.definitions.normalize.preview import preview
 
 OLD_COLLECTIONS: Final = tuple(old for old, new in COLLECTIONS.items() if new in GROUP_TYPES)
 EVENT_VERSION: Final = re.compile(r"[01]\.[0-9]+\Z")  # of CloudEvents; registries say 1.0-rc4
@@ -36,7 +37,7 @@ def refusal_of(value: Any) -> str:
         found = {list: "an array", str: "a string", type(None): "null"}.get(type(value), "a plain value")
         return f"expected an object with {wanted}, found {found}"
     if (slip := misspelt_collection(value)) is not None:
-        return f"the document has none of {wanted}; write '{slip[1]}' instead of '{shown(slip[0])}'"
+        return f"the document has none of {wanted}; write '{slip[1]}' instead of '{preview(slip[0])}'"
     return f"the document has none of {wanted}; a catalogue has at least one of them"
 
 
@@ -67,7 +68,7 @@ def _kind_of_api(value: Mapping[str, Any]) -> tuple[str, str] | None:
     for member, name in (("asyncapi", "an AsyncAPI"), ("openapi", "an OpenAPI"), ("swagger", "an OpenAPI")):
         if isinstance(version := value.get(member), (str, int, float)) and not isinstance(version, bool):
             hint = "describe its messages in 'messagegroups' and its servers in 'endpoints'"
-            return f"{name} {shown(version)} document", hint
+            return f"{name} {preview(version)} document", hint
     return None
 
 
@@ -75,11 +76,11 @@ def _kind_of_message(value: Mapping[str, Any]) -> tuple[str, str] | None:
     version, type_ = value.get("specversion"), value.get("type")
     is_event = isinstance(version, str) and EVENT_VERSION.match(version) is not None and isinstance(type_, str)
     if is_event and ("source" in value or "id" in value):
-        return f"a CloudEvents {shown(version)} event", CAPTURE
+        return f"a CloudEvents {preview(version)} event", CAPTURE
     protocol = value.get("protocol")
     definition = {"protocoloptions", "envelopemetadata", "usage", "messageid", "endpointid"}
     if isinstance(protocol, str) and CAPTURE_PROTOCOL.match(protocol) and definition.isdisjoint(value):
-        return f"a captured {shown(protocol)} message", CAPTURE
+        return f"a captured {preview(protocol)} message", CAPTURE
     return None
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from wirebook.core.names import GROUP_TYPES, SINGULARS, collection_of
 from wirebook.core.xid import parse_xid
-from wirebook.definitions.normalize.foreign import OLD_COLLECTIONS, document_kind
+from wirebook.definitions.normalize.foreign_documents import OLD_COLLECTIONS, document_kind
 from wirebook.definitions.normalize.log import Log
 
 REGISTRY_MARKS: Final = ("specversion", "registryid", *GROUP_TYPES, *OLD_COLLECTIONS)

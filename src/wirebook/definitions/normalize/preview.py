@@ -1,0 +1,22 @@
+"""Values as messages quote them: short, on one line, spelled as in JSON."""
+
+from __future__ import annotations
+
+import reprlib
+from typing import Any, Final
+
+JSON_LITERALS: Final = {"True": "true", "False": "false", "None": "null"}
+MAX_LENGTH: Final = 80  # characters of a quoted value
+MAX_TEXT: Final = 1000  # characters of a string in a problem's `actual`
+
+
+def preview(value: Any) -> str:
+    """Format a value for a message; long values are cut to 80 characters."""
+    text = value if isinstance(value, str) else JSON_LITERALS.get(repr(value)) or reprlib.repr(value)
+    return text if len(text) <= MAX_LENGTH else text[: MAX_LENGTH - 3] + "..."
+
+
+def short_value(value: Any) -> Any:
+    """Return the `actual` of a problem: scalars unchanged; objects, arrays and long strings as a preview."""
+    is_long = isinstance(value, (dict, list)) or (isinstance(value, str) and len(value) > MAX_TEXT)
+    return preview(value) if is_long else value

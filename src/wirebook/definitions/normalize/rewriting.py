@@ -1,0 +1,138 @@
+"""Rewriting an entity to 1.0-rc4: rename, drop and move attributes, and log each change with its origin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from wirebook.definitions.normalize.log import Log
+from wirebook.definitions.normalize.preview import preview
+from wirebook.text.pointers import child, escape
+
+
+@dataclass(slots=True)
+class RewrittenEntity:
+    """One group, resource or Version that is being rewritten.
+
+    Shape: `values` are its attributes, a copy whose top level may be changed; `pointer` is canonical; `old` is set when
+    the document is known to follow a specification before 1.0.
+    """
+
+    xid: str
+    pointer: str
+    values: dict[str, Any]
+    log: Log
+    old: bool = False
+
+    def at(self, *tokens: object) -> str:
+        """Return the canonical pointer of a value in the entity."""
+        return "/".join((self.pointer, *map(escape, tokens)))
+
+    def report(self, code: str, pointer: str, message: str, **details: Any) -> None:
+        self.log.report(code, pointer, message, self.xid, **details)
+
+    def rename(self, old: str, new: str, code: str = "old-attribute-name") -> None:
+        """Rename the attribute `old` to `new`, in its position. If both exist, the value of `new` is used."""
+        if old not in self.values:
+            return
+        source = self.log.source_of(self.at(old))
+        if new in self.values:
+            dropped = self.values.pop(old)
+            value = self.values[new]
+            if dropped == value:
+                message = f"'{old}' repeats '{new}'; remove '{old}'"
+                self.report("repeated-attribute-name", self.at(old), message, expected=new, actual=old)
+            else:
+                message = f"'{old}' and '{new}' are the same attribute with two values; '{new}' is used; remove '{old}'"
+                self.report("conflicting-names", self.at(old), message, expected=value, actual=dropped)
+            return
+        self.values = {new if name == old else name: value for name, value in self.values.items()}
+        self.log.origins[self.at(new)] = source
+        self.report(code, self.at(new), f"'{old}' was read as '{new}'; write '{new}'", expected=new, actual=old)
+
+    def drop(self, name: str, reason: str, code: str = "dropped-attribute") -> None:
+        """Remove an attribute and report the reason."""
+        if name in self.values:
+            self.report(code, self.at(name), f"'{name}' is ignored: {reason}; remove it", actual=name)
+            del self.values[name]
+
+    def inner(self, name: str) -> dict[str, Any] | None:
+        """Replace the object `name` with a copy that may be changed, and return it; None if there is no object.
+
+        A value that is not an object is reported (``wrong-shape``) and removed.
+        """
+        value = self.values.get(name)
+        if value is None:
+            return None
+        if not isinstance(value, dict):
+            message = f"'{name}' must be an object; found '{preview(value)}'"
+            self.report("wrong-shape", self.at(name), message, expected="an object", actual=value)
+            del self.values[name]
+            return None
+        copy = self.values[name] = dict(value)
+        return copy
+
+    def rewrite_each(self, collection: str, rewrite: Callable[[RewrittenEntity, str], None]) -> None:
+        """Rewrite every member of a collection. A member that is not an object is reported and removed."""
+        if self.values.get(collection, self) is None:  # null is the same as no value
+            del self.values[collection]
+        self._check_included(collection)
+        members = self.inner(collection) or {}
+        for key, value in list(members.items()):
+            pointer, xid = self.at(collection, key), f"{self.xid}/{collection}/{key}"
+            if not isinstance(value, dict):
+                message = f"'{key}' in '{collection}' must be an object; found '{preview(value)}'"
+                self.log.report("wrong-shape", pointer, message, xid, expected="an object", actual=value)
+                del members[key]
+                continue
+            member = RewrittenEntity(xid, pointer, dict(value), self.log, self.old)
+            rewrite(member, key)
+            members[key] = member.values
+
+    def _check_included(self, collection: str) -> None:
+        """Report a collection that is only linked. Versions are not required: the default one is sufficient."""
+        link = f"{collection}url"
+        is_linked = collection not in self.values and link in self.values
+        if is_linked and collection != "versions" and self.values.get(f"{collection}count") != 0:
+            message = f"'{collection}' is only linked and is not fetched; export it with '?inline={collection}'"
+            self.report("collection-elsewhere", self.at(link), message, actual=self.values[link])
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteCursor:
+    """A place in an entity, to which the functions that rewrite nested values report problems and moves."""
+
+    entity: RewrittenEntity
+    pointer: str
+
+    def inside(self, token: object) -> RewriteCursor:
+        return RewriteCursor(self.entity, child(self.pointer, token))
+
+    @property
+    def source(self) -> str:
+        """The pointer of this place in the source document."""
+        return self.entity.log.source_of(self.pointer)
+
+    def report(self, code: str, message: str, **details: Any) -> None:
+        self.entity.report(code, self.pointer, message, **details)
+
+    def record_origin(self, source: str) -> None:
+        """Record that the value at this place was at `source` in the source document."""
+        if source != self.pointer:
+            self.entity.log.origins[self.pointer] = source
+
+    def rename(self, members: dict[str, Any], old: str, new: str) -> None:
+        """Rename a member of the object at this place. If both names exist, the value of `new` is used."""
+        source, before = self.inside(old).source, dict(members)
+        if new in members:
+            code = "repeated-attribute-name" if members[new] == members[old] else "conflicting-names"
+            message = f"'{old}' and '{new}' are the same option; '{new}' is used; remove '{old}'"
+            self.inside(old).report(code, message, expected=new, actual=old)
+            del members[old]
+            return
+        members.clear()
+        members.update({new if name == old else name: value for name, value in before.items()})
+        self.inside(new).record_origin(source)
+        message = f"'{old}' was read as '{new}'; write '{new}'"
+        self.inside(new).report("old-option-name", message, expected=new, actual=old)
