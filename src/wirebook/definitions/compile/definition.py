@@ -1,7 +1,7 @@
-"""Definitions, compiled: the one form that matching, building, linting and the Spark engine read.
+"""Compile a resolved message definition into constraints on slots.
 
-A definition becomes constraints on slots. Envelope and protocol constraints are conjunctive, but a protocol
-constraint replaces the envelope's on the same wire slot (D24).
+Matching, building, lint and the column engine all read this form. A message must satisfy every constraint. A protocol
+constraint replaces the envelope constraint for the same place on the wire (D24).
 
 Spec: message/spec.md#property-definitions; docs/semantics.md D1-D34.
 """
@@ -35,13 +35,12 @@ ENVELOPE_MODES = frozenset({"binary", "structured"})
 
 @dataclass(frozen=True)
 class Constraint:
-    """What a definition says about one slot.
+    """The constraint of a definition on one slot.
 
-    Shape: at most one of `literal`, `media_type` and `template` is set; `declared` is the value as the author wrote
-    it, for reports and for building; `required` is the author's flag, or implied by CloudEvents; `current_time` asks
-    for the time of building and constrains no message (R11). `ranks` is False for the constraints of an endpoint, which
-    all candidates share.
-    """
+    At most one of `literal`, `media_type` and `template` is set. `declared` is the value in the document, for reports
+    and for building. `required` is the flag in the document, or implied by CloudEvents. `current_time`: the value is
+    the time of building, and messages are not constrained (R11). `ranks` is False for constraints of endpoints, which
+    all candidates share."""
 
     slot: Slot
     kind: SlotKind
@@ -60,19 +59,20 @@ class Constraint:
 
     @cached_property
     def valued(self) -> bool:
-        """Is a constant given? (A template is not one: its placeholders vary.)"""
+        """Whether the value is a constant."""
         return self.literal is not None or self.media_type is not None
 
     @cached_property
     def fixed(self) -> bool:
-        """Does the definition give a value, constant or template?"""
+        """Whether the definition has a value: a constant or a template."""
         return self.valued or self.template is not None
 
     @cached_property
     def implies_presence(self) -> bool:
-        """Must the property be there because a value is given (D1)?
+        """Whether the value makes the property required (D1).
 
-        Not the time, whose value is a default, and not the event format, which only structured messages have.
+        The time is excluded, because its value is a default, and so is the event format, which only structured messages
+        have.
         """
         return self.fixed and (self.slot.section, self.slot.name) not in ((ENVELOPE, "time"), (BARE, EVENT_FORMAT))
 
@@ -85,9 +85,9 @@ class Constraint:
 class Entries:
     """The declared entries of one name in a section whose names repeat (headers, query, user properties).
 
-    `each`: every entry needs an instance of its own (D30, D32); otherwise any instance satisfies (D33). `lists`: a
-    line may be a comma-separated list of instances (D30). Literal entries come first, then templates, then the rest
-    (D18); `declared` has them in the order of the document. `optional`: nothing is asked of a message without the name.
+    `each`: no two entries match the same instance (D30, D32); otherwise they may (D33). `lists`: a line may be a
+    comma-separated list of instances (D30). `entries` has constants first, then templates, then the rest (D18);
+    `declared` has them in document order. `optional`: a message without the name satisfies all entries.
     """
 
     section: str
@@ -103,9 +103,9 @@ class Entries:
 class Definition:
     """A compiled message definition.
 
-    Shape: `constraints` and `entries` in the fixed slot order; `soft` only rank (D12, D13). `envelope` is
-    ``CloudEvents/1.0``, None, or what the document names although nothing reads it. `source` is the message that an
-    alias shows.
+    `constraints` and `entries` are in slot order. `soft` constraints affect only the rank (D12, D13). `envelope` is
+    ``CloudEvents/1.0``, an unknown envelope, or None. `incomplete` is the reason why the definition cannot be used.
+    `source` is the XID of the message of which this one is an alias.
     """
 
     xid: str
@@ -122,7 +122,7 @@ class Definition:
 
     @property
     def identity(self) -> str:
-        """The XID of the message itself: an alias is its source."""
+        """The XID of the message; for an alias, that of its source."""
         return self.source or self.xid
 
     @cached_property
@@ -131,17 +131,15 @@ class Definition:
 
     @cached_property
     def has_unknown_envelope(self) -> bool:
-        """Has it an envelope that is not CloudEvents/1.0? No message fits then (R3)."""
+        """Whether the envelope is not CloudEvents/1.0. Such a definition matches no message (R3)."""
         return self.envelope is not None and not is_cloudevents(self.envelope)
 
     def observed(self, envelope: bool, protocol: bool, transport: bool) -> tuple[Constraint, ...]:
-        """The `constraints` on a message whose envelope, protocol and transport slots count or not; made once each."""
-        shown = (envelope, protocol, transport)
-        if shown not in self._observed:
-            self._observed[shown] = tuple(
-                constraint for constraint in self.constraints if _is_observed(constraint, *shown)
-            )
-        return self._observed[shown]
+        """The `constraints` that apply, depending on whether envelope, protocol and transport slots count (cached)."""
+        key = (envelope, protocol, transport)
+        if key not in self._observed:
+            self._observed[key] = tuple(constraint for constraint in self.constraints if _is_observed(constraint, *key))
+        return self._observed[key]
 
     @cached_property
     def _observed(self) -> dict[tuple[bool, bool, bool], tuple[Constraint, ...]]:
@@ -169,10 +167,10 @@ class Definition:
 
 
 def _is_observed(constraint: Constraint, envelope: bool, protocol: bool, transport: bool) -> bool:
-    """Can the constraint be held against a message that shows so much (D26, D28)?"""
+    """Whether a constraint applies to a message of which only some slots can be read (D26, D28)."""
     slot = constraint.slot
-    in_sight = envelope if slot.section == ENVELOPE else protocol or slot.name == "datacontenttype"
-    return in_sight and (transport or not constraint.kind.transport)
+    is_readable = envelope if slot.section == ENVELOPE else protocol or slot.name == "datacontenttype"
+    return is_readable and (transport or not constraint.kind.transport)
 
 
 def compile_definition(
@@ -183,7 +181,7 @@ def compile_definition(
     incomplete: str | None = None,
     source: str | None = None,
 ) -> Definition:
-    """A resolved message (canonical attributes, see `message.resolution`) as constraints on slots."""
+    """Compile the attributes of a resolved message (see `wirebook.definitions.resolve.messages`)."""
     protocol, envelope = attributes.get("protocol"), attributes.get("envelope")
     options = _mapping(attributes.get("protocoloptions"))
     bare, entries = _protocol_constraints(protocol, options) if protocol else ([], [])
@@ -207,7 +205,7 @@ def compile_definition(
 
 
 def constraint_of(slot: Slot, kind: SlotKind, declaration: Any) -> Constraint:
-    """One property definition, or a bare value (D29), as a constraint."""
+    """Compile a property definition or a bare value (D29)."""
     fields = declaration if isinstance(declaration, Mapping) else {"value": declaration}
     type_ = _type(kind, fields)
     constraint = Constraint(slot, kind, type_, required=bool(fields.get("required")))
@@ -230,14 +228,14 @@ def constraint_of(slot: Slot, kind: SlotKind, declaration: Any) -> Constraint:
 
 
 def _upper(value: str) -> str:
-    """A declared method as it compares (D30); names of placeholders keep their case (D16)."""
+    """A declared HTTP method in upper case (D30). Placeholders keep their case (D16)."""
     names = PLACEHOLDER.findall(value)
     literals = PLACEHOLDER.sub("\0", value).upper().split("\0")
     return literals[0] + "".join(f"{{{name}}}{literal}" for name, literal in zip(names, literals[1:], strict=True))
 
 
 def _normal_path(value: str) -> str:
-    """A declared path as it compares: no needless escapes, and what a path cannot have escaped (D30)."""
+    """A declared path in normal form: only the characters that paths do not allow are percent-encoded (D30)."""
     return normal_path(quote(value, safe="/%{}:@!$&'()*+,;=~"))
 
 
@@ -258,7 +256,7 @@ def _with_literal(constraint: Constraint, value: Any) -> Constraint:
         return replace(constraint, media_type=media_type)
     try:
         return replace(constraint, literal=canonical(constraint.type, value))
-    except NotOfType:  # lint says so; such a constant can only be compared as it stands
+    except NotOfType:  # a lint error; the constant is compared as it is
         return replace(constraint, type="any", literal=canonical("any", value))
 
 
@@ -281,7 +279,7 @@ def _attribute_constraint(name: str, declaration: Any) -> Constraint:
 def _content_type(
     attributes: Mapping[str, Any], metadata: Iterable[Constraint], covered: frozenset[str]
 ) -> Iterator[Constraint]:
-    """The message-level `datacontenttype` (R16): about the wire when it names an envelope, else about the data."""
+    """The message-level `datacontenttype` (R16): the content type of the event if it is one, else of the data."""
     declared = attributes.get("datacontenttype")
     if not isinstance(declared, str) or "datacontenttype" in covered:
         return
@@ -295,7 +293,7 @@ def _content_type(
 
 
 def _mode(attributes: Mapping[str, Any], covered: frozenset[str]) -> str | None:
-    """The content mode that the definition asks for, or None when either will do (R31, D25)."""
+    """The content mode that the definition requires, or None (R31, D25)."""
     mode = str(_mapping(attributes.get("envelopeoptions")).get("mode") or "").lower()
     if mode in ENVELOPE_MODES:
         return mode
@@ -307,7 +305,7 @@ def _mode(attributes: Mapping[str, Any], covered: frozenset[str]) -> str | None:
 
 
 def format_constraints(attributes: Mapping[str, Any], mode: str | None, label: str) -> Iterator[Constraint]:
-    """`envelopeoptions.format`: the content type of structured messages (R31); it says nothing about binary ones."""
+    """`envelopeoptions.format`: the content type of structured messages (R31). Binary messages have no format."""
     declared = _mapping(attributes.get("envelopeoptions")).get("format")
     if isinstance(declared, str) and declared and mode != "binary":
         yield constraint_of(Slot(BARE, EVENT_FORMAT, label), EVENT_FORMAT_KIND, declared)
@@ -323,7 +321,7 @@ def _stated_content_types(attributes: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _soft(attributes: Mapping[str, Any], metadata: list[Constraint]) -> Iterator[Constraint]:
-    """Inferred values (D12, D13): they rank, they never reject."""
+    """Inferred values (D12, D13), which affect the rank and reject no message."""
     fixed = {constraint.slot.name for constraint in metadata if constraint.fixed}
     inferred = {
         "datacontenttype": inferred_content_type(attributes.get("dataschemaformat")),
@@ -349,7 +347,7 @@ def _protocol_constraints(protocol: str, options: Mapping[str, Any]) -> tuple[li
 
 
 def _bare_slots(protocol: str) -> Iterator[tuple[str, SlotKind]]:
-    """The bare slots that the protocol version has: MQTT 3.1.1 knows three, and no user properties (D32)."""
+    """The bare slots of the protocol version. MQTT 3.1.1 has three, and no user properties (D32)."""
     for name, kind in slots.BARE_SLOTS[family(protocol)].items():
         if not _is_mqtt_3(protocol) or name in ("topic_name", "qos", "retain"):
             yield name, kind
@@ -375,12 +373,12 @@ def _section_constraints(options: Mapping[str, Any]) -> Iterator[Constraint]:
 
 
 def entries_of(kin: str, section: str, declared: Any, prefix: str = "protocoloptions") -> Iterator[Entries]:
-    """The declared entries of a section whose names repeat, name by name; labels begin with `prefix`."""
+    """Compile a section whose names may repeat, grouped by name. Labels begin with `prefix`."""
     grouped: dict[str, list[Constraint]] = {}
     trims = section == "headers" and kin in ("HTTP", "NATS")
-    for shown, declaration in _named(declared):
-        name = slots.entry_name(kin, section, shown)
-        slot = Slot(section, name, f"{prefix}.{section}.{shown}")
+    for declared_name, declaration in _named(declared):
+        name = slots.entry_name(kin, section, declared_name)
+        slot = Slot(section, name, f"{prefix}.{section}.{declared_name}")
         constraint = constraint_of(
             slot, slots.entry_kind(kin, section, name), _trimmed(declaration) if trims else declaration
         )
@@ -392,7 +390,7 @@ def entries_of(kin: str, section: str, declared: Any, prefix: str = "protocolopt
 
 
 def _trimmed(declaration: Any) -> Any:
-    """A declared header as it compares: without blanks at its ends, which no receiver sees (D30)."""
+    """A declared header without leading and trailing blanks, which receivers remove (D30)."""
     if isinstance(declaration, str):
         return declaration.strip(" \t")
     if isinstance(declaration, Mapping) and isinstance(value := declaration.get("value"), str):
@@ -405,7 +403,7 @@ def _entry_order(constraint: Constraint) -> int:
 
 
 def _named(declared: Any) -> Iterator[tuple[str, Any]]:
-    """(wire name, declaration) of an array of named entries, or of a map whose `name` wins over its key (D33)."""
+    """Names and declarations of an array of named entries, or of a map in which `name` overrides the key (D33)."""
     if isinstance(declared, Mapping):
         for key, declaration in declared.items():
             name = declaration.get("name") if isinstance(declaration, Mapping) else None
@@ -421,9 +419,11 @@ def _attribute_of(protocol: str, constraint: Constraint) -> str | None:
 
 
 def _covered_attributes(protocol: str | None, constraints: Iterable[Constraint]) -> frozenset[str]:
-    """The CloudEvents attributes whose wire slot a protocol constraint takes over (D24)."""
-    found = {_attribute_of(protocol, constraint) for constraint in constraints if constraint.fixed} if protocol else ()
-    return frozenset(name for name in found if name)
+    """The CloudEvents attributes that a protocol constraint with a value replaces (D24)."""
+    if not protocol:
+        return frozenset()
+    names = (_attribute_of(protocol, constraint) for constraint in constraints if constraint.fixed)
+    return frozenset(name for name in names if name)
 
 
 def _without(metadata: Iterable[Constraint], covered: frozenset[str]) -> Iterator[Constraint]:

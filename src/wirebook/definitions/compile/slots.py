@@ -1,7 +1,7 @@
-"""Slots: the places of a message that a definition can constrain, one table for each protocol.
+"""Slots: the places of a message that a definition can constrain. There is a table for each protocol.
 
-A slot has a section (``envelope``, ``headers``, ``application-properties``; ``""`` for the bare ones) and a name.
-The order of the tables is the fixed slot order, in which problems are listed and bindings chosen.
+A slot has a section (``envelope``, ``headers``, ``application-properties``, or ``""`` for bare slots) and a name. The
+order of the tables is the slot order, in which problems are listed and placeholders are bound.
 
 Spec: message/spec.md#message-protocols, #cloudevents10; docs/semantics.md D6, D7, D17, D20, D28.
 """
@@ -21,11 +21,11 @@ EVENT_FORMAT = "event-format"  # the bare slot of a structured event's content t
 
 @dataclass(frozen=True, slots=True)
 class SlotKind:
-    """What a slot is when the definition says nothing more.
+    """The properties of a slot.
 
-    `type` is the default type; `integer` the check that an ``integer`` stands for here; `transport` slots change from
-    hop to hop and are not matched (D28); `media_type` slots compare as content types (D14). `wire` says what the wire
-    has there: a text, where every value is its canonical text; bytes without a type; or values with types of their own.
+    `type` is the default type. `integer` is the type that ``integer`` means in this slot. `transport` slots change from
+    hop to hop and are not matched (D28). `media_type` slots are compared as content types (D14). `wire` is the form of
+    values on the wire: ``text`` (values are their canonical text), ``octets`` (untyped bytes) or ``native`` (typed).
     """
 
     type: str = "string"
@@ -38,7 +38,7 @@ class SlotKind:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """One slot. `name` is as it compares; `label` as reports show it: the path in the definition."""
+    """A slot. `name` is normalised; `label` is the path in the definition, for reports."""
 
     section: str
     name: str
@@ -139,7 +139,7 @@ ENTRY_SECTIONS: dict[str, tuple[str, ...]] = {
 
 
 def family(protocol: str) -> str:
-    """``MQTT/5.0`` is of the family ``MQTT``."""
+    """The protocol without its version: ``MQTT`` for ``MQTT/5.0``."""
     return protocol.partition("/")[0].upper()
 
 
@@ -153,12 +153,12 @@ def amqp_kind(section: str, name: str) -> SlotKind:
 
 
 def folds_case(protocol_family: str, section: str) -> bool:
-    """Do entry names compare without case? Headers of HTTP and NATS do (D30, D34); Kafka's only for CloudEvents."""
+    """Whether entry names ignore case. Headers of HTTP and NATS do (D30, D34); those of Kafka only for CloudEvents."""
     return section == "headers" and protocol_family in ("HTTP", "NATS")
 
 
 def entry_name(protocol_family: str, section: str, name: str) -> str:
-    """An entry's name as it compares (D30, D32-D34)."""
+    """The normalised name of an entry (D30, D32-D34)."""
     lowered = name.lower()
     if folds_case(protocol_family, section):
         return lowered
@@ -168,7 +168,7 @@ def entry_name(protocol_family: str, section: str, name: str) -> str:
 
 
 def entry_kind(protocol_family: str, section: str, name: str) -> SlotKind:
-    """The kind of a header, query item or user property; `name` as it compares."""
+    """The kind of a header, query item or user property. `name` is normalised."""
     if section == "query":
         return SlotKind(place=QUERY)
     if section == "headers" and name == "content-type":

@@ -1,8 +1,8 @@
 """Templates: values with placeholders, RFC 6570 level 1 (``/vehicles/{vin}/{sensor}``).
 
-As a filter a template splits a text into literals and bound placeholders; as a template it is filled in. Matching is
-linear in the text whatever the text is: a regular expression that never goes back where every placeholder ends with its
-segment, else a scan with `str.find`.
+Matching splits a text into literals and placeholders; expansion fills in the placeholders. Matching is linear in the
+length of any text: it uses a regular expression without backtracking where every placeholder ends with its segment,
+else `str.find`.
 
     template    = *( literal / placeholder )
     placeholder = "{" 1*( ALPHA / DIGIT / "_" ) "}"        ; any other brace group is literal (D15)
@@ -28,12 +28,12 @@ ILLEGAL_LITERAL = re.compile(r"[\x00-\x20\x7f-\x9f\"<>\\^`|]|%(?![0-9A-Fa-f]{2})
 
 @dataclass(frozen=True, slots=True)
 class TemplateContext:
-    """Where a template stands decides what a placeholder may match there (D17).
+    """The rules for placeholders at the place of a template (D17).
 
-    `separator` cuts text and template into segments; a placeholder never crosses one. `forbidden` characters are not
-    bound at all. `spans`: a placeholder that is the whole value matches any non-empty text, separators included.
-    `uri`: bound text is compared, and reported when embedded, after percent-decoding (D20), and literals are those of
-    a URI (`uri_text`); where the slot is `encoded` through and through, as a query is, the text is decoded as a whole.
+    `separator` divides text and template into segments; a placeholder does not match across segments. `forbidden`
+    characters are not matched. `spans`: a placeholder that is the whole value matches any text that is not empty,
+    separators included. `uri`: values are compared after percent-decoding (D20), and literals are percent-encoded
+    (`uri_text`). `encoded`: the whole text is percent-decoded, as in a query.
     """
 
     name: str
@@ -45,7 +45,7 @@ class TemplateContext:
 
     @property
     def has_uri_text(self) -> bool:
-        """Is the text here a URI as it is sent?"""
+        """Whether the text is a URI in the form in which it is sent."""
         return self.uri and not self.encoded
 
 
@@ -58,14 +58,14 @@ NATS_SUBJECT = TemplateContext("nats-subject", separator=".", forbidden="*> \t\r
 
 
 class Piece(NamedTuple):
-    """One segment: literals around placeholder names; ``len(literals) == len(names) + 1``."""
+    """One segment of a template: literals around placeholder names; ``len(literals) == len(names) + 1``."""
 
     literals: tuple[str, ...]
     names: tuple[str, ...]
 
 
 class Bound(NamedTuple):
-    """A placeholder's text. `raw` as it stands in the slot, `value` as it is reported, `key` as it is compared."""
+    """A bound placeholder: its text in the slot (`raw`), in reports (`value`) and in comparisons (`key`)."""
 
     name: str
     raw: str
@@ -74,7 +74,7 @@ class Bound(NamedTuple):
 
 
 class Split(NamedTuple):
-    """One reading of a text: the text of each placeholder, in their order, and whether it is the only reading."""
+    """The text of each placeholder, in template order. `unique`: there is no other way to split the text."""
 
     captures: tuple[str, ...]
     unique: bool
@@ -82,11 +82,11 @@ class Split(NamedTuple):
 
 @dataclass(frozen=True)
 class Template:
-    """A parsed template at a place.
+    """A parsed template.
 
-    Shape: `pieces` one for each segment, `fixed` and `varying` the same by position: those without a placeholder, as
-    texts, and those with one; `whole` is set when the template is one placeholder and nothing else; `literal_length`
-    counts the characters outside of placeholders, separators apart.
+    `pieces` has one item for each segment. `fixed` are the positions and texts of segments without placeholders,
+    `varying` those with placeholders. `whole`: the template is a single placeholder. `literal_length` counts the
+    characters outside placeholders, without separators.
     """
 
     text: str
@@ -100,11 +100,11 @@ class Template:
 
     @property
     def spanning(self) -> bool:
-        """Does the only placeholder match across separators?"""
+        """Whether the template is a placeholder that matches across separators."""
         return self.whole and self.place.spans
 
     def segments(self, text: str) -> list[str] | None:
-        """`text` cut as the template is, or None when the number of segments differs."""
+        """The segments of `text`, or None if their number differs from the template's."""
         if self.spanning:
             return [text]
         cut = text.split(self.place.separator, len(self.pieces))
@@ -112,9 +112,9 @@ class Template:
 
     @cached_property
     def pattern(self) -> re.Pattern[str] | None:
-        """The template as an expression with a group for each placeholder; None unless each ends with its segment.
+        """A regular expression with a group for each placeholder; None unless each placeholder ends its segment.
 
-        Cost: linear in the text, as a group takes all it can and gives nothing back.
+        Cost: linear in the text, because the groups are possessive.
         """
         if any(piece.literals[1:] != ("",) for _, piece in self.varying):
             return None
@@ -124,7 +124,7 @@ class Template:
         return re.compile(re.escape(self.place.separator).join(parts), re.DOTALL)
 
     def match(self, text: str, *, rfc6570: bool = False) -> Split | None:
-        """The leftmost-shortest reading of `text`, or None. Cost: linear in `text`."""
+        """Split `text` with the shortest value for each placeholder from the left, or return None. Cost: linear."""
         if self.pattern is None:
             split = self._scan(text)
         else:
@@ -150,11 +150,11 @@ class Template:
         return Split(tuple(captures), unique) if allowed else None
 
     def keys(self, split: Split) -> Sequence[str]:
-        """The captures as they compare: decoded where the slot is a URI."""
+        """The captures in the form in which they are compared: decoded if the slot is a URI."""
         return [percent_decode(raw) for raw in split.captures] if self.place.uri else split.captures
 
     def keeps_escapes(self, text: str) -> bool:
-        """Is a placeholder's text here reported otherwise than it compares?"""
+        """Whether a placeholder is reported without being decoded."""
         return self.whole and "%" in text and self.place.uri and not self.place.encoded
 
     def bind(self, name: str, raw: str) -> Bound:
@@ -164,10 +164,10 @@ class Template:
         return Bound(name, raw, raw if self.keeps_escapes(raw) else decoded, decoded)
 
     def expand(self, context: Mapping[str, str], *, encoding: str = "place") -> str:
-        """The template filled in (D21).
+        """Expand the template (D21).
 
-        `encoding`: ``place`` percent-encodes placeholders embedded in a URI, ``raw`` never, ``rfc6570`` always.
-        Raises: KeyError for a name that `context` does not have.
+        `encoding`: ``place`` percent-encodes placeholders inside a URI, ``rfc6570`` always, ``raw`` never.
+        Raises: KeyError for a name that is not in `context`.
         """
         by_place = encoding == "place" and self.place.uri and (self.place.encoded or not self.whole)
         encode = encoding == "rfc6570" or by_place
@@ -175,15 +175,15 @@ class Template:
 
 
 def percent_encode(text: str) -> str:
-    """RFC 6570 level 1 expansion: everything but unreserved characters, as UTF-8, upper-case.
+    """Percent-encode everything but unreserved characters, as RFC 6570 level 1 does.
 
-    Half a surrogate pair, which a message may have and none is built with, is encoded as if it were a character.
+    Unpaired surrogates, which received messages may contain, are encoded like characters.
     """
     return quote(text, safe="", errors="surrogatepass")
 
 
 def percent_decode(text: str) -> str:
-    """One round of decoding; escapes that are no UTF-8 leave the text as it is."""
+    """Percent-decode once. Text whose escapes are not valid UTF-8 is returned unchanged."""
     if "%" not in text:
         return text
     try:
@@ -193,15 +193,15 @@ def percent_decode(text: str) -> str:
 
 
 def uri_text(text: str) -> str:
-    """`text` with every character that no URI has percent-encoded, as RFC 6570 expands literals (section 3.1).
+    """Percent-encode the characters that URIs do not allow, as RFC 6570 expands literals (section 3.1).
 
-    Reserved and unreserved characters and existing escapes stay as they are.
+    Reserved and unreserved characters and existing escapes are not changed.
     """
     return NOT_IN_URI.sub(lambda found: percent_encode(found[0]), text)
 
 
 def uri_literals(template: str) -> str:
-    """A template whose literals are those of a URI (`uri_text`)."""
+    """Percent-encode the literals of a template (`uri_text`)."""
     pieces = _AROUND_PLACEHOLDERS.split(template)
     return "".join(piece if place % 2 else uri_text(piece) for place, piece in enumerate(pieces))
 
@@ -214,17 +214,17 @@ def has_placeholder(text: str) -> bool:
 
 
 def placeholders(text: str) -> list[str]:
-    """The names in `text`, in order, repeats kept."""
+    """The placeholder names in `text`, in order, with duplicates."""
     return PLACEHOLDER.findall(text)
 
 
 @lru_cache(maxsize=4096)
 def parse_template(text: str, place: TemplateContext = TEXT) -> Template:
-    """`text` as a template at `place`; without placeholders it is one literal."""
+    """Parse a template. A text without placeholders is a single literal."""
     names = tuple(placeholders(text))
     whole = PLACEHOLDER.fullmatch(text) is not None
-    cut = [text] if whole and place.spans else _cut(text, place.separator)
-    pieces = tuple(map(_piece, cut))
+    segments = [text] if whole and place.spans else text.split(place.separator)  # no placeholder has a separator in it
+    pieces = tuple(map(_piece, segments))
     fixed = tuple((position, piece.literals[0]) for position, piece in enumerate(pieces) if not piece.names)
     varying = tuple((position, piece) for position, piece in enumerate(pieces) if piece.names)
     literal_length = sum(len(literal) for piece in pieces for literal in piece.literals)
@@ -242,7 +242,10 @@ def _piece(segment: str) -> Piece:
 
 
 def scan(piece: Piece, text: str) -> list[str] | None:
-    """The leftmost-shortest split of `text`, each placeholder at least one character; None when there is none."""
+    """Split `text` with the shortest value for each placeholder from the left; None if it does not match.
+
+    Values have at least one character.
+    """
     literals = piece.literals
     if not piece.names:
         return [] if text == literals[0] else None
@@ -263,7 +266,7 @@ def scan(piece: Piece, text: str) -> list[str] | None:
 
 
 def scan_from_right(piece: Piece, text: str) -> list[str] | None:
-    """The rightmost-shortest split: where it equals `scan`, no other split exists."""
+    """Split `text` with the shortest values from the right. If the result equals that of `scan`, it is unique."""
     literals = piece.literals
     start, stop = len(literals[0]), len(text) - len(literals[-1])
     captures: list[str] = []
@@ -287,7 +290,7 @@ def _ends_fit(literals: Sequence[str], text: str) -> bool:
 
 @dataclass(slots=True, eq=False)
 class UnsolvedSegment:
-    """One segment to be solved: the slot it belongs to, its piece and its text."""
+    """A segment whose placeholders are to be bound: its slot, template, piece and text."""
 
     slot: str
     template: Template
@@ -295,14 +298,14 @@ class UnsolvedSegment:
     text: str
 
     def read(self) -> list[Bound]:
-        """The placeholders of the segment by itself, split leftmost-shortest."""
+        """Bind the placeholders of the segment without regard to other segments."""
         captures = scan(self.piece, self.text) or ()
         return [self.template.bind(name, raw) for name, raw in zip(self.piece.names, captures, strict=False)]
 
 
 @dataclass(frozen=True, slots=True)
 class PlaceholderConflict:
-    """One name, two texts, each with the slot it came from."""
+    """A placeholder with two different values, each with its slot."""
 
     name: str
     first_slot: str
@@ -313,21 +316,21 @@ class PlaceholderConflict:
 
 @dataclass(slots=True)
 class Solution:
-    """What the placeholders are: `found` has (unit, bound) for every occurrence that gave a value."""
+    """The bound placeholders: `found` has a segment and a value for every occurrence."""
 
     found: list[tuple[UnsolvedSegment, Bound]]
     ambiguous: bool = False
     conflict: PlaceholderConflict | None = None
 
     def bindings(self, slot_order: Sequence[str]) -> dict[str, str]:
-        """Name to reported text: the first slot that is no URI gives it, else the first slot (D20)."""
+        """The value of each placeholder in its first slot that is not a URI, else in its first slot (D20)."""
         order = {slot: index for index, slot in enumerate(slot_order)}
         ranked = sorted(self.found, key=lambda f: (f[0].template.place.uri, order.get(f[0].slot, len(order))))
         return {bound.name: bound.value for _, bound in reversed(ranked)}
 
 
 def units_of(slot: str, template: Template, text: str) -> Iterator[UnsolvedSegment]:
-    """The segments of `text` that have something to bind; nothing when the template does not fit."""
+    """The segments of `text` with placeholders; none if the number of segments differs."""
     segments = template.segments(text) or []
     for position, piece in template.varying if segments else ():
         yield UnsolvedSegment(slot, template, piece, segments[position])
@@ -338,10 +341,11 @@ class Known(dict[str, tuple[UnsolvedSegment, Bound]]):
 
 
 class Solver:
-    """Solves segments together (D18): those with one reading first, their values into the rest, until nothing changes.
+    """Binds the placeholders of several segments (D18).
 
-    `finish` splits what is still free leftmost-shortest, without backtracking; the solution is then `ambiguous`.
-    Cost: at most one pass over the waiting units for each placeholder name.
+    Segments that can be split in one way come first. Their values are substituted in the others, until nothing changes.
+    `finish` splits the rest with the shortest values from the left, without backtracking; the solution is then
+    `ambiguous`. Cost: at most one pass over the waiting segments for each placeholder name.
     """
 
     def __init__(self) -> None:
@@ -354,24 +358,24 @@ class Solver:
         self.waiting += units
         while self.solution.conflict is None:
             determined = [_is_determined(unit, self.known) for unit in self.waiting]
-            settled = [unit for unit, is_settled in zip(self.waiting, determined, strict=True) if is_settled]
-            if not settled:
+            ready = [unit for unit, is_ready in zip(self.waiting, determined, strict=True) if is_ready]
+            if not ready:
                 return
-            self.waiting = [unit for unit, is_settled in zip(self.waiting, determined, strict=True) if not is_settled]
-            for unit in settled:
-                _settle(unit, self.known, self.solution)
+            self.waiting = [unit for unit, is_ready in zip(self.waiting, determined, strict=True) if not is_ready]
+            for unit in ready:
+                _bind_segment(unit, self.known, self.solution)
 
     def finish(self) -> None:
         """Split the segments that are still ambiguous."""
         while self.waiting and self.solution.conflict is None:
             self.solution.ambiguous = True
-            _settle(self.waiting.pop(0), self.known, self.solution)
+            _bind_segment(self.waiting.pop(0), self.known, self.solution)
             self.add(())
 
     def admits(self, units: Sequence[UnsolvedSegment]) -> bool:
-        """Could these segments be added without an immediate contradiction?
+        """Whether these segments agree with the known placeholders.
 
-        Looks at what is known and at the waiting segments that share a placeholder with `units`.
+        Waiting segments that share a placeholder with `units` are checked, too.
         """
         known = Known(self.known)
         for unit in units:
@@ -387,7 +391,7 @@ class Solver:
 
 
 def solve(units: Iterable[UnsolvedSegment]) -> Solution:
-    """The solution of segments that are all known at once."""
+    """Bind the placeholders of all segments."""
     solver = Solver()
     solver.add(units)
     solver.finish()
@@ -400,8 +404,8 @@ def _is_determined(unit: UnsolvedSegment, known: Known) -> bool:
     return captures is None or len(captures) < 2 or captures == scan_from_right(piece, unit.text)
 
 
-def _settle(unit: UnsolvedSegment, known: Known, solution: Solution) -> None:
-    """Bind the unit's names; a name that contradicts what is known is the solution's conflict."""
+def _bind_segment(unit: UnsolvedSegment, known: Known, solution: Solution) -> None:
+    """Bind the placeholders of a segment. One that contradicts a known value is the conflict of the solution."""
     for bound in _read(unit, known):
         first_unit, first = known.setdefault(bound.name, (unit, bound))
         if first.key != bound.key and solution.conflict is None:
@@ -410,7 +414,7 @@ def _settle(unit: UnsolvedSegment, known: Known, solution: Solution) -> None:
 
 
 def _read(unit: UnsolvedSegment, known: Known) -> list[Bound]:
-    """The placeholders that the unit binds beyond `known`; all of them when it does not fit what is known."""
+    """The placeholders of a segment that are not known; all of them if the segment contradicts the known ones."""
     captures = scan(_substitute(unit, known), unit.text)
     if captures is None:
         return unit.read()
@@ -424,7 +428,7 @@ def _contradicts(bounds: Iterable[Bound], known: Known) -> bool:
 
 
 def _substitute(unit: UnsolvedSegment, known: Known) -> Piece:
-    """The unit's piece with known names turned into literals, spelled as the slot would spell them."""
+    """The piece of a segment with known placeholders replaced by literals, encoded as in the slot."""
     if not any(name in known for name in unit.piece.names):
         return unit.piece
     literals, names = [unit.piece.literals[0]], []

@@ -1,8 +1,8 @@
-"""Property types: is a value of its type, and which values are equal.
+"""Property types: check that a value has a type, and bring it to the form in which it is compared.
 
-Every type has one canonical form (D5): integers compare as numbers, timestamps as instants, binary as bytes, all
-else by code points. A text on the wire must be the canonical string of its type; a native value (structured JSON,
-AMQP) must be the right kind or that canonical string.
+Every type has one canonical form (D5): integers are compared as numbers, timestamps as instants, binary as bytes,
+everything else by code points. Text on the wire must be the canonical string of its type. A native value (structured
+JSON, AMQP) must have the right kind or be that string.
 
 Spec: message/spec.md#property-definitions; cloudevents-spec.md#type-system; docs/semantics.md D5-D11.
 """
@@ -24,11 +24,11 @@ ULONG: Final = (0, 2**64 - 1)
 
 
 class NotOfType(ValueError):
-    """A value is not of a type; the text says what is allowed."""
+    """The value does not have the type. The text of the error is what is allowed."""
 
 
 class Canonical(NamedTuple):
-    """A value in the form that compares: `kind` keeps 1 and true, text and bytes apart."""
+    """A value in the form in which it is compared. `kind` distinguishes 1 from true, and text from bytes."""
 
     kind: str
     value: Any
@@ -95,7 +95,7 @@ def _uuid(value: Any) -> Canonical:
 
 
 def integer_in(low: int, high: int) -> Callable[[Any], Canonical]:
-    """A check for an integer from `low` to `high`: a native one, or its canonical decimal text."""
+    """Make a check for an integer from `low` to `high`, either native or its canonical decimal text."""
     allowed = f"an integer from {low} to {high}"
 
     def check(value: Any) -> Canonical:
@@ -155,7 +155,7 @@ def _binary(value: Any) -> Canonical:
 
 
 def is_text_of(literal: Canonical, text: str) -> bool:
-    """Is `text` the canonical text of a constant of the type ``any`` that is a number or a boolean?"""
+    """Whether `text` is the canonical text of `literal`, a number or boolean of the type ``any``."""
     if literal.kind not in ("number", "boolean"):
         return False
     try:
@@ -165,7 +165,7 @@ def is_text_of(literal: Canonical, text: str) -> bool:
 
 
 def _any(value: Any) -> Canonical:
-    """Anything, null included; equal is what is the same JSON value, or the same text."""
+    """Any value, null included. Values are equal if they are the same JSON value or the same text."""
     if isinstance(value, bool):
         return Canonical("boolean", value)
     if isinstance(value, (int, float)):
@@ -184,7 +184,7 @@ MAX_FRACTION_DIGITS: Final = 100
 
 
 def is_current_time(value: Any) -> bool:
-    """Does `value` stand for the time of building (R11, D10)?"""
+    """Whether `value` means the time of building (R11, D10)."""
     return isinstance(value, str) and bool(SENTINEL.match(value) or LEGACY_SENTINEL.match(value))
 
 
@@ -193,7 +193,8 @@ def _timestamp(value: Any) -> Canonical:
 
 
 def instant_of(text: str) -> tuple[int, str]:
-    """An RFC 3339 time as (seconds since 1970, fraction digits without trailing zeros); ``:60`` is a leap second.
+    """Convert an RFC 3339 time to seconds since 1970 and fraction digits without trailing zeros; ``:60`` is a leap
+    second.
 
     Raises: NotOfType.
     """
@@ -225,7 +226,7 @@ def _days_in(year: int, month: int) -> int:
 
 
 def _days_since_1970(year: int, month: int, day: int) -> int:
-    """Days in the proleptic Gregorian calendar, year 0 included (which `datetime` does not have)."""
+    """Days since 1970 in the proleptic Gregorian calendar. Unlike `datetime`, it has the year 0."""
     year -= month <= 2
     era, year_of_era = divmod(year, 400)
     day_of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
@@ -266,11 +267,11 @@ DECLARABLE = frozenset(CHECKS) - {"ascii", "uint32"}
 
 
 def type_name(declared: Any) -> str | None:
-    """The type a definition means by `declared`, or None when it is not known (D9)."""
+    """The type that `declared` names, or None if it is unknown (D9)."""
     name = ALIASES.get(declared, declared) if isinstance(declared, str) else None
     return name if name in DECLARABLE else None
 
 
 def canonical(type_: str, value: Any) -> Canonical:
-    """`value` in the form that compares equal. Raises: NotOfType, whose text says what `type_` allows."""
+    """Bring `value` to its canonical form. Raises: NotOfType, whose text is what `type_` allows."""
     return CHECKS[type_](value)

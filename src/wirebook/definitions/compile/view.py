@@ -1,4 +1,4 @@
-"""What a definition sees of a message: the value of each slot, read once.
+"""Read the slots of a message. Each is read at most once.
 
 Spec: docs/semantics.md D12 (absent content type of structured JSON), D24, D27, D30-D34.
 """
@@ -25,7 +25,7 @@ from wirebook.definitions.compile.slots import (
 
 
 class Absent:
-    """The value of a slot that the message does not have. Null is not absent: `any` may be null."""
+    """The value of a slot that the message does not have. It differs from null, which is a value of the type `any`."""
 
     def __repr__(self) -> str:
         return "ABSENT"
@@ -35,18 +35,17 @@ ABSENT: Final = Absent()
 
 
 class QueryText(str):
-    """A query value: the text, and `raw`, in which an escaped slash is still apart from a plain one."""
+    """A query value. In `raw`, escaped slashes are still percent-encoded."""
 
     raw: str
 
 
 class MessageView:
-    """A message as the matcher asks for it.
+    """The slots of a message.
 
-    A malformed CloudEvent has a view if its attributes can be compared, so that its nearest definition can be named.
-    `is_reinterpreted`: only the context says that it is a CloudEvent (MQTT 3.1.1, bare NATS, Kafka without a content
-    type). `shows_protocol`: its protocol slots can be observed, which those of an event from a plain file cannot.
-    """
+    A malformed CloudEvent has a view if its attributes can be compared, so that near misses can be reported.
+    `is_reinterpreted`: the message is not marked as a CloudEvent, but may be one (MQTT 3.1.1, bare NATS, Kafka without
+    a content type). `shows_protocol` is False for events from plain files, which have no protocol options."""
 
     __slots__ = (
         "_entries",
@@ -77,12 +76,12 @@ class MessageView:
 
     @property
     def needs_stated_mode(self) -> bool:
-        """Is it a CloudEvent only to a definition or an endpoint that asks for structured mode?"""
+        """Whether the message is a CloudEvent only for definitions and endpoints with the mode ``structured``."""
         return self.is_reinterpreted and self.family == "KAFKA"
 
     @property
     def is_response(self) -> bool:
-        """Is it an HTTP response? Then it shows nothing of the request."""
+        """Whether the message is an HTTP response, which has no slots of the request."""
         return self.family == "HTTP" and self._protocol_value("status") is not None
 
     @property
@@ -102,13 +101,13 @@ class MessageView:
         return section.get(slot.name, ABSENT)
 
     def values(self, section: str, name: str) -> list[Any]:
-        """The values of a header, query item or user property, in order; `name` as it compares."""
+        """The values of a header, query item or user property, in order. `name` is normalised (`entry_name`)."""
         if section not in self._entries:
             self._entries[section] = self._read_entries(section)
         return self._entries[section].get(name, [])
 
     def extras(self) -> Iterator[tuple[str, str]]:
-        """(section, name) of every attribute, property and entry that the message has (D2)."""
+        """Section and name of every attribute, property and entry of the message (D2)."""
         for name in self.received.attributes:
             yield ENVELOPE, name
         for section in AMQP_SECTIONS if self.family == "AMQP" else ():
@@ -149,13 +148,13 @@ class MessageView:
 
     def _read_entries(self, section: str) -> dict[str, list[Any]]:
         pairs = self._query() if section == "query" else self.slots.get(section) or ()
-        found: dict[str, list[Any]] = {}
+        values: dict[str, list[Any]] = {}
         for name, value in pairs:
-            found.setdefault(entry_name(self.family, section, name), []).append(value)
-        return found
+            values.setdefault(entry_name(self.family, section, name), []).append(value)
+        return values
 
     def _query(self) -> list[tuple[str, Any]]:
-        """Query items as texts that remember which slashes were escaped; what is not UTF-8 is bytes."""
+        """Query items as `QueryText`, or as bytes if they are not valid UTF-8."""
         _, query = split_target(getattr(self.received.wire, "target", None))
         raw = [item.partition("=")[2].replace("+", " ") for item in query.split("&") if item]
         return [
@@ -171,7 +170,7 @@ def _query_text(value: str, raw: str) -> QueryText:
 
 
 def _text_or_bytes(value: Any) -> Any:
-    """Strict UTF-8 text, or the bytes that are none (which no text constraint fits, D33)."""
+    """Text if the bytes are valid UTF-8, else the bytes, which satisfy no text constraint (D33)."""
     if not isinstance(value, bytes):
         return value
     try:
