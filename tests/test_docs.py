@@ -38,7 +38,7 @@ LINK = re.compile(r"\]\((?!https?:)(?P<path>[^)#\s]*)(?:#(?P<anchor>[^)\s]+))?\)
 # Names of pages that are no part of this repository.
 ELSEWHERE = re.compile(
     r"\.\./shared|\bdesign/|\bmessage-semantics\b|\bpipeline-notes\b|\btestbed\b|\bcontracts \(|\bpipeline \("
-    r"|\bbindings section|\b(?:architecture|contracts|bindings|dialects|pipeline|message-semantics)\.md"
+    r"|\bbindings section|\b(?:contracts|bindings|dialects|pipeline|message-semantics)\.md"
 )
 
 
