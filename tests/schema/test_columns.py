@@ -232,7 +232,7 @@ def test_what_is_missing_has_no_value_to_cast() -> None:
     assert isinstance(schema, JsonReader)
     at = {"at": "2026-01-02T03:04:05Z"}
     rows = [{"one": at}, {}, {"many": [at, {}]}, {"named": {"a": at, "b": {}}}]
-    assert array_of(schema.shape.columns, rows).null_count == 0
+    assert array_of(schema.layout.columns, rows).null_count == 0
     check(schema, [json.dumps(row).encode() for row in rows])
 
 

@@ -1,10 +1,14 @@
-"""Payload formats: one module per format, the same functions in each: compile, read, columns, read a column.
+"""Payload formats: compile a schema document into a reader and writer of payloads.
 
-    schema = compile_schema("JsonSchema/draft-07", {"type": "object", ...})
-    schema.fields                               # the columns
-    schema.read(Payload(b'{"a": 1}'))           # one payload: the reference
-    schema.read_column(payloads)                # a whole Arrow column
-    schema.encode({"a": 1})                     # a value as a payload, where the schema is an `Encoder`
+  schema = compile_schema("JsonSchema/draft-07", {"type": "object", ...})
+  schema.fields                       # the columns of a payload
+  schema.read(Payload(b'{"a": 1}'))   # decode and validate one payload
+  schema.read_column(payloads)        # the same for a whole Arrow column
+  schema.encode({"a": 1})             # write a value as a payload, if the schema is an `Encoder`
+
+Each format is a package with the same modules: `compile` (the entry point and the reader class), `columns` (the column
+layout), `read`, `read_columns` and `write` (payloads to values and back; the two JSON formats share
+schema/json_reader.py), and `compatibility` (comparison of two schemas).
 
 Spec: xregistry-1.0-rc4/schema/spec.md. Types: docs/types.md.
 """

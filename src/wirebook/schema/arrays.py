@@ -1,7 +1,8 @@
-"""From decoded values to Arrow arrays, a column at a time.
+"""Build Arrow arrays from decoded values, one column at a time.
 
-Whatever is *native* goes to `pyarrow.array` whole, nested structs and lists included; only the branches that hold a
-leaf with a `load` of its own (JSON text, base64) are taken apart. No Python runs per value: `map` over functions of C.
+Everything that is *native* goes to `pyarrow.array` at once, with nested structs and lists. Only branches with a scalar
+column that has its own `load` (JSON text, base64) are built part by part. No Python code runs for single values: only
+`map` over C functions.
 """
 
 from __future__ import annotations
@@ -13,38 +14,36 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from wirebook.schema.layout import Layout, Leaf, List, Map, Struct
+from wirebook.schema.layout import ColumnLayout, List, Map, ScalarColumn, Struct
 
 
-def array_of(shape: Layout, values: list[Any]) -> pa.Array:
-    """The column of `values`, which all fit `shape` (None is null).
+def array_of(layout: ColumnLayout, values: list[Any]) -> pa.Array:
+    """Return the column of `values`, all of which fit `layout` (None is null).
 
-    Raises: pyarrow.ArrowException, OverflowError when one does not fit after all.
+    Raises: pyarrow.ArrowException, OverflowError if one does not fit after all
     """
-    if shape.native:
-        return cast(pa.array(values, shape.wire), shape.arrow)
+    if layout.native:
+        return cast(pa.array(values, layout.wire), layout.arrow)
     if None not in values:
-        return _assemble(shape, values)
-    places = pa.array(_places(values), pa.int64())
-    return _assemble(shape, list(compress(values, map(is_not, values, repeat(None))))).take(places)
-
-
-def _places(values: list[Any]) -> np.ma.MaskedArray[Any, Any]:
-    """For each value its index among those that are not None, masked for None."""
-    absent = np.fromiter(map(is_, values, repeat(None)), dtype=bool, count=len(values))
-    return np.ma.masked_array(np.cumsum(~absent) - 1, mask=absent)
+        return _assemble(layout, values)
+    is_null = np.fromiter(map(is_, values, repeat(None)), dtype=bool, count=len(values))
+    places = pa.array(np.cumsum(~is_null) - 1, pa.int64(), mask=is_null)  # the index of each value among those present
+    return _assemble(layout, list(compress(values, map(is_not, values, repeat(None))))).take(places)
 
 
 def cast(array: pa.Array, type_: pa.DataType) -> pa.Array:
-    """A cast part by part, at any depth: members that are not there are null, and what Arrow keeps below a null (an
-    empty text, say) is not looked at, as it may be no value of the type."""
+    """Return an array cast to a type, at any depth. Absent members are null.
+
+    Values below a null are not cast: Arrow keeps some there (an empty text, say) that may not be values of the type.
+    """
     if array.type.equals(type_):
         return array
     nulls = array.is_null() if array.null_count else None
     if pa.types.is_struct(type_):
-        have = dict(zip(array.type.names, array.flatten(), strict=True))
+        members = dict(zip(array.type.names, array.flatten(), strict=True))
         parts = [
-            cast(have[each.name], each.type) if each.name in have else pa.nulls(len(array), each.type) for each in type_
+            cast(members[field.name], field.type) if field.name in members else pa.nulls(len(array), field.type)
+            for field in type_
         ]
         return pa.StructArray.from_arrays(parts, fields=list(type_), mask=nulls)
     if pa.types.is_list(type_):
@@ -56,44 +55,44 @@ def cast(array: pa.Array, type_: pa.DataType) -> pa.Array:
 
 
 def _entries(maps: pa.MapArray) -> tuple[pa.Array, pa.Array]:
-    """The keys and values of the maps that are not null."""
-    there = maps.filter(maps.is_valid()) if maps.null_count else maps
-    start, stop = (there.offsets[0].as_py(), there.offsets[-1].as_py()) if len(there) else (0, 0)
-    return there.keys.slice(start, stop - start), there.items.slice(start, stop - start)
+    """Return the keys and values of the maps that are not null."""
+    present = maps.filter(maps.is_valid()) if maps.null_count else maps
+    start, stop = (present.offsets[0].as_py(), present.offsets[-1].as_py()) if len(present) else (0, 0)
+    return present.keys.slice(start, stop - start), present.items.slice(start, stop - start)
 
 
 def _offsets(array: pa.ListArray | pa.MapArray) -> pa.Array:
-    """Where each list or map begins among the items of all that are not null."""
+    """Return the offsets of lists or maps among the items of those that are not null."""
     lengths = np.diff(array.offsets.to_numpy())
     if array.null_count:
         lengths = np.where(array.is_valid().to_numpy(zero_copy_only=False), lengths, 0)
     return pa.array(np.concatenate(([0], np.cumsum(lengths))), pa.int32())
 
 
-def _assemble(shape: Layout, values: list[Any]) -> pa.Array:
-    """An array of values of which none is None, from the arrays of its parts."""
-    if isinstance(shape, Leaf):
-        assert shape.load is not None
-        return shape.load(values)
-    if isinstance(shape, Struct):
-        return _struct(shape, values)
+def _assemble(layout: ColumnLayout, values: list[Any]) -> pa.Array:
+    """Return an array of values, none of which is None, from the arrays of its parts."""
+    if isinstance(layout, ScalarColumn):
+        assert layout.load is not None
+        return layout.load(values)
+    if isinstance(layout, Struct):
+        return _struct(layout, values)
     offsets = pa.array(
         np.concatenate(([0], np.cumsum(np.fromiter(map(len, values), np.int32, len(values))))), pa.int32()
     )
-    if isinstance(shape, Map):
+    if isinstance(layout, Map):
         keys = pa.array(list(chain.from_iterable(values)), pa.string())
-        cells = array_of(shape.values, list(chain.from_iterable(map(dict.values, values))))
+        cells = array_of(layout.values, list(chain.from_iterable(map(dict.values, values))))
         return pa.MapArray.from_arrays(offsets, keys, cells)
-    assert isinstance(shape, List)
-    return pa.ListArray.from_arrays(offsets, array_of(shape.item, list(chain.from_iterable(values))))
+    assert isinstance(layout, List)
+    return pa.ListArray.from_arrays(offsets, array_of(layout.item, list(chain.from_iterable(values))))
 
 
-def _struct(shape: Struct, values: list[Any]) -> pa.Array:
-    """The native members in one go, the others one by one."""
-    native = shape.native_part
-    together = cast(pa.array(values, native.wire), native.arrow)
-    parts = {name: together.field(name) for name in native.members}
-    for name, member in shape.members.items():
-        if name not in parts:
-            parts[name] = array_of(member, list(map(methodcaller("get", name), values)))
-    return pa.StructArray.from_arrays([parts[name] for name in shape.members], fields=list(shape.arrow))
+def _struct(layout: Struct, values: list[Any]) -> pa.Array:
+    """Build the native members at once, and the others one by one."""
+    native = layout.native_part
+    native_members = cast(pa.array(values, native.wire), native.arrow)
+    arrays = {name: native_members.field(name) for name in native.members}
+    for name, member in layout.members.items():
+        if name not in arrays:
+            arrays[name] = array_of(member, list(map(methodcaller("get", name), values)))
+    return pa.StructArray.from_arrays([arrays[name] for name in layout.members], fields=list(layout.arrow))

@@ -1,11 +1,12 @@
-"""One schema document to a reader of payloads: which module does it depends on the format's family.
+"""Compile a schema document: selects the compiler of its format.
 
-A module is imported with the first schema of its family: some of the libraries below take a quarter of a second.
+The module of a compiler is imported when the first schema of its format is compiled: some libraries take a quarter of a
+second to import.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, Final
 
 from wirebook.problems import Problem
@@ -24,7 +25,7 @@ COMPILERS: Final = {
     PROTOBUF: ("wirebook.schema.protobuf.compile", "compile_protobuf"),
     XSD: ("wirebook.schema.xsd.compile", "compile_xsd"),
 }
-"""Where the `Compiler` of a family is: module and function."""
+"""The compiler of each family: module and function."""
 DEFAULT = CompileOptions()
 ANONYMOUS = "https://catalogue.invalid/inline"
 
@@ -47,63 +48,59 @@ def compile_schema(
     include: Include = _nothing,
     options: CompileOptions = DEFAULT,
 ) -> CompiledSchema | Unsupported:
-    """A reader for payloads of `document`, or of the part of it that `fragment` names.
+    """Return a reader of payloads of `document`, or of the part of it that `fragment` names.
 
-    `document` is JSON, or its text; of Protobuf and XSD it is a text. `resolve` gives the document behind an absolute
-    URI (or the full name of an Avro type) that the schema refers to, `include` the text that a text imports; None where
-    there is none. Nothing is fetched.
-    Raises: WirebookError (``missing-extra``) where the library that reads the format is not installed.
+    `document` is JSON, or its text; for Protobuf and XSD it is text. `resolve` and `include` return the documents that
+    the schema refers to (source.py). Nothing is fetched.
+    Raises: WirebookError (``missing-extra``) if the library of the format is not installed.
+    Problems: unsupported-format, schema-not-compilable, unnamed-type
     """
     name = parse_format(format)
     if name.family not in COMPILERS:
-        message = f"'{format}' is not supported; supported are {', '.join(COMPILERS)}"
+        message = f"the format '{format}' is not supported; use one of {', '.join(COMPILERS)}"
         problem = Problem("unsupported-format", message, slot="payload", expected=list(COMPILERS), actual=format)
         return Unsupported(str(name), (problem,))
-    read = _text_of if name.family in TEXTS else _json_of
-    parsed = read(name, document)
-    if isinstance(parsed, Unsupported):
-        return parsed
-    return _compiler_of(name.family)(SchemaSource(name, parsed, fragment, base_uri, resolve, include, options))
-
-
-def _compiler_of(family: str) -> Compiler:
-    module, function = COMPILERS[family]
-    compiler: Compiler = getattr(library(module), function)
-    return compiler
-
-
-def _text_of(name: SchemaFormat, document: Any) -> str | Unsupported:
-    if isinstance(document, str):
-        return document
-    return _not_compilable(name, f"a schema of the format {name.family} is a text")
-
-
-def _json_of(name: SchemaFormat, document: Any) -> Any:
     try:
-        parsed = parse_json(document.encode()) if _is_text(document) else document
+        content = _text(name, document) if name.family in TEXTS else _json(document)
+    except ValueError as error:
+        return Unsupported(str(name), (Problem("schema-not-compilable", str(error), slot="payload"),))
+    module, function = COMPILERS[name.family]
+    compiler: Compiler = getattr(library(module), function)
+    return compiler(SchemaSource(name, content, fragment, base_uri, resolve, include, options))
+
+
+def _text(name: SchemaFormat, document: Any) -> str:
+    if not isinstance(document, str):
+        raise ValueError(f"a schema of the format {name.family} must be a string, the text of the schema")
+    return document
+
+
+def _json(document: Any) -> Any:
+    """Return the JSON value of a schema, which may be given as its text. Raises: ValueError"""
+    try:
+        content = parse_json(document.encode()) if _is_json_text(document) else document
     except (JsonError, UnicodeEncodeError) as error:
-        return _not_compilable(name, f"the schema is not JSON: {error}")
-    return _not_compilable(name, f"the schema is nested deeper than {MAX_DEPTH}") if is_deep(parsed) else parsed
+        raise ValueError(f"the schema is not valid JSON: {error}") from None
+    if is_deep(content):
+        raise ValueError(f"the schema is nested more than {MAX_DEPTH} levels deep")
+    return content
 
 
-def _not_compilable(name: SchemaFormat, message: str) -> Unsupported:
-    return Unsupported(str(name), (Problem("schema-not-compilable", message, slot="payload"),))
-
-
-def _is_text(document: Any) -> bool:
-    """Is `document` the text of a schema? A bare word is one itself: the Avro schema ``string``."""
+def _is_json_text(document: Any) -> bool:
+    """Whether `document` is JSON text. A bare word is a schema itself, such as the Avro schema ``string``."""
     return isinstance(document, str) and document.lstrip("\ufeff \t\r\n")[:1] in ("{", "[", '"')
 
 
 def is_deep(document: Any) -> bool:
-    """Is a schema nested so deeply that what reads it (recursion, some of it in native code) would fail?"""
+    """Whether a schema is nested too deeply for the recursion (some of it in native code) that reads it."""
     level = [document]
     for _ in range(MAX_DEPTH):
-        level = [inner for each in level if isinstance(each, dict | list) for inner in _inside(each)]
+        level = [
+            child
+            for value in level
+            if isinstance(value, dict | list)
+            for child in (value.values() if isinstance(value, dict) else value)
+        ]
         if not level:
             return False
     return True
-
-
-def _inside(value: dict[str, Any] | list[Any]) -> Iterable[Any]:
-    return value.values() if isinstance(value, dict) else value

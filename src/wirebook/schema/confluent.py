@@ -1,8 +1,8 @@
-"""Confluent's prefix of Kafka values: a zero byte, the id of a schema in four bytes, and then the payload.
+"""Confluent's prefix of Kafka values: a zero byte and a schema id of four bytes before the payload.
 
-Rule: only by option, and only where it is there: a value that begins with a zero byte and has five or more. Before a
-Protobuf message stand also the indexes that lead to it in its file; they must be those of the message that the
-definition names. The id is that of another registry and is not looked at.
+Rule: the prefix is removed only by option, and only if the value has one: it begins with a zero byte and has five or
+more bytes. In Protobuf the indexes of the message in its file follow; they must be those of the message that the
+definition names. The schema id belongs to another registry and is ignored.
 
 Spec: docs.confluent.io "Wire format"; docs/decisions/0052.
 """
@@ -23,7 +23,7 @@ SIZE = 5
 
 
 def without_prefix(payload: Payload, schema: Any) -> Payload | Problem:
-    """The payload behind the prefix, if it has one; or why it is not one of the schema."""
+    """Return the payload without its prefix, or the problem if it is a message of another type."""
     bare = None if payload.raw is None else _bare(payload.raw, schema)
     if bare is None or isinstance(bare, Problem):
         return bare or payload
@@ -31,35 +31,35 @@ def without_prefix(payload: Payload, schema: Any) -> Payload | Problem:
 
 
 def column_without_prefix(payloads: pa.BinaryArray, schema: Any) -> pa.BinaryArray:
-    """The same for a column; null in place of what is not of the schema."""
+    """The same for a column: null for a value that is a message of another type."""
     if not pc.any(pc.starts_with(payloads, pattern=MAGIC)).as_py():
         return payloads
-    bare = (None if raw is None else _bare(raw, schema) for raw in payloads.to_pylist())
-    return pa.array([each if isinstance(each, bytes) else None for each in bare], pa.binary())
+    values = (None if raw is None else _bare(raw, schema) for raw in payloads.to_pylist())
+    return pa.array([value if isinstance(value, bytes) else None for value in values], pa.binary())
 
 
 def _bare(raw: bytes, schema: Any) -> bytes | Problem:
     if len(raw) < SIZE or raw[:1] != MAGIC:
         return raw
-    expected = getattr(schema, "place", None)  # of Protobuf: the indexes of the message in its file
+    expected = getattr(schema, "place", None)  # only Protobuf has one: the indexes of the message in its file
     if expected is None:
         return raw[SIZE:]
     try:
         place, end = _indexes(raw)
     except WireFault as fault:
-        message = f"the prefix is not followed by the indexes of a message: {fault.message}"
+        message = f"the prefix is not followed by message indexes: {fault.message}"
         return Problem("payload-syntax", message, slot="payload", expected=list(expected), actual=fault.message)
     if place != expected:
-        message = f"the prefix names message {list(place)} of the file, the definition {list(expected)}"
+        message = f"the prefix names message {list(place)} of the file, but the definition names {list(expected)}"
         return Problem("payload-invalid", message, slot="payload", expected=list(expected), actual=list(place))
     return raw[end:]
 
 
 def _indexes(raw: bytes) -> tuple[tuple[int, ...], int]:
-    """The indexes behind the first five bytes, zigzag, after their count; none stand for the first message."""
+    """Return the message indexes after the prefix, and the offset of their end. No indexes mean the first message."""
     count, at = _zigzag(raw, SIZE)
     if not 0 <= count <= len(raw) - at:
-        raise WireFault(f"{count} indexes", SIZE, [])
+        raise WireFault(f"a count of {count} message indexes", SIZE, [])
     place = []
     for _ in range(count):
         index, at = _zigzag(raw, at)

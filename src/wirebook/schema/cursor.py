@@ -1,4 +1,4 @@
-"""Reading the same thing from many byte strings at once: one position per row, moved on by whole-column arithmetic."""
+"""Read the same thing from many byte strings at once: one position per row, advanced by whole-column arithmetic."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import numpy as np
 import pyarrow as pa
 
 Array = np.ndarray[Any, Any]
-PADDING = 16  # zero bytes behind the data, so that eight bytes may be read at any position
+PADDING = 16
+"""Zero bytes after the data, so that eight bytes can be read at any position."""
 
-# A variable-length integer in eight bytes at once: where the first byte without its high bit is, then seven bits of
-# each byte moved together in three steps.
+# A variable-length integer is read in eight bytes at once: find the first byte without its high bit, then move the
+# seven bits of each byte together in three steps.
 _HIGH = np.uint64(0x8080808080808080)
 _STEPS = tuple(
     (np.uint64(low), np.uint64(high), np.uint64(shift))
@@ -27,10 +28,10 @@ _ONE = np.uint64(1)
 
 @dataclass
 class Cursor:
-    """Where each row is being read.
+    """The position of each row.
 
-    Shape: `data` are all bytes (padded), `words` the eight bytes at each position; `at`, `end` per row; `good` is False
-    for a row that cannot be read, and what is read from it then means nothing.
+    Shape: `data` is all bytes (padded), `words` the eight bytes at each position; `at` and `end` are offsets per row;
+    `good` is False for a row that cannot be read: values read from it are meaningless.
     """
 
     data: Array
@@ -41,7 +42,7 @@ class Cursor:
 
     @classmethod
     def over(cls, payloads: pa.BinaryArray) -> Cursor:
-        """A cursor at the beginning of each payload."""
+        """Return a cursor at the beginning of each payload."""
         _, offsets, data = payloads.buffers()
         edges = np.frombuffer(offsets, np.int32)[payloads.offset : payloads.offset + len(payloads) + 1].astype(np.int64)
         begin, end = (int(edges[0]), int(edges[-1])) if len(payloads) else (0, 0)
@@ -56,14 +57,15 @@ class Cursor:
         return len(self.at)
 
     def select(self, rows: Array) -> Cursor:
-        """A cursor over some rows; give it back with `update`."""
+        """Return a cursor over some rows; pass it to `update` afterwards."""
         return Cursor(self.data, self.words, self.at[rows], self.end[rows], self.good[rows])
 
     def update(self, rows: Array, part: Cursor) -> None:
+        """Take over the positions of a cursor that `select` returned."""
         self.at[rows], self.good[rows] = part.at, part.good
 
     def require(self, holds: Array) -> None:
-        """Rows for which something does not hold are not good, and are read no further."""
+        """Reject the rows for which a condition does not hold: they are read no further."""
         self.good &= holds
         if not self.good.all():
             self.at[~self.good] = self.end[~self.good]
@@ -71,24 +73,24 @@ class Cursor:
     # -- reading ------------------------------------------------------------------------------------------------------
 
     def octets(self) -> Array:
-        """The next byte."""
+        """Read the next byte."""
         values: Array = self.data[self.at]
         self.at += 1
         self.require(self.at <= self.end)
         return values
 
     def eight(self, size: int = 8) -> Array:
-        """The next `size` bytes, up to eight, as the low bytes of an integer."""
+        """Read the next `size` bytes, up to eight, as the low bytes of an integer."""
         values: Array = self.words[self.at]
         self.at += size
         self.require(self.at <= self.end)
         return values
 
     def longs(self) -> Array:
-        """The next zigzag integer of up to 64 bits."""
+        """Read the next zigzag integer of up to 64 bits."""
         word = self.words[self.at]
         last = ~word & _HIGH
-        last &= ~last + _ONE  # the lowest bit of it: the high bit of the integer's last byte
+        last &= ~last + _ONE  # its lowest bit: the high bit of the integer's last byte
         number = word & (last - _ONE) & ~_HIGH
         for low, high, shift in _STEPS:
             number = (number & low) | ((number & high) >> shift)
@@ -101,7 +103,7 @@ class Cursor:
         return np.asarray((number >> _ONE).astype(np.int64) ^ -(number & _ONE).astype(np.int64))
 
     def _finish(self, rows: Array, start: Array, number: Array) -> None:
-        """The ninth and tenth byte of integers that are longer than eight."""
+        """Read the ninth and tenth byte of integers longer than eight bytes."""
         ninth, tenth = (self.data[np.minimum(start + place, len(self.data) - 1)].astype(np.uint64) for place in (8, 9))
         more = ninth >= 0x80
         number[rows] |= (ninth & np.uint64(0x7F)) << np.uint64(56)
@@ -110,8 +112,11 @@ class Cursor:
         self.good[rows] &= ~more | (tenth <= 1)
 
     def slices(self, lengths: Array | int) -> pa.BinaryArray:
-        """The next so many bytes of each row. Positions only grow with the rows, so that one array of the bytes and
-        the gaps between them needs no copy of its own."""
+        """Read the next `lengths` bytes of each row.
+
+        Positions only grow with the rows, so one array of the values and the gaps between them needs no copy of the
+        bytes.
+        """
         self.require((lengths >= 0) & (lengths <= self.end - self.at))
         edges = np.empty(2 * len(self), np.int32)
         edges[0::2] = self.at

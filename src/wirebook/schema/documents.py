@@ -15,14 +15,20 @@ from urllib.parse import quote, unquote, urljoin
 
 from wirebook.text.json import JsonError, parse_json
 
-LOCAL = "https://catalogue.invalid"  # the address of a document that has none: LOCAL + XID
-MAX_REFERENCE = 2000  # characters
+LOCAL = "https://catalogue.invalid"
+"""The base URI of a document without an address is this and its XID."""
+MAX_REFERENCE = 2000
+"""The longest import that is looked up. Units: characters."""
 ADDRESSES = ("self", "shortself", "schemauri", "schemaurl")
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaDocument:
-    """A schema Version: the XID it is found by, its format and its content (None: not in the catalogue)."""
+    """A schema Version.
+
+    Shape: `xid` is what it is found by; `content` is None if the schema is not in the catalogue; `addresses` are its
+    absolute URIs.
+    """
 
     xid: str
     format: str | None
@@ -49,10 +55,10 @@ class Documents:
                 self.by_uri.setdefault(address, document)
 
     def follow(self, reference: str) -> tuple[SchemaDocument, str | None] | None:
-        """The document that a reference leads to, and the part of it that is meant; None when it leads nowhere.
+        """Return the document that a reference leads to, and the part of it that is named; None if there is none.
 
-        Rule: `reference` is an XID, ``#/schemagroups/...``, or an absolute URI known as some document's address or
-        `$id`; behind it may stand a fragment, more path, or a suffix after a colon.
+        Rule: `reference` is an XID, ``#/schemagroups/...``, or an absolute URI that is an address or the `$id` of a
+        document. A fragment, more path, or a suffix after a colon names a part.
         """
         address, _, fragment = reference.removeprefix("#").removeprefix(LOCAL).partition("#")
         if address.startswith("/"):
@@ -60,11 +66,11 @@ class Documents:
         return self._follow_uri(address, unquote(fragment))
 
     def imported(self, name: str, base_uri: str) -> SchemaDocument | None:
-        """The document that one at `base_uri` imports as `name`, a path or a URI.
+        """Return the document that the document at `base_uri` imports as `name`, a path or a URI.
 
-        Rule: the reference taken literally, relative to `base_uri`; else a schema with the path, or its end, as its id
-        (``common/units.proto``, ``common/units``, ``common.units``, ``units.proto``, ``units``): of the same group
-        first, then the only one of the catalogue.
+        Rule: first the reference itself, relative to `base_uri`; then a schema whose id is the path or its end
+        (``common/units.proto``, ``common/units``, ``common.units``, ``units.proto``, ``units``), in the same group or,
+        if it is the only one, in the catalogue.
         """
         for reference in (urljoin(base_uri, name), urljoin(base_uri.partition("/versions/")[0], name), name):
             document, part = (len(reference) < MAX_REFERENCE and self.follow(reference)) or (None, None)
@@ -73,21 +79,25 @@ class Documents:
         group = base_uri.removeprefix(LOCAL).partition("/schemas/")[0]
         for schema_id in _ids_for(name):
             named = self._by_id.get(schema_id.lower(), ())
-            near = [each for each in named if f"{group}/" in each.xid or each.base_uri.startswith(f"{group}/")]
-            for candidates in (near, named):
+            in_group = [
+                document
+                for document in named
+                if f"{group}/" in document.xid or document.base_uri.startswith(f"{group}/")
+            ]
+            for candidates in (in_group, named):
                 if len(candidates) == 1:
                     return candidates[0]
         return None
 
     @cached_property
     def _by_id(self) -> dict[str, list[SchemaDocument]]:
-        """The default Versions that have content, by the schema's id in small letters."""
-        found: dict[str, list[SchemaDocument]] = {}
+        """The default Versions with content, by the schema id in lower case."""
+        documents: dict[str, list[SchemaDocument]] = {}
         for xid, document in self.by_xid.items():
             parts = xid.split("/")
             if len(parts) == 5 and document.content is not None:
-                found.setdefault(parts[4].lower(), []).append(document)
-        return found
+                documents.setdefault(parts[4].lower(), []).append(document)
+        return documents
 
     def _follow_uri(self, address: str, fragment: str) -> tuple[SchemaDocument, str | None] | None:
         for head, suffix in _splits(address):
@@ -96,7 +106,7 @@ class Documents:
         return None
 
     def _follow_path(self, path: str, fragment: str) -> tuple[SchemaDocument, str | None] | None:
-        """Longest path first; at its end the suffix after a colon, again the longest id first (D45)."""
+        """Look up the longest path first; at its end the suffix after a colon, again the longest id first (D45)."""
         parts = path.split("/")
         for count in (7, 5):
             head, tail = "/".join(parts[:count]), "/".join(parts[count:])
@@ -107,23 +117,23 @@ class Documents:
 
 
 def _ids_for(name: str) -> Iterator[str]:
-    """The ids that the schema behind an imported path may have, the likeliest first."""
+    """Yield the ids that the schema at an imported path may have, the most likely first."""
     path = name.rpartition("#")[2].rpartition("://")[2].strip("/")
-    for each in (path, path.rpartition("/")[2]):
-        stem, dot, ending = each.rpartition(".")
-        bare = stem if dot and ending.lower() in ("proto", "xsd") else each
-        yield from dict.fromkeys((each, bare, each.replace("/", "."), bare.replace("/", ".")))
+    for candidate in (path, path.rpartition("/")[2]):
+        stem, dot, ending = candidate.rpartition(".")
+        bare = stem if dot and ending.lower() in ("proto", "xsd") else candidate
+        yield from dict.fromkeys((candidate, bare, candidate.replace("/", "."), bare.replace("/", ".")))
 
 
 def _part(suffix: str, tail: str, fragment: str) -> str | None:
-    """What of a document is meant: a suffix (which may go on with path), a fragment, or more path (a JSON Pointer)."""
+    """Return the part of a document that a reference names: a suffix with more path, a fragment, or more path."""
     if suffix:
         return f"{suffix}/{tail}" if tail else suffix
     return fragment or (f"/{tail}" if tail else None)
 
 
 def _splits(text: str) -> Iterator[tuple[str, str]]:
-    """`text` whole, then cut at each of its colons from the right."""
+    """Yield `text` whole, then split at each of its colons from the right."""
     yield text, ""
     cut = text.rfind(":")
     while cut > 0:
@@ -146,19 +156,19 @@ def _documents(registry: Mapping[str, Any]) -> Iterator[SchemaDocument]:
 
 
 def _entities(parent: Any, collection: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    found = parent.get(collection) if isinstance(parent, Mapping) else None
-    if isinstance(found, Mapping):
-        yield from ((str(key), value) for key, value in found.items() if isinstance(value, dict))
+    entities = parent.get(collection) if isinstance(parent, Mapping) else None
+    if isinstance(entities, Mapping):
+        yield from ((str(key), value) for key, value in entities.items() if isinstance(value, dict))
 
 
 def _inherited(schema: dict[str, Any], group: dict[str, Any]) -> dict[str, Any]:
-    """What a Version has from its Resource or Group where it says nothing itself."""
-    formats = [each.get("format") for each in (schema, group)]
+    """Return the format that a Version inherits from its Resource or Group."""
+    formats = [entity.get("format") for entity in (schema, group)]
     return {"format": next((format_ for format_ in formats if format_), None)}
 
 
 def _default_version(schema: dict[str, Any], versions: dict[str, dict[str, Any]]) -> str | None:
-    """The default Version (D46): `meta.defaultversionid`, `isdefault`, the only one; else the one that sorts last."""
+    """Return the default Version (D46): `meta.defaultversionid`, `isdefault`, the only one; else the last by id."""
     meta = schema.get("meta")
     named = meta.get("defaultversionid") if isinstance(meta, dict) else None
     flagged = [key for key, version in versions.items() if version.get("isdefault") is True]
@@ -168,15 +178,15 @@ def _default_version(schema: dict[str, Any], versions: dict[str, dict[str, Any]]
 
 
 def _document(xid: str, attributes: dict[str, Any]) -> SchemaDocument:
-    content, declared = _content(attributes), attributes.get("format")
-    named = [attributes.get(name) for name in ADDRESSES]
-    named += _identifiers(content)
-    addresses = tuple(each.rstrip("#") for each in named if isinstance(each, str) and ":" in each.split("/", 1)[0])
-    return SchemaDocument(xid, declared if isinstance(declared, str) else None, content, addresses)
+    content, format_ = _content(attributes), attributes.get("format")
+    names = [attributes.get(attribute) for attribute in ADDRESSES]
+    names += _identifiers(content)
+    addresses = tuple(name.rstrip("#") for name in names if isinstance(name, str) and ":" in name.split("/", 1)[0])
+    return SchemaDocument(xid, format_ if isinstance(format_, str) else None, content, addresses)
 
 
 def _identifiers(content: Any) -> list[Any]:
-    """What a JSON document calls itself, also one that is kept as text."""
+    """Return the identifiers in a JSON document, also if it is stored as text."""
     if isinstance(content, str) and content.lstrip("\ufeff \t\r\n").startswith("{") and 'id"' in content:
         try:
             content = parse_json(content.encode("utf-8", "surrogatepass"))
@@ -186,7 +196,7 @@ def _identifiers(content: Any) -> list[Any]:
 
 
 def _content(attributes: dict[str, Any]) -> Any:
-    """The schema itself: `schema` (any JSON value, or a text) or `schemabase64`; None if it is elsewhere (D43)."""
+    """Return the schema: `schema` (any JSON value, or text) or `schemabase64`; None if it is elsewhere (D43)."""
     for name in ("schema", "schemaobject", "schemastring"):
         if attributes.get(name) is not None:
             return attributes[name]

@@ -1,7 +1,7 @@
-"""Names of payload formats: what people write, and what it means.
+"""Names of payload formats.
 
-Spec: xregistry-1.0-rc4/schema/spec.md#43-schema-formats (`JsonSchema`, `JsonStructure`, `Avro`, `XSD`, `Protobuf`);
-the aliases are those seen in practice. Names compare without regard to case.
+Spec: xregistry-1.0-rc4/schema/spec.md#43-schema-formats (`JsonSchema`, `JsonStructure`, `Avro`, `XSD`, `Protobuf`); the
+aliases are those seen in practice. Names are compared without regard to case.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 JSON_SCHEMA, JSON_STRUCTURE, AVRO, PROTOBUF, XSD = "JsonSchema", "JsonStructure", "Avro", "Protobuf", "XSD"
-TEXTS = (PROTOBUF, XSD)  # formats whose schemas are texts and not JSON
+TEXTS = (PROTOBUF, XSD)
+"""Formats whose schemas are text, not JSON."""
 FAMILIES = {
     "jsonschema": JSON_SCHEMA,
     "jsonstructure": JSON_STRUCTURE,
@@ -24,7 +25,7 @@ FAMILIES = {
 
 @dataclass(frozen=True, slots=True)
 class SchemaFormat:
-    """A family of formats and, where the name has one, the version: ``JsonSchema`` and ``draft-07``."""
+    """A family of formats and, if the name has one, the version: ``JsonSchema`` and ``draft-07``."""
 
     family: str
     version: str | None = None
@@ -34,7 +35,7 @@ class SchemaFormat:
 
 
 def parse_format(name: str) -> SchemaFormat:
-    """The format that `name` means; an unknown family keeps its own name."""
+    """Return the format that a name stands for. An unknown family keeps its name."""
     family, _, version = name.strip().partition("/")
     known = FAMILIES.get(family.strip().lower().replace("-", "").replace(" ", ""), family.strip())
     return SchemaFormat(known, version.strip().lower() or None)

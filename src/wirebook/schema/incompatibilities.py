@@ -1,6 +1,6 @@
-"""Why a schema is not compatible with another: records with place, rule, old and new.
+"""Records that say why one schema is not compatible with another, and the limit on the work of a comparison.
 
-Spec: core/spec.md#compatibility-attribute (`backward`, `forward`, `full`); docs/compatibility.md has every rule.
+Spec: core/spec.md#compatibility-attribute (`backward`, `forward`, `full`); docs/compatibility.md describes every rule.
 """
 
 from __future__ import annotations
@@ -8,21 +8,27 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from wirebook.schema.source import SchemaSource
 
-MAX_REFUSALS = 20  # that one comparison lists
-MAX_STEPS = 50_000  # comparisons of two parts, before it is given up
-SHOWN = 120  # characters of a value
-TOO_COMPLEX = "too-complex"
-UNPROVEN = "cannot-be-shown"
+MAX_INCOMPATIBILITIES: Final = 20
+"""The most incompatibilities that one comparison of JSON Schemas lists."""
+MAX_STEPS: Final = 50_000
+"""The most comparisons of two parts, unless a format has its own limit."""
+MAX_PREVIEW: Final = 120
+"""The most characters of a value that a text shows."""
+TOO_COMPLEX: Final = "too-complex"
+UNPROVEN: Final = "cannot-be-shown"
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """Shape: `path` a place in the new schema (JSON Pointer; a dotted name of Protobuf), or in the old one where the
-    new one lost it; `rule` a word of docs/compatibility.md; `old` and `new` what stood and stands there, or None."""
+class Incompatibility:
+    """One difference that keeps documents of the old schema from being read with the new one.
+
+    Shape: `path` is a place in the new schema (a JSON Pointer, or a dotted name in Protobuf), or in the old schema if
+    something was removed; `rule` is an id of docs/compatibility.md; `old` and `new` are the values, None if absent.
+    """
 
     path: str
     rule: str
@@ -30,48 +36,49 @@ class Refusal:
     new: Any
 
     def __str__(self) -> str:
-        return f"{self.path or '/'}: {self.rule} (old: {_shown(self.old)}, new: {_shown(self.new)})"
+        return f"{self.path or '/'}: {self.rule} (old: {_preview(self.old)}, new: {_preview(self.new)})"
 
 
-HINTS: Mapping[str, str] = {
-    "required-added": "make the property optional in the {reader} schema",
-    "property-added-to-open-content": "the {writer} schema allows other values for the property: accept them in the "
-    '{reader} schema, or set "additionalProperties": false in the {writer} one',
-    "property-removed-from-closed-content": 'name the property in the {reader} schema, or remove "additionalProperties"'
-    ": false from it",
-    "additional-properties-closed": "allow further properties in the {reader} schema, as the {writer} one does",
-    "type-narrowed": "accept in the {reader} schema every type that the {writer} one allows",
-    "enum-narrowed": "accept in the {reader} schema every value that the {writer} one allows",
-}
-"""What to change, by rule: the `reader` must accept what the `writer` allows."""
-
-
-Backward = Callable[[SchemaSource, SchemaSource], list[Refusal]]
-
-
-class TooComplexError(Exception):
-    """A comparison took more steps than it may."""
-
-
-class Steps:
-    """The steps that a comparison has left."""
-
-    def __init__(self, steps: int = MAX_STEPS) -> None:
-        self.left = steps
-
-    def take(self, count: int = 1) -> None:
-        """Raises: TooComplexError"""
-        self.left -= count
-        if self.left < 0:
-            raise TooComplexError
-
-
-def too_complex() -> Refusal:
-    return Refusal("", TOO_COMPLEX, "schemas that can be compared", f"more than {MAX_STEPS} comparisons of parts")
-
-
-def _shown(value: Any) -> str:
+def _preview(value: Any) -> str:
     if value is None:
         return "nothing"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= SHOWN else f"{text[: SHOWN - 3]}..."
+    return text if len(text) <= MAX_PREVIEW else f"{text[: MAX_PREVIEW - 3]}..."
+
+
+HINTS: Final[Mapping[str, str]] = {
+    "required-added": "make the property optional in the {reader} schema",
+    "property-added-to-open-content": "the {writer} schema allows other values for the property: accept them in the "
+    '{reader} schema, or set "additionalProperties": false in the {writer} schema',
+    "property-removed-from-closed-content": "declare the property in the {reader} schema, or remove "
+    '"additionalProperties": false from it',
+    "additional-properties-closed": "allow additional properties in the {reader} schema, as the {writer} schema does",
+    "type-narrowed": "in the {reader} schema, accept every type that the {writer} schema allows",
+    "enum-narrowed": "in the {reader} schema, accept every value that the {writer} schema allows",
+}
+"""How to fix an incompatibility, by rule: the `reader` schema must accept what the `writer` schema allows."""
+
+Backward = Callable[[SchemaSource, SchemaSource], list[Incompatibility]]
+"""Return why a reader with the second schema cannot read all documents of the first."""
+
+
+class TooComplexError(Exception):
+    """A comparison exceeded its limit of steps."""
+
+
+class Steps:
+    """The number of steps that a comparison may still take."""
+
+    def __init__(self, limit: int = MAX_STEPS) -> None:
+        self.remaining = limit
+
+    def take(self, count: int = 1) -> None:
+        """Count `count` steps. Raises: TooComplexError"""
+        self.remaining -= count
+        if self.remaining < 0:
+            raise TooComplexError
+
+
+def too_complex() -> Incompatibility:
+    """Return the incompatibility that stands for a comparison given up."""
+    return Incompatibility("", TOO_COMPLEX, None, f"the comparison needs more than {MAX_STEPS} steps")

@@ -1,12 +1,12 @@
-"""A whole column of JSON payloads, decoded in one call.
+"""Decode a whole column of JSON payloads in one call.
 
-The payloads are joined by newlines and decoded as one stream of values. A payload cannot shift its neighbours: each
-must begin and end with the brackets of an object or an array, no JSON text has ``}`` newline ``{`` inside (between
-members there is a comma, and a newline in a string is escaped), so every border between payloads is a border between
-values; and when there are as many values as payloads, each payload is one.
+The payloads are joined by newlines and decoded as one stream of values. A payload cannot shift its neighbours. Each
+must begin and end with the brackets of an object or an array, and no JSON text contains ``}`` newline ``{`` (there is a
+comma between members, and newlines in strings are escaped), so every border between payloads is a border between
+values. If there are as many values as payloads, each payload is one value.
 
-Rows that do not decode are left out (unsettled). Cost: about 1 µs per 250 bytes; a row that fails adds the decoding of
-the rows before it in its run once more.
+Rows that do not decode are not settled. Cost: about 1 µs per 250 bytes. A row that fails costs decoding the rows before
+it in its run once more.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ import pyarrow.compute as pc
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
-RUN = 512  # rows decoded in one call
+RUN = 512
+"""Rows that are decoded in one call."""
 ANY = msgspec.json.Decoder()
 _ROW = re.compile(r"`\$\[([0-9]+)\]")
 _BYTE = re.compile(r"\(byte ([0-9]+)\)\Z")
@@ -32,9 +33,9 @@ _OPEN, _CLOSE = np.frombuffer(b"{[", np.uint8), np.frombuffer(b"}]", np.uint8)
 def decode_column(
     payloads: pa.BinaryArray, depth: int, size: int, decoder: msgspec.json.Decoder[Any] = ANY
 ) -> tuple[list[Any], Mask]:
-    """The value of each payload that is surely one JSON value (None for the others), and which those are.
+    """Return the value of each payload that certainly is one JSON value, None for the others, and their mask.
 
-    `decoder` may decode to a type of its own; a payload that is not of it is left out.
+    `decoder` may decode to a type of its own; payloads that are not of that type are left out.
     """
     texts = payloads.cast(pa.binary())
     good = _bracketed(texts)
@@ -50,7 +51,7 @@ def decode_column(
 
 
 def _bracketed(texts: pa.BinaryArray) -> Mask:
-    """Which payloads begin and end as an object or array does."""
+    """Return which payloads begin and end as an object or array does."""
     offsets, data = _buffers(texts)
     good = offsets[1:] > offsets[:-1]
     if texts.null_count:
@@ -61,20 +62,20 @@ def _bracketed(texts: pa.BinaryArray) -> Mask:
 
 
 def _within(texts: pa.BinaryArray, depth: int, size: int) -> Mask:
-    """Which payloads are surely within the limits: they have no more brackets than levels are allowed."""
+    """Return which payloads certainly are within the limits: they have no more brackets than allowed levels."""
     offsets, _ = _buffers(texts)
     lengths = offsets[1:] - offsets[:-1]
     good = np.asarray(lengths <= size)
-    long = np.flatnonzero(good & (lengths > 2 * depth))  # a shorter one cannot open and close so many
+    long = np.flatnonzero(good & (lengths > 2 * depth))  # a shorter payload cannot open and close that many
     if long.size:
         raw = texts.take(pa.array(long)).to_pylist()
-        opened = [np.fromiter(map(methodcaller("count", each), raw), np.int64, len(raw)) for each in (b"{", b"[")]
+        opened = [np.fromiter(map(methodcaller("count", bracket), raw), np.int64, len(raw)) for bracket in (b"{", b"[")]
         good[long] = opened[0] + opened[1] <= depth
     return good
 
 
 def _buffers(texts: pa.BinaryArray) -> tuple[Any, Any]:
-    """Offsets and bytes of a binary array as numpy sees them; never empty, so that indexing is safe."""
+    """Return the offsets and bytes of a binary array for numpy; never empty, so that indexing is safe."""
     _, offsets, data = texts.buffers()
     numbers = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
     octets = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(1, np.uint8)
@@ -82,14 +83,14 @@ def _buffers(texts: pa.BinaryArray) -> tuple[Any, Any]:
 
 
 def _decode(raw: list[bytes], decoder: msgspec.json.Decoder[Any], values: list[Any], failed: list[int]) -> None:
-    """Add the values of a run to `values`; None, and its place to `failed`, for a payload that does not decode."""
-    text, ends = bytearray(b"\n".join(raw)), np.cumsum([len(each) + 1 for each in raw])
+    """Append the values of a run to `values`. For a payload that fails, append None, and its position to `failed`."""
+    text, ends = bytearray(b"\n".join(raw)), np.cumsum([len(payload) + 1 for payload in raw])
     begin = 0
     while begin < len(raw):
-        found, fails = _attempt(text, ends, begin, len(raw), decoder)
-        values += found
-        begin += len(found)
-        if fails:
+        decoded, has_failed = _attempt(text, ends, begin, len(raw), decoder)
+        values += decoded
+        begin += len(decoded)
+        if has_failed:
             failed.append(len(values))
             values.append(None)
             begin += 1
@@ -98,7 +99,7 @@ def _decode(raw: list[bytes], decoder: msgspec.json.Decoder[Any], values: list[A
 def _attempt(
     text: bytearray, ends: Any, begin: int, end: int, decoder: msgspec.json.Decoder[Any]
 ) -> tuple[list[Any], bool]:
-    """The values from row `begin` on, as many as decode, and whether the row after them is known to fail."""
+    """Return the values from row `begin` on, as many as decode, and whether the next row is known to fail."""
     known = False
     while begin < end:
         start, stop = int(ends[begin - 1]) if begin else 0, int(ends[end - 1]) - 1
@@ -115,22 +116,22 @@ def _attempt(
 
 
 def _failing_row(message: str, ends: Any, begin: int, end: int) -> int | None:
-    """The row that the error names: if those before it decode, this one does not.
+    """Return the row that the error names: if the rows before it decode, it does not.
 
-    A payload that stops too early is noticed at the first byte of the next one: then the rows before still fail, with
-    the last of them as the one that is truncated.
+    A truncated payload is noticed at the first byte of the next one. The rows before that still fail, and the last of
+    them is the truncated one.
     """
-    named, byte = _ROW.search(message), _BYTE.search(message)
+    row_match, byte_match = _ROW.search(message), _BYTE.search(message)
     start = int(ends[begin - 1]) if begin else 0
-    if named:
-        return min(begin + int(named[1]), end - 1)
-    if byte:
-        return min(int(np.searchsorted(ends, start + int(byte[1]), side="right")), end - 1)
+    if row_match:
+        return min(begin + int(row_match[1]), end - 1)
+    if byte_match:
+        return min(int(np.searchsorted(ends, start + int(byte_match[1]), side="right")), end - 1)
     return end - 1 if "truncated" in message else None
 
 
 def _spread(values: list[Any], failed: list[int], rows: Any, count: int) -> tuple[list[Any], Mask]:
-    """The values at their rows, None for rows without one."""
+    """Put the values in their rows, None in the others."""
     settled = np.zeros(count, dtype=bool)
     settled[rows] = True
     settled[rows[failed]] = False

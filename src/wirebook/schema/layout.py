@@ -1,13 +1,9 @@
-"""Shapes: how the values of a schema lie in columns, and what a value leaves over.
+"""The column layout of a schema: which columns its values have, and what of a value no column can hold.
 
-A shape is a tree of `Leaf`, `Struct`, `List` and `Map`. It decides layout only, never validity: a value that its
-column cannot hold exactly is null there and whole in the column ``_rest``, a JSON text that mirrors the payload with
-everything that has a column taken away. So nothing is lost whatever the schema allows, and merging ``_rest`` over the
-columns gives the payload back (docs/types.md).
-
-Every shape says four things: `arrow`, its type in tables; `wire`, the type that `pyarrow.array` makes of decoded values
-and that casts to `arrow` (in arrays.py); `fits`, a JSON Schema of the values that survive this exactly and leave
-nothing over; and `fit`, the same for one value in Python: the cell and what is left.
+A layout is a tree of `ScalarColumn`, `Struct`, `List` and `Map`. It never decides whether a value is valid. A value
+that its column cannot hold exactly is null there and kept whole in the column ``_rest``: JSON text that mirrors the
+payload without everything that is in a column. Merging ``_rest`` over the columns gives the payload back
+(docs/types.md).
 """
 
 from __future__ import annotations
@@ -23,18 +19,22 @@ import msgspec
 import pyarrow as pa
 
 REST = "_rest"
-VALUE = "value"  # the one column of a payload that is no object
-NOTHING = msgspec.UNSET  # what is left of a value that fits
+"""The column of everything that no other column holds."""
+VALUE = "value"
+"""The column of payloads that are not objects."""
+NOTHING = msgspec.UNSET
+"""The rest of a value that its column holds exactly."""
 
 Cell = tuple[Any, Any]
+"""The value in the column, and the rest that goes to ``_rest``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
     """One column of a payload.
 
-    Shape: `path` of the member it comes from, () for the whole payload; `nullable` as the schema has it (the column is
-    nullable in any case: a value may be in `_rest`); `doc` the schema's description.
+    Shape: `path` is the path of the member, () for the whole payload; `nullable` is what the schema says (the column
+    itself is always nullable, as a value may be in ``_rest``); `doc` is the description in the schema.
     """
 
     name: str
@@ -44,31 +44,37 @@ class Field:
     doc: str | None = None
 
 
-class Layout:
-    """What every shape has; see the module."""
+class ColumnLayout:
+    """The base of all layouts.
+
+    Shape: `arrow` is the type in tables; `wire` is the type that `pyarrow.array` builds from decoded values and that
+    arrays.py casts to `arrow`; `native` says that pyarrow builds it without functions of ours.
+    """
 
     arrow: pa.DataType
     wire: pa.DataType
-    native: bool  # pyarrow.array and casts are enough, no function of ours
+    native: bool
 
     def fits(self) -> dict[str, Any]:
+        """Return a JSON Schema of the values that the columns hold exactly and that pyarrow converts."""
         raise NotImplementedError
 
     def fit(self, value: Any) -> Cell:
+        """Return the cell of one value and its rest."""
         raise NotImplementedError
 
     @cached_property
     def columns(self) -> Struct:
-        """The columns of a payload of this shape: the members of an object, or the one column ``value``."""
+        """The columns of a payload with this layout: the members of an object, or the column ``value``."""
         return Struct({VALUE: self})
 
 
 @dataclass(frozen=True, eq=False)
-class Leaf(Layout):
-    """A column of one type. `cell` gives the cell and the rest of a value that is not null.
+class ScalarColumn(ColumnLayout):
+    """A column of one type.
 
-    Shape: a value whose class is `direct` is its own cell; `load` makes an array of decoded values where pyarrow
-    cannot.
+    Shape: `cell` returns the cell and the rest of a value that is not null; `accepts` is the result of `fits`; a value
+    of exactly the class `direct` is its own cell; `load` builds an array of decoded values if pyarrow cannot.
     """
 
     name: str
@@ -91,27 +97,27 @@ class Leaf(Layout):
 
 
 @dataclass(frozen=True, eq=False)
-class Struct(Layout):
-    """Named members, each with a shape; other members are left over. `docs` and `required` only describe."""
+class Struct(ColumnLayout):
+    """Named members, each with a layout; other members go to ``_rest``. `docs` and `required` only describe."""
 
-    members: dict[str, Layout]
+    members: dict[str, ColumnLayout]
     required: frozenset[str] = frozenset()
     docs: dict[str, str] | None = None
 
     @cached_property
     def arrow(self) -> pa.DataType:
-        return pa.struct([(name, shape.arrow) for name, shape in self.members.items()])
+        return pa.struct([(name, layout.arrow) for name, layout in self.members.items()])
 
     @cached_property
     def wire(self) -> pa.DataType:
-        return pa.struct([(name, shape.wire) for name, shape in self.members.items()])
+        return pa.struct([(name, layout.wire) for name, layout in self.members.items()])
 
     @cached_property
     def native(self) -> bool:  # type: ignore[override]
-        return all(shape.native for shape in self.members.values())
+        return all(layout.native for layout in self.members.values())
 
     def fits(self) -> dict[str, Any]:
-        members = {name: shape.fits() for name, shape in self.members.items()}
+        members = {name: layout.fits() for name, layout in self.members.items()}
         return {"type": ["object", "null"], "properties": members, "additionalProperties": False}
 
     def fit(self, value: Any) -> Cell:
@@ -120,20 +126,20 @@ class Struct(Layout):
         cells: dict[str, Any] = {}
         rest: dict[str, Any] = {}
         for name, direct, fit in self._members:
-            each = value.get(name)
-            if type(each) is direct:
-                cells[name] = each
-            elif each is not None:
-                cells[name], left = fit(each)
-                if left is not NOTHING:
-                    rest[name] = left
+            member = value.get(name)
+            if type(member) is direct:
+                cells[name] = member
+            elif member is not None:
+                cells[name], rest_of_member = fit(member)
+                if rest_of_member is not NOTHING:
+                    rest[name] = rest_of_member
         if value.keys() - self.members.keys():
-            rest |= {name: each for name, each in value.items() if name not in self.members}
+            rest |= {name: member for name, member in value.items() if name not in self.members}
         return cells, rest or NOTHING
 
     @cached_property
     def columns(self) -> Struct:
-        """Its members. One called ``_rest`` has no column of its own: it is left over, like an undeclared one."""
+        """The members. A member called ``_rest`` has no column of its own; it goes to ``_rest``."""
         if REST not in self.members:
             return self
         members = {name: member for name, member in self.members.items() if name != REST}
@@ -141,19 +147,19 @@ class Struct(Layout):
 
     @cached_property
     def native_part(self) -> Struct:
-        """The members that need no function of ours."""
+        """The members that pyarrow builds without functions of ours."""
         return Struct({name: member for name, member in self.members.items() if member.native})
 
     @cached_property
     def _members(self) -> list[tuple[str, type | None, Callable[[Any], Cell]]]:
-        return [(name, getattr(shape, "direct", None), shape.fit) for name, shape in self.members.items()]
+        return [(name, getattr(layout, "direct", None), layout.fit) for name, layout in self.members.items()]
 
 
 @dataclass(frozen=True, eq=False)
-class List(Layout):
-    """Items of one shape. What is left keeps its places: null stands for an item that fits."""
+class List(ColumnLayout):
+    """Items with the same layout. In the rest, null stands for an item that fits."""
 
-    item: Layout
+    item: ColumnLayout
 
     @cached_property
     def arrow(self) -> pa.DataType:
@@ -173,17 +179,17 @@ class List(Layout):
     def fit(self, value: Any) -> Cell:
         if not isinstance(value, list):
             return None, NOTHING if value is None else value
-        pairs = [self.item.fit(each) for each in value]
-        left = [None if rest is NOTHING else rest for _, rest in pairs]
+        pairs = [self.item.fit(item) for item in value]
+        rests = [None if rest is NOTHING else rest for _, rest in pairs]
         fits = all(rest is NOTHING for _, rest in pairs)
-        return [cell for cell, _ in pairs], NOTHING if fits else left
+        return [cell for cell, _ in pairs], NOTHING if fits else rests
 
 
 @dataclass(frozen=True, eq=False)
-class Map(Layout):
-    """Any names, values of one shape."""
+class Map(ColumnLayout):
+    """Any names, with values of the same layout."""
 
-    values: Layout
+    values: ColumnLayout
 
     @cached_property
     def arrow(self) -> pa.DataType:
@@ -203,46 +209,47 @@ class Map(Layout):
     def fit(self, value: Any) -> Cell:
         if not isinstance(value, dict):
             return None, NOTHING if value is None else value
-        pairs = {name: self.values.fit(each) for name, each in value.items()}
-        left = {name: rest for name, (_, rest) in pairs.items() if rest is not NOTHING}
-        return {name: cell for name, (cell, _) in pairs.items()}, left or NOTHING
+        pairs = {name: self.values.fit(item) for name, item in value.items()}
+        rests = {name: rest for name, (_, rest) in pairs.items() if rest is not NOTHING}
+        return {name: cell for name, (cell, _) in pairs.items()}, rests or NOTHING
 
 
-def leaves_of(shape: Layout) -> set[Layout]:
-    """The columns of one type that a shape has in it."""
-    if isinstance(shape, Struct):
-        return set().union(*map(leaves_of, shape.members.values()))
+def scalars_of(layout: ColumnLayout) -> set[ColumnLayout]:
+    """Return all scalar columns of a layout."""
+    if isinstance(layout, Struct):
+        return set().union(*map(scalars_of, layout.members.values()))
     return (
-        leaves_of(shape.item if isinstance(shape, List) else shape.values) if isinstance(shape, List | Map) else {shape}
+        scalars_of(layout.item if isinstance(layout, List) else layout.values)
+        if isinstance(layout, List | Map)
+        else {layout}
     )
 
 
-def fields_of(shape: Layout) -> tuple[Field, ...]:
-    """The columns of a payload, described; ``_rest`` is not among them: it is always there."""
-    columns, docs = shape.columns, getattr(shape, "docs", None) or {}
-    whole = not isinstance(shape, Struct)
+def fields_of(layout: ColumnLayout) -> tuple[Field, ...]:
+    """Return the columns of a payload, without ``_rest``, which every table has."""
+    columns, docs = layout.columns, getattr(layout, "docs", None) or {}
+    whole = not isinstance(layout, Struct)
     return tuple(
         Field(name, () if whole else (name,), member.arrow, name not in columns.required, docs.get(name))
         for name, member in columns.members.items()
     )
 
 
-def row_of(shape: Layout, value: Any) -> dict[str, Any]:
-    """One payload as a row: every column and ``_rest``."""
-    columns = shape.columns
-    cells, rest = columns.fit(value if isinstance(shape, Struct) else {VALUE: value})
-    if not isinstance(shape, Struct) and rest is not NOTHING:
+def row_of(layout: ColumnLayout, value: Any) -> dict[str, Any]:
+    """Return one payload as a row: every column and ``_rest``."""
+    columns = layout.columns
+    cells, rest = columns.fit(value if isinstance(layout, Struct) else {VALUE: value})
+    if not isinstance(layout, Struct) and rest is not NOTHING:
         rest = rest[VALUE]
     row = dict.fromkeys(columns.members) | (cells or {})
     return row | {REST: None if rest is NOTHING else json_text(rest)}
 
 
 def json_text(value: Any) -> str:
-    """Compact JSON of a decoded value; integers of any size stay integers, bytes are base64.
-
-    Half a surrogate pair, which a value that is given as one may have, is an escape.
+    """Return compact JSON of a decoded value. Integers keep all digits, bytes are base64, lone surrogates are
+    escaped.
     """
     try:
         return msgspec.json.encode(value).decode()
     except UnicodeEncodeError:
-        return json.dumps(value, separators=(",", ":"), default=lambda each: base64.b64encode(each).decode())
+        return json.dumps(value, separators=(",", ":"), default=lambda octets: base64.b64encode(octets).decode())

@@ -1,7 +1,7 @@
-"""A message's payload schema: found in the catalogue, compiled once.
+"""The payload schema of a message: found in the catalogue and compiled once.
 
-Spec: message/spec.md (`dataschemaformat`, `dataschema`, `dataschemauri`, `dataschemaxid`);
-docs/semantics.md D43, D45, D46.
+Spec: message/spec.md (`dataschemaformat`, `dataschema`, `dataschemauri`, `dataschemaxid`); docs/semantics.md D43, D45,
+D46.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ from functools import cached_property
 from typing import Any
 
 from wirebook.problems import Problem
-from wirebook.schema.avro.names import named_types
+from wirebook.schema.avro.names import definitions
 from wirebook.schema.compile import COMPILERS, DEFAULT, compile_schema
 from wirebook.schema.documents import Documents, SchemaDocument
 from wirebook.schema.formats import AVRO, parse_format
 from wirebook.schema.reader import CompiledSchema, CompileOptions, Unsupported
-from wirebook.schema.source import Text
+from wirebook.schema.source import SchemaText
 from wirebook.text.json import JsonError, parse_json
 
 Compiled = CompiledSchema | Unsupported
 
 
 class SchemaIndex:
-    """The schemas of a catalogue.
+    """The compiled schemas of a catalogue.
 
-    Shape: `registry` is the canonical document. Each schema is compiled when it is first asked for; two threads may
-    compile the same one, the first to finish stays.
+    Shape: `registry` is the canonical document. A schema is compiled when it is first requested. If two threads compile
+    the same schema, the first result is kept.
     """
 
     def __init__(self, registry: Mapping[str, Any], options: CompileOptions = DEFAULT) -> None:
@@ -42,23 +42,23 @@ class SchemaIndex:
         dataschemauri: str | None = None,
         dataschemaxid: str | None = None,
     ) -> Compiled:
-        """The compiled schema of a message: the inline one, else the one that is referred to.
+        """Return the compiled schema of a message: the inline schema, else the one that it refers to.
 
-        `format` is the message's `dataschemaformat`; the format that a referred document states itself goes first.
-        Nothing there is ``schema-not-found``: every payload is then `unsupported`.
+        `format` is the `dataschemaformat` of the message; the format of a referenced document takes precedence.
+        Problems: schema-not-found (every payload is then `unsupported`)
         """
         if dataschema is not None:
             return self._compile_inline(format, dataschema)
-        references = [each for each in (dataschemaxid, dataschemauri) if isinstance(each, str)]
+        references = [reference for reference in (dataschemaxid, dataschemauri) if isinstance(reference, str)]
         for reference in references:
-            found = self.documents.follow(reference)
-            if found is not None and found[0].content is not None:
-                return self._compile(format, *found)
+            target = self.documents.follow(reference)
+            if target is not None and target[0].content is not None:
+                return self._compile(format, *target)
         return _not_found(format, references)
 
     def problems(self) -> Iterator[Problem]:
-        """What is wrong with the schemas themselves, one problem per schema that cannot be used."""
-        seen: set[int] = set()  # a Resource shows its default Version's document again
+        """Yield why schemas of the catalogue cannot be used."""
+        seen: set[int] = set()  # a Resource repeats the document of its default Version
         for document in self.documents.by_xid.values():
             if document.content is not None and id(document.content) not in seen:
                 seen.add(id(document.content))
@@ -94,36 +94,36 @@ class SchemaIndex:
     # -- references between schemas -----------------------------------------------------------------------------------
 
     def resolve(self, reference: str) -> Any | None:
-        """The document behind the URI, or the definition of the Avro type, that a schema refers to."""
-        found = self.documents.follow(reference)
-        if found is None:
+        """Return the document at a URI, or the definition of the Avro type with a name; None if unknown."""
+        target = self.documents.follow(reference)
+        if target is None:
             return self._avro_types.get(reference)
-        return _as_json(found[0].content)
+        return _as_json(target[0].content)
 
-    def include(self, name: str, base_uri: str) -> Text | None:
-        """The text that a text standing at `base_uri` imports under `name`."""
-        found = self.documents.imported(name, base_uri)
-        if found is None or not isinstance(found.content, str):
+    def include(self, name: str, base_uri: str) -> SchemaText | None:
+        """Return the text that the document at `base_uri` imports as `name`; None if unknown."""
+        document = self.documents.imported(name, base_uri)
+        if document is None or not isinstance(document.content, str):
             return None
-        return Text(found.content, found.base_uri, parse_format(found.format or "").version)
+        return SchemaText(document.content, document.base_uri, parse_format(document.format or "").version)
 
     @cached_property
     def _avro_types(self) -> dict[str, Any]:
-        """The named types that the catalogue's Avro schemas define."""
+        """The named types that the Avro schemas of the catalogue define, by full name."""
         documents = self.documents.by_xid.values()
         schemas = (
             _as_json(document.content) for document in documents if parse_format(document.format or "").family == AVRO
         )
-        return {name: definition for schema in schemas for name, definition in named_types(schema)}
+        return {name: definition for schema in schemas for name, definition in definitions(schema)}
 
 
 def _is_library(compiled: Unsupported) -> bool:
-    """Is nothing wrong but that the document has several types, of which its users name one?"""
+    """Whether the only problem is that the document has several types: a message that refers to it names one."""
     return all(problem.code == "unnamed-type" for problem in compiled.problems)
 
 
 def _as_json(content: Any) -> Any:
-    """The content of a JSON document that may be kept as text; None when it is none."""
+    """Return the content of a JSON document that may be stored as text; None if it is not JSON."""
     if not isinstance(content, str):
         return content
     try:
@@ -135,6 +135,8 @@ def _as_json(content: Any) -> Any:
 def _not_found(format: str | None, references: list[str]) -> Compiled:
     if parse_format(format or "").family not in COMPILERS:
         return compile_schema(format or "", None)
-    shown = references[-1] if references else None
-    message = f"no schema in the catalogue is '{shown}'; nothing is fetched" if shown else "the message names no schema"
-    return Unsupported(format or "", (Problem("schema-not-found", message, slot="payload", actual=shown),))
+    reference = references[-1] if references else None
+    message = "the message names no schema"
+    if reference:
+        message = f"the schema '{reference}' is not in the catalogue; schemas are not fetched from elsewhere"
+    return Unsupported(format or "", (Problem("schema-not-found", message, slot="payload", actual=reference),))

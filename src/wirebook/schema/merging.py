@@ -1,31 +1,28 @@
-"""Combining shapes: of values that lie as both say, and of values that lie as either says."""
+"""Merging layouts: for values that have both layouts (`allOf`, `$ref`), or either (`anyOf`, `oneOf`)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from wirebook.schema.layout import Layout, Leaf, List, Map, Struct
+from wirebook.schema.layout import ColumnLayout, List, Map, Struct
 from wirebook.schema.scalar_columns import INT64, JSON, NUMBER, TEXT
 
 
-def meet(one: Layout, other: Layout) -> Layout:
-    """The shape of values that lie as both say; JSON text says nothing."""
+def meet(one: ColumnLayout, other: ColumnLayout) -> ColumnLayout:
+    """Return the layout of values that have both layouts. JSON text says nothing about a value."""
     if one is JSON or other is JSON:
         return other if one is JSON else one
     if isinstance(one, Struct) and isinstance(other, Struct):
         return _merge(one, other, meet, one.required | other.required)
     if isinstance(one, List) and isinstance(other, List):
         return List(meet(one.item, other.item))
-    return one if isinstance(one, type(other)) and not isinstance(one, Leaf) else _narrower(one, other)
+    if isinstance(one, Map) and isinstance(other, Map):
+        return one
+    return other if one in (TEXT, NUMBER) else one  # the narrower: a timestamp is a string, an integer is a number
 
 
-def _narrower(one: Layout, other: Layout) -> Layout:
-    """Of two scalars the one that says more: a timestamp is a string, an integer a number."""
-    return other if one in (TEXT, NUMBER) else one
-
-
-def join(one: Layout, other: Layout) -> Layout:
-    """The shape of values that lie as either says; JSON text where they have nothing in common."""
+def join(one: ColumnLayout, other: ColumnLayout) -> ColumnLayout:
+    """Return the layout of values that have either layout: JSON text if they have nothing in common."""
     if one is other:
         return one
     if {id(one), id(other)} == {id(INT64), id(NUMBER)}:
@@ -39,8 +36,10 @@ def join(one: Layout, other: Layout) -> Layout:
     return JSON
 
 
-def _merge(one: Struct, other: Struct, combine: Callable[[Layout, Layout], Layout], required: frozenset[str]) -> Struct:
+def _merge(
+    one: Struct, other: Struct, combine: Callable[[ColumnLayout, ColumnLayout], ColumnLayout], required: frozenset[str]
+) -> Struct:
     members = dict(one.members)
-    for name, shape in other.members.items():
-        members[name] = combine(members[name], shape) if name in members else shape
+    for name, layout in other.members.items():
+        members[name] = combine(members[name], layout) if name in members else layout
     return Struct(members, required, {**(other.docs or {}), **(one.docs or {})})

@@ -1,4 +1,4 @@
-"""One payload as it came: raw bytes, or the JSON value that a structured event carries as its `data`."""
+"""A payload as it was received: raw bytes, or the JSON value that a structured event carries as its `data`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ UNSET = msgspec.UNSET
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """Shape: `raw` bytes, or None and a JSON `value`; `content_type` as stated, None when it is not."""
+    """A payload.
+
+    Shape: `raw` bytes, or None and a JSON `value`; `content_type` as stated, None if absent.
+    """
 
     raw: bytes | None
     value: Any = UNSET

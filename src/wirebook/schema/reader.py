@@ -1,7 +1,7 @@
-"""What goes into a compiled schema and what comes out: one payload, or a whole column of them.
+"""The interface of compiled schemas: what they are compiled with, what they read and what they return.
 
-`read` is the reference: it decodes and validates one payload and says what is wrong. `read_column` does the same for a
-whole Arrow column at once and leaves every row that it is not sure of to `read`.
+`read` decodes and validates one payload and reports every problem: it is the reference. `read_column` does the same for
+a whole Arrow column at once and leaves the rows that it is not sure about to `read`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from wirebook.problems import Problem
-from wirebook.schema.layout import REST, VALUE, Field, Layout, Struct, fields_of, leaves_of, row_of
+from wirebook.schema.layout import REST, VALUE, ColumnLayout, Field, Struct, fields_of, row_of, scalars_of
 from wirebook.schema.payload import Payload
 from wirebook.schema.scalar_columns import JSON, value_of
 from wirebook.text.json import MAX_DEPTH
@@ -26,7 +26,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class PayloadLimits:
-    """Beyond these a payload is `oversized`. Units: bytes, levels of nesting."""
+    """A payload that exceeds a limit is `oversized`. Units: bytes, levels of nesting."""
 
     size: int = 16 * 1024 * 1024
     depth: int = MAX_DEPTH
@@ -34,9 +34,9 @@ class PayloadLimits:
 
 @dataclass(frozen=True, slots=True)
 class CompileOptions:
-    """How schemas are compiled; part of what identifies a compiled schema.
+    """Options of compilation; part of the identity of a compiled schema.
 
-    Shape: `assert_formats` None means as the JSON Schema draft says (D52), True or False overrides.
+    Shape: `assert_formats` decides whether `format` is asserted: None as the JSON Schema draft says (D52).
     """
 
     assert_formats: bool | None = None
@@ -45,9 +45,9 @@ class CompileOptions:
 
 @dataclass(frozen=True)
 class DecodedPayload:
-    """What one payload turned out to be.
+    """The result of reading one payload.
 
-    Shape: `make_row` lays the value out in columns; None when there is nothing to lay out, which `outcome` explains.
+    Shape: `make_row` converts the value to a row; None if there is no valid value, for the reason in `outcome`.
     """
 
     value: Any
@@ -57,20 +57,20 @@ class DecodedPayload:
 
     @cached_property
     def row(self) -> Row | None:
-        """A Python value for each field and for ``_rest``, ready for an Arrow array; made when first asked for."""
+        """A Python value for each field and for ``_rest``, ready for an Arrow array. Computed on first use."""
         return self.make_row and self.make_row()
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a pickle keeps: the row itself, as what makes it belongs to the schema."""
+        """Pickle the row instead of `make_row`, which refers to the schema."""
         return self.__dict__ | {"row": self.row, "make_row": None}
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnReading:
-    """What a column of payloads turned out to be.
+    """The result of reading a column of payloads.
 
-    Rows: as many as payloads. A settled row is valid, and its columns hold what `read` would give; any other row has
-    nulls here and is to be read again, by `read`, which says what is wrong.
+    Rows: one for each payload. A settled row is valid, and its columns hold what `read` returns. Any other row is null
+    here: `read` decides and reports what is wrong.
     """
 
     columns: dict[str, pa.Array]
@@ -78,7 +78,7 @@ class ColumnReading:
 
 
 class CompiledSchema(Protocol):
-    """A schema ready to read payloads. Compiled once, used from any thread."""
+    """A schema that is ready to read payloads. Thread-safe."""
 
     @property
     def format(self) -> str: ...
@@ -92,35 +92,39 @@ class CompiledSchema(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class ShapedSchema:
-    """What the compiled schemas of all formats have: the shape of their values, which gives the columns."""
+class SchemaReader:
+    """The base of the compiled schemas of all formats: the column layout of their values."""
 
     format: str
-    shape: Layout
+    layout: ColumnLayout
     limits: PayloadLimits
 
     @cached_property
     def fields(self) -> tuple[Field, ...]:
-        return fields_of(self.shape)
+        """The columns of a payload."""
+        return fields_of(self.layout)
 
-    def laid_out(self, value: Any) -> DecodedPayload:
-        """The reading of a valid value as it was decoded; where nothing is left over the cells are the value, but for
-        what is JSON text in its column."""
-        row = row_of(self.shape, value)
+    def decoded(self, value: Any) -> DecodedPayload:
+        """Return the result for a valid value.
+
+        Shape: the value has its cells in place of encoded scalars if everything fits its column, else it is as it was
+        decoded.
+        """
+        row = row_of(self.layout, value)
         cells = {name: cell for name, cell in row.items() if name != REST}
-        whole = cells if isinstance(self.shape, Struct) else cells[VALUE]
+        whole = cells if isinstance(self.layout, Struct) else cells[VALUE]
         if self._has_json_text:
-            whole = value_of(self.shape, value)
+            whole = value_of(self.layout, value)
         return DecodedPayload(value if row[REST] else whole, lambda: row)
 
     @cached_property
     def _has_json_text(self) -> bool:
-        return JSON in leaves_of(self.shape)
+        return JSON in scalars_of(self.layout)
 
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A value as a payload of its format: bytes and content type, or None and what is wrong with the value."""
+    """The result of writing a value: the payload, or None and why the value cannot be written."""
 
     payload: Payload | None
     problems: tuple[Problem, ...] = ()
@@ -128,10 +132,10 @@ class Encoded:
 
 @runtime_checkable
 class Encoder(Protocol):
-    """A compiled schema that can also write: the way back of `read`.
+    """A compiled schema that can also write payloads.
 
-    `encode` takes a value as `read` gives it (and as people write it in JSON); `content_type` chooses among the
-    encodings of the format, None takes the usual one. What it gives, `read` accepts.
+    `encode` accepts values as `read` returns them, and as people write them in JSON. `content_type` selects an encoding
+    of the format; None selects the usual one. `read` accepts every payload that `encode` returns.
     """
 
     def encode(self, value: Any, content_type: str | None = None) -> Encoded: ...
@@ -139,13 +143,15 @@ class Encoder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Unsupported:
-    """In place of a compiled schema: why there is none. Every payload is `unsupported`, for these reasons."""
+    """A schema that cannot be used, in place of a compiled one. Every payload is `unsupported`, for the same
+    reasons.
+    """
 
     format: str
     problems: tuple[Problem, ...]
     fields: tuple[Field, ...] = ()
 
-    def read(self, payload: Payload) -> DecodedPayload:  # noqa: ARG002  (the payload does not matter)
+    def read(self, payload: Payload) -> DecodedPayload:  # noqa: ARG002
         return DecodedPayload(None, None, self.problems, "unsupported")
 
     def read_column(self, payloads: pa.BinaryArray, content_type: str | None = None) -> ColumnReading:  # noqa: ARG002
@@ -156,13 +162,13 @@ Rows = Sequence[Row | None]
 
 
 def columns_of_rows(fields: tuple[Field, ...], rows: Rows) -> dict[str, pa.Array]:
-    """Rows of the reference as columns; null where there is no row."""
+    """Return rows as columns: null where there is no row."""
     types = {field.name: field.arrow_type for field in fields} | {REST: pa.string()}
     return {name: pa.array([row and row[name] for row in rows], type_) for name, type_ in types.items()}
 
 
 def read_each(schema: CompiledSchema, payloads: pa.BinaryArray, content_type: str | None) -> ColumnReading:
-    """A column read row by row: what is short, or has no other way. Every valid row is settled."""
+    """Read a column row by row: for short columns, and for payloads that cannot be read at once."""
     raws = payloads.to_pylist()
     rows = [None if raw is None else schema.read(Payload(raw, content_type=content_type)).row for raw in raws]
     settled = np.fromiter((row is not None for row in rows), dtype=bool, count=len(rows))
@@ -170,17 +176,17 @@ def read_each(schema: CompiledSchema, payloads: pa.BinaryArray, content_type: st
 
 
 def with_others(schema: CompiledSchema, payloads: pa.BinaryArray, reading: ColumnReading) -> ColumnReading:
-    """A reading with the rows that were given up read by the reference: damaged ones, and what is only rare."""
+    """Return a reading in which `read` has decided the rows that were not settled."""
     if reading.settled.all():
         return reading
     places = np.flatnonzero(~reading.settled)
-    others = read_each(schema, payloads.take(pa.array(places)), None)
-    reading.settled[places] = others.settled
-    return ColumnReading(replaced(reading.columns, places, others.columns), reading.settled)
+    unsettled = read_each(schema, payloads.take(pa.array(places)), None)
+    reading.settled[places] = unsettled.settled
+    return ColumnReading(replaced(reading.columns, places, unsettled.columns), reading.settled)
 
 
 def replaced(columns: dict[str, pa.Array], places: Any, others: dict[str, pa.Array]) -> dict[str, pa.Array]:
-    """Columns with the values of other, shorter ones in some places."""
+    """Return columns with the values of shorter columns at some positions."""
     count = len(next(iter(columns.values())))
     order = np.arange(count)
     order[places] = np.arange(count, count + len(places))
@@ -188,7 +194,7 @@ def replaced(columns: dict[str, pa.Array], places: Any, others: dict[str, pa.Arr
 
 
 def joined(parts: Sequence[ColumnReading]) -> ColumnReading:
-    """The readings of the pieces of a column as one."""
+    """Return the readings of consecutive parts of a column as one."""
     if len(parts) == 1:
         return parts[0]
     columns = {name: pa.concat_arrays([part.columns[name] for part in parts]) for name in parts[0].columns}

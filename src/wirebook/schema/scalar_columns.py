@@ -1,7 +1,7 @@
-"""The columns that JSON values take: one constructor or constant per kind of value.
+"""The columns of scalar JSON values: a constant or a constructor for each type.
 
-Rule: a cell is exact or null, and what is not exact is left over (shapes.py); only a timestamp finer than microseconds,
-or a leap second, has both: the cut cell and the whole text in ``_rest``.
+Rule: a cell is exact or null, and a value that is not exact goes to ``_rest``. Only a timestamp finer than microseconds
+and a leap second have both: the truncated cell, and the whole text in ``_rest``.
 """
 
 from __future__ import annotations
@@ -16,18 +16,25 @@ import msgspec
 import pyarrow as pa
 
 from wirebook.schema.digits import integers_between
-from wirebook.schema.layout import NOTHING, Cell, Layout, Leaf, List, Map, Struct, json_text
+from wirebook.schema.layout import NOTHING, Cell, ColumnLayout, List, Map, ScalarColumn, Struct, json_text
 
 _CONTEXT = Context(prec=60)
-EXACT = 2**53  # every integer up to here is a 64-bit float
+EXACT = 2**53
+"""Every integer up to this one is a 64-bit float."""
 INSTANT = pa.timestamp("us", tz="UTC")
+LOCAL_TIME = pa.timestamp("us")
 _INT_TEXT = re.compile(r"-?(?:0|[1-9][0-9]*)\Z")
 _DECIMAL_TEXT = re.compile(r"-?(0|[1-9][0-9]*)(?:\.([0-9]+))?\Z")
 _INSTANT_TEXT = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt]([0-9]{2}:[0-9]{2}:)([0-9]{2})(?:\.([0-9]+))?(?:[Zz]|([+-])([0-9]{2}):([0-9]{2}))\Z"
 )
-# What Arrow's own cast takes and Python's datetime can say: a subset of the above.
+# The instants that Arrow's cast accepts and Python's datetime can represent: a subset of the above.
 _INSTANT_FITS = "^[12][0-9]{3}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-5][0-9](\\.[0-9]{1,6})?(Z|[+-][0-9]{2}:[0-9]{2})$"
+
+
+def unchanged(value: Any) -> Cell:
+    """Return the value as its own cell."""
+    return value, NOTHING
 
 
 def _text(value: Any) -> Cell:
@@ -46,9 +53,9 @@ def _number(value: Any) -> Cell:
     return None, value
 
 
-TEXT = Leaf("text", pa.string(), pa.string(), {"type": ["string", "null"]}, _text, direct=str)
-BOOLEAN = Leaf("boolean", pa.bool_(), pa.bool_(), {"type": ["boolean", "null"]}, _boolean, direct=bool)
-NUMBER = Leaf(
+TEXT = ScalarColumn("text", pa.string(), pa.string(), {"type": ["string", "null"]}, _text, direct=str)
+BOOLEAN = ScalarColumn("boolean", pa.bool_(), pa.bool_(), {"type": ["boolean", "null"]}, _boolean, direct=bool)
+NUMBER = ScalarColumn(
     "number",
     pa.float64(),
     pa.float64(),
@@ -58,8 +65,13 @@ NUMBER = Leaf(
 )
 
 
-def integer(low: int, high: int, arrow: pa.DataType) -> Leaf:
-    """JSON numbers without a fraction (`1.0` is one), from `low` to `high`, as `arrow`."""
+FLOAT = ScalarColumn("float", pa.float32(), pa.float32(), {}, unchanged, direct=float)
+DOUBLE = ScalarColumn("double", pa.float64(), pa.float64(), {}, unchanged, direct=float)
+BYTES = ScalarColumn("bytes", pa.binary(), pa.binary(), {}, unchanged, direct=bytes)
+
+
+def integer(low: int, high: int, arrow: pa.DataType) -> ScalarColumn:
+    """Return the column of JSON numbers without a fraction (``1.0`` is one) from `low` to `high`, of type `arrow`."""
 
     def cell(value: Any) -> Cell:
         if isinstance(value, float) and value.is_integer() and low <= value <= high:
@@ -68,7 +80,7 @@ def integer(low: int, high: int, arrow: pa.DataType) -> Leaf:
             return value, NOTHING
         return None, value
 
-    return Leaf("integer", arrow, arrow, {"type": ["integer", "null"], "minimum": low, "maximum": high}, cell)
+    return ScalarColumn("integer", arrow, arrow, {"type": ["integer", "null"], "minimum": low, "maximum": high}, cell)
 
 
 INT8 = integer(-(2**7), 2**7 - 1, pa.int8())
@@ -86,8 +98,8 @@ def _wide(value: Any) -> Cell:
     return None, value
 
 
-# Floats beyond 2**53 would be rounded by Arrow on their way: left to the reference.
-WIDE_INTEGER = Leaf(
+# Arrow would round numbers beyond 2**53 when it converts them: `fit` converts those.
+WIDE_INTEGER = ScalarColumn(
     "wide integer",
     pa.decimal128(38, 0),
     pa.decimal128(38, 0),
@@ -96,8 +108,10 @@ WIDE_INTEGER = Leaf(
 )
 
 
-def integer_text(low: int, high: int, arrow: pa.DataType) -> Leaf:
-    """Integers written as JSON strings, from `low` to `high`; decimal types hold what 64 bits do not."""
+def integer_text(low: int, high: int, arrow: pa.DataType) -> ScalarColumn:
+    """Return the column of integers written as JSON strings, from `low` to `high`. A decimal type holds more than 64
+    bits.
+    """
     if pa.types.is_decimal(arrow):
         most = 10**arrow.precision - 1
         low, high = max(low, -most), min(high, most)
@@ -111,32 +125,32 @@ def integer_text(low: int, high: int, arrow: pa.DataType) -> Leaf:
         return Decimal(number) if pa.types.is_decimal(arrow) else number, NOTHING
 
     fits = {"type": ["string", "null"], "pattern": f"^{integers_between(low, high)}$"}
-    return Leaf("integer text", arrow, pa.string(), fits, cell)
+    return ScalarColumn("integer text", arrow, pa.string(), fits, cell)
 
 
-def decimal_text(precision: int, scale: int) -> Leaf:
-    """Decimals written as JSON strings, in a decimal column; beyond 38 digits they stay text."""
+def decimal_text(precision: int, scale: int) -> ScalarColumn:
+    """Return the column of decimals written as JSON strings; text if a decimal column cannot hold them."""
     if not (0 < precision <= 38 and 0 <= scale <= precision):
         return TEXT
     whole = precision - scale
 
     def cell(value: Any) -> Cell:
-        found = _DECIMAL_TEXT.match(value) if isinstance(value, str) else None
-        if found is None or len(found[1].lstrip("0")) > whole or len((found[2] or "").rstrip("0")) > scale:
+        match = _DECIMAL_TEXT.match(value) if isinstance(value, str) else None
+        if match is None or len(match[1].lstrip("0")) > whole or len((match[2] or "").rstrip("0")) > scale:
             return None, value
         return Decimal(value).quantize(Decimal(1).scaleb(-scale), context=_CONTEXT), NOTHING
 
     digits = f"(0|[1-9][0-9]{{0,{whole - 1}}})" if whole else "0"
     fraction = f"(\\.[0-9]{{1,{scale}}})?" if scale else ""
     fits = {"type": ["string", "null"], "pattern": f"^-?{digits}{fraction}$"}
-    return Leaf("decimal text", pa.decimal128(precision, scale), pa.string(), fits, cell)
+    return ScalarColumn("decimal text", pa.decimal128(precision, scale), pa.string(), fits, cell)
 
 
 def _instant(value: Any) -> Cell:
-    found = _INSTANT_TEXT.match(value) if isinstance(value, str) else None
-    if found is None:
+    match = _INSTANT_TEXT.match(value) if isinstance(value, str) else None
+    if match is None:
         return None, value
-    day, clock, second, fraction, sign, hours, minutes = found.groups()
+    day, clock, second, fraction, sign, hours, minutes = match.groups()
     leap = second == "60"
     try:
         moment = datetime.fromisoformat(f"{day}T{clock}{'59' if leap else second}")
@@ -149,7 +163,7 @@ def _instant(value: Any) -> Cell:
     return moment, NOTHING if exact else value
 
 
-TIMESTAMP = Leaf(
+TIMESTAMP = ScalarColumn(
     "timestamp",
     INSTANT,
     pa.string(),
@@ -165,7 +179,7 @@ def _date(value: Any) -> Cell:
         return None, value
 
 
-DATE = Leaf(
+DATE = ScalarColumn(
     "date",
     pa.date32(),
     pa.string(),
@@ -187,7 +201,7 @@ def _load_base64(values: list[Any]) -> pa.Array:
 
 
 BASE64_PATTERN = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$"
-BASE64 = Leaf(
+BASE64 = ScalarColumn(
     "base64",
     pa.binary(),
     pa.string(),
@@ -206,17 +220,17 @@ def _load_json(values: list[Any]) -> pa.Array:
     return pa.array(bytes(lines).split(b"\n")[:-1], pa.binary()).cast(pa.string())
 
 
-JSON = Leaf("json", pa.string(), pa.string(), {}, _json, load=_load_json)
+JSON = ScalarColumn("json", pa.string(), pa.string(), {}, _json, load=_load_json)
 
 
-def value_of(shape: Layout, value: Any) -> Any:
-    """A value that fits a shape: cells where they are typed, as it was decoded where the column is JSON text."""
-    if shape is JSON or value is None:
+def value_of(layout: ColumnLayout, value: Any) -> Any:
+    """Return a value that fits a layout with its cells in place of typed values; JSON text keeps the decoded value."""
+    if layout is JSON or value is None:
         return value
-    if isinstance(shape, Struct):
-        return {name: value_of(member, value[name]) for name, member in shape.members.items() if name in value}
-    if isinstance(shape, List):
-        return [value_of(shape.item, each) for each in value]
-    if isinstance(shape, Map):
-        return {name: value_of(shape.values, each) for name, each in value.items()}
-    return shape.fit(value)[0]
+    if isinstance(layout, Struct):
+        return {name: value_of(member, value[name]) for name, member in layout.members.items() if name in value}
+    if isinstance(layout, List):
+        return [value_of(layout.item, item) for item in value]
+    if isinstance(layout, Map):
+        return {name: value_of(layout.values, item) for name, item in value.items()}
+    return layout.fit(value)[0]

@@ -1,4 +1,4 @@
-"""What is compiled: a schema document and everything that its meaning depends on."""
+"""The input of a compiler: a schema document with everything that its meaning depends on."""
 
 from __future__ import annotations
 
@@ -10,25 +10,28 @@ from wirebook.schema.formats import SchemaFormat
 from wirebook.schema.reader import CompileOptions
 
 Resolve = Callable[[str], Any | None]
+"""Return the document at an absolute URI, or the definition of the Avro type with a full name; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
-    """A schema document that is text (Protobuf, XSD): the URI where it stands, and the version of its format."""
+class SchemaText:
+    """A schema document that is text (Protobuf, XSD), with the URI of the document and the version of its format."""
 
     content: str
     base_uri: str
     version: str | None = None
 
 
-Include = Callable[[str, str], Text | None]
+Include = Callable[[str, str], SchemaText | None]
+"""Return the text that the document at a base URI (second argument) imports as a name (first); None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaSource:
-    """Shape: `fragment` names a part of `document`; `base_uri` is where it stands; `resolve` gives the document behind
-    a URI, or the definition of an Avro type, or None; `include` the text that a text standing at a URI imports under
-    a name, or None."""
+    """A schema document to compile.
+
+    Shape: `fragment` names a part of `document`; relative references in the document resolve against `base_uri`.
+    """
 
     format: SchemaFormat
     document: Any
@@ -37,3 +40,11 @@ class SchemaSource:
     resolve: Resolve
     include: Include
     options: CompileOptions
+
+
+class UnnamedTypeError(ValueError):
+    """The document defines several types that payloads could have, and the reference names none of them."""
+
+
+class MissingImportsError(ValueError):
+    """The document is well-formed as far as can be checked, but checking the rest needs documents that it imports."""

@@ -1,7 +1,7 @@
-"""The formats that a registry checks: is a document a schema of its format, and can one be read with another?
+"""Schema validation for the registry: is a document a schema of its format, and is it compatible with another one?
 
-Rule: nothing is fetched. What a document refers to outside itself is left unchecked where the document is well-formed
-without it (JSON Schema `$ref`, imports of Protobuf and XSD); an Avro name without a definition makes no schema.
+Rule: nothing is fetched. What a document refers to outside itself is not checked as long as the document is well-formed
+without it (JSON Schema `$ref`, imports of Protobuf and XSD); an Avro name without a definition makes a schema invalid.
 
 Spec: core/spec.md#formatvalidated-attribute, #compatibility-attribute; schema/spec.md#43-schema-formats;
 docs/decisions/0090.
@@ -18,100 +18,108 @@ import jsonschema_rs as js
 from wirebook.core.model.attributes import COMPATIBILITIES
 from wirebook.schema.avro.declarations import check_declarations
 from wirebook.schema.avro.types import AvroError, parse_types
-from wirebook.schema.compatibility import AS_DECLARED, BACKWARD, MissingImportsError, backward, forward
+from wirebook.schema.compatibility import AS_DECLARED, BACKWARD, backward, forward
 from wirebook.schema.compile import ANONYMOUS, is_deep
 from wirebook.schema.formats import AVRO, JSON_SCHEMA, JSON_STRUCTURE, PROTOBUF, TEXTS, XSD, parse_format
 from wirebook.schema.incompatibilities import HINTS
-from wirebook.schema.json_reader import shown
 from wirebook.schema.jsonschema.compile import LATEST, META_SCHEMAS, draft_of
 from wirebook.schema.jsonstructure.compile import root_pointer
 from wirebook.schema.jsonstructure.to_jsonschema import StructureError, Translation
+from wirebook.schema.payload_problems import preview
 from wirebook.schema.protobuf.compatibility_imports import lenient_files
 from wirebook.schema.protobuf.protoc import ProtocError
 from wirebook.schema.reader import CompileOptions
-from wirebook.schema.source import SchemaSource
+from wirebook.schema.source import MissingImportsError, SchemaSource
 from wirebook.schema.xsd.compatibility_imports import lenient_model
 from wirebook.schema.xsd.source import XsdError
 from wirebook.text.json import MAX_DEPTH, JsonError, parse_json
 
-ROOTS = ("type", "$root", "$ref", "allOf", "anyOf", "oneOf")  # one of them makes a root type
-TYPE_WORDS = ("type", "$ref", "allOf", "anyOf", "oneOf", "not", "if")
-SYNTAXES = {"2": "proto2", "2.0": "proto2", "3": "proto3", "3.0": "proto3"}  # by the version of the format
-SHOWN = 3  # refusals in a text
-EMPTY = "the document is empty"
+ROOT_KEYWORDS: Final = ("type", "$root", "$ref", "allOf", "anyOf", "oneOf")
+"""A JSON Structure document with one of these has a root type."""
+TYPE_KEYWORDS: Final = ("type", "$ref", "allOf", "anyOf", "oneOf", "not", "if")
+"""A member of a JSON Structure namespace with one of these is a type, otherwise a namespace."""
+SYNTAXES: Final = {"2": "proto2", "2.0": "proto2", "3": "proto3", "3.0": "proto3"}
+"""The Protobuf syntax that each version of the format requires."""
+MAX_LISTED: Final = 3
+"""The most incompatibilities that an answer lists."""
 
 
 @dataclass(frozen=True)
 class SchemaValidator:
-    """A `Validator` (core/entities/validation.py) of schema documents. Used from any thread.
+    """Implements `Validator` of core/entities/validation.py for schema documents. Thread-safe.
 
-    Shape: `as_declared` compares JSON Schemas for documents that have no properties but those that the schema names or
-    constrains; without it every value that the schema accepts counts (docs/decisions/0091).
+    Shape: `as_declared` compares JSON Schemas for documents without properties beyond those that their schema names or
+    constrains; otherwise every value that the schema accepts counts (docs/decisions/0091).
     """
 
     as_declared: bool = True
 
     def family(self, format_: str) -> str | None:
-        """``JsonSchema`` of ``jsonschema/Draft-07``: names compare without case, and have aliases (formats.py)."""
+        """Return the family of a format, such as ``JsonSchema`` for ``jsonschema/Draft-07``; None if not supported."""
         family = parse_format(format_).family
         return family if family in BACKWARD else None
 
     def rules(self, format_: str) -> frozenset[str]:
+        """Return the values of `compatibility` that are supported for a format."""
         return frozenset(COMPATIBILITIES) if self.family(format_) else frozenset()
 
     def faults(self, format_: str, document: bytes) -> str | None:
-        """Why a document is not a schema of its format; None if it is one."""
+        """Return why a document is not a schema of its format; None if it is."""
         if not document.strip():
-            return EMPTY
+            return "the document is empty"
         try:
             CHECKS[parse_format(format_).family](_source(format_, document))
-        except (_Fault, AvroError, StructureError, ProtocError, XsdError) as error:
-            return None if isinstance(error, MissingImportsError) else str(shown(str(error)))
+        except MissingImportsError:
+            return None
+        except (_InvalidSchemaError, AvroError, StructureError, ProtocError, XsdError) as error:
+            return str(preview(str(error)))
         except js.ValidationError as error:
-            return str(shown(f"#{_pointer(error)}: {error.message}"))
+            pointer = "".join(f"/{step}" for step in error.instance_path)
+            return str(preview(f"#{pointer}: {error.message}"))
         except RecursionError:
             return "the schema is nested too deeply"
         except (TypeError, ValueError, AttributeError, LookupError) as error:
-            return str(shown(f"a keyword has a value that it cannot have: {error}"))
+            return str(preview(f"a keyword has an invalid value: {error}"))
         return None
 
     def incompatible(self, rule: str, format_: str, old: bytes, new: bytes) -> str | None:
-        """Why `new` breaks ``backward`` or ``forward`` with `old`, and what to change; None if it does not. Both are
-        valid schemas.
+        """Return why `new` breaks ``backward`` or ``forward`` compatibility with `old` and how to fix it; None if it is
+        compatible. Both are valid schemas.
         """
         if old == new:
             return None
         is_forward = rule.startswith("forward")
         compare = forward if is_forward else backward
-        found = compare(_source(format_, old), _source(format_, new), AS_DECLARED if self.as_declared else BACKWARD)
-        if not found:
+        comparisons = AS_DECLARED if self.as_declared else BACKWARD
+        incompatibilities = compare(_source(format_, old), _source(format_, new), comparisons)
+        if not incompatibilities:
             return None
+        listed, more = incompatibilities[:MAX_LISTED], len(incompatibilities) - MAX_LISTED
+        reasons = "; ".join([*map(str, listed), *([f"and {more} more"] if more > 0 else [])])
         reader, writer = ("old", "new") if is_forward else ("new", "old")
-        shown = [str(refusal) for refusal in found[:SHOWN]]
-        more = [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
-        wanted = dict.fromkeys(HINTS[refusal.rule] for refusal in found[:SHOWN] if refusal.rule in HINTS)
-        hints = [hint.format(reader=reader, writer=writer) for hint in wanted]
-        return "; ".join([*shown, *more]) + (f". To fix: {'; '.join(hints)}" if hints else "")
+        hints = dict.fromkeys(HINTS[reason.rule] for reason in listed if reason.rule in HINTS)
+        fix = "; ".join(hint.format(reader=reader, writer=writer) for hint in hints)
+        return f"{reasons}. To fix: {fix}" if fix else reasons
 
 
-class _Fault(ValueError):
-    """Why a document is not a schema."""
+class _InvalidSchemaError(ValueError):
+    """Why a document is not a schema of its format."""
 
 
 def _source(format_: str, document: bytes) -> SchemaSource:
-    """Raises: _Fault"""
+    """Return the document as it is checked: no reference resolves. Raises: _InvalidSchemaError"""
     name = parse_format(format_)
     content: Any = _text(document) if name.family in TEXTS else _json(document)
-    return SchemaSource(name, content, None, ANONYMOUS, _nowhere, _nothing, CompileOptions())
+    return SchemaSource(name, content, None, ANONYMOUS, lambda _: None, lambda _, __: None, CompileOptions())
 
 
 def _text(document: bytes) -> str:
-    """The text of a schema; of a JSON string, its characters: that is how a registry stores a text sent as JSON."""
+    """Return the text of a document, or of the JSON string that it is: that is how a registry stores text in JSON."""
     try:
         text = document.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise _Fault(f"the schema is not UTF-8 (byte {error.start})") from None
-    if not text.lstrip().startswith('"'):  # as no schema in these formats does
+        raise _InvalidSchemaError(f"the schema is not valid UTF-8 (byte {error.start})") from None
+    if not text.lstrip().startswith('"'):  # no schema in these formats begins with a quote
         return text
     try:
         return str(parse_json(text.encode()))
@@ -121,91 +129,80 @@ def _text(document: bytes) -> str:
 
 def _json(document: bytes) -> Any:
     try:
-        parsed = parse_json(document)
-        if isinstance(parsed, str) and parsed.lstrip().startswith(("{", "[")):  # JSON that was sent as a text
-            parsed = parse_json(parsed.encode())
+        value = parse_json(document)
+        if isinstance(value, str) and value.lstrip().startswith(("{", "[")):  # JSON that is stored as a JSON string
+            value = parse_json(value.encode())
     except JsonError as error:
-        raise _Fault(f"the schema is not JSON: {error}") from None
-    if is_deep(parsed):
-        raise _Fault(f"the schema is nested deeper than {MAX_DEPTH}")
-    return parsed
-
-
-def _nowhere(uri: str) -> None:  # noqa: ARG001
-    return None
-
-
-def _nothing(name: str, base_uri: str) -> None:  # noqa: ARG001
-    return None
-
-
-def _pointer(error: js.ValidationError) -> str:
-    return "".join(f"/{each}" for each in error.instance_path)
+        raise _InvalidSchemaError(f"the schema is not valid JSON: {error}") from None
+    if is_deep(value):
+        raise _InvalidSchemaError(f"the schema is nested more than {MAX_DEPTH} levels deep")
+    return value
 
 
 # -- one check for each format ----------------------------------------------------------------------------------------
 
 
 def _check_json_schema(source: SchemaSource) -> None:
-    """By the meta-schema of the draft. Raises: ValidationError, _Fault"""
+    """Validate against the meta-schema of the draft. Raises: ValidationError, _InvalidSchemaError"""
     document = source.document
     if not isinstance(document, dict | bool):
-        raise _Fault("a JSON Schema is an object or a boolean")
+        raise _InvalidSchemaError("a JSON Schema must be an object or a boolean")
     draft = draft_of(document, source.format.version)
     if draft == "draft-04" and isinstance(document, bool):
-        raise _Fault(f"a schema of {draft} is an object")
+        raise _InvalidSchemaError(f"a {draft} schema must be an object")
     if isinstance(document, dict) and not isinstance(document.get("$schema", ""), str):
-        raise _Fault("'$schema' is the address of a meta-schema")
-    if isinstance(document, dict):  # with the draft's own `$schema`: another would be looked for elsewhere
+        raise _InvalidSchemaError("'$schema' must be a string, the URI of a meta-schema")
+    if isinstance(document, dict):  # with the draft's own `$schema`: any other would be resolved
         js.meta.validate({**document, "$schema": META_SCHEMAS[draft]})
 
 
 def _check_avro(source: SchemaSource) -> None:
-    parse_types(source.document, source.resolve)
-    check_declarations(source.document)
+    """Parse the types, then check their declarations. Raises: AvroError"""
+    check_declarations(parse_types(source.document, source.resolve)[1].values())
 
 
 def _check_protobuf(source: SchemaSource) -> None:
-    """By protoc, and of the syntax that the format names. Raises: ProtocError, _Fault"""
+    """Compile with protoc and compare the syntax with the format. Raises: ProtocError, _InvalidSchemaError"""
     files, root = lenient_files(source)
-    syntax = next(each.syntax for each in files.file if each.name == root) or "proto2"
-    named = SYNTAXES.get(source.format.version or "", syntax)
-    if syntax.startswith("proto") and syntax != named:
-        raise _Fault(f"its syntax is {syntax}, and that of {source.format} is {named}")
+    syntax = next(file.syntax for file in files.file if file.name == root) or "proto2"
+    expected = SYNTAXES.get(source.format.version or "", syntax)
+    if syntax.startswith("proto") and syntax != expected:
+        raise _InvalidSchemaError(f"the syntax is '{syntax}', but the format {source.format} requires '{expected}'")
 
 
 def _check_xsd(source: SchemaSource) -> None:
+    """Compile with xmlschema. Raises: XsdError, MissingImportsError"""
     lenient_model(source)
 
 
 def _check_json_structure(source: SchemaSource) -> None:
-    """The root type; every definition where there is none. Raises: StructureError, _Fault"""
+    """Translate the root type and all definitions to JSON Schema. Raises: StructureError, _InvalidSchemaError"""
     document = source.document
     if not isinstance(document, dict):
-        raise _Fault("a JSON Structure document is an object")
-    has_root = any(word in document for word in ROOTS)
+        raise _InvalidSchemaError("a JSON Structure document must be an object")
+    has_root = any(keyword in document for keyword in ROOT_KEYWORDS)
     if not has_root and not isinstance(document.get("definitions"), dict):
-        raise _Fault("a JSON Structure document has a 'type', a '$root' or 'definitions'")
+        raise _InvalidSchemaError("a JSON Structure document must have 'type', '$root' or 'definitions'")
     translation = Translation(document)
-    translated = [translation.document(root_pointer(document, None))] if has_root else []
-    translated += [
+    schemas = [translation.document(root_pointer(document, None))] if has_root else []
+    schemas += [
         translation.schema(type_)
         for type_ in _types(document.get("definitions", {}))
         if type_.get("abstract") is not True
     ]
-    for each in translated:
-        js.meta.validate({**each, "$schema": META_SCHEMAS[LATEST]})
+    for schema in schemas:
+        js.meta.validate({**schema, "$schema": META_SCHEMAS[LATEST]})
 
 
 def _types(namespace: Any) -> Iterator[dict[str, Any]]:
-    """The types of a namespace and of those in it."""
+    """Yield the types of a namespace and of the namespaces in it. Raises: _InvalidSchemaError"""
     if not isinstance(namespace, dict):
-        raise _Fault("'definitions' has a member that is neither a type nor a namespace")
-    for each in namespace.values():
-        if isinstance(each, dict) and any(word in each for word in TYPE_WORDS):
-            yield each
+        raise _InvalidSchemaError("every member of 'definitions' must be a type or a namespace")
+    for member in namespace.values():
+        if isinstance(member, dict) and any(keyword in member for keyword in TYPE_KEYWORDS):
+            yield member
         else:
-            yield from _types(each)
+            yield from _types(member)
 
 
 CHECKS: Final[dict[str, Callable[[SchemaSource], None]]] = {

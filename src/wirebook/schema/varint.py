@@ -1,4 +1,4 @@
-"""Base-128 integers, as Protobuf and the message indexes of Confluent's prefix use them.
+"""Base-128 integers, in Protobuf and in the message indexes of Confluent's prefix.
 
 Spec: protobuf.dev "Encoding".
 """
@@ -18,11 +18,11 @@ class WireFault(Exception):
 
 
 def read_varint(data: bytes, at: int, end: int) -> tuple[int, int]:
-    """Return an integer in base 128 and the offset of its end. Raises: WireFault"""
+    """Return the integer at offset `at` and the offset of its end. Raises: WireFault"""
     value, start = 0, at
     for shift in range(0, 70, 7):
         if at >= end:
-            raise WireFault("the bytes end within an integer", start, [])
+            raise WireFault("the payload ends inside an integer", start, [])
         byte = data[at]
         value |= (byte & 0x7F) << shift
         at += 1
@@ -30,4 +30,4 @@ def read_varint(data: bytes, at: int, end: int) -> tuple[int, int]:
             if value >> 64:
                 break
             return value, at
-    raise WireFault("an integer is longer than 64 bits", start, [])
+    raise WireFault("an integer has more than 64 bits", start, [])

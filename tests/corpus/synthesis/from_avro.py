@@ -11,7 +11,7 @@ import fastavro
 from synthesis import texts
 from synthesis.dice import Dice
 from synthesis.scalars import integer
-from wirebook.schema.avro.types import Type, parse_types
+from wirebook.schema.avro.types import AvroType, parse_types
 
 DEEP = 5  # levels below which nothing optional is there
 
@@ -31,7 +31,7 @@ def avro(document: Any, part: str | None, dice: Dice, *, as_json: bool) -> Any:
     return _avro_bytes(document, type_, value)
 
 
-def _avro_bytes(document: Any, type_: Type, value: Any) -> bytes:
+def _avro_bytes(document: Any, type_: AvroType, value: Any) -> bytes:
     """Written by fastavro, which knows nothing of Wirebook's types."""
     buffer, named = io.BytesIO(), {}
     schema = fastavro.parse_schema(document, named)
@@ -40,7 +40,7 @@ def _avro_bytes(document: Any, type_: Type, value: Any) -> bytes:
     return buffer.getvalue()
 
 
-def _avro_value(type_: Type, dice: Dice, level: int) -> Any:
+def _avro_value(type_: AvroType, dice: Dice, level: int) -> Any:
     """A value as fastavro writes it; of a union (name of the branch, value)."""
     if type_.logical in ("timestamp-micros", "timestamp-millis") and type_.kind == "long":
         return dice.randint(*MICROS) // (1 if type_.logical.endswith("micros") else 1000)
@@ -65,13 +65,13 @@ def _avro_value(type_: Type, dice: Dice, level: int) -> Any:
     return made[type_.kind]()
 
 
-def _avro_branch(type_: Type, dice: Dice, level: int) -> Any:
+def _avro_branch(type_: AvroType, dice: Dice, level: int) -> Any:
     empty = [branch for branch in type_.branches if branch.kind == "null"]
     chosen = empty[0] if empty and level > DEEP else dice.choice(type_.branches)
     return (chosen.branch_name, _avro_value(chosen, dice, level + 1))
 
 
-def _avro_json(type_: Type, value: Any) -> Any:
+def _avro_json(type_: AvroType, value: Any) -> Any:
     """A value in Avro's JSON encoding."""
     if type_.kind == "union":
         name, inner = value

@@ -14,7 +14,7 @@ from fuzzing import junk, stock
 from fuzzing.case import Input
 from fuzzing.payloads import read_both
 from wirebook.schema import Encoder, Unsupported, compile_schema
-from wirebook.schema.source import Text
+from wirebook.schema.source import SchemaText
 
 FAMILIES = ("json-schema", "json-structure", "avro", "protobuf", "xsd")
 FORMATS = {
@@ -339,9 +339,9 @@ HOSTILE: dict[str, tuple[Callable[[Dice], Any], ...]] = {
 def run(given: Input) -> Iterator[Any]:
     others = given["others"]
 
-    def include(name: str, base_uri: str) -> Text | None:
+    def include(name: str, base_uri: str) -> SchemaText | None:
         key = name.rpartition("/")[2]
-        return Text(others[key], f"https://h/{key}") if isinstance(others.get(key), str) else None
+        return SchemaText(others[key], f"https://h/{key}") if isinstance(others.get(key), str) else None
 
     def resolve(uri: str) -> Any:
         return None if isinstance(others.get(uri), str) else others.get(uri)

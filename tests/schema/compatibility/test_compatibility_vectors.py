@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from wirebook.schema.compatibility import Refusal, backward, forward, full
+from wirebook.schema.compatibility import Incompatibility, backward, forward, full
 from wirebook.schema.compile import ANONYMOUS
 from wirebook.schema.formats import TEXTS, parse_format
 from wirebook.schema.reader import CompileOptions
@@ -33,7 +33,7 @@ def raw(format_: str, document: Any) -> bytes:
     return (document if parse_format(format_).family in TEXTS else json.dumps(document)).encode()
 
 
-def compared(case: dict[str, Any]) -> list[Refusal]:
+def compared(case: dict[str, Any]) -> list[Incompatibility]:
     return backward(*(source(case["format"], case[word]) for word in ("old", "new")))
 
 
@@ -66,7 +66,7 @@ def test_forward_is_backward_exchanged_and_full_is_both() -> None:
     old, new = source("avro", "int"), source("avro", "long")
     assert backward(old, new) == forward(new, old) == []
     assert forward(old, new) == backward(new, old) == full(old, new)
-    assert forward(old, new) == [Refusal("", "type-mismatch", "long", "int")]
+    assert forward(old, new) == [Incompatibility("", "type-mismatch", "long", "int")]
 
 
 def test_every_rule_of_the_vectors_is_described() -> None:

@@ -155,7 +155,7 @@ def test_what_is_no_schema_is_refused_with_a_reason(format_: str, document: str)
 def test_a_refusal_names_path_rule_old_and_new() -> None:
     old, new = b'{"type": "integer"}', b'{"type": "string"}'
     text = '/type: type-narrowed (old: {"type": "integer"}, new: ["string"])'
-    hint = "To fix: accept in the new schema every type that the old one allows"
+    hint = "To fix: in the new schema, accept every type that the old schema allows"
     assert VALIDATOR.incompatible("backward", "JsonSchema", old, new) == f"{text}. {hint}"
     assert VALIDATOR.incompatible("backward", "JsonSchema", old, old) is None
     assert VALIDATOR.incompatible("forward", "Avro", b'"long"', b'"int"') is None
@@ -167,7 +167,7 @@ def test_a_text_of_many_refusals_counts_the_rest() -> None:
     old, new = (json.dumps(document).encode() for document in documents)
     found = str(VALIDATOR.incompatible("backward", "jsonschema", old, new))
     assert "; and 6 more. To fix: " in found
-    assert found.count("accept in the new schema") == 1
+    assert found.count("in the new schema, accept") == 1
 
 
 OPEN = {"type": "object", "properties": {"a": {"type": "string"}}}
@@ -250,7 +250,7 @@ def test_refusal_says_which_schema_to_change() -> None:
     assert str(backward).endswith("To fix: make the property optional in the new schema")
     assert str(forward).endswith("To fix: make the property optional in the old schema")
     strict = str(compared("backward", OPEN, WIDER, STRICT))
-    assert 'set "additionalProperties": false in the old one' in strict
+    assert 'set "additionalProperties": false in the old schema' in strict
 
 
 # -- hostile ----------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from wirebook.schema.avro.types import Type
+from wirebook.schema.avro.types import AvroType
 
 MAX_FLOAT = {"float": 3.4028235677973362e38, "double": 1.7976931348623157e308}
 """The largest numbers that are rounded to a finite one."""
@@ -23,13 +23,13 @@ class ValueFault:
             self.errors.append((pointer, expected, actual))
 
 
-Check = Callable[[Type, Any, str, ValueFault], Any]
+Check = Callable[[AvroType, Any, str, ValueFault], Any]
 
 
-def refusal(name: Callable[[Type], str]) -> Check:
+def incompatibility(name: Callable[[AvroType], str]) -> Check:
     """What says that a value is not of the type, under the `name` of the type."""
 
-    def wrong(type_: Type, value: Any, pointer: str, found: ValueFault) -> None:
+    def wrong(type_: AvroType, value: Any, pointer: str, found: ValueFault) -> None:
         found.add(pointer, {"type": name(type_)}, value)
 
     return wrong
@@ -38,7 +38,7 @@ def refusal(name: Callable[[Type], str]) -> Check:
 def checked(test: Callable[[Any], bool], wrong: Check) -> Check:
     """Takes a value as it is where it passes."""
 
-    def check(type_: Type, value: Any, pointer: str, found: ValueFault) -> Any:
+    def check(type_: AvroType, value: Any, pointer: str, found: ValueFault) -> Any:
         if not test(value):
             wrong(type_, value, pointer, found)
         return value
@@ -59,7 +59,7 @@ def characters(value: Any) -> bytes | None:
         return None
 
 
-def check_enum(type_: Type, value: Any, pointer: str, found: ValueFault) -> Any:
+def check_enum(type_: AvroType, value: Any, pointer: str, found: ValueFault) -> Any:
     if value not in type_.symbols:
         found.add(pointer, {"enum": list(type_.symbols)}, value)
     return value

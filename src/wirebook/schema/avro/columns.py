@@ -15,20 +15,19 @@ from typing import Any
 
 import pyarrow as pa
 
-from wirebook.schema.avro.types import Type
-from wirebook.schema.layout import NOTHING, Cell, Layout, Leaf, List, Map, Struct
-from wirebook.schema.scalar_columns import BOOLEAN, INSTANT, INT32, INT64, JSON, TEXT
+from wirebook.schema.avro.types import AvroType
+from wirebook.schema.layout import NOTHING, Cell, ColumnLayout, List, Map, ScalarColumn, Struct
+from wirebook.schema.scalar_columns import BOOLEAN, BYTES, DOUBLE, FLOAT, INSTANT, INT32, INT64, JSON, LOCAL_TIME, TEXT
 
 MAX_LEVELS = 32  # of named types
 MAX_COLUMNS = 4000  # types in all
-LOCAL = pa.timestamp("us")
 _EPOCH, _EPOCH_UTC, _DAY = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC), date(1970, 1, 1)
 _WIDE = Context(prec=1000)
 
 
-def shape_of(type_: Type) -> Layout:
+def layout_of(type_: AvroType) -> ColumnLayout:
     """The shape of the values of a type."""
-    return _AvroColumns().shape(type_, ())
+    return _AvroColumns().layout(type_, ())
 
 
 class _AvroColumns:
@@ -37,31 +36,31 @@ class _AvroColumns:
     def __init__(self) -> None:
         self.left = MAX_COLUMNS
 
-    def shape(self, type_: Type, inside: tuple[Type, ...]) -> Layout:
+    def layout(self, type_: AvroType, inside: tuple[AvroType, ...]) -> ColumnLayout:
         self.left -= 1
         if type_ in inside or self.left < 0 or len(inside) > MAX_LEVELS:
             return JSON
         within = (*inside, type_) if type_.name else inside
         if type_.kind == "record":
-            members = {name: self.shape(field, within) for name, field in type_.fields}
+            members = {name: self.layout(field, within) for name, field in type_.fields}
             required = frozenset(name for name, field in type_.fields if not _nullable(field))
             return Struct(members, required, type_.docs) if members else JSON
         if type_.kind in ("array", "map"):
             assert type_.items is not None
-            items = self.shape(type_.items, within)
+            items = self.layout(type_.items, within)
             return List(items) if type_.kind == "array" else Map(items)
         if type_.kind == "union":
             return self._union(type_, within)
         return LOGICAL[type_.logical](type_) if type_.logical else PLAIN[type_.kind]
 
-    def _union(self, type_: Type, inside: tuple[Type, ...]) -> Layout:
+    def _union(self, type_: AvroType, inside: tuple[AvroType, ...]) -> ColumnLayout:
         branches = [branch for branch in type_.branches if branch.kind != "null"]
         if len(branches) == 1:
-            return self.shape(branches[0], inside)
-        return Struct({branch.branch_name: self.shape(branch, inside) for branch in branches}) if branches else TEXT
+            return self.layout(branches[0], inside)
+        return Struct({branch.branch_name: self.layout(branch, inside) for branch in branches}) if branches else TEXT
 
 
-def _nullable(type_: Type) -> bool:
+def _nullable(type_: AvroType) -> bool:
     return type_.kind == "null" or (type_.kind == "union" and any(branch.kind == "null" for branch in type_.branches))
 
 
@@ -69,18 +68,17 @@ def _same(value: Any) -> Cell:
     return value, NOTHING
 
 
-def _leaf(name: str, arrow: pa.DataType, cell: Callable[[Any], Cell] = _same, **more: Any) -> Leaf:
-    return Leaf(name, arrow, more.pop("wire", arrow), {}, cell, **more)
+def _scalar(name: str, arrow: pa.DataType, cell: Callable[[Any], Cell] = _same, **more: Any) -> ScalarColumn:
+    return ScalarColumn(name, arrow, more.pop("wire", arrow), {}, cell, **more)
 
 
-BYTES = _leaf("bytes", pa.binary(), direct=bytes)
-PLAIN: dict[str, Leaf] = {
+PLAIN: dict[str, ScalarColumn] = {
     "null": TEXT,
     "boolean": BOOLEAN,
     "int": INT32,
     "long": INT64,
-    "float": _leaf("float", pa.float32(), direct=float),
-    "double": _leaf("double", pa.float64(), direct=float),
+    "float": FLOAT,
+    "double": DOUBLE,
     "bytes": BYTES,
     "fixed": BYTES,
     "string": TEXT,
@@ -108,11 +106,11 @@ def _days(value: int) -> Cell:
         return None, value
 
 
-def _uuid(type_: Type) -> Leaf:
-    return _leaf("uuid", pa.string(), lambda value: (str(uuid.UUID(bytes=value)), NOTHING)) if type_.size else TEXT
+def _uuid(type_: AvroType) -> ScalarColumn:
+    return _scalar("uuid", pa.string(), lambda value: (str(uuid.UUID(bytes=value)), NOTHING)) if type_.size else TEXT
 
 
-def _decimal(type_: Type) -> Leaf:
+def _decimal(type_: AvroType) -> ScalarColumn:
     precision, scale = type_.attributes["precision"], type_.attributes["scale"]
     limit = 10 ** min(precision, 1000)
 
@@ -125,7 +123,7 @@ def _decimal(type_: Type) -> Leaf:
             return None, format(exact, "f")
         return (exact if precision <= 38 else format(exact, "f")), NOTHING
 
-    return _leaf("decimal", pa.decimal128(precision, scale) if precision <= 38 else pa.string(), cell)
+    return _scalar("decimal", pa.decimal128(precision, scale) if precision <= 38 else pa.string(), cell)
 
 
 DURATION = pa.struct([("months", pa.int64()), ("days", pa.int64()), ("milliseconds", pa.int64())])
@@ -135,13 +133,13 @@ def _duration(value: bytes) -> Cell:
     return dict(zip(DURATION.names, struct.unpack("<III", value), strict=True)), NOTHING
 
 
-_INSTANT_MILLIS = _leaf("timestamp-millis", INSTANT, _moment(_EPOCH_UTC, "milliseconds"), wire=pa.int64())
-_INSTANT_MICROS = _leaf("timestamp-micros", INSTANT, _moment(_EPOCH_UTC, "microseconds"), wire=pa.int64())
-_LOCAL_MILLIS = _leaf("local-timestamp-millis", LOCAL, _moment(_EPOCH, "milliseconds"), wire=pa.int64())
-_LOCAL_MICROS = _leaf("local-timestamp-micros", LOCAL, _moment(_EPOCH, "microseconds"), wire=pa.int64())
-_DATE = _leaf("date", pa.date32(), _days, wire=pa.int32())
-_DURATION = _leaf("duration", DURATION, _duration)
-LOGICAL: dict[str, Callable[[Type], Leaf]] = {
+_INSTANT_MILLIS = _scalar("timestamp-millis", INSTANT, _moment(_EPOCH_UTC, "milliseconds"), wire=pa.int64())
+_INSTANT_MICROS = _scalar("timestamp-micros", INSTANT, _moment(_EPOCH_UTC, "microseconds"), wire=pa.int64())
+_LOCAL_MILLIS = _scalar("local-timestamp-millis", LOCAL_TIME, _moment(_EPOCH, "milliseconds"), wire=pa.int64())
+_LOCAL_MICROS = _scalar("local-timestamp-micros", LOCAL_TIME, _moment(_EPOCH, "microseconds"), wire=pa.int64())
+_DATE = _scalar("date", pa.date32(), _days, wire=pa.int32())
+_DURATION = _scalar("duration", DURATION, _duration)
+LOGICAL: dict[str, Callable[[AvroType], ScalarColumn]] = {
     "decimal": _decimal,
     "uuid": _uuid,
     "date": lambda _: _DATE,

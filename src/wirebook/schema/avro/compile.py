@@ -16,23 +16,23 @@ import pyarrow as pa
 
 from wirebook.problems import Problem
 from wirebook.schema.avro.checks import ValueFault
-from wirebook.schema.avro.columns import shape_of
+from wirebook.schema.avro.columns import layout_of
 from wirebook.schema.avro.read import DecodeError, Decoder, decode, decoder_of
 from wirebook.schema.avro.read_columns import is_columnar, read_values
 from wirebook.schema.avro.read_json import from_json
-from wirebook.schema.avro.types import AvroError, Type, parse_types
+from wirebook.schema.avro.types import AvroError, AvroType, parse_types
 from wirebook.schema.avro.write import settle, to_binary, to_json
 from wirebook.schema.cursor import Cursor
-from wirebook.schema.json_reader import MAX_PROBLEMS, OUTCOMES, failed, json_payload, parse_payload, shown
-from wirebook.schema.jsonschema.compile import not_compilable
+from wirebook.schema.json_reader import json_payload, parse_payload
 from wirebook.schema.layout import REST, Struct
 from wirebook.schema.payload import Payload
+from wirebook.schema.payload_problems import MAX_PROBLEMS, OUTCOMES, not_compilable, preview, too_large, undecodable
 from wirebook.schema.reader import (
     ColumnReading,
     CompiledSchema,
     DecodedPayload,
     Encoded,
-    ShapedSchema,
+    SchemaReader,
     Unsupported,
     joined,
     read_each,
@@ -55,14 +55,14 @@ def compile_avro(source: SchemaSource) -> CompiledSchema | Unsupported:
     try:
         whole, names = parse_types(source.document, source.resolve)
         type_ = _chosen(whole, names, source.fragment)
-        reader = AvroReader(label, shape_of(type_), source.options.limits, type_)
+        reader = AvroReader(label, layout_of(type_), source.options.limits, type_)
         _ = reader.decoder
     except (AvroError, RecursionError) as error:
         return not_compilable(label, error)
     return reader
 
 
-def _chosen(whole: Type, names: dict[str, Type], part: str | None) -> Type:
+def _chosen(whole: AvroType, names: dict[str, AvroType], part: str | None) -> AvroType:
     if not part:
         return whole
     wanted = part.rpartition("/")[2]
@@ -73,10 +73,10 @@ def _chosen(whole: Type, names: dict[str, Type], part: str | None) -> Type:
 
 
 @dataclass(frozen=True, eq=False)
-class AvroReader(ShapedSchema):
+class AvroReader(SchemaReader):
     """A compiled Avro schema."""
 
-    type: Type
+    type: AvroType
 
     @cached_property
     def decoder(self) -> Decoder:
@@ -87,11 +87,9 @@ class AvroReader(ShapedSchema):
         if payload.raw is None or is_json(payload.content_type):
             return self._read_json(payload)
         if len(payload.raw) > self.limits.size:
-            return failed(
-                JsonError("payload-too-large", f"{len(payload.raw)} bytes; at most {self.limits.size} are read")
-            )
+            return undecodable(too_large(payload.raw, self.limits))
         try:
-            return self.laid_out(decode(self.decoder, payload.raw, self.limits.depth))
+            return self.decoded(decode(self.decoder, payload.raw, self.limits.depth))
         except DecodeError as error:
             slot = f"payload#{format_pointer(reversed(error.path))}"
             message = f"{error.message} (byte {error.offset})"
@@ -103,11 +101,11 @@ class AvroReader(ShapedSchema):
         try:
             value = parse_payload(payload, self.limits)
         except JsonError as error:
-            return failed(error)
+            return undecodable(error)
         found = ValueFault(MAX_PROBLEMS)
         decoded = from_json(self.type, value, "", found)
         if not found.errors:
-            return self.laid_out(decoded)
+            return self.decoded(decoded)
         return DecodedPayload(
             value, None, tuple(_problem(*error) for error in sorted(found.errors, key=str)), "invalid-payload"
         )
@@ -143,7 +141,7 @@ class AvroReader(ShapedSchema):
         cursor.require(cursor.end - cursor.at <= self.limits.size)
         values = read_values(self.type, cursor)
         cursor.require(cursor.at == cursor.end)
-        columns = values.flatten() if isinstance(self.shape, Struct) else [values]
+        columns = values.flatten() if isinstance(self.layout, Struct) else [values]
         named = dict(zip((field.name for field in self.fields), columns, strict=True))
         reading = ColumnReading(named | {REST: pa.nulls(len(payloads), pa.string())}, cursor.good)
         return with_others(self, payloads, reading)
@@ -156,4 +154,4 @@ def _said(value: Any) -> Any:
 
 def _problem(pointer: str, expected: Any, actual: Any) -> Problem:
     message = f"expected {expected}" if actual is not None else f"expected {expected}, found nothing"
-    return Problem("payload-invalid", message, slot=f"payload#{pointer}", expected=expected, actual=shown(actual))
+    return Problem("payload-invalid", message, slot=f"payload#{pointer}", expected=expected, actual=preview(actual))

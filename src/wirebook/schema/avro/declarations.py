@@ -1,113 +1,73 @@
-"""What has to hold in Avro schemas and reading does not need: names, aliases and default values.
+"""Checks of Avro declarations that reading does not need: names, aliases and default values.
 
-Spec: Avro 1.12 "Names", "Complex Types: Records" (the table of defaults). A default of a union may be of any branch, as
-1.12 has it; 1.11 takes the first alone.
+Spec: Avro 1.12 "Names", "Complex Types: Records" (the table of defaults).
+Reading: the default of a union may be a value of any branch, as in 1.12; 1.11 allows only the first branch.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, Final
 
-from wirebook.schema.avro.names import NAMED, PRIMITIVES, full_name, named_types, namespace_of
-from wirebook.schema.avro.types import NAME, AvroError
+from wirebook.schema.avro.types import NAME, AvroError, AvroType
 
-INTEGERS = {"int": 2**31, "long": 2**63}
-MAX_LEVELS = 64
+MAX_LEVELS: Final = 64
 SYMBOL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
-def check_declarations(document: Any) -> None:
-    """Raises: AvroError when a name is none, or a default no value of its type; the document is a schema otherwise."""
-    named = dict(named_types(document))
-    for name, node in named.items():
-        _check_names(name, node)
-        if node["type"] == "enum":
-            default = node.get("default")
-            if default is not None and default not in node["symbols"]:
-                raise AvroError(f"the default {default!r} of the enum '{name}' is not one of its symbols")
-        for field in node.get("fields") or ():
-            if "default" in field:
-                _check(field, name, _Values(named), namespace_of(node, None))
+def check_declarations(types: Iterable[AvroType]) -> None:
+    """Check the named types of a schema. Raises: AvroError for an invalid name, alias or default value"""
+    for type_ in {id(type_): type_ for type_ in types}.values():
+        _check_names(type_)
+        default = type_.declaration.get("default")
+        if type_.kind == "enum" and default is not None and default not in type_.symbols:
+            raise AvroError(f"the default {default!r} of the enum '{type_.name}' is not one of its symbols")
+        for name, member in type_.fields:
+            if name in type_.defaults and not _is_default(member, type_.defaults[name], 0):
+                preview = str(type_.defaults[name])[:80]
+                raise AvroError(f"the default {preview!r} of '{type_.name}.{name}' is not a value of its type")
 
 
-def _check_names(name: str, node: dict[str, Any]) -> None:
-    for each in (node, *(node.get("fields") or ())):
-        if not isinstance(each.get("name"), str):
-            raise AvroError(f"a field of '{name}' has no name")
-        aliases = each.get("aliases") or []
+def _check_names(type_: AvroType) -> None:
+    for declaration in (type_.declaration, *(type_.declaration.get("fields") or ())):
+        name, aliases = declaration.get("name"), declaration.get("aliases") or []
+        if not isinstance(name, str):
+            raise AvroError(f"a field of '{type_.name}' has no name")
         if not isinstance(aliases, list) or not all(isinstance(alias, str) and NAME.match(alias) for alias in aliases):
-            raise AvroError(f"the aliases of '{each['name']}' in '{name}' are no list of names")
-    wrong = [symbol for symbol in node.get("symbols") or () if not SYMBOL.match(symbol)]
-    if node["type"] == "enum" and wrong:
-        raise AvroError(f"the symbol {wrong[0]!r} of the enum '{name}' is no name")
+            raise AvroError(f"the aliases of '{name}' in '{type_.name}' must be a list of valid names")
+    invalid = next((symbol for symbol in type_.symbols if not SYMBOL.match(symbol)), None)
+    if invalid is not None:
+        raise AvroError(f"the symbol {invalid!r} of the enum '{type_.name}' is not a valid name")
 
 
-def _check(field: dict[str, Any], record: str, values: _Values, space: str | None) -> None:
-    if not values.has(field["type"], field["default"], space, 0):
-        raise AvroError(f"the default {str(field['default'])[:80]!r} of '{record}.{field['name']}' is not of its type")
-
-
-class _Values:
-    def __init__(self, named: dict[str, Any]) -> None:
-        self.named = named
-        self.aliases = dict(_aliases(named))
-
-    def has(self, type_: Any, value: Any, space: str | None, level: int) -> bool:
-        """Is a JSON value one of a type?"""
-        if level > MAX_LEVELS:
+def _is_default(type_: AvroType, value: Any, level: int) -> bool:
+    """Whether a JSON value is a default of a type."""
+    if level > MAX_LEVELS:
+        return False
+    if type_.kind == "union":
+        return any(_is_default(branch, value, level + 1) for branch in type_.branches)
+    if type_.items is not None:
+        if not isinstance(value, list if type_.kind == "array" else dict):
             return False
-        if isinstance(type_, list):
-            return any(self.has(each, value, space, level + 1) for each in type_)
-        kind = type_["type"] if isinstance(type_, dict) else type_
-        if isinstance(kind, dict | list):
-            return self.has(kind, value, space, level + 1)
-        if kind in PRIMITIVES:
-            return PRIMITIVE[kind](value)
-        if kind in ("array", "map"):
-            return self._collection(kind, type_, value, space, level)
-        if kind in NAMED:
-            return self._named(type_, value, namespace_of(type_, space), level)
-        found = self._by_name(kind, space)
-        return self._named(found, value, namespace_of(found, None), level)
-
-    def _by_name(self, name: str, space: str | None) -> Any:
-        full = full_name(name, space)
-        return self.named.get(full) or self.named.get(name) or self.named[self.aliases[full]]
-
-    def _collection(self, kind: str, type_: Any, value: Any, space: str | None, level: int) -> bool:
-        if not isinstance(value, list if kind == "array" else dict):
-            return False
-        items = type_["items" if kind == "array" else "values"]
-        values = value.values() if isinstance(value, dict) else value
-        return all(self.has(items, each, space, level + 1) for each in values)
-
-    def _named(self, type_: Any, value: Any, space: str | None, level: int) -> bool:
-        if type_["type"] == "enum":
-            return value in type_["symbols"]
-        if type_["type"] == "fixed":
-            return _is_bytes(value) and len(value) == type_["size"]
-        if not isinstance(value, dict):
-            return False
-        return all(
-            self.has(field["type"], value[field["name"]], space, level + 1)
-            if field["name"] in value
-            else "default" in field
-            for field in type_["fields"]
+        items = value.values() if isinstance(value, dict) else value
+        return all(_is_default(type_.items, item, level + 1) for item in items)
+    if type_.kind == "enum":
+        return value in type_.symbols
+    if type_.kind == "fixed":
+        return _is_bytes(value) and len(value) == type_.size
+    if type_.kind == "record":
+        return isinstance(value, dict) and all(
+            _is_default(member, value[name], level + 1) if name in value else name in type_.defaults
+            for name, member in type_.fields
         )
-
-
-def _aliases(named: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    for name, node in named.items():
-        for alias in node.get("aliases") or ():
-            yield full_name(str(alias), namespace_of(node, None)), name
+    return IS_PRIMITIVE[type_.kind](value)
 
 
 def _is_integer(limit: int) -> Callable[[Any], bool]:
     def check(value: Any) -> bool:
-        whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-        return whole and not isinstance(value, bool) and -limit <= value < limit
+        is_whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+        return is_whole and not isinstance(value, bool) and -limit <= value < limit
 
     return check
 
@@ -117,16 +77,17 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_bytes(value: Any) -> bool:
-    return isinstance(value, str) and all(ord(each) < 256 for each in value)
+    return isinstance(value, str) and all(ord(character) < 256 for character in value)
 
 
-PRIMITIVE: dict[str, Callable[[Any], bool]] = {
+IS_PRIMITIVE: Final[dict[str, Callable[[Any], bool]]] = {
     "null": lambda value: value is None,
     "boolean": lambda value: isinstance(value, bool),
-    "int": _is_integer(INTEGERS["int"]),
-    "long": _is_integer(INTEGERS["long"]),
+    "int": _is_integer(2**31),
+    "long": _is_integer(2**63),
     "float": _is_number,
     "double": _is_number,
     "bytes": _is_bytes,
     "string": lambda value: isinstance(value, str),
 }
+"""Whether a JSON value is a default of a primitive type."""

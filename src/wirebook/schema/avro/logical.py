@@ -16,7 +16,7 @@ from decimal import Context, Decimal, Inexact, InvalidOperation
 from typing import Any
 from uuid import UUID
 
-from wirebook.schema.avro.types import Type
+from wirebook.schema.avro.types import AvroType
 from wirebook.schema.layout import NOTHING
 from wirebook.schema.scalar_columns import DATE, TIMESTAMP
 
@@ -26,7 +26,7 @@ _DECIMAL_TEXT = re.compile(r"-?[0-9]{1,400}(?:\.[0-9]{1,400})?\Z")
 _PARTS = ("months", "days", "milliseconds")
 
 
-def encoded_value(type_: Type, value: Any) -> Any:
+def encoded_value(type_: AvroType, value: Any) -> Any:
     """What is encoded in place of `value`."""
     if not type_.logical:
         return value
@@ -36,7 +36,7 @@ def encoded_value(type_: Type, value: Any) -> Any:
         return value
 
 
-def from_plain(type_: Type, value: Any) -> Any:
+def from_plain(type_: AvroType, value: Any) -> Any:
     """The value of a logical type that JSON has as a text or number: RFC 3339 and ISO 8601, decimals. A number's text
     is the number and no bytes."""
     read = PLAIN.get(type_.logical or "")
@@ -74,12 +74,12 @@ PLAIN: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def _same(type_: Type, value: Any) -> Any:  # noqa: ARG001
+def _same(type_: AvroType, value: Any) -> Any:  # noqa: ARG001
     return value
 
 
-def _moment(unit: timedelta) -> Callable[[Type, Any], Any]:
-    def encoded(type_: Type, value: Any) -> Any:
+def _moment(unit: timedelta) -> Callable[[AvroType, Any], Any]:
+    def encoded(type_: AvroType, value: Any) -> Any:
         if not isinstance(value, datetime):
             return value
         local = str(type_.logical).startswith("local")
@@ -91,11 +91,11 @@ def _moment(unit: timedelta) -> Callable[[Type, Any], Any]:
     return encoded
 
 
-def _days(type_: Type, value: Any) -> Any:  # noqa: ARG001
+def _days(type_: AvroType, value: Any) -> Any:  # noqa: ARG001
     return (value - _DAY).days if isinstance(value, date) and not isinstance(value, datetime) else value
 
 
-def _uuid(type_: Type, value: Any) -> Any:
+def _uuid(type_: AvroType, value: Any) -> Any:
     if type_.kind == "string":
         return str(value) if isinstance(value, UUID) else value
     if isinstance(value, str) and len(value) == 36:
@@ -106,7 +106,7 @@ def _uuid(type_: Type, value: Any) -> Any:
     return value.bytes if isinstance(value, UUID) else value
 
 
-def _decimal(type_: Type, value: Any) -> Any:
+def _decimal(type_: AvroType, value: Any) -> Any:
     if not isinstance(value, Decimal):
         return value
     number = int(value.scaleb(type_.attributes["scale"], _EXACT).to_integral_exact(context=_EXACT))
@@ -116,13 +116,13 @@ def _decimal(type_: Type, value: Any) -> Any:
     return number.to_bytes(size, "big", signed=True)
 
 
-def _duration(type_: Type, value: Any) -> Any:  # noqa: ARG001
+def _duration(type_: AvroType, value: Any) -> Any:  # noqa: ARG001
     if isinstance(value, dict) and value.keys() == set(_PARTS):
         return struct.pack("<III", *(value[part] for part in _PARTS))
     return value
 
 
-ENCODED: dict[str, Callable[[Type, Any], Any]] = {
+ENCODED: dict[str, Callable[[AvroType, Any], Any]] = {
     "decimal": _decimal,
     "uuid": _uuid,
     "date": _days,

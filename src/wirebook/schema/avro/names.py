@@ -1,6 +1,6 @@
-"""Names of Avro types.
+"""Names and namespaces of Avro types, and the definitions that a document offers to other documents.
 
-Spec: Avro 1.11, "Names" and "Complex Types".
+Spec: Avro 1.11 "Names" and "Complex Types".
 """
 
 from __future__ import annotations
@@ -13,37 +13,40 @@ NAMED = frozenset(("record", "error", "enum", "fixed"))
 
 
 def full_name(name: str, namespace: str | None) -> str:
-    """A name with its namespace; one with a dot has it already."""
+    """Return a name with its namespace. A name with a dot is already a full name."""
     return name if "." in name or not namespace else f"{namespace}.{name}"
 
 
 def namespace_of(schema: dict[str, Any], enclosing: str | None) -> str | None:
-    """The namespace in force inside a named type."""
-    name, declared = str(schema.get("name", "")), schema.get("namespace")
+    """Return the namespace inside a named type, where `enclosing` is the one outside."""
+    name, namespace = str(schema.get("name", "")), schema.get("namespace")
     if "." in name:
         return name.rpartition(".")[0]
-    return declared if isinstance(declared, str) else enclosing
+    return namespace if isinstance(namespace, str) else enclosing
 
 
-def named_types(schema: Any, namespace: str | None = None) -> Iterator[tuple[str, Any]]:
-    """The named types that a schema defines, by full name; each with its namespace written out."""
+def definitions(schema: Any, namespace: str | None = None) -> Iterator[tuple[str, Any]]:
+    """Yield the full name and the definition of each named type in a schema, for schemas that refer to it by name.
+
+    Shape: each definition has its namespace written out. The schema need not be valid.
+    """
     if isinstance(schema, list):
         for branch in schema:
-            yield from named_types(branch, namespace)
+            yield from definitions(branch, namespace)
     elif isinstance(schema, dict):
-        inside = namespace
         kind = schema.get("type")
         if isinstance(kind, str) and kind in NAMED and isinstance(schema.get("name"), str):
-            inside = namespace_of(schema, namespace)
-            yield full_name(schema["name"], inside), schema | ({"namespace": inside} if inside else {})
+            namespace = namespace_of(schema, namespace)
+            yield full_name(schema["name"], namespace), schema | ({"namespace": namespace} if namespace else {})
         for part in _parts(schema):
-            yield from named_types(part, inside)
+            yield from definitions(part, namespace)
 
 
 def _parts(schema: dict[str, Any]) -> Iterator[Any]:
-    """The schemas inside a schema."""
+    """Yield the schemas directly inside a schema."""
     fields = schema.get("fields")
-    yield from (field.get("type") for field in fields if isinstance(field, dict)) if isinstance(fields, list) else ()
-    yield from (schema[word] for word in ("items", "values") if word in schema)
+    if isinstance(fields, list):
+        yield from (field.get("type") for field in fields if isinstance(field, dict))
+    yield from (schema[keyword] for keyword in ("items", "values") if keyword in schema)
     if isinstance(schema.get("type"), dict | list):
         yield schema["type"]

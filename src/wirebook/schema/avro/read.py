@@ -14,7 +14,7 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from wirebook.schema.avro.types import Type
+from wirebook.schema.avro.types import AvroType
 
 Decoder = Callable[[bytes, int, int], tuple[Any, int]]
 MAX_EMPTY = 10_000  # items of a type whose encoding takes no bytes: nothing else limits their number
@@ -38,7 +38,7 @@ def decode(decoder: Decoder, data: bytes, depth: int) -> Any:
     return value
 
 
-def decoder_of(type_: Type, known: dict[int, Decoder] | None = None) -> Decoder:
+def decoder_of(type_: AvroType, known: dict[int, Decoder] | None = None) -> Decoder:
     """The decoder of a type; a named type that contains itself is called through a table."""
     known = {} if known is None else known
     if type_.name and id(type_) in known:
@@ -138,7 +138,7 @@ def _deeper(depth: int, at: int) -> int:
     return depth - 1
 
 
-def _record(type_: Type, known: dict[int, Decoder]) -> Decoder:
+def _record(type_: AvroType, known: dict[int, Decoder]) -> Decoder:
     fields = [(name, decoder_of(field, known)) for name, field in type_.fields]
 
     def read(data: bytes, at: int, depth: int) -> tuple[dict[str, Any], int]:
@@ -154,7 +154,7 @@ def _record(type_: Type, known: dict[int, Decoder]) -> Decoder:
     return read
 
 
-def _enum(type_: Type, known: dict[int, Decoder]) -> Decoder:  # noqa: ARG001
+def _enum(type_: AvroType, known: dict[int, Decoder]) -> Decoder:  # noqa: ARG001
     symbols = type_.symbols
 
     def read(data: bytes, at: int, depth: int) -> tuple[str, int]:
@@ -166,7 +166,7 @@ def _enum(type_: Type, known: dict[int, Decoder]) -> Decoder:  # noqa: ARG001
     return read
 
 
-def _fixed(type_: Type, known: dict[int, Decoder]) -> Decoder:  # noqa: ARG001
+def _fixed(type_: AvroType, known: dict[int, Decoder]) -> Decoder:  # noqa: ARG001
     size = type_.size
 
     def read(data: bytes, at: int, depth: int) -> tuple[bytes, int]:  # noqa: ARG001
@@ -177,7 +177,7 @@ def _fixed(type_: Type, known: dict[int, Decoder]) -> Decoder:  # noqa: ARG001
     return read
 
 
-def _union(type_: Type, known: dict[int, Decoder]) -> Decoder:
+def _union(type_: AvroType, known: dict[int, Decoder]) -> Decoder:
     several = sum(branch.kind != "null" for branch in type_.branches) > 1
     branches = [(branch.branch_name, decoder_of(branch, known)) for branch in type_.branches]
 
@@ -192,7 +192,7 @@ def _union(type_: Type, known: dict[int, Decoder]) -> Decoder:
     return read
 
 
-def _blocks(type_: Type, add: Callable[[Any, bytes, int, int], int], make: Callable[[], Any]) -> Decoder:
+def _blocks(type_: AvroType, add: Callable[[Any, bytes, int, int], int], make: Callable[[], Any]) -> Decoder:
     """Arrays and maps: blocks of counted items, the last with none; after a negative count stands the block's size."""
     assert type_.items is not None
     least = smallest(type_.items) + (1 if type_.kind == "map" else 0)
@@ -216,7 +216,7 @@ def _blocks(type_: Type, add: Callable[[Any, bytes, int, int], int], make: Calla
     return read
 
 
-def _array(type_: Type, known: dict[int, Decoder]) -> Decoder:
+def _array(type_: AvroType, known: dict[int, Decoder]) -> Decoder:
     assert type_.items is not None
     item = decoder_of(type_.items, known)
 
@@ -232,7 +232,7 @@ def _array(type_: Type, known: dict[int, Decoder]) -> Decoder:
     return _blocks(type_, add, list)
 
 
-def _map(type_: Type, known: dict[int, Decoder]) -> Decoder:
+def _map(type_: AvroType, known: dict[int, Decoder]) -> Decoder:
     assert type_.items is not None
     item = decoder_of(type_.items, known)
 
@@ -248,7 +248,7 @@ def _map(type_: Type, known: dict[int, Decoder]) -> Decoder:
     return _blocks(type_, add, dict)
 
 
-def smallest(type_: Type, inside: tuple[Type, ...] = ()) -> int:
+def smallest(type_: AvroType, inside: tuple[AvroType, ...] = ()) -> int:
     """The fewest bytes that a value takes (0 for a type that contains itself: it has no value without a union)."""
     if type_.kind == "record":
         return 0 if type_ in inside else sum(smallest(field, (*inside, type_)) for _, field in type_.fields)
@@ -257,11 +257,11 @@ def smallest(type_: Type, inside: tuple[Type, ...] = ()) -> int:
     return {"null": 0, "float": 4, "double": 8, "fixed": type_.size}.get(type_.kind, 1)
 
 
-def _plain(decoder: Decoder) -> Callable[[Type, dict[int, Decoder]], Decoder]:
+def _plain(decoder: Decoder) -> Callable[[AvroType, dict[int, Decoder]], Decoder]:
     return lambda type_, known: decoder  # noqa: ARG005
 
 
-MAKERS: dict[str, Callable[[Type, dict[int, Decoder]], Decoder]] = {
+MAKERS: dict[str, Callable[[AvroType, dict[int, Decoder]], Decoder]] = {
     "null": _plain(_null),
     "boolean": _plain(_boolean),
     "int": _plain(_int),

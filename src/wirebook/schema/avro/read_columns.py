@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wirebook.schema.avro.columns import DURATION, LOCAL, MAX_COLUMNS, MAX_LEVELS, shape_of
-from wirebook.schema.avro.types import Type, is_recursive, written_out
+from wirebook.schema.avro.columns import DURATION, MAX_COLUMNS, MAX_LEVELS, layout_of
+from wirebook.schema.avro.types import AvroType, expanded_size, is_recursive
 from wirebook.schema.cursor import Array, Cursor
-from wirebook.schema.scalar_columns import INSTANT
+from wirebook.schema.scalar_columns import INSTANT, LOCAL_TIME
 
 FEW = 16  # rows: an array that goes on in fewer of them is left to the reference
 MAX_ITEMS = 4096
@@ -27,22 +27,22 @@ HEXADECIMAL = np.array([list(b"%02x" % octet) for octet in range(256)], np.uint8
 UUID_DIGITS = [place for place in range(36) if place not in (8, 13, 18, 23)]
 
 
-def is_columnar(type_: Type) -> bool:
+def is_columnar(type_: AvroType) -> bool:
     """Can a column of this type be read at once?"""
-    small = written_out(type_) <= MAX_COLUMNS and not is_recursive(type_)
+    small = expanded_size(type_) <= MAX_COLUMNS and not is_recursive(type_)
     return small and _levels(type_) <= MAX_LEVELS and not _too_wide(type_)
 
 
-def _levels(type_: Type) -> int:
+def _levels(type_: AvroType) -> int:
     return bool(type_.name) + max(map(_levels, type_.children), default=0)
 
 
-def _too_wide(type_: Type) -> bool:
+def _too_wide(type_: AvroType) -> bool:
     wide = type_.logical == "decimal" and type_.attributes["precision"] > 38
     return wide or any(_too_wide(child) for child in type_.children)
 
 
-def read_values(type_: Type, cursor: Cursor) -> pa.Array:
+def read_values(type_: AvroType, cursor: Cursor) -> pa.Array:
     """The next value of each row."""
     if type_.logical in LOGICAL:
         return LOGICAL[type_.logical](type_, cursor)
@@ -52,11 +52,11 @@ def read_values(type_: Type, cursor: Cursor) -> pa.Array:
 # -- scalars ----------------------------------------------------------------------------------------------------------
 
 
-def _null(type_: Type, cursor: Cursor) -> pa.Array:  # noqa: ARG001
+def _null(type_: AvroType, cursor: Cursor) -> pa.Array:  # noqa: ARG001
     return pa.nulls(len(cursor), pa.string())
 
 
-def _boolean(type_: Type, cursor: Cursor) -> pa.Array:  # noqa: ARG001
+def _boolean(type_: AvroType, cursor: Cursor) -> pa.Array:  # noqa: ARG001
     values = cursor.octets()
     cursor.require(values <= 1)
     return pa.array(values == 1)
@@ -69,27 +69,27 @@ def _ints(cursor: Cursor, low: int = -(2**31), high: int = 2**31 - 1) -> Array:
     return np.where(cursor.good, values, 0)
 
 
-def _int(type_: Type, cursor: Cursor) -> pa.Array:  # noqa: ARG001
+def _int(type_: AvroType, cursor: Cursor) -> pa.Array:  # noqa: ARG001
     return pa.array(_ints(cursor).astype(np.int32))
 
 
-def _long(type_: Type, cursor: Cursor) -> pa.Array:  # noqa: ARG001
+def _long(type_: AvroType, cursor: Cursor) -> pa.Array:  # noqa: ARG001
     return pa.array(cursor.longs())
 
 
-def _float(type_: Type, cursor: Cursor) -> pa.Array:  # noqa: ARG001
+def _float(type_: AvroType, cursor: Cursor) -> pa.Array:  # noqa: ARG001
     return pa.array(cursor.eight(4).astype(np.uint32).view(np.float32))
 
 
-def _double(type_: Type, cursor: Cursor) -> pa.Array:  # noqa: ARG001
+def _double(type_: AvroType, cursor: Cursor) -> pa.Array:  # noqa: ARG001
     return pa.array(cursor.eight().view(np.float64))
 
 
-def _bytes(type_: Type, cursor: Cursor) -> pa.Array:
+def _bytes(type_: AvroType, cursor: Cursor) -> pa.Array:
     return cursor.slices(type_.size if type_.kind == "fixed" else cursor.longs())
 
 
-def _string(type_: Type, cursor: Cursor) -> pa.Array:
+def _string(type_: AvroType, cursor: Cursor) -> pa.Array:
     octets = _bytes(type_, cursor)
     try:
         return octets.cast(pa.string())
@@ -107,27 +107,27 @@ def _is_utf8(octets: bytes) -> bool:
     return True
 
 
-def _enum(type_: Type, cursor: Cursor) -> pa.Array:
+def _enum(type_: AvroType, cursor: Cursor) -> pa.Array:
     return pa.array(type_.symbols, pa.string()).take(pa.array(_ints(cursor, 0, len(type_.symbols) - 1)))
 
 
 # -- logical types ----------------------------------------------------------------------------------------------------
 
 
-def _moment(arrow: pa.DataType, factor: int) -> Callable[[Type, Cursor], pa.Array]:
+def _moment(arrow: pa.DataType, factor: int) -> Callable[[AvroType, Cursor], pa.Array]:
     low, high = (MILLIS[0], MILLIS[1]) if factor == 1000 else (MILLIS[0] * 1000, MILLIS[1] * 1000 + 999)
 
-    def read(type_: Type, cursor: Cursor) -> pa.Array:  # noqa: ARG001
+    def read(type_: AvroType, cursor: Cursor) -> pa.Array:  # noqa: ARG001
         return pa.array(_ints(cursor, low, high) * factor).view(arrow)
 
     return read
 
 
-def _date(type_: Type, cursor: Cursor) -> pa.Array:  # noqa: ARG001
+def _date(type_: AvroType, cursor: Cursor) -> pa.Array:  # noqa: ARG001
     return pa.array(_ints(cursor, *DAYS).astype(np.int32)).view(pa.date32())
 
 
-def _decimal(type_: Type, cursor: Cursor) -> pa.Array:
+def _decimal(type_: AvroType, cursor: Cursor) -> pa.Array:
     """Two's complement, big-endian, of at most eight bytes here."""
     precision, scale = type_.attributes["precision"], type_.attributes["scale"]
     lengths = np.full(len(cursor), type_.size, np.int64) if type_.kind == "fixed" else cursor.longs()
@@ -142,7 +142,7 @@ def _decimal(type_: Type, cursor: Cursor) -> pa.Array:
     return pa.Array.from_buffers(pa.decimal128(precision, scale), len(cursor), [None, pa.py_buffer(halves)])
 
 
-def _uuid(type_: Type, cursor: Cursor) -> pa.Array:
+def _uuid(type_: AvroType, cursor: Cursor) -> pa.Array:
     """A uuid as text; one of sixteen bytes is written in hexadecimal digits."""
     if type_.kind == "string":
         return _string(type_, cursor)
@@ -154,19 +154,19 @@ def _uuid(type_: Type, cursor: Cursor) -> pa.Array:
     return pa.array(text.view("S36").ravel(), pa.binary()).cast(pa.string())
 
 
-def _duration(type_: Type, cursor: Cursor) -> pa.Array:  # noqa: ARG001
+def _duration(type_: AvroType, cursor: Cursor) -> pa.Array:  # noqa: ARG001
     numbers = [pa.array((cursor.eight(4) & np.uint64(0xFFFFFFFF)).astype(np.int64)) for _ in DURATION]
     return pa.StructArray.from_arrays(numbers, fields=list(DURATION))
 
 
-LOGICAL: dict[str, Callable[[Type, Cursor], pa.Array]] = {
+LOGICAL: dict[str, Callable[[AvroType, Cursor], pa.Array]] = {
     "decimal": _decimal,
     "uuid": _uuid,
     "date": _date,
     "timestamp-millis": _moment(INSTANT, 1000),
     "timestamp-micros": _moment(INSTANT, 1),
-    "local-timestamp-millis": _moment(LOCAL, 1000),
-    "local-timestamp-micros": _moment(LOCAL, 1),
+    "local-timestamp-millis": _moment(LOCAL_TIME, 1000),
+    "local-timestamp-micros": _moment(LOCAL_TIME, 1),
     "duration": _duration,
 }
 
@@ -174,14 +174,14 @@ LOGICAL: dict[str, Callable[[Type, Cursor], pa.Array]] = {
 # -- complex types ----------------------------------------------------------------------------------------------------
 
 
-def _record(type_: Type, cursor: Cursor) -> pa.Array:
+def _record(type_: AvroType, cursor: Cursor) -> pa.Array:
     if not type_.fields:
         return pa.array(["{}"] * len(cursor), pa.string())
     parts = [read_values(field, cursor) for _, field in type_.fields]
-    return pa.StructArray.from_arrays(parts, fields=list(shape_of(type_).arrow))
+    return pa.StructArray.from_arrays(parts, fields=list(layout_of(type_).arrow))
 
 
-def _union(type_: Type, cursor: Cursor) -> pa.Array:
+def _union(type_: AvroType, cursor: Cursor) -> pa.Array:
     chosen = _ints(cursor, 0, len(type_.branches) - 1)
     parts = {branch.branch_name: _branch(branch, cursor, np.flatnonzero((chosen == index) & cursor.good))
              for index, branch in enumerate(type_.branches) if branch.kind != "null"}  # fmt: skip
@@ -194,7 +194,7 @@ def _union(type_: Type, cursor: Cursor) -> pa.Array:
     return pa.StructArray.from_arrays(list(parts.values()), list(parts), mask=pa.array(absent))
 
 
-def _branch(type_: Type, cursor: Cursor, rows: Array) -> pa.Array:
+def _branch(type_: AvroType, cursor: Cursor, rows: Array) -> pa.Array:
     """The values of the rows that have this branch, null for the others."""
     part = cursor.select(rows)
     values = read_values(type_, part)
@@ -209,22 +209,22 @@ def _places(rows: Array, count: int) -> pa.Array:
     return pa.array(places, mask=absent)
 
 
-def _array(type_: Type, cursor: Cursor) -> pa.Array:
+def _array(type_: AvroType, cursor: Cursor) -> pa.Array:
     assert type_.items is not None
     items = type_.items
     owners, columns = _items(cursor, lambda part: [read_values(items, part)])
     offsets, order = _row_major(owners, len(cursor))
-    empty = pa.array([], shape_of(items).arrow)
+    empty = pa.array([], layout_of(items).arrow)
     return pa.ListArray.from_arrays(offsets, _concat([column[0] for column in columns], empty).take(order))
 
 
-def _map(type_: Type, cursor: Cursor) -> pa.Array:
+def _map(type_: AvroType, cursor: Cursor) -> pa.Array:
     assert type_.items is not None
-    items, key = type_.items, Type("string")
+    items, key = type_.items, AvroType("string")
     owners, columns = _items(cursor, lambda part: [read_values(key, part), read_values(items, part)])
     offsets, order = _row_major(owners, len(cursor))
     keys = _concat([column[0] for column in columns], pa.array([], pa.string()))
-    values = _concat([column[1] for column in columns], pa.array([], shape_of(items).arrow))
+    values = _concat([column[1] for column in columns], pa.array([], layout_of(items).arrow))
     cursor.require(~_with_repeats(owners, keys, len(cursor)))
     return pa.MapArray.from_arrays(offsets, keys.take(order), values.take(order))
 
@@ -274,7 +274,7 @@ def _with_repeats(owners: list[Array], keys: pa.Array, count: int) -> Array:
     return found
 
 
-READERS: dict[str, Callable[[Type, Cursor], Any]] = {
+READERS: dict[str, Callable[[AvroType, Cursor], Any]] = {
     "null": _null,
     "boolean": _boolean,
     "int": _int,

@@ -12,36 +12,45 @@ import struct
 from operator import attrgetter
 from typing import Any
 
-from wirebook.schema.avro.checks import MAX_FLOAT, Check, ValueFault, characters, check_enum, checked, integer, refusal
-from wirebook.schema.avro.types import Type
+from wirebook.schema.avro.checks import (
+    MAX_FLOAT,
+    Check,
+    ValueFault,
+    characters,
+    check_enum,
+    checked,
+    incompatibility,
+    integer,
+)
+from wirebook.schema.avro.types import AvroType
 from wirebook.text.pointers import child
 
 SINGLE = struct.Struct("<f")  # a float is the number that its binary encoding has
 
 
-def from_json(type_: Type, value: Any, pointer: str, found: ValueFault) -> Any:
+def from_json(type_: AvroType, value: Any, pointer: str, found: ValueFault) -> Any:
     """The value that `value` encodes; what does not fit goes to `found`."""
     return READERS[type_.kind](type_, value, pointer, found)
 
 
-_wrong = refusal(attrgetter("branch_name"))
+_wrong = incompatibility(attrgetter("branch_name"))
 
 
-def _floating(type_: Type, value: Any, pointer: str, found: ValueFault) -> Any:
+def _floating(type_: AvroType, value: Any, pointer: str, found: ValueFault) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > MAX_FLOAT[type_.kind]:
         _wrong(type_, value, pointer, found)
         return None
     return SINGLE.unpack(SINGLE.pack(value))[0] if type_.kind == "float" else float(value)
 
 
-def _bytes(type_: Type, value: Any, pointer: str, found: ValueFault) -> Any:
+def _bytes(type_: AvroType, value: Any, pointer: str, found: ValueFault) -> Any:
     octets = characters(value)
     if octets is None or (type_.kind == "fixed" and len(octets) != type_.size):
         _wrong(type_, value, pointer, found)
     return octets
 
 
-def _record(type_: Type, value: Any, pointer: str, found: ValueFault) -> Any:
+def _record(type_: AvroType, value: Any, pointer: str, found: ValueFault) -> Any:
     if not isinstance(value, dict):
         return _wrong(type_, value, pointer, found)
     names = dict(type_.fields)
@@ -53,21 +62,21 @@ def _record(type_: Type, value: Any, pointer: str, found: ValueFault) -> Any:
             for name, field in type_.fields if name in value}  # fmt: skip
 
 
-def _array(type_: Type, value: Any, pointer: str, found: ValueFault) -> Any:
+def _array(type_: AvroType, value: Any, pointer: str, found: ValueFault) -> Any:
     if not isinstance(value, list):
         return _wrong(type_, value, pointer, found)
     assert type_.items is not None
     return [from_json(type_.items, each, child(pointer, index), found) for index, each in enumerate(value)]
 
 
-def _map(type_: Type, value: Any, pointer: str, found: ValueFault) -> Any:
+def _map(type_: AvroType, value: Any, pointer: str, found: ValueFault) -> Any:
     if not isinstance(value, dict):
         return _wrong(type_, value, pointer, found)
     assert type_.items is not None
     return {key: from_json(type_.items, each, child(pointer, key), found) for key, each in value.items()}
 
 
-def _union(type_: Type, value: Any, pointer: str, found: ValueFault) -> Any:
+def _union(type_: AvroType, value: Any, pointer: str, found: ValueFault) -> Any:
     branches = {branch.branch_name: branch for branch in type_.branches}
     if value is None and "null" in branches:
         return None

@@ -1,6 +1,9 @@
-"""Avro schemas as a tree of types, names resolved.
+"""Avro schemas parsed into a tree of types in which every name is resolved.
 
-Spec: Avro 1.11 "Schema Declaration", "Names", "Logical Types". An invalid logical type is ignored, as the text says.
+Readers, writers, columns, the checks of declarations and the compatibility rules all use this tree.
+
+Spec: Avro 1.11 "Schema Declaration", "Names", "Logical Types". As the text requires, an invalid logical type is
+ignored.
 """
 
 from __future__ import annotations
@@ -8,13 +11,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from wirebook.schema.avro.names import PRIMITIVES, full_name, namespace_of
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*\Z")
-MAX_LEVELS = 64
-MAX_PARTS = 20_000  # that a value must have, each of which may take no byte
+MAX_LEVELS: Final = 64
+MAX_PARTS: Final = 20_000
+"""The most parts that every value of a type may have: a part may take no bytes, so nothing else limits them."""
 
 
 class AvroError(ValueError):
@@ -22,33 +26,46 @@ class AvroError(ValueError):
 
 
 @dataclass(eq=False)
-class Type:
-    """Shape: `kind` is the text's word, ``int`` ... ``union``; `logical` a valid logical type with `attributes`."""
+class AvroType:
+    """One type of a schema. A type that contains itself is one object.
+
+    Shape: `kind` is ``int`` ... ``union`` (``record`` for ``error``); `logical` a valid logical type; `attributes` the
+    precision and scale of a decimal; `name` and `aliases` are full names; `declaration` is the JSON object that
+    declares a named type; `items` is the type of array items or map values; `defaults` and `docs` are by field name.
+    """
 
     kind: str
     logical: str | None = None
     attributes: dict[str, Any] = field(default_factory=dict)
-    name: str = ""  # of named types, in full
-    size: int = 0  # of fixed
+    name: str = ""
+    aliases: frozenset[str] = frozenset()
+    declaration: dict[str, Any] = field(default_factory=dict, repr=False)
+    size: int = 0
     symbols: tuple[str, ...] = ()
-    fields: tuple[tuple[str, Type], ...] = ()
-    items: Type | None = None  # of arrays and maps
-    branches: tuple[Type, ...] = ()
+    fields: tuple[tuple[str, AvroType], ...] = ()
+    items: AvroType | None = None
+    branches: tuple[AvroType, ...] = ()
     docs: dict[str, str] = field(default_factory=dict)
-    defaults: dict[str, Any] = field(default_factory=dict)  # of fields, as the schema writes them
+    defaults: dict[str, Any] = field(default_factory=dict)
 
     @property
     def branch_name(self) -> str:
-        """What names this type as a branch of a union."""
+        """The name of this type as a branch of a union."""
         return self.name or self.kind
 
     @property
-    def children(self) -> tuple[Type, ...]:
+    def is_nullable(self) -> bool:
+        """Whether null is a value of the type."""
+        return self.kind == "null" or any(branch.kind == "null" for branch in self.branches)
+
+    @property
+    def children(self) -> tuple[AvroType, ...]:
+        """The types directly inside this one."""
         items = (self.items,) if self.items is not None else ()
-        return (*(each for _, each in self.fields), *items, *self.branches)
+        return (*(type_ for _, type_ in self.fields), *items, *self.branches)
 
 
-LOGICAL: dict[str, tuple[str, ...]] = {
+LOGICAL: Final[dict[str, tuple[str, ...]]] = {
     "decimal": ("bytes", "fixed"),
     "uuid": ("string", "fixed"),
     "date": ("int",),
@@ -62,32 +79,36 @@ LOGICAL: dict[str, tuple[str, ...]] = {
     "local-timestamp-nanos": ("long",),
     "duration": ("fixed",),
 }
-SIZES = {"uuid": 16, "duration": 12}
+"""The kinds that each logical type may annotate."""
+SIZES: Final = {"uuid": 16, "duration": 12}
+"""The size that a fixed type must have for a logical type. Units: bytes."""
 
 
-def parse_types(schema: Any, resolve: Callable[[str], Any | None]) -> tuple[Type, dict[str, Type]]:
-    """The type that a schema declares, and every named type in it. `resolve` knows names that it does not define.
+def parse_types(schema: Any, resolve: Callable[[str], Any | None]) -> tuple[AvroType, dict[str, AvroType]]:
+    """Return the type that a schema declares, and every named type in it by full name and alias.
 
+    `resolve` returns the definition of a type that the schema refers to but does not define, None if unknown.
     Raises: AvroError
     """
     parser = _Parser(resolve)
-    whole = parser.type(schema, None)
-    for each in (whole, *parser.names.values()):
-        if least_parts(each) > MAX_PARTS:
-            raise AvroError(f"a value of '{each.branch_name}' has more than {MAX_PARTS} parts at the least")
-    return whole, parser.names
+    root = parser.type(schema, None)
+    for type_ in (root, *parser.names.values()):
+        if min_parts(type_) > MAX_PARTS:
+            raise AvroError(f"every value of '{type_.branch_name}' has more than {MAX_PARTS} parts")
+    return root, parser.names
 
 
 class _Parser:
     def __init__(self, resolve: Callable[[str], Any | None]) -> None:
         self.resolve = resolve
-        self.names: dict[str, Type] = {}
+        self.names: dict[str, AvroType] = {}
         self.level = 0
 
-    def type(self, schema: Any, namespace: str | None) -> Type:
+    def type(self, schema: Any, namespace: str | None) -> AvroType:
+        """Return the type of a schema that stands in `namespace`. Raises: AvroError"""
         self.level += 1
         if self.level > MAX_LEVELS:
-            raise AvroError(f"types are nested deeper than {MAX_LEVELS} levels")
+            raise AvroError(f"types are nested more than {MAX_LEVELS} levels deep")
         try:
             if isinstance(schema, str):
                 return self._named(schema, namespace)
@@ -95,106 +116,103 @@ class _Parser:
                 return self._union(schema, namespace)
             if isinstance(schema, dict):
                 return self._declared(schema, namespace)
-            raise AvroError(f"{schema!r} is no schema")
+            raise AvroError(f"{schema!r} is not a schema; expected a name, an object or an array")
         finally:
             self.level -= 1
 
-    def _named(self, name: str, namespace: str | None) -> Type:
+    def _named(self, name: str, namespace: str | None) -> AvroType:
+        """Return the primitive type, the type already declared, or the type of another document with a name."""
         if name in PRIMITIVES:
-            return Type(name)
+            return AvroType(name)
         full = full_name(name, namespace)
-        for known in (full, name):
-            if known in self.names:
-                return self.names[known]
-        found = self.resolve(full)
-        if not isinstance(found, dict):
+        for candidate in (full, name):
+            if candidate in self.names:
+                return self.names[candidate]
+        definition = self.resolve(full)
+        if not isinstance(definition, dict):
             raise AvroError(f"the type '{full}' is not defined")
-        return self.type(found, None)
+        return self.type(definition, None)
 
-    def _union(self, schema: list[Any], namespace: str | None) -> Type:
-        branches = tuple(self.type(each, namespace) for each in schema)
+    def _union(self, schema: list[Any], namespace: str | None) -> AvroType:
+        branches = tuple(self.type(branch, namespace) for branch in schema)
         names = [branch.branch_name for branch in branches]
         if not branches or len(set(names)) < len(names) or "union" in names:
-            raise AvroError(f"the union of {', '.join(names) or 'nothing'} is not allowed")
-        return Type("union", branches=branches)
+            listed = ", ".join(names) or "no branches"
+            raise AvroError(f"a union must have distinct branches that are not unions; it has {listed}")
+        return AvroType("union", branches=branches)
 
-    def _declared(self, schema: dict[str, Any], namespace: str | None) -> Type:
+    def _declared(self, schema: dict[str, Any], namespace: str | None) -> AvroType:
         kind = schema.get("type")
         if isinstance(kind, dict | list):
             return self.type(kind, namespace)
-        build = BUILDERS.get(kind) if isinstance(kind, str) else None
-        if build is not None:
-            return build(self, schema, namespace)
-        if kind not in PRIMITIVES:
-            return self._named(kind, namespace) if isinstance(kind, str) else self._fail(schema)
-        return _with_logical(Type(str(kind)), schema)
+        if not isinstance(kind, str):
+            raise AvroError(f"a schema has no 'type': {str(schema)[:80]}")
+        if kind in BUILDERS:
+            return BUILDERS[kind](self, schema, namespace)
+        if kind in PRIMITIVES:
+            return _with_logical_type(AvroType(kind), schema)
+        return self._named(kind, namespace)
 
-    @staticmethod
-    def _fail(schema: dict[str, Any]) -> Type:
-        raise AvroError(f"a schema has no 'type': {str(schema)[:80]}")
-
-    def _name(self, type_: Type, schema: dict[str, Any], namespace: str | None) -> str | None:
-        """Enter a named type under its full name; gives the namespace inside it."""
+    def _declare(self, type_: AvroType, schema: dict[str, Any], namespace: str | None) -> str | None:
+        """Register a named type under its full name and aliases, and return the namespace inside it."""
         name = schema.get("name")
         if not isinstance(name, str) or not NAME.match(name):
-            raise AvroError(f"{name!r} is no name")
+            raise AvroError(f"{name!r} is not a valid name")
         inside = namespace_of(schema, namespace)
-        type_.name = full_name(name, inside)
+        type_.name, type_.declaration = full_name(name, inside), schema
+        type_.aliases = frozenset(full_name(str(alias), inside) for alias in schema.get("aliases") or ())
         if type_.name in self.names:
             raise AvroError(f"the type '{type_.name}' is defined twice")
         self.names[type_.name] = type_
-        for alias in schema.get("aliases") or ():
-            self.names.setdefault(full_name(str(alias), inside), type_)
+        for alias in type_.aliases:
+            self.names.setdefault(alias, type_)
         return inside
 
-    def record(self, schema: dict[str, Any], namespace: str | None) -> Type:
-        type_ = Type("record")
-        inside = self._name(type_, schema, namespace)
-        declared = schema.get("fields")
-        if not isinstance(declared, list) or not all(isinstance(each, dict) for each in declared):
-            raise AvroError(f"the record '{type_.name}' has no 'fields'")
-        names = [str(each.get("name")) for each in declared]
+    def record(self, schema: dict[str, Any], namespace: str | None) -> AvroType:
+        type_ = AvroType("record")
+        inside = self._declare(type_, schema, namespace)
+        fields = schema.get("fields")
+        if not isinstance(fields, list) or not all(isinstance(member, dict) for member in fields):
+            raise AvroError(f"the record '{type_.name}' must have a list of 'fields'")
+        names = [str(member.get("name")) for member in fields]
         if len(set(names)) < len(names) or not all(NAME.match(name) and "." not in name for name in names):
-            raise AvroError(f"the record '{type_.name}' has fields without a proper name of their own")
-        type_.fields = tuple(
-            (name, self.type(each.get("type"), inside)) for name, each in zip(names, declared, strict=True)
-        )
-        type_.defaults = {
-            name: each["default"] for name, each in zip(names, declared, strict=True) if "default" in each
-        }
-        type_.docs = {name: each["doc"] for name, each in zip(names, declared, strict=True) if "doc" in each}
+            raise AvroError(f"the fields of the record '{type_.name}' must have valid, distinct names")
+        named = list(zip(names, fields, strict=True))
+        type_.fields = tuple((name, self.type(member.get("type"), inside)) for name, member in named)
+        type_.defaults = {name: member["default"] for name, member in named if "default" in member}
+        type_.docs = {name: member["doc"] for name, member in named if "doc" in member}
         return type_
 
-    def enum(self, schema: dict[str, Any], namespace: str | None) -> Type:
-        type_ = Type("enum")
-        self._name(type_, schema, namespace)
+    def enum(self, schema: dict[str, Any], namespace: str | None) -> AvroType:
+        type_ = AvroType("enum")
+        self._declare(type_, schema, namespace)
         symbols = schema.get("symbols")
         if not isinstance(symbols, list) or not all(isinstance(symbol, str) for symbol in symbols) or not symbols:
-            raise AvroError(f"the enum '{type_.name}' has no 'symbols'")
+            raise AvroError(f"the enum '{type_.name}' must have a list of 'symbols' that is not empty")
         if not all(map(is_text, symbols)):
-            raise AvroError(f"the enum '{type_.name}' has a symbol with half a surrogate pair")
+            raise AvroError(f"a symbol of the enum '{type_.name}' has a lone surrogate")
         if len(set(symbols)) < len(symbols):
-            raise AvroError(f"the enum '{type_.name}' has a symbol twice")
+            raise AvroError(f"the enum '{type_.name}' has the same symbol twice")
         type_.symbols = tuple(symbols)
         return type_
 
-    def fixed(self, schema: dict[str, Any], namespace: str | None) -> Type:
+    def fixed(self, schema: dict[str, Any], namespace: str | None) -> AvroType:
         size = schema.get("size")
         if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size <= 2**31:
-            raise AvroError(f"a fixed type has the size {size!r}")
-        type_ = Type("fixed", size=size)
-        self._name(type_, schema, namespace)
-        return _with_logical(type_, schema)
+            raise AvroError(f"the size of a fixed type must be an integer from 0 to {2**31}, not {size!r}")
+        type_ = AvroType("fixed", size=size)
+        self._declare(type_, schema, namespace)
+        return _with_logical_type(type_, schema)
 
-    def collection(self, schema: dict[str, Any], namespace: str | None) -> Type:
+    def collection(self, schema: dict[str, Any], namespace: str | None) -> AvroType:
         kind = str(schema["type"])
-        word = "items" if kind == "array" else "values"
-        if word not in schema:
-            raise AvroError(f"a type '{kind}' has no '{word}'")
-        return Type(kind, items=self.type(schema[word], namespace))
+        keyword = "items" if kind == "array" else "values"
+        if keyword not in schema:
+            raise AvroError(f"the type '{kind}' must have '{keyword}'")
+        return AvroType(kind, items=self.type(schema[keyword], namespace))
 
 
-BUILDERS: dict[str, Callable[[_Parser, dict[str, Any], str | None], Type]] = {
+BUILDERS: Final[dict[str, Callable[[_Parser, dict[str, Any], str | None], AvroType]]] = {
     "record": _Parser.record,
     "error": _Parser.record,
     "enum": _Parser.enum,
@@ -204,58 +222,60 @@ BUILDERS: dict[str, Callable[[_Parser, dict[str, Any], str | None], Type]] = {
 }
 
 
-def _with_logical(type_: Type, schema: dict[str, Any]) -> Type:
+def _with_logical_type(type_: AvroType, schema: dict[str, Any]) -> AvroType:
+    """Set the logical type of a schema on its type, if it is valid there."""
     logical = schema.get("logicalType")
-    fits = isinstance(logical, str) and type_.kind in LOGICAL.get(logical, ())
-    if fits and (type_.kind != "fixed" or SIZES.get(str(logical), type_.size) == type_.size):
-        attributes = {"precision": schema.get("precision"), "scale": schema.get("scale", 0)}
-        if logical != "decimal" or _is_decimal(attributes):
-            type_.logical, type_.attributes = str(logical), attributes
+    if not isinstance(logical, str) or type_.kind not in LOGICAL.get(logical, ()):
+        return type_
+    if type_.kind == "fixed" and SIZES.get(logical, type_.size) != type_.size:
+        return type_
+    if logical == "decimal":
+        precision, scale = schema.get("precision"), schema.get("scale", 0)
+        is_valid = isinstance(precision, int) and isinstance(scale, int) and precision > 0 and 0 <= scale <= precision
+        if not is_valid:
+            return type_
+        type_.attributes = {"precision": precision, "scale": scale}
+    type_.logical = logical
     return type_
 
 
-def _is_decimal(attributes: dict[str, Any]) -> bool:
-    precision, scale = attributes["precision"], attributes["scale"]
-    return isinstance(precision, int) and isinstance(scale, int) and precision > 0 and 0 <= scale <= precision
-
-
-def is_recursive(type_: Type) -> bool:
-    """Does a type contain itself, or one in it? Cost: linear in the types, however often each is used."""
+def is_recursive(type_: AvroType) -> bool:
+    """Whether a type contains itself, or a type that does. Cost: linear in the types, however often each is used."""
     return _is_recursive(type_, set(), set())
 
 
-def _is_recursive(type_: Type, inside: set[int], done: set[int]) -> bool:
+def _is_recursive(type_: AvroType, ancestors: set[int], done: set[int]) -> bool:
     if id(type_) in done:
         return False
-    if id(type_) in inside:
+    if id(type_) in ancestors:
         return True
-    inside.add(id(type_))
-    found = any(_is_recursive(child, inside, done) for child in type_.children)
-    inside.discard(id(type_))
+    ancestors.add(id(type_))
+    is_cyclic = any(_is_recursive(child, ancestors, done) for child in type_.children)
+    ancestors.discard(id(type_))
     done.add(id(type_))
-    return found
+    return is_cyclic
 
 
-def written_out(type_: Type, known: dict[int, int] | None = None) -> int:
-    """How many types there are when each is written out wherever it is used; of one inside itself, once."""
+def expanded_size(type_: AvroType, known: dict[int, int] | None = None) -> int:
+    """Return the number of types when each is written out wherever it is used; a recursive use counts once."""
     known = {} if known is None else known
     if id(type_) not in known:
         known[id(type_)] = 1
-        known[id(type_)] = 1 + sum(written_out(child, known) for child in type_.children)
+        known[id(type_)] = 1 + sum(expanded_size(child, known) for child in type_.children)
     return known[id(type_)]
 
 
-def least_parts(type_: Type, known: dict[int, int] | None = None) -> int:
-    """How many values a value of the type has in it at the least: records have all of theirs."""
+def min_parts(type_: AvroType, known: dict[int, int] | None = None) -> int:
+    """Return the least number of values that a value of the type consists of: a record has all its fields."""
     known = {} if known is None else known
     if id(type_) not in known:
         known[id(type_)] = 1
-        known[id(type_)] = 1 + sum(least_parts(each, known) for _, each in type_.fields)
+        known[id(type_)] = 1 + sum(min_parts(member, known) for _, member in type_.fields)
     return known[id(type_)]
 
 
 def is_text(text: str) -> bool:
-    """Can the text be written as UTF-8?"""
+    """Whether a string can be encoded as UTF-8, which one with a lone surrogate cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -14,20 +14,20 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from wirebook.schema.avro.checks import MAX_FLOAT, ValueFault, characters, check_enum, checked, integer, refusal
+from wirebook.schema.avro.checks import MAX_FLOAT, ValueFault, characters, check_enum, checked, incompatibility, integer
 from wirebook.schema.avro.logical import encoded_value, from_plain
-from wirebook.schema.avro.types import Type
+from wirebook.schema.avro.types import AvroType
 from wirebook.text.pointers import child
 
-Chosen = tuple[int, Type, Any]  # of a union: the branch's index, its type, the value
+Chosen = tuple[int, AvroType, Any]  # of a union: the branch's index, its type, the value
 
 
-def settle(type_: Type, value: Any, pointer: str, found: ValueFault) -> Any:
+def settle(type_: AvroType, value: Any, pointer: str, found: ValueFault) -> Any:
     """`value` with numbers, bytes and branches as they are encoded; what does not fit goes to `found`."""
     return SETTLERS[type_.kind](type_, encoded_value(type_, from_plain(type_, value)), pointer, found)
 
 
-_wrong = refusal(lambda type_: type_.logical or type_.branch_name)
+_wrong = incompatibility(lambda type_: type_.logical or type_.branch_name)
 
 
 def _is_text(value: Any) -> bool:
@@ -37,21 +37,21 @@ def _is_text(value: Any) -> bool:
         return False
 
 
-def _floating(type_: Type, value: Any, pointer: str, found: ValueFault) -> Any:
+def _floating(type_: AvroType, value: Any, pointer: str, found: ValueFault) -> Any:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or MAX_FLOAT[type_.kind] < abs(value) != float("inf"):
         return _wrong(type_, value, pointer, found)
     return float(value)
 
 
-def _octets(type_: Type, value: Any, pointer: str, found: ValueFault) -> Any:
+def _octets(type_: AvroType, value: Any, pointer: str, found: ValueFault) -> Any:
     octets = bytes(value) if isinstance(value, (bytes, bytearray, memoryview)) else characters(value)
     if octets is None or (type_.kind == "fixed" and len(octets) != type_.size):
         _wrong(type_, value, pointer, found)
     return octets
 
 
-def _record(type_: Type, value: Any, pointer: str, found: ValueFault) -> Any:
+def _record(type_: AvroType, value: Any, pointer: str, found: ValueFault) -> Any:
     if not isinstance(value, dict):
         return _wrong(type_, value, pointer, found)
     names = dict(type_.fields)
@@ -68,32 +68,32 @@ def _record(type_: Type, value: Any, pointer: str, found: ValueFault) -> Any:
     return settled
 
 
-def _default(type_: Type, value: Any, pointer: str, found: ValueFault) -> Any:
+def _default(type_: AvroType, value: Any, pointer: str, found: ValueFault) -> Any:
     """What the schema gives a field that is left out; of a union it is the first branch's."""
     if type_.kind == "union":
         return 0, type_.branches[0], settle(type_.branches[0], value, pointer, found)
     return settle(type_, value, pointer, found)
 
 
-def _takes_null(type_: Type) -> bool:
+def _takes_null(type_: AvroType) -> bool:
     return type_.kind == "null" or any(branch.kind == "null" for branch in type_.branches)
 
 
-def _array(type_: Type, value: Any, pointer: str, found: ValueFault) -> Any:
+def _array(type_: AvroType, value: Any, pointer: str, found: ValueFault) -> Any:
     if not isinstance(value, list | tuple):
         return _wrong(type_, value, pointer, found)
     assert type_.items is not None
     return [settle(type_.items, each, child(pointer, index), found) for index, each in enumerate(value)]
 
 
-def _map(type_: Type, value: Any, pointer: str, found: ValueFault) -> Any:
+def _map(type_: AvroType, value: Any, pointer: str, found: ValueFault) -> Any:
     if not isinstance(value, dict) or not all(map(_is_text, value)):
         return _wrong(type_, value, pointer, found)
     assert type_.items is not None
     return {key: settle(type_.items, each, child(pointer, key), found) for key, each in value.items()}
 
 
-def _union(type_: Type, value: Any, pointer: str, found: ValueFault) -> Any:
+def _union(type_: AvroType, value: Any, pointer: str, found: ValueFault) -> Any:
     """The named branch, else the only one that the value may be; null is never named. Cost: linear."""
     named = _named(type_, value)
     candidates = [named] if named else _candidates(type_, value, _may_be) or _candidates(type_, value, _may_mean)
@@ -109,17 +109,17 @@ def _union(type_: Type, value: Any, pointer: str, found: ValueFault) -> Any:
     return None
 
 
-def _candidates(type_: Type, value: Any, fits: Callable[[Type, Any], bool]) -> list[tuple[int, Type]]:
+def _candidates(type_: AvroType, value: Any, fits: Callable[[AvroType, Any], bool]) -> list[tuple[int, AvroType]]:
     return [(index, branch) for index, branch in enumerate(type_.branches) if fits(branch, value)]
 
 
-def _may_mean(branch: Type, value: Any) -> bool:
+def _may_mean(branch: AvroType, value: Any) -> bool:
     """Is a value of this branch as JSON has it: a text of a time, a decimal, or of bytes?"""
     plain = encoded_value(branch, from_plain(branch, value))
     return _may_be(branch, characters(value) if branch.kind in ("bytes", "fixed") and plain is value else plain)
 
 
-def _named(type_: Type, value: Any) -> tuple[int, Type] | None:
+def _named(type_: AvroType, value: Any) -> tuple[int, AvroType] | None:
     """What {branch: value} names, also {branch: value, other: None} as columns have it."""
     names = [branch.branch_name for branch in type_.branches]
     if not isinstance(value, dict) or not value or not value.keys() <= set(names):
@@ -128,7 +128,7 @@ def _named(type_: Type, value: Any) -> tuple[int, Type] | None:
     return (names.index(given[0]), type_.branches[names.index(given[0])]) if len(given) == 1 else None
 
 
-def _may_be(branch: Type, value: Any) -> bool:
+def _may_be(branch: AvroType, value: Any) -> bool:
     """Is a value of this branch, as far as it can be seen without looking into it?"""
     value = encoded_value(branch, value)
     if branch.kind == "record":
@@ -138,7 +138,7 @@ def _may_be(branch: Type, value: Any) -> bool:
     return LOOKS[branch.kind](branch, value)
 
 
-LOOKS: dict[str, Callable[[Type, Any], bool]] = {
+LOOKS: dict[str, Callable[[AvroType, Any], bool]] = {
     "null": lambda _, value: value is None,
     "boolean": lambda _, value: isinstance(value, bool),
     "int": lambda _, value: integer(32)(value),
@@ -154,7 +154,7 @@ LOOKS: dict[str, Callable[[Type, Any], bool]] = {
 }
 
 
-SETTLERS: dict[str, Callable[[Type, Any, str, ValueFault], Any]] = {
+SETTLERS: dict[str, Callable[[AvroType, Any, str, ValueFault], Any]] = {
     "null": checked(lambda value: value is None, _wrong),
     "boolean": checked(lambda value: isinstance(value, bool), _wrong),
     "int": checked(integer(32), _wrong),
@@ -175,7 +175,7 @@ SETTLERS: dict[str, Callable[[Type, Any, str, ValueFault], Any]] = {
 # -- the JSON encoding ------------------------------------------------------------------------------------------------
 
 
-def to_json(type_: Type, settled: Any) -> Any:
+def to_json(type_: AvroType, settled: Any) -> Any:
     """A settled value in Avro's JSON encoding. Raises: ValueError for NaN and Infinity, which JSON has not."""
     if type_.kind == "union":
         _, branch, inner = settled
@@ -192,14 +192,14 @@ def to_json(type_: Type, settled: Any) -> Any:
 # -- the binary encoding ----------------------------------------------------------------------------------------------
 
 
-def to_binary(type_: Type, settled: Any) -> bytes:
+def to_binary(type_: AvroType, settled: Any) -> bytes:
     """A settled value in Avro's binary encoding."""
     out = bytearray()
     _write(type_, settled, out)
     return bytes(out)
 
 
-def _write(type_: Type, value: Any, out: bytearray) -> None:
+def _write(type_: AvroType, value: Any, out: bytearray) -> None:
     WRITERS[type_.kind](type_, value, out)
 
 
@@ -216,18 +216,18 @@ def _write_octets(octets: bytes, out: bytearray) -> None:
     out += octets
 
 
-def _write_record(type_: Type, value: Any, out: bytearray) -> None:
+def _write_record(type_: AvroType, value: Any, out: bytearray) -> None:
     for name, field in type_.fields:
         _write(field, value[name], out)
 
 
-def _write_union(type_: Type, value: Chosen, out: bytearray) -> None:  # noqa: ARG001
+def _write_union(type_: AvroType, value: Chosen, out: bytearray) -> None:  # noqa: ARG001
     index, branch, inner = value
     _write_long(index, out)
     _write(branch, inner, out)
 
 
-def _write_array(type_: Type, value: list[Any], out: bytearray) -> None:
+def _write_array(type_: AvroType, value: list[Any], out: bytearray) -> None:
     assert type_.items is not None
     if value:
         _write_long(len(value), out)
@@ -236,7 +236,7 @@ def _write_array(type_: Type, value: list[Any], out: bytearray) -> None:
     out.append(0)
 
 
-def _write_map(type_: Type, value: dict[str, Any], out: bytearray) -> None:
+def _write_map(type_: AvroType, value: dict[str, Any], out: bytearray) -> None:
     assert type_.items is not None
     if value:
         _write_long(len(value), out)
@@ -246,15 +246,15 @@ def _write_map(type_: Type, value: dict[str, Any], out: bytearray) -> None:
     out.append(0)
 
 
-def _plain(write: Callable[[Any, bytearray], Any]) -> Callable[[Type, Any, bytearray], Any]:
+def _plain(write: Callable[[Any, bytearray], Any]) -> Callable[[AvroType, Any, bytearray], Any]:
     return lambda _, value, out: write(value, out)
 
 
-def _put(made: Callable[[Any], bytes]) -> Callable[[Type, Any, bytearray], Any]:
+def _put(made: Callable[[Any], bytes]) -> Callable[[AvroType, Any, bytearray], Any]:
     return lambda _, value, out: out.extend(made(value))
 
 
-WRITERS: dict[str, Callable[[Type, Any, bytearray], Any]] = {
+WRITERS: dict[str, Callable[[AvroType, Any, bytearray], Any]] = {
     "null": _put(lambda _: b""),
     "boolean": _put(lambda value: b"\1" if value else b"\0"),
     "int": _plain(_write_long),

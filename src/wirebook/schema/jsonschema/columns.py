@@ -15,7 +15,7 @@ from typing import Any
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 
-from wirebook.schema.layout import Layout, List, Map, Struct
+from wirebook.schema.layout import ColumnLayout, List, Map, Struct
 from wirebook.schema.merging import join, meet
 from wirebook.schema.scalar_columns import BOOLEAN, DATE, INT64, JSON, NUMBER, TEXT, TIMESTAMP, WIDE_INTEGER
 
@@ -34,12 +34,12 @@ class _Walk:
         self.open: list[str] = []
 
 
-def infer(schema: Any, resolver: Resolver) -> Layout:
+def layout_of(schema: Any, resolver: Resolver) -> ColumnLayout:
     """The shape of the values of `schema`, whose references `resolver` follows."""
-    return _shape(schema, resolver, _Walk())
+    return _layout(schema, resolver, _Walk())
 
 
-def _shape(schema: Any, resolver: Resolver, walk: _Walk) -> Layout:
+def _layout(schema: Any, resolver: Resolver, walk: _Walk) -> ColumnLayout:
     walk.left -= 1
     if not isinstance(schema, dict) or walk.left < 0 or len(walk.open) > MAX_LEVELS:
         return JSON
@@ -53,7 +53,7 @@ def _shape(schema: Any, resolver: Resolver, walk: _Walk) -> Layout:
     return reduce(meet, parts)
 
 
-def _referred(reference: str, resolver: Resolver, walk: _Walk) -> Layout:
+def _referred(reference: str, resolver: Resolver, walk: _Walk) -> ColumnLayout:
     try:
         found = resolver.lookup(reference)
     except Unresolvable:
@@ -63,30 +63,30 @@ def _referred(reference: str, resolver: Resolver, walk: _Walk) -> Layout:
         return JSON
     walk.open.append(key)
     try:
-        return _shape(found.contents, found.resolver, walk)
+        return _layout(found.contents, found.resolver, walk)
     finally:
         walk.open.pop()
 
 
-def _nested(schema: Any, resolver: Resolver, walk: _Walk) -> Layout:
+def _nested(schema: Any, resolver: Resolver, walk: _Walk) -> ColumnLayout:
     """The shape of a subschema, one level further in."""
     walk.open.append("")
     try:
-        return _shape(schema, resolver, walk)
+        return _layout(schema, resolver, walk)
     finally:
         walk.open.pop()
 
 
-def _alternatives(schemas: list[Any], resolver: Resolver, walk: _Walk) -> Layout:
-    shapes = [_nested(each, resolver, walk) for each in schemas if not _only_null(each)]
-    return reduce(join, shapes) if shapes else JSON
+def _alternatives(schemas: list[Any], resolver: Resolver, walk: _Walk) -> ColumnLayout:
+    layouts = [_nested(each, resolver, walk) for each in schemas if not _only_null(each)]
+    return reduce(join, layouts) if layouts else JSON
 
 
 def _only_null(schema: Any) -> bool:
     return isinstance(schema, dict) and schema.get("type") in ("null", ["null"])
 
 
-def _own(schema: dict[str, Any], resolver: Resolver, walk: _Walk) -> Layout:
+def _own(schema: dict[str, Any], resolver: Resolver, walk: _Walk) -> ColumnLayout:
     """The shape that the keywords beside references and combinations give."""
     types = [type_ for type_ in _types(schema) if type_ != "null"]
     if set(types) == {"integer", "number"}:
@@ -102,7 +102,7 @@ def _own(schema: dict[str, Any], resolver: Resolver, walk: _Walk) -> Layout:
     return _scalar(types[0], schema)
 
 
-def _scalar(type_: str, schema: dict[str, Any]) -> Layout:
+def _scalar(type_: str, schema: dict[str, Any]) -> ColumnLayout:
     if type_ == "integer":
         bounds = [schema.get(word) for word in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")]
         wide = any(isinstance(bound, int | float) and abs(bound) > MAX_INT64 + 1 for bound in bounds)
@@ -133,7 +133,7 @@ def _type_of(value: Any) -> str:
     return names.get(type(value), "object")
 
 
-def _object(schema: dict[str, Any], resolver: Resolver, walk: _Walk) -> Layout:
+def _object(schema: dict[str, Any], resolver: Resolver, walk: _Walk) -> ColumnLayout:
     properties, extra = schema.get("properties"), schema.get("additionalProperties")
     if isinstance(properties, dict) and properties:
         members = {name: _nested(property_, resolver, walk) for name, property_ in properties.items()}

@@ -15,19 +15,18 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from wirebook.schema.incompatibilities import MAX_REFUSALS, UNPROVEN, Refusal, Steps
+from wirebook.schema.incompatibilities import MAX_INCOMPATIBILITIES, UNPROVEN, Incompatibility, Steps
 from wirebook.schema.jsonschema.compatibility_cases import Case, cases
-from wirebook.schema.jsonschema.compatibility_keywords import FlatDocument, Node, Sameness, Words, words_of
-from wirebook.schema.jsonschema.compatibility_rules import RULES, leaf_refusals
+from wirebook.schema.jsonschema.compatibility_keywords import Equivalence, FlatDocument, KeywordSet, Node, keywords_of
+from wirebook.schema.jsonschema.compatibility_rules import RULES, Conjunction, assertion_incompatibilities
 from wirebook.schema.source import SchemaSource
 from wirebook.text.pointers import child
 
 MAX_LEVELS = 100  # of values within values
 STEPS = 20_000
-Conjunction = tuple[Words, ...]
 
 
-def backward(old: SchemaSource, new: SchemaSource) -> list[Refusal]:
+def backward(old: SchemaSource, new: SchemaSource) -> list[Incompatibility]:
     """Why values of `old` are not all values of `new`; both are valid schemas.
 
     Raises: TooComplexError
@@ -35,7 +34,7 @@ def backward(old: SchemaSource, new: SchemaSource) -> list[Refusal]:
     return _compared(old, new, declared_only=False)
 
 
-def backward_as_declared(old: SchemaSource, new: SchemaSource) -> list[Refusal]:
+def backward_as_declared(old: SchemaSource, new: SchemaSource) -> list[Incompatibility]:
     """The same for documents that have no properties but those that the old schema names or constrains: a new
     optional property narrows nothing then.
 
@@ -44,21 +43,23 @@ def backward_as_declared(old: SchemaSource, new: SchemaSource) -> list[Refusal]:
     return _compared(old, new, declared_only=True)
 
 
-def _compared(old: SchemaSource, new: SchemaSource, *, declared_only: bool) -> list[Refusal]:
+def _compared(old: SchemaSource, new: SchemaSource, *, declared_only: bool) -> list[Incompatibility]:
     before = FlatDocument(old.document, old.format.version, declared_only=declared_only)
     return contained(before, FlatDocument(new.document, new.format.version))
 
 
-def contained(old: FlatDocument, new: FlatDocument, implied: Callable[[str, str], bool] | None = None) -> list[Refusal]:
+def contained(
+    old: FlatDocument, new: FlatDocument, implied: Callable[[str, str], bool] | None = None
+) -> list[Incompatibility]:
     """`implied` knows of two patterns that texts with the first have the second."""
-    found = Containment(old, Steps(STEPS), implied).of(words_of([old.root]), new.root, "", 0)
+    found = Containment(old, Steps(STEPS), implied).of(keywords_of([old.root]), new.root, "", 0)
     return _each_once(found)
 
 
-def _each_once(refusals: list[Refusal]) -> list[Refusal]:
-    found: dict[tuple[str, str], Refusal] = {}
-    for refusal in refusals:
-        found.setdefault((refusal.path, refusal.rule), refusal)
+def _each_once(incompatibilities: list[Incompatibility]) -> list[Incompatibility]:
+    found: dict[tuple[str, str], Incompatibility] = {}
+    for incompatibility in incompatibilities:
+        found.setdefault((incompatibility.path, incompatibility.rule), incompatibility)
     return list(found.values())
 
 
@@ -71,11 +72,11 @@ class Containment:
     old: FlatDocument
     steps: Steps
     implied: Callable[[str, str], bool] | None = None
-    same: Sameness = field(default_factory=Sameness)
+    same: Equivalence = field(default_factory=Equivalence)
     open: dict[Any, int] = field(default_factory=dict)
-    known: dict[Any, list[Refusal]] = field(default_factory=dict)
+    known: dict[Any, list[Incompatibility]] = field(default_factory=dict)
 
-    def of(self, words: Conjunction, new: Node, path: str, level: int) -> list[Refusal]:
+    def of(self, words: Conjunction, new: Node, path: str, level: int) -> list[Incompatibility]:
         """Why values for which `words` hold are not all of `new`, `path` being its place."""
         if new.schema is True or new.schema == {}:
             return []
@@ -83,10 +84,10 @@ class Containment:
         if key in self.known:
             return self.known[key]
         if key in self.open:
-            return [] if level > self.open[key] else [Refusal(path, UNPROVEN, "a schema within itself", None)]
+            return [] if level > self.open[key] else [Incompatibility(path, UNPROVEN, "a schema within itself", None)]
         self.steps.take()
         if level > MAX_LEVELS:
-            return [Refusal(path, UNPROVEN, f"values within values, {MAX_LEVELS} levels deep", None)]
+            return [Incompatibility(path, UNPROVEN, f"values within values, {MAX_LEVELS} levels deep", None)]
         before, self.open[key] = len(self.known), level
         found = self._of(words, new, path, level)
         del self.open[key]
@@ -96,40 +97,40 @@ class Containment:
         self.known[key] = found
         return found
 
-    def _of(self, words: Conjunction, new: Node, path: str, level: int) -> list[Refusal]:
+    def _of(self, words: Conjunction, new: Node, path: str, level: int) -> list[Incompatibility]:
         if any(self.same.holds(word.node, new) for word in words):
             return []
         wanted = [(word, self._unlike(words, word)) for word in new.document.words(new)]
         wanted = [(each, names) for each, names in wanted if names]
-        found: list[Refusal] = []
+        found: list[Incompatibility] = []
         for case in self._cases(words) if wanted else ():
             every = (each for want, names in wanted for each in self._case(case, want, names, path, level))
-            refusals = list(islice(every, MAX_REFUSALS))
-            if refusals and not self.is_empty(case, level):
-                found += refusals
-            if len(found) >= MAX_REFUSALS:
+            incompatibilities = list(islice(every, MAX_INCOMPATIBILITIES))
+            if incompatibilities and not self.is_empty(case, level):
+                found += incompatibilities
+            if len(found) >= MAX_INCOMPATIBILITIES:
                 break
         return found
 
-    def _unlike(self, words: Conjunction, new: Words) -> list[str]:
+    def _unlike(self, words: Conjunction, new: KeywordSet) -> list[str]:
         """The keywords that no old schema has just so."""
         return [word for word in new.words if not any(self._alike(each, new, word) for each in words)]
 
-    def _alike(self, old: Words, new: Words, word: str) -> bool:
+    def _alike(self, old: KeywordSet, new: KeywordSet, word: str) -> bool:
         if word not in old.words or word in PAIRED or old.node.document.draft != new.node.document.draft:
             return False
         return self.same.values(old.node, new.node, word, (old.words[word], new.words[word]))
 
-    def _case(self, case: Case, new: Words, names: list[str], path: str, level: int) -> Iterator[Refusal]:
+    def _case(self, case: Case, new: KeywordSet, names: list[str], path: str, level: int) -> Iterator[Incompatibility]:
         self.steps.take()
         if "never" in new.words:
-            yield Refusal(path, "nothing-allowed", case.described(), False)
+            yield Incompatibility(path, "nothing-allowed", case.described(), False)
         elif "elsewhere" in new.words:
-            yield Refusal(path, UNPROVEN, case.described(), {"$ref": new.words["elsewhere"]})
+            yield Incompatibility(path, UNPROVEN, case.described(), {"$ref": new.words["elsewhere"]})
         elif case.type not in new.types and "enum" not in new.words:
-            yield Refusal(child(path, "type"), "type-narrowed", case.described(), new.get("type"))
+            yield Incompatibility(child(path, "type"), "type-narrowed", case.described(), new.get("type"))
         else:
-            yield from leaf_refusals(self, case, new, names, path)
+            yield from assertion_incompatibilities(self, case, new, names, path)
             for word in names:
                 if word in RULES:
                     yield from RULES[word](self, case, new, path, level)
@@ -169,7 +170,7 @@ class Containment:
 
     def excludes(self, case: Case, schema: Node, level: int) -> bool:
         """Is it shown that no value of a case is of a schema?"""
-        more = words_of([schema])
+        more = keywords_of([schema])
         if any(self.holds(more, not_, level) for not_ in case.nots):
             return True
         both = tuple({id(each): each for each in (*_with_value(case), *more)}.values())

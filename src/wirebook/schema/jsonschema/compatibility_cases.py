@@ -13,7 +13,14 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from wirebook.schema.jsonschema.compatibility_keywords import FlatDocument, Node, Words, fraction, type_of, words_of
+from wirebook.schema.jsonschema.compatibility_keywords import (
+    FlatDocument,
+    KeywordSet,
+    Node,
+    fraction,
+    keywords_of,
+    type_of,
+)
 
 MAX_CASES = 64
 FURTHER = ("additionalProperties", "patternProperties", "unevaluatedProperties")
@@ -27,7 +34,7 @@ class Case:
 
     document: FlatDocument
     type: str
-    words: tuple[Words, ...]
+    words: tuple[KeywordSet, ...]
     nots: tuple[Node, ...] = ()
     value: Any = field(default=ABSENT)
 
@@ -98,25 +105,25 @@ class Case:
             return frozenset()
         return frozenset(pattern for word in self.words for pattern in word.get("patternProperties") or ())
 
-    def member(self, name: str) -> tuple[Words, ...] | None:
+    def member(self, name: str) -> tuple[KeywordSet, ...] | None:
         """What the values of a property are; None if it is never there."""
         if name not in (self.value if self.single else self.names) and (self.single or self.is_closed):
             return None
         nodes = [node for word in self.words for node in _of_property(word, name)]
         own = [self._literal(self.value[name])] if self.single else []
-        return _possible(words_of([*own, *nodes]))
+        return _possible(keywords_of([*own, *nodes]))
 
-    def matching(self, pattern: str) -> tuple[Words, ...] | None:
+    def matching(self, pattern: str) -> tuple[KeywordSet, ...] | None:
         """What is sure of the properties whose names have a pattern and that no schema names."""
         nodes = [node for word in self.words for node in _of_pattern(word, pattern)]
-        return _possible(words_of(nodes))
+        return _possible(keywords_of(nodes))
 
     @cached_property
-    def others(self) -> tuple[Words, ...] | None:
+    def others(self) -> tuple[KeywordSet, ...] | None:
         """What the properties are that no schema names and no pattern meets."""
         if self.single or self.is_closed:
             return None
-        return _possible(words_of([node for word in self.words for node in _additional(word)]))
+        return _possible(keywords_of([node for word in self.words for node in _additional(word)]))
 
     @cached_property
     def is_declared(self) -> bool:
@@ -170,14 +177,14 @@ class Case:
     def shortest(self) -> int:
         return len(self.value) if self.single else self.most("minItems") or 0
 
-    def item(self, at: int) -> tuple[Words, ...] | None:
+    def item(self, at: int) -> tuple[KeywordSet, ...] | None:
         """What the items at a place are; None if there is none."""
         return None if self.longest is not None and at >= self.longest else self._item(at)
 
-    def _item(self, at: int) -> tuple[Words, ...] | None:
+    def _item(self, at: int) -> tuple[KeywordSet, ...] | None:
         nodes = [node for word in self.words for node in item_of(word, at)]
         own = [self._literal(self.value[at])] if self.single else []
-        return _possible(words_of([*own, *nodes]))
+        return _possible(keywords_of([*own, *nodes]))
 
     def _literal(self, value: Any) -> Node:
         return self.document.literal(value)
@@ -187,11 +194,11 @@ def _is_anything(nodes: Iterable[Node]) -> bool:
     return all(node.schema is True or node.schema == {} for node in nodes)
 
 
-def _possible(words: tuple[Words, ...]) -> tuple[Words, ...] | None:
+def _possible(words: tuple[KeywordSet, ...]) -> tuple[KeywordSet, ...] | None:
     return None if any("never" in word.words for word in words) else words
 
 
-def _of_property(words: Words, name: str) -> Iterator[Node]:
+def _of_property(words: KeywordSet, name: str) -> Iterator[Node]:
     properties = words.get("properties") or {}
     matches = [(pattern, words.matches(pattern, name)) for pattern in words.get("patternProperties") or ()]
     if name in properties:
@@ -201,7 +208,7 @@ def _of_property(words: Words, name: str) -> Iterator[Node]:
         yield from _additional(words, name)
 
 
-def _of_pattern(words: Words, pattern: str) -> Iterator[Node]:
+def _of_pattern(words: KeywordSet, pattern: str) -> Iterator[Node]:
     patterns = words.get("patternProperties") or {}
     if pattern in patterns:
         yield words.node.at(patterns[pattern])
@@ -209,7 +216,7 @@ def _of_pattern(words: Words, pattern: str) -> Iterator[Node]:
         yield words.node.at(words.words["additionalProperties"])
 
 
-def _additional(words: Words, name: str | None = None) -> Iterator[Node]:
+def _additional(words: KeywordSet, name: str | None = None) -> Iterator[Node]:
     """The schema of further properties. Of what is not evaluated only a refusal that nothing else could lift."""
     if "additionalProperties" in words.words:
         yield words.node.at(words.words["additionalProperties"])
@@ -245,7 +252,7 @@ def _leaves_open(node: Node, inside: set[int]) -> bool:
     return isinstance(node.schema, dict) and id(node.schema) not in inside and "unevaluatedProperties" in node.schema
 
 
-def item_of(words: Words, at: int) -> Iterator[Node]:
+def item_of(words: KeywordSet, at: int) -> Iterator[Node]:
     prefix = words.get("prefixItems") or ()
     if at < len(prefix):
         yield words.node.at(prefix[at])
@@ -256,7 +263,7 @@ def item_of(words: Words, at: int) -> Iterator[Node]:
 # -- cases ------------------------------------------------------------------------------------------------------------
 
 
-def cases(document: FlatDocument, words: tuple[Words, ...], nots: tuple[Node, ...] = ()) -> list[Case]:
+def cases(document: FlatDocument, words: tuple[KeywordSet, ...], nots: tuple[Node, ...] = ()) -> list[Case]:
     """The cases of values for which all `words` hold, and none of `nots`. `document` is for what stands in none."""
     found: list[Case] = []
     for chosen, refused in _branches(words, nots):
@@ -285,11 +292,13 @@ def _of_type(case: Case) -> list[Case]:
     return [Case(case.document, case.type, case.words, case.nots, each) for each in left]
 
 
-def _branches(words: tuple[Words, ...], nots: tuple[Node, ...]) -> list[tuple[tuple[Words, ...], tuple[Node, ...]]]:
+def _branches(
+    words: tuple[KeywordSet, ...], nots: tuple[Node, ...]
+) -> list[tuple[tuple[KeywordSet, ...], tuple[Node, ...]]]:
     """One branch of each choice, in all ways; beyond a number of ways the choices left are not made."""
     nots = (*nots, *(node for word in words if (node := word.schema("not"))))
-    waiting = [(words, nots, frozenset[Words]())]
-    settled: list[tuple[tuple[Words, ...], tuple[Node, ...]]] = []
+    waiting = [(words, nots, frozenset[KeywordSet]())]
+    settled: list[tuple[tuple[KeywordSet, ...], tuple[Node, ...]]] = []
     while waiting:
         current, refused, made = waiting.pop()  # `made`: whose choices are made, so that a choice within itself ends
         at = next((index for index, each in enumerate(current) if each.choice), None)
@@ -300,32 +309,32 @@ def _branches(words: tuple[Words, ...], nots: tuple[Node, ...]) -> list[tuple[tu
         made |= {current[at]}
         rest = (*current[:at], current[at].chosen, *current[at + 1 :])
         for taken, left in options:
-            more = words_of(taken)
+            more = keywords_of(taken)
             new = [each for each in more if each not in rest and each not in made]
             inner = tuple(node for each in new if (node := each.schema("not")))
             waiting.append(((*rest, *new), (*refused, *left, *inner), made))
     return settled[::-1]
 
 
-def _with_dependents(words: tuple[Words, ...]) -> tuple[Words, ...]:
+def _with_dependents(words: tuple[KeywordSet, ...]) -> tuple[KeywordSet, ...]:
     """Objects, with the schemas that depend on properties that they have."""
     while True:
         required = {name for word in words for name in word.get("required") or ()}
         nodes = [node for word in words for name, node in word.members("dependentSchemas").items() if name in required]
-        more = tuple(word for word in words_of(nodes) if word not in words) if nodes else ()
+        more = tuple(word for word in keywords_of(nodes) if word not in words) if nodes else ()
         if not more:
             return words
         words = (*words, *more)
 
 
-def _without_choices(words: tuple[Words, ...]) -> Iterator[Words]:
+def _without_choices(words: tuple[KeywordSet, ...]) -> Iterator[KeywordSet]:
     for word in words:
         while word.choice:
             word = word.chosen  # noqa: PLW2901
         yield word
 
 
-def _options(words: Words) -> Iterator[tuple[list[Node], list[Node]]]:
+def _options(words: KeywordSet) -> Iterator[tuple[list[Node], list[Node]]]:
     """The ways to meet the first choice: schemas that hold, and schemas that do not."""
     word = words.choice
     if word == "if":
@@ -338,6 +347,6 @@ def _options(words: Words) -> Iterator[tuple[list[Node], list[Node]]]:
         yield [node], [*nodes[:index], *nodes[index + 1 :]] if word == "oneOf" else []
 
 
-def _present(words: Words, word: str) -> list[Node]:
+def _present(words: KeywordSet, word: str) -> list[Node]:
     found = words.schema(word)
     return [found] if found is not None else []

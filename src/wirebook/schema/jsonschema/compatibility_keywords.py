@@ -28,10 +28,11 @@ D06, D07, D2019, D2020 = 1, 2, 3, 4
 SINCE = {"const": D06, "contains": D06, "propertyNames": D06, "if": D07, "then": D07, "else": D07,
          "dependentRequired": D2019, "dependentSchemas": D2019, "unevaluatedItems": D2019,
          "unevaluatedProperties": D2019, "minContains": D2019, "maxContains": D2019, "prefixItems": D2020}  # fmt: skip
-LEAVES = frozenset(("type", "enum", "const", "multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum",
-                    "maxLength", "minLength", "pattern", "format", "maxItems", "minItems", "uniqueItems",
-                    "maxProperties", "minProperties", "required", "dependentRequired", "contentEncoding",
-                    "contentMediaType"))  # fmt: skip
+ASSERTIONS = frozenset(("type", "enum", "const", "multipleOf", "maximum", "exclusiveMaximum", "minimum",
+                        "exclusiveMinimum", "maxLength", "minLength", "pattern", "format", "maxItems", "minItems",
+                        "uniqueItems", "maxProperties", "minProperties", "required", "dependentRequired",
+                        "contentEncoding", "contentMediaType"))  # fmt: skip
+"""Keywords whose values contain no schemas."""
 BOUNDS = {"low": "minimum", "high": "maximum"}
 CHOICES = ("anyOf", "oneOf", "if")
 REFERENCES = ("$ref", "$recursiveRef", "$dynamicRef")
@@ -109,7 +110,7 @@ class FlatDocument:
         self.root = Node(document, resolver, self)
         self.validator_class = DRAFTS[self.draft][1]
         self.made: list[Any] = []  # schemas that are not in the document, kept so that each has an identity
-        self._words: dict[int, tuple[Words, ...]] = {}
+        self._words: dict[int, tuple[KeywordSet, ...]] = {}
         self._negated: dict[int, Node] = {}
         self._foreign: dict[int, FlatDocument] = {}
         self._literals: dict[int, Node] = {}
@@ -150,7 +151,7 @@ class FlatDocument:
     def requiring(self, name: str) -> Node:
         return self.node({"type": "object", "required": [name]})
 
-    def words(self, node: Node) -> tuple[Words, ...]:
+    def words(self, node: Node) -> tuple[KeywordSet, ...]:
         """The keywords that a schema comes to, one set for each schema that it consists of."""
         key = id(node.schema)
         if key not in self._words:
@@ -158,22 +159,24 @@ class FlatDocument:
         return self._words[key]
 
 
-def words_of(nodes: Iterator[Node] | list[Node]) -> tuple[Words, ...]:
+def keywords_of(nodes: Iterator[Node] | list[Node]) -> tuple[KeywordSet, ...]:
     """The keywords of several schemas that hold together, each set once."""
     found = {id(words): words for node in nodes for words in node.document.words(node)}
     return tuple(found.values())
 
 
-def _flat(node: Node, inside: set[int]) -> Iterator[Words]:
+def _flat(node: Node, inside: set[int]) -> Iterator[KeywordSet]:
     if id(node.schema) in inside or node.schema is True:
         return
     inside = {*inside, id(node.schema)}
     if node.schema is False:
-        yield Words(node, {"never": True})
+        yield KeywordSet(node, {"never": True})
         return
     for reference in node.references:
         found = node.referred(reference)
-        yield from _flat(found, inside) if found is not None else [Words(node, {"elsewhere": node.absolute(reference)})]
+        yield from (
+            _flat(found, inside) if found is not None else [KeywordSet(node, {"elsewhere": node.absolute(reference)})]
+        )
     if node.references and node.document.order < D2019:
         return
     for each in node.schema.get("allOf") or ():
@@ -182,10 +185,10 @@ def _flat(node: Node, inside: set[int]) -> Iterator[Words]:
     if node.document.formats is not None and "format" in node.schema:
         own["format"] = node.schema["format"]
     if own:
-        yield Words(node, own)
+        yield KeywordSet(node, own)
     dependencies = dict(_dependencies(node.schema.get("dependencies") or {}))
     if dependencies:
-        yield Words(node, dependencies)
+        yield KeywordSet(node, dependencies)
 
 
 def _known(schema: dict[str, Any], order: int) -> Iterator[tuple[str, Any]]:
@@ -261,7 +264,7 @@ def fraction(number: Any) -> Fraction:
     return Fraction(number) if isinstance(number, int) else Fraction(repr(number))
 
 
-class Words:
+class KeywordSet:
     """Keywords that hold together, with the schema where they stand."""
 
     def __init__(self, node: Node, words: dict[str, Any]) -> None:
@@ -288,9 +291,9 @@ class Words:
         return next((word for word in CHOICES if word in self.words), None)
 
     @cached_property
-    def chosen(self) -> Words:
+    def chosen(self) -> KeywordSet:
         """The same without the first of its choices."""
-        return Words(self.node, {word: value for word, value in self.words.items() if word != self.choice})
+        return KeywordSet(self.node, {word: value for word, value in self.words.items() if word != self.choice})
 
     @cached_property
     def types(self) -> frozenset[str]:
@@ -320,10 +323,10 @@ class Words:
     # -- one value --------------------------------------------------------------------------------------------------
 
     @cached_property
-    def leaves(self) -> dict[str, Any]:
+    def assertions(self) -> dict[str, Any]:
         """The keywords, as written, that have no schema in them."""
         schema = self.node.schema if isinstance(self.node.schema, dict) else {}
-        known = {word: value for word, value in schema.items() if word in LEAVES}
+        known = {word: value for word, value in schema.items() if word in ASSERTIONS}
         names = {
             name: dependency
             for name, dependency in schema.get("dependencies", {}).items()
@@ -338,19 +341,19 @@ class Words:
         """Does a keyword without schemas refuse a value? None where that cannot be said."""
         if "never" in self.words:
             return True
-        checked = self._leaf
+        checked = self._scalar
         return None if checked is None else not checked.is_valid(value)
 
     @cached_property
-    def _leaf(self) -> Any:
-        return self.checks(self.leaves)
+    def _scalar(self) -> Any:
+        return self.checks(self.assertions)
 
-    def checks(self, leaves: dict[str, Any]) -> Any:
+    def checks(self, assertions: dict[str, Any]) -> Any:
         """A validator of the draft for some of the keywords; None if there is none."""
         document = self.node.document
         options = {} if document.formats is None else {"formats": document.formats, "validate_formats": True}
         try:
-            return document.validator_class(leaves, pattern_options=LINEAR, offline=True, **options)
+            return document.validator_class(assertions, pattern_options=LINEAR, offline=True, **options)
         except (js.ValidationError, js.ReferencingError, ValueError):
             return None
 
@@ -384,7 +387,7 @@ def equal(one: Any, other: Any) -> bool:
 
 
 @dataclass
-class Sameness:
+class Equivalence:
     """Do two schemas read the same, with all that they refer to?"""
 
     pairs: dict[tuple[int, int], bool] = field(default_factory=dict)

@@ -8,24 +8,41 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from wirebook.schema.incompatibilities import UNPROVEN, Refusal
+from wirebook.schema.incompatibilities import UNPROVEN, Incompatibility
 from wirebook.schema.jsonschema.compatibility_cases import Case, item_of
-from wirebook.schema.jsonschema.compatibility_keywords import D06, Node, Words, fraction, words_of
+from wirebook.schema.jsonschema.compatibility_keywords import D06, Equivalence, KeywordSet, Node, fraction, keywords_of
 from wirebook.text.pointers import child
 
-if TYPE_CHECKING:
-    from wirebook.schema.jsonschema.compatibility import Conjunction, Containment
+Conjunction = tuple[KeywordSet, ...]
+"""The keywords of all schemas that a value is valid against."""
 
-Rule = Callable[["Containment", Case, Words, str, int], Iterator[Refusal]]
+
+class Comparison(Protocol):
+    """What a rule needs to compare the subschemas of a keyword; `Containment` in compatibility.py implements it."""
+
+    implied: Callable[[str, str], bool] | None
+    same: Equivalence
+
+    def of(self, words: Conjunction, new: Node, path: str, level: int) -> list[Incompatibility]:
+        """Return why values with the keywords `words` are not all valid against `new`."""
+
+    def holds(self, words: Conjunction, new: Node, level: int) -> bool:
+        """Whether all values with the keywords `words` are shown to be valid against `new`."""
+
+    def excludes(self, case: Case, schema: Node, level: int) -> bool:
+        """Whether it is shown that no value of a case is valid against a schema."""
+
+
+Rule = Callable[[Comparison, Case, KeywordSet, str, int], Iterator[Incompatibility]]
 NARROWER_FORMATS = frozenset(
     (("email", "idn-email"), ("hostname", "idn-hostname"), ("uri", "uri-reference"), ("uri", "iri"),
      ("uri", "iri-reference"), ("uri-reference", "iri-reference"), ("iri", "iri-reference"))
 )  # fmt: skip
 ANYTHING = ("", ".*", "^", "^.*")  # patterns that every text has
 NAMES = {"low": "minimum", "high": "maximum"}
-LEAF_RULES = {"enum": "enum-narrowed", "type": "type-narrowed", "low": "minimum-raised", "high": "maximum-lowered",
+ASSERTION_RULES = {"enum": "enum-narrowed", "type": "type-narrowed", "low": "minimum-raised", "high": "maximum-lowered",
               "multipleOf": "multiple-of-narrowed", "minLength": "min-length-raised",
               "maxLength": "max-length-lowered", "pattern": "pattern-changed", "format": "format-changed",
               "minItems": "min-items-raised", "maxItems": "max-items-lowered", "uniqueItems": "unique-items-added",
@@ -41,34 +58,38 @@ OF_TYPE = {"low": "number", "high": "number", "multipleOf": "number", "minLength
 # -- keywords without schemas -----------------------------------------------------------------------------------------
 
 
-def leaf_refusals(run: Containment, case: Case, new: Words, names: list[str], path: str) -> Iterator[Refusal]:
+def assertion_incompatibilities(
+    run: Comparison, case: Case, new: KeywordSet, names: list[str], path: str
+) -> Iterator[Incompatibility]:
     if case.single:
         refused = new.refuses(case.value)
         if refused is None:
-            yield Refusal(path, UNPROVEN, case.value, new.leaves)
+            yield Incompatibility(path, UNPROVEN, case.value, new.assertions)
         elif refused:
             yield from _refused_value(case, new, path)
         return
     for word in names:
-        if word in LEAF_RULES and OF_TYPE.get(word, case.type) == case.type:
+        if word in ASSERTION_RULES and OF_TYPE.get(word, case.type) == case.type:
             before = _missing(run, case, new, word)
             if before is not None:
                 place = child(path, new.spelled(word))
-                yield Refusal(place, LEAF_RULES[word], before[0], _plain(new.words[word]))
+                yield Incompatibility(place, ASSERTION_RULES[word], before[0], _plain(new.words[word]))
 
 
-def _refused_value(case: Case, new: Words, path: str) -> Iterator[Refusal]:
-    for word, value in new.leaves.items():
+def _refused_value(case: Case, new: KeywordSet, path: str) -> Iterator[Incompatibility]:
+    for word, value in new.assertions.items():
         check = new.checks({word: value})
         if check is None or not check.is_valid(case.value):
             key = {"const": "enum"}.get(word, word)
-            rule = next((rule for name, rule in LEAF_RULES.items() if NAMES.get(name, name) == key), "value-refused")
-            yield Refusal(child(path, word), rule, case.value, value)
+            rule = next(
+                (rule for name, rule in ASSERTION_RULES.items() if NAMES.get(name, name) == key), "value-refused"
+            )
+            yield Incompatibility(child(path, word), rule, case.value, value)
             return
-    yield Refusal(path, "value-refused", case.value, new.leaves)
+    yield Incompatibility(path, "value-refused", case.value, new.assertions)
 
 
-def _missing(run: Containment, case: Case, new: Words, word: str) -> tuple[Any] | None:
+def _missing(run: Comparison, case: Case, new: KeywordSet, word: str) -> tuple[Any] | None:
     """What the case has in place of what a keyword asks, if that is not enough; None if it is."""
     value = new.words[word]
     if word == "enum":
@@ -102,7 +123,7 @@ def _most(case: Case, word: str) -> Any:
     return case.most_properties if word == "maxProperties" else case.least(word)
 
 
-def _exact(run: Containment, case: Case, word: str, value: Any) -> tuple[Any] | None:
+def _exact(run: Comparison, case: Case, word: str, value: Any) -> tuple[Any] | None:
     if word == "pattern":
         olds = case.every("pattern")
         known = value in olds or value in ANYTHING
@@ -154,21 +175,23 @@ def _plain(value: Any) -> Any:
 # -- objects ----------------------------------------------------------------------------------------------------------
 
 
-def properties(run: Containment, case: Case, new: Words, path: str, level: int) -> Iterator[Refusal]:
+def properties(run: Comparison, case: Case, new: KeywordSet, path: str, level: int) -> Iterator[Incompatibility]:
     if case.type != "object":
         return
     for name, node in new.members("properties").items():
         if case.is_undeclared(name):
             continue
         had, place = case.member(name), f"{child(path, 'properties')}{child('', name)}"
-        refusals = run.of(had, node, place, level + 1) if had is not None else []
-        if refusals and name not in case.names:
-            yield Refusal(place, "property-added-to-open-content", "any value", _brief(node))
+        incompatibilities = run.of(had, node, place, level + 1) if had is not None else []
+        if incompatibilities and name not in case.names:
+            yield Incompatibility(place, "property-added-to-open-content", "any value", _brief(node))
         else:
-            yield from refusals
+            yield from incompatibilities
 
 
-def pattern_properties(run: Containment, case: Case, new: Words, path: str, level: int) -> Iterator[Refusal]:
+def pattern_properties(
+    run: Comparison, case: Case, new: KeywordSet, path: str, level: int
+) -> Iterator[Incompatibility]:
     if case.type != "object":
         return
     for pattern, node in new.members("patternProperties").items():
@@ -177,7 +200,7 @@ def pattern_properties(run: Containment, case: Case, new: Words, path: str, leve
             match = new.matches(pattern, name)
             had = case.member(name)
             if match is None and had is not None:
-                yield Refusal(place, UNPROVEN, name, pattern)
+                yield Incompatibility(place, UNPROVEN, name, pattern)
             elif match and had is not None:
                 yield from run.of(had, node, place, level + 1)
         generic = None if case.single or case.is_unconstrained else case.matching(pattern)
@@ -185,7 +208,9 @@ def pattern_properties(run: Containment, case: Case, new: Words, path: str, leve
             yield from run.of(generic, node, place, level + 1)
 
 
-def additional_properties(run: Containment, case: Case, new: Words, path: str, level: int) -> Iterator[Refusal]:
+def additional_properties(
+    run: Comparison, case: Case, new: KeywordSet, path: str, level: int
+) -> Iterator[Incompatibility]:
     node = new.schema("additionalProperties")
     if case.type == "object" and node is not None:
         named, patterns = set(new.get("properties") or ()), list(new.get("patternProperties") or ())
@@ -194,7 +219,9 @@ def additional_properties(run: Containment, case: Case, new: Words, path: str, l
         )
 
 
-def unevaluated_properties(run: Containment, case: Case, new: Words, path: str, level: int) -> Iterator[Refusal]:
+def unevaluated_properties(
+    run: Comparison, case: Case, new: KeywordSet, path: str, level: int
+) -> Iterator[Incompatibility]:
     node = new.schema("unevaluatedProperties")
     if case.type != "object" or node is None or node.schema is True:
         return
@@ -225,8 +252,8 @@ def _surely_evaluated(node: Node, inside: set[int]) -> tuple[set[str], list[str]
 
 
 def _further(
-    run: Containment, case: Case, new: Words, *, scope: tuple[Node, set[str], list[str]], path: str, level: int
-) -> Iterator[Refusal]:
+    run: Comparison, case: Case, new: KeywordSet, *, scope: tuple[Node, set[str], list[str]], path: str, level: int
+) -> Iterator[Incompatibility]:
     """Properties beyond the names and patterns of a scope."""
     node, named, patterns = scope
     for name in sorted(case.names - named):
@@ -235,10 +262,10 @@ def _further(
         if had is None or any(matches):
             continue
         if None in matches:
-            yield Refusal(path, UNPROVEN, name, patterns)
+            yield Incompatibility(path, UNPROVEN, name, patterns)
         elif run.of(had, node, path, level + 1):
             if node.schema is False:
-                yield Refusal(path, "property-removed-from-closed-content", name, False)
+                yield Incompatibility(path, "property-removed-from-closed-content", name, False)
             else:
                 yield from run.of(had, node, path, level + 1)
     for pattern in sorted(case.patterns - set(patterns)):
@@ -248,15 +275,15 @@ def _further(
         yield from _generic(run, case.others, node, path, level)
 
 
-def _generic(run: Containment, had: Conjunction, node: Node, path: str, level: int) -> Iterator[Refusal]:
-    refusals = run.of(had, node, path, level + 1)
-    if refusals and node.schema is False:
-        yield Refusal(path, "additional-properties-closed", "any further property", False)
+def _generic(run: Comparison, had: Conjunction, node: Node, path: str, level: int) -> Iterator[Incompatibility]:
+    incompatibilities = run.of(had, node, path, level + 1)
+    if incompatibilities and node.schema is False:
+        yield Incompatibility(path, "additional-properties-closed", "any further property", False)
     else:
-        yield from refusals
+        yield from incompatibilities
 
 
-def property_names(run: Containment, case: Case, new: Words, path: str, level: int) -> Iterator[Refusal]:
+def property_names(run: Comparison, case: Case, new: KeywordSet, path: str, level: int) -> Iterator[Incompatibility]:
     node = new.schema("propertyNames")
     if case.type != "object" or node is None:
         return
@@ -264,16 +291,16 @@ def property_names(run: Containment, case: Case, new: Words, path: str, level: i
     closed = not case.patterns and case.others is None
     if closed:
         literals = [case.document.literal(name) for name in sorted(case.names) if case.member(name) is not None]
-        found = [run.of(words_of([literal]), node, place, level + 1) for literal in literals]
+        found = [run.of(keywords_of([literal]), node, place, level + 1) for literal in literals]
     else:
         strings = case.document.text()
         olds = [old for word in case.words if (old := word.schema("propertyNames")) is not None]
-        found = [run.of(words_of([strings, *olds]), node, place, level + 1)]
+        found = [run.of(keywords_of([strings, *olds]), node, place, level + 1)]
     if any(found):
-        yield Refusal(place, "property-names-narrowed", sorted(case.names) if closed else None, _brief(node))
+        yield Incompatibility(place, "property-names-narrowed", sorted(case.names) if closed else None, _brief(node))
 
 
-def dependent_schemas(run: Containment, case: Case, new: Words, path: str, level: int) -> Iterator[Refusal]:
+def dependent_schemas(run: Comparison, case: Case, new: KeywordSet, path: str, level: int) -> Iterator[Incompatibility]:
     for name, node in new.members("dependentSchemas").items() if case.type == "object" else ():
         if case.member(name) is not None:
             present = case.document.words(case.document.requiring(name))
@@ -284,7 +311,7 @@ def dependent_schemas(run: Containment, case: Case, new: Words, path: str, level
 # -- arrays -----------------------------------------------------------------------------------------------------------
 
 
-def items(run: Containment, case: Case, new: Words, path: str, level: int) -> Iterator[Refusal]:
+def items(run: Comparison, case: Case, new: KeywordSet, path: str, level: int) -> Iterator[Incompatibility]:
     if case.type != "array":
         return
     prefix = len(new.get("prefixItems") or ())
@@ -294,30 +321,30 @@ def items(run: Containment, case: Case, new: Words, path: str, level: int) -> It
             place = child(path, new.spelled("items"))
             if at < prefix:
                 place = child(child(path, new.spelled("prefixItems")), at)
-            refusals = run.of(had or (), node, place, level + 1)
-            if refusals and node.schema is False:
-                yield Refusal(place, "items-closed", f"item {at}", False)
+            incompatibilities = run.of(had or (), node, place, level + 1)
+            if incompatibilities and node.schema is False:
+                yield Incompatibility(place, "items-closed", f"item {at}", False)
             else:
-                yield from refusals
+                yield from incompatibilities
 
 
-def prefix_items(run: Containment, case: Case, new: Words, path: str, level: int) -> Iterator[Refusal]:
+def prefix_items(run: Comparison, case: Case, new: KeywordSet, path: str, level: int) -> Iterator[Incompatibility]:
     if "items" not in new.words:
         yield from items(run, case, new, path, level)
 
 
-def unevaluated_items(run: Containment, case: Case, new: Words, path: str, level: int) -> Iterator[Refusal]:
+def unevaluated_items(run: Comparison, case: Case, new: KeywordSet, path: str, level: int) -> Iterator[Incompatibility]:
     node = new.schema("unevaluatedItems")
     if case.type != "array" or node is None or "items" in new.words:
         return
     for at in range(len(new.get("prefixItems") or ()), case.prefix + 1):
         had = case.item(at)
         if had is not None and run.of(had, node, path, level + 1):
-            yield Refusal(child(path, "unevaluatedItems"), "items-closed", f"item {at}", _brief(node))
+            yield Incompatibility(child(path, "unevaluatedItems"), "items-closed", f"item {at}", _brief(node))
             return
 
 
-def contains(run: Containment, case: Case, new: Words, path: str, level: int) -> Iterator[Refusal]:
+def contains(run: Comparison, case: Case, new: KeywordSet, path: str, level: int) -> Iterator[Incompatibility]:
     node = new.schema("contains")
     if case.type != "array" or node is None:
         return
@@ -327,28 +354,28 @@ def contains(run: Containment, case: Case, new: Words, path: str, level: int) ->
     all_ = case.shortest if len(sure) == len(places) else len(sure)
     counted = [old.get("minContains", 1) for old in case.words if _contains(run, old, node, level)]
     if max([all_, *counted]) < least:
-        yield Refusal(child(path, "contains"), "contains-narrowed", None, _brief(node))
+        yield Incompatibility(child(path, "contains"), "contains-narrowed", None, _brief(node))
     if most is not None and not (case.longest is not None and case.longest <= most):
         olds = [old for old in case.words if old.get("maxContains", most + 1) <= most]
         if not any(run.same.holds(old.node.at(old.words["contains"]), node) for old in olds if "contains" in old.words):
-            yield Refusal(child(path, "maxContains"), "contains-narrowed", None, most)
+            yield Incompatibility(child(path, "maxContains"), "contains-narrowed", None, most)
 
 
-def _contains(run: Containment, old: Words, node: Node, level: int) -> bool:
+def _contains(run: Comparison, old: KeywordSet, node: Node, level: int) -> bool:
     had = old.schema("contains")
-    return had is not None and run.holds(words_of([had]), node, level + 1)
+    return had is not None and run.holds(keywords_of([had]), node, level + 1)
 
 
 # -- choices ----------------------------------------------------------------------------------------------------------
 
 
-def any_of(run: Containment, case: Case, new: Words, path: str, level: int) -> Iterator[Refusal]:
+def any_of(run: Comparison, case: Case, new: KeywordSet, path: str, level: int) -> Iterator[Incompatibility]:
     nodes = new.nodes("anyOf")
     if not any(run.holds(_all(case), node, level) for node in nodes):
         yield from _no_branch(run, case, nodes, (child(path, "anyOf"), "any-of-narrowed"), level)
 
 
-def one_of(run: Containment, case: Case, new: Words, path: str, level: int) -> Iterator[Refusal]:
+def one_of(run: Comparison, case: Case, new: KeywordSet, path: str, level: int) -> Iterator[Incompatibility]:
     nodes, place = new.nodes("oneOf"), child(path, "oneOf")
     chosen = [index for index, node in enumerate(nodes) if run.holds(_all(case), node, level)]
     if not chosen:
@@ -357,33 +384,33 @@ def one_of(run: Containment, case: Case, new: Words, path: str, level: int) -> I
     others = [index for index in range(len(nodes)) if index != chosen[0]]
     for index in others:
         if not run.excludes(case, nodes[index], level):
-            yield Refusal(child(place, index), "one-of-ambiguous", case.described(), _brief(nodes[index]))
+            yield Incompatibility(child(place, index), "one-of-ambiguous", case.described(), _brief(nodes[index]))
             return
 
 
 def _no_branch(
-    run: Containment, case: Case, nodes: list[Node], place: tuple[str, str], level: int
-) -> Iterator[Refusal]:
+    run: Comparison, case: Case, nodes: list[Node], place: tuple[str, str], level: int
+) -> Iterator[Incompatibility]:
     """The refusals of the only branch for the type, or that no branch will do: `place` is the path and the rule."""
     path, rule = place
-    fitting = [at for at, node in enumerate(nodes) if all(case.type in word.types for word in words_of([node]))]
+    fitting = [at for at, node in enumerate(nodes) if all(case.type in word.types for word in keywords_of([node]))]
     if len(fitting) == 1:
         yield from run.of(_all(case), nodes[fitting[0]], child(path, fitting[0]), level)
     else:
-        yield Refusal(path, rule, case.described(), [_brief(node) for node in nodes])
+        yield Incompatibility(path, rule, case.described(), [_brief(node) for node in nodes])
 
 
-def not_(run: Containment, case: Case, new: Words, path: str, level: int) -> Iterator[Refusal]:
+def not_(run: Comparison, case: Case, new: KeywordSet, path: str, level: int) -> Iterator[Incompatibility]:
     node = new.node.at(new.words["not"])
     if not run.excludes(case, node, level):
-        yield Refusal(child(path, "not"), "not-widened", case.described(), _brief(node))
+        yield Incompatibility(child(path, "not"), "not-widened", case.described(), _brief(node))
 
 
-def condition(run: Containment, case: Case, new: Words, path: str, level: int) -> Iterator[Refusal]:
+def condition(run: Comparison, case: Case, new: KeywordSet, path: str, level: int) -> Iterator[Incompatibility]:
     if_, then, else_ = new.node.at(new.words["if"]), new.schema("then"), new.schema("else")
     words = _all(case)
     if then is not None and not run.excludes(case, if_, level):
-        both = tuple({id(word): word for word in (*words, *words_of([if_]))}.values())
+        both = tuple({id(word): word for word in (*words, *keywords_of([if_]))}.values())
         yield from run.of(both, then, child(path, "then"), level)
     if else_ is not None and not run.holds(words, if_, level):
         yield from run.of(words, else_, child(path, "else"), level)
@@ -393,7 +420,7 @@ def _all(case: Case) -> Conjunction:
     """The case again, as schemas."""
     own = case.document.literal(case.value) if case.single else case.document.of_type(case.type)
     nots = [each.document.negated(each) for each in case.nots]
-    return tuple({id(word): word for word in (*words_of([own]), *case.words, *words_of(nots))}.values())
+    return tuple({id(word): word for word in (*keywords_of([own]), *case.words, *keywords_of(nots))}.values())
 
 
 def _brief(node: Node) -> Any:

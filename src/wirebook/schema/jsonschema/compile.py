@@ -15,13 +15,12 @@ import jsonschema_rs as js
 from referencing import Registry, Resource
 from referencing.jsonschema import specification_with
 
-from wirebook.problems import Problem
-from wirebook.schema.json_reader import LINEAR, JsonReader, shown
-from wirebook.schema.jsonschema.columns import infer
+from wirebook.schema.json_reader import LINEAR, JsonReader
+from wirebook.schema.jsonschema.columns import layout_of
 from wirebook.schema.jsonschema.cost import check_cost
+from wirebook.schema.payload_problems import not_compilable, preview
 from wirebook.schema.reader import CompiledSchema, Unsupported
 from wirebook.schema.source import Resolve, SchemaSource
-from wirebook.text.pointers import format_pointer
 from wirebook.text.pointers import resolve as resolve_pointer
 
 DRAFTS: dict[str, tuple[int, Any]] = {
@@ -76,10 +75,10 @@ def compile_json_schema(source: SchemaSource) -> CompiledSchema | Unsupported:
         _check_against_meta_schema(document, draft)
         resolver = _resolver(document, base, draft, source.resolve)
         check_cost(root, resolver)
-        validator, shape = build(root), infer(root, resolver)
+        validator, layout = build(root), layout_of(root, resolver)
     except (js.ValidationError, js.ReferencingError, ValueError, RecursionError, OverflowError) as error:
         return not_compilable(label, error)
-    return JsonReader(label, shape, source.options.limits, root, validator, build, expected)
+    return JsonReader(label, layout, source.options.limits, root, validator, build, expected)
 
 
 def _resolver(document: Any, base: str, draft: str, resolve: Resolve) -> Any:
@@ -127,14 +126,6 @@ def _retriever(resolve: Resolve) -> Callable[[str], Any]:
     return retrieve
 
 
-def not_compilable(label: str, error: Exception) -> Unsupported:
-    """Why a schema cannot be used, as the outcome of every payload."""
-    text = shown(getattr(error, "message", None) or str(error))
-    if place := format_pointer(getattr(error, "instance_path", ())):
-        text = f"{text}, at '{shown(place)}'"
-    return Unsupported(label, (Problem(code="schema-not-compilable", slot="payload", message=text),))
-
-
 def expected(error: js.ValidationError) -> dict[str, Any]:
     """The keyword that a value breaks, with its value."""
     kind = error.kind
@@ -147,7 +138,7 @@ def expected(error: js.ValidationError) -> dict[str, Any]:
     if kind.name == "type":
         types = described["types"]
         return {"type": types[0] if len(types) == 1 else types}
-    return {kind.name: shown(values[0]) if values and _is_json(values[0]) else True}
+    return {kind.name: preview(values[0]) if values and _is_json(values[0]) else True}
 
 
 def _is_json(value: Any) -> bool:

@@ -11,8 +11,8 @@ from functools import reduce
 from typing import Any
 
 from wirebook.schema.jsonstructure.to_jsonschema import Node, definition, extended, mapping, sequence, variant
-from wirebook.schema.jsonstructure.types import PRIMITIVES, leaf_of
-from wirebook.schema.layout import Layout, List, Map, Struct
+from wirebook.schema.jsonstructure.types import PRIMITIVES, scalar_column
+from wirebook.schema.layout import ColumnLayout, List, Map, Struct
 from wirebook.schema.merging import join
 from wirebook.schema.scalar_columns import JSON, TEXT
 from wirebook.text.pointers import resolve as resolve_pointer
@@ -21,9 +21,9 @@ MAX_LEVELS = 32
 MAX_COLUMNS = 4000  # nodes in all; beyond, JSON text
 
 
-def infer(document: Node, pointer: str) -> Layout:
+def layout_of(document: Node, pointer: str) -> ColumnLayout:
     """The shape of the type at `pointer`. Raises: StructureError."""
-    return _StructureColumns(document).shape(resolve_pointer(document, pointer))
+    return _StructureColumns(document).layout(resolve_pointer(document, pointer))
 
 
 class _StructureColumns:
@@ -32,7 +32,7 @@ class _StructureColumns:
         self.left = MAX_COLUMNS
         self.open: list[str] = []
 
-    def shape(self, node: Any) -> Layout:
+    def layout(self, node: Any) -> ColumnLayout:
         self.left -= 1
         if not isinstance(node, dict) or self.left < 0 or len(self.open) > MAX_LEVELS:
             return JSON
@@ -42,53 +42,53 @@ class _StructureColumns:
         if isinstance(type_, list):
             return self._union(type_)
         if isinstance(type_, dict):
-            return self.shape(type_)
+            return self.layout(type_)
         self.open.append("")
         try:
             return self._named(node, type_)
         finally:
             self.open.pop()
 
-    def _referred(self, reference: Any) -> Layout:
+    def _referred(self, reference: Any) -> ColumnLayout:
         pointer, node = definition(self.document, reference)
         if pointer in self.open:
             return JSON
         self.open.append(pointer or "#")
         try:
-            return self.shape(node)
+            return self.layout(node)
         finally:
             self.open.pop()
 
-    def _union(self, types: list[Any]) -> Layout:
+    def _union(self, types: list[Any]) -> ColumnLayout:
         branches = [
-            self.shape(type_ if isinstance(type_, dict) else {"type": type_}) for type_ in types if type_ != "null"
+            self.layout(type_ if isinstance(type_, dict) else {"type": type_}) for type_ in types if type_ != "null"
         ]
         return reduce(join, branches) if branches else JSON
 
-    def _named(self, node: Node, type_: Any) -> Layout:
+    def _named(self, node: Node, type_: Any) -> ColumnLayout:
         if type_ in PRIMITIVES:
-            return leaf_of(node)
+            return scalar_column(node)
         if type_ == "object":
             return self._object(extended(self.document, node))
         if type_ in ("array", "set") and node.get("items"):
-            return List(self.shape(node["items"]))
+            return List(self.layout(node["items"]))
         if type_ == "map" and node.get("values"):
-            return Map(self.shape(node["values"]))
+            return Map(self.layout(node["values"]))
         return self._choice(node) if type_ == "choice" else JSON
 
-    def _object(self, node: Node) -> Layout:
+    def _object(self, node: Node) -> ColumnLayout:
         properties = mapping(node, "properties")
-        members = {name: self.shape(property_) for name, property_ in properties.items()}
+        members = {name: self.layout(property_) for name, property_ in properties.items()}
         required = frozenset(name for name in sequence(node, "required") if isinstance(name, str))
         docs = {name: property_["description"] for name, property_ in properties.items() if _described(property_)}
         return Struct(members, required - {name for name in required if _nullable(properties.get(name))}, docs)
 
-    def _choice(self, node: Node) -> Layout:
+    def _choice(self, node: Node) -> ColumnLayout:
         choices = mapping(node, "choices")
         if "$extends" not in node:
-            return Struct({name: self.shape(choice) for name, choice in choices.items()})
-        selector: Layout = Struct({str(node.get("selector")): TEXT})
-        return reduce(join, (self.shape(variant(self.document, choice)) for choice in choices.values()), selector)
+            return Struct({name: self.layout(choice) for name, choice in choices.items()})
+        selector: ColumnLayout = Struct({str(node.get("selector")): TEXT})
+        return reduce(join, (self.layout(variant(self.document, choice)) for choice in choices.values()), selector)
 
 
 def _described(node: Any) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 from referencing import Registry
 from referencing.jsonschema import specification_with
 
-from wirebook.schema.incompatibilities import Refusal
+from wirebook.schema.incompatibilities import Incompatibility
 from wirebook.schema.jsonschema.compatibility import contained
 from wirebook.schema.jsonschema.compatibility_keywords import FlatDocument
 from wirebook.schema.jsonstructure.compile import root_pointer
@@ -27,7 +27,7 @@ RANGES = {primitive.schema["pattern"]: primitive.bounds for primitive in PRIMITI
 Bound = dict[str, Any]
 
 
-def backward(old: SchemaSource, new: SchemaSource) -> list[Refusal]:
+def backward(old: SchemaSource, new: SchemaSource) -> list[Incompatibility]:
     """Why values of `old` are not all values of `new`; both are valid documents.
 
     Raises: TooComplexError, StructureError
@@ -75,7 +75,7 @@ def _is_tighter(old: Bound, new: Bound) -> bool:
     return first >= second if word.lower().endswith("minimum") else first <= second
 
 
-def _in_words(refusal: Refusal, named: dict[str, Bound]) -> Refusal:
+def _in_words(incompatibility: Incompatibility, named: dict[str, Bound]) -> Incompatibility:
     """A refusal in words of JSON Structure."""
     texts = {
         primitive.schema.get("pattern") or primitive.schema.get("format"): name
@@ -91,7 +91,7 @@ def _in_words(refusal: Refusal, named: dict[str, Bound]) -> Refusal:
 
     rule = (
         "type-narrowed"
-        if refusal.rule in ("pattern-changed", "format-changed") and refusal.new in texts
-        else refusal.rule
+        if incompatibility.rule in ("pattern-changed", "format-changed") and incompatibility.new in texts
+        else incompatibility.rule
     )
-    return Refusal(refusal.path, rule, named_as(refusal.old), named_as(refusal.new))
+    return Incompatibility(incompatibility.path, rule, named_as(incompatibility.old), named_as(incompatibility.new))

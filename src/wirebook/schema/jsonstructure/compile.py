@@ -19,12 +19,12 @@ from referencing.jsonschema import DRAFT202012
 
 from wirebook.schema.json_reader import LINEAR, JsonReader
 from wirebook.schema.jsonschema.compile import expected as expected_by_json_schema
-from wirebook.schema.jsonschema.compile import not_compilable
 from wirebook.schema.jsonschema.cost import check_cost
-from wirebook.schema.jsonstructure.columns import infer
+from wirebook.schema.jsonstructure.columns import layout_of
 from wirebook.schema.jsonstructure.imports import with_imports
 from wirebook.schema.jsonstructure.to_jsonschema import DOCUMENT, UNION, StructureError, Translation
 from wirebook.schema.jsonstructure.types import URN
+from wirebook.schema.payload_problems import not_compilable
 from wirebook.schema.reader import CompiledSchema, Unsupported
 from wirebook.schema.source import SchemaSource
 from wirebook.text.pointers import resolve as resolve_pointer
@@ -54,10 +54,10 @@ def compile_json_structure(source: SchemaSource) -> CompiledSchema | Unsupported
 
         root = {"$ref": DOCUMENT}
         check_cost(schema, _resolver(schema))
-        validator, shape = build(root), infer(document, pointer)
+        validator, layout = build(root), layout_of(document, pointer)
     except (StructureError, js.ValidationError, js.ReferencingError, ValueError, RecursionError) as error:
         return not_compilable(label, error)
-    return JsonReader(label, shape, source.options.limits, root, validator, build, expected)
+    return JsonReader(label, layout, source.options.limits, root, validator, build, expected)
 
 
 def _resolver(schema: dict[str, Any]) -> Any:

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from wirebook.schema.digits import integers_between
-from wirebook.schema.layout import Leaf
+from wirebook.schema.layout import ScalarColumn
 from wirebook.schema.scalar_columns import (
     BASE64,
     BOOLEAN,
@@ -52,11 +52,11 @@ class Primitive:
     """Shape: `schema` of its JSON values, `leaf` of their column, `bounds` of an integer written as a string."""
 
     schema: dict[str, Any]
-    leaf: Leaf
+    leaf: ScalarColumn
     bounds: tuple[int, int] | None = None
 
 
-def _number(low: int, high: int, leaf: Leaf) -> Primitive:
+def _number(low: int, high: int, leaf: ScalarColumn) -> Primitive:
     return Primitive({"$schema": DRAFT_04, "type": "integer", "minimum": low, "maximum": high}, leaf)
 
 
@@ -113,7 +113,7 @@ NUMBERS = frozenset(("number", "float8", "float", "double")) | {
 NUMBER_TEXTS = frozenset(("decimal",)) | {name for name, primitive in PRIMITIVES.items() if primitive.bounds}
 
 
-def leaf_of(node: Mapping[str, Any]) -> Leaf:
+def scalar_column(node: Mapping[str, Any]) -> ScalarColumn:
     """The column of a schema of a primitive type: `precision` and `scale` matter, and `contentEncoding`."""
     type_ = node["type"]
     if type_ == "decimal" and ("precision" in node or "scale" in node):

@@ -12,9 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from wirebook.schema.avro.columns import BYTES, PLAIN
-from wirebook.schema.layout import NOTHING, Cell, Layout, Leaf, List, Map, Struct
-from wirebook.schema.scalar_columns import BOOLEAN, INT32, INT64, JSON, TEXT, TIMESTAMP
+from wirebook.schema.layout import NOTHING, Cell, ColumnLayout, List, Map, ScalarColumn, Struct
+from wirebook.schema.scalar_columns import BOOLEAN, BYTES, DOUBLE, FLOAT, INT32, INT64, JSON, TEXT, TIMESTAMP
 
 MAX_LEVELS = 32
 MAX_COLUMNS = 4000  # fields in all; beyond, JSON text
@@ -33,11 +32,11 @@ def _unsigned(value: Any) -> Cell:
     return (Decimal(value), NOTHING) if isinstance(value, int) and not isinstance(value, bool) else (None, value)
 
 
-UNSIGNED = Leaf("unsigned integer", pa.decimal128(20, 0), pa.decimal128(20, 0), {}, _unsigned)
+UNSIGNED = ScalarColumn("unsigned integer", pa.decimal128(20, 0), pa.decimal128(20, 0), {}, _unsigned)
 # By the numbers of FieldDescriptorProto.Type.
-LEAVES: dict[int, Leaf] = {
-    1: PLAIN["double"],
-    2: PLAIN["float"],
+SCALARS: dict[int, ScalarColumn] = {
+    1: DOUBLE,
+    2: FLOAT,
     3: INT64,
     4: UNSIGNED,
     5: INT32,
@@ -55,7 +54,7 @@ LEAVES: dict[int, Leaf] = {
 }
 
 
-def shape_of(descriptor: Descriptor, docs: dict[str, str]) -> Layout:
+def layout_of(descriptor: Descriptor, docs: dict[str, str]) -> ColumnLayout:
     """The shape of a message; `docs` are the comments of its members by full name."""
     return _ProtobufColumns(docs).message(descriptor)
 
@@ -70,7 +69,7 @@ class _ProtobufColumns:
         self.left = MAX_COLUMNS
         self.open: list[str] = []
 
-    def message(self, descriptor: Descriptor) -> Layout:
+    def message(self, descriptor: Descriptor) -> ColumnLayout:
         name = descriptor.full_name
         if name == TIMESTAMP_NAME:
             return TIMESTAMP
@@ -85,7 +84,7 @@ class _ProtobufColumns:
         finally:
             self.open.pop()
 
-    def _struct(self, descriptor: Descriptor) -> Layout:
+    def _struct(self, descriptor: Descriptor) -> ColumnLayout:
         self.left -= len(descriptor.fields)
         members = {field.name: self.field(field) for field in descriptor.fields}
         always = frozenset(field.name for field in descriptor.fields if not field.has_presence or field.is_required)
@@ -94,10 +93,10 @@ class _ProtobufColumns:
         }
         return Struct(members, always, documented)
 
-    def field(self, field: FieldDescriptor) -> Layout:
+    def field(self, field: FieldDescriptor) -> ColumnLayout:
         if is_map(field):
             return Map(self.single(field.message_type.fields_by_name["value"]))
         return List(self.single(field)) if field.is_repeated else self.single(field)
 
-    def single(self, field: FieldDescriptor) -> Layout:
-        return self.message(field.message_type) if field.message_type is not None else LEAVES[field.type]
+    def single(self, field: FieldDescriptor) -> ColumnLayout:
+        return self.message(field.message_type) if field.message_type is not None else SCALARS[field.type]

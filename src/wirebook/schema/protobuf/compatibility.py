@@ -17,7 +17,7 @@ from typing import Any
 from google.protobuf import descriptor_pool
 from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto, FileDescriptorSet
 
-from wirebook.schema.incompatibilities import Refusal, Steps
+from wirebook.schema.incompatibilities import Incompatibility, Steps
 from wirebook.schema.protobuf.columns import Descriptor
 from wirebook.schema.protobuf.compatibility_imports import is_stub, lenient_files
 from wirebook.schema.source import SchemaSource
@@ -36,13 +36,15 @@ ENUM_WIDTHS = VARINTS - {F.TYPE_BOOL}
 TYPES = {number: name.removeprefix("TYPE_").lower() for name, number in F.Type.items()}
 
 
-def backward(old: SchemaSource, new: SchemaSource) -> list[Refusal]:
+def backward(old: SchemaSource, new: SchemaSource) -> list[Incompatibility]:
     """Why bytes of a message of `old` cannot be parsed by that of `new`; both are valid schemas.
 
     Raises: TooComplexError, ProtocError
     """
     return list(
-        _MessageComparison(_ProtobufFile(*lenient_files(old)), _ProtobufFile(*lenient_files(new)), Steps()).refusals()
+        _MessageComparison(
+            _ProtobufFile(*lenient_files(old)), _ProtobufFile(*lenient_files(new)), Steps()
+        ).incompatibilities()
     )
 
 
@@ -115,15 +117,15 @@ class _MessageComparison:
         self.seen: set[tuple[str, str]] = set()
         self.waiting: list[tuple[str, str]] = []
 
-    def refusals(self) -> Iterator[Refusal]:
+    def incompatibilities(self) -> Iterator[Incompatibility]:
         if self.old.package != self.new.package:
-            yield Refusal("package", "package-changed", self.old.package or "none", self.new.package or "none")
+            yield Incompatibility("package", "package-changed", self.old.package or "none", self.new.package or "none")
             return
         for name in self.old.own:
             if name in self.new.protos:
                 self._wait(name, name)
             else:
-                yield Refusal(name, "message-removed", name, None)
+                yield Incompatibility(name, "message-removed", name, None)
         while self.waiting:
             yield from self._message(*self.waiting.pop())
 
@@ -132,10 +134,10 @@ class _MessageComparison:
             self.seen.add((old, new))
             self.waiting.append((old, new))
 
-    def _message(self, old: str, new: str) -> Iterator[Refusal]:
+    def _message(self, old: str, new: str) -> Iterator[Incompatibility]:
         before, after = self.old.protos[old], self.new.protos[new]
         if before.options.message_set_wire_format != after.options.message_set_wire_format:
-            yield Refusal(new, "message-set-changed", _wire_format(before), _wire_format(after))
+            yield Incompatibility(new, "message-set-changed", _wire_format(before), _wire_format(after))
         was, is_ = self.old.members(old), self.new.members(new)
         self.steps.take(1 + len(was) + len(is_))
         for number, member in sorted(is_.items()):
@@ -143,28 +145,28 @@ class _MessageComparison:
             yield from self._field(was[number], member, path) if number in was else _added(before, member, path)
         yield from _oneofs(was, is_, new)
 
-    def _field(self, old: _Member, new: _Member, path: str) -> Iterator[Refusal]:
+    def _field(self, old: _Member, new: _Member, path: str) -> Iterator[Incompatibility]:
         if new.field.is_required and not old.field.is_required:
-            yield Refusal(path, "required-added", _label(old), "required")
+            yield Incompatibility(path, "required-added", _label(old), "required")
         type_, to = old.field.type, new.field.type
         if old.field.is_repeated and not new.field.is_repeated and (type_ in NUMERIC or to in NUMERIC):
-            yield Refusal(path, "repeated-to-single", old.described, new.described)
+            yield Incompatibility(path, "repeated-to-single", old.described, new.described)
         if F.TYPE_MESSAGE == type_ == to or F.TYPE_GROUP == type_ == to:
             yield from self._messages(old, new, path)
         elif type_ == to == F.TYPE_ENUM:
             yield from self._enums(old, new, path)
         elif not _is_compatible(type_, to):
-            yield Refusal(path, "type-changed", old.described, new.described)
+            yield Incompatibility(path, "type-changed", old.described, new.described)
 
-    def _messages(self, old: _Member, new: _Member, path: str) -> Iterator[Refusal]:
+    def _messages(self, old: _Member, new: _Member, path: str) -> Iterator[Incompatibility]:
         names = old.type_name, new.type_name
         if names[0] in self.old.stubs or names[1] in self.new.stubs:
             if names[0] != names[1]:
-                yield Refusal(path, "type-changed", *names)
+                yield Incompatibility(path, "type-changed", *names)
             return
         self._wait(*names)
 
-    def _enums(self, old: _Member, new: _Member, path: str) -> Iterator[Refusal]:
+    def _enums(self, old: _Member, new: _Member, path: str) -> Iterator[Incompatibility]:
         """An open enum keeps a number that it has no name for; a closed one loses it."""
         was, _ = self.old.enum(old)
         is_, closed = self.new.enum(new)
@@ -172,25 +174,25 @@ class _MessageComparison:
         numbers = set(is_.values())
         for name, number in was.items():
             if is_.get(name, number) != number:
-                yield Refusal(f"{path}.{name}", "enum-value-renumbered", number, is_[name])
+                yield Incompatibility(f"{path}.{name}", "enum-value-renumbered", number, is_[name])
             elif closed and number not in numbers:
-                yield Refusal(f"{path}.{name}", "enum-value-removed", f"{name} = {number}", None)
+                yield Incompatibility(f"{path}.{name}", "enum-value-removed", f"{name} = {number}", None)
 
 
-def _added(message: DescriptorProto, member: _Member, path: str) -> Iterator[Refusal]:
+def _added(message: DescriptorProto, member: _Member, path: str) -> Iterator[Incompatibility]:
     """A number that the old message has no field for: bytes may still have it, if it was in use once."""
     number = member.field.number
     if member.field.is_required:
-        yield Refusal(path, "required-added", None, "required")
+        yield Incompatibility(path, "required-added", None, "required")
     ranges = [each for each in message.reserved_range if each.start <= number < each.end]
     if ranges:
-        yield Refusal(path, "reserved-number-used", f"{number} reserved", number)
+        yield Incompatibility(path, "reserved-number-used", f"{number} reserved", number)
     extensions = [each for each in message.extension_range if each.start <= number < each.end]
     if extensions and not member.field.is_extension:
-        yield Refusal(path, "extension-number-used", f"{number} for extensions", number)
+        yield Incompatibility(path, "extension-number-used", f"{number} for extensions", number)
 
 
-def _oneofs(old: dict[int, _Member], new: dict[int, _Member], path: str) -> Iterator[Refusal]:
+def _oneofs(old: dict[int, _Member], new: dict[int, _Member], path: str) -> Iterator[Incompatibility]:
     """Of the members of a oneof only the last one in the bytes is kept: those that could stand together are not moved
     into one."""
     joined: dict[str, list[int]] = {}
@@ -201,7 +203,7 @@ def _oneofs(old: dict[int, _Member], new: dict[int, _Member], path: str) -> Iter
         homes = {old[number].oneof for number in numbers}
         if len(numbers) > 1 and (None in homes or len(homes) > 1):
             names = [old[number].field.name for number in sorted(numbers)]
-            yield Refusal(f"{path}.{name}", "moved-into-oneof", names, f"oneof {name}")
+            yield Incompatibility(f"{path}.{name}", "moved-into-oneof", names, f"oneof {name}")
 
 
 def _is_compatible(old: int, new: int) -> bool:

@@ -13,16 +13,12 @@ from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
 from wirebook.schema.protobuf.protoc import ProtocError, compile_files
 from wirebook.schema.protobuf.source import MAX_FILES, texts_of
-from wirebook.schema.source import SchemaSource, Text
+from wirebook.schema.source import MissingImportsError, SchemaSource, SchemaText
 
 STUBS = "wirebook_not_there/"
 MAX_ROUNDS = 40  # protoc names a few types at a time
 _UNDEFINED = re.compile(r'"(\.?[A-Za-z_][A-Za-z0-9_.]{0,400})" (?:is not defined|seems to be defined in)')
 _OPTION = re.compile(r"[Oo]ption \"?\([^)]{1,400}\)")
-
-
-class MissingImportsError(ProtocError):
-    """The document is well-formed, as far as can be seen; what it imports is needed to say more."""
 
 
 def is_stub(file: str) -> bool:
@@ -37,7 +33,7 @@ def lenient_files(source: SchemaSource) -> tuple[FileDescriptorSet, str]:
     """
     missing: list[str] = []
 
-    def include(name: str, base_uri: str) -> Text | None:
+    def include(name: str, base_uri: str) -> SchemaText | None:
         found = source.include(name, base_uri)
         if found is None:
             missing.append(name)
@@ -61,7 +57,7 @@ def _completed(texts: dict[str, str], root: str, missing: list[str]) -> FileDesc
     raise MissingImportsError(f"more than {MAX_ROUNDS} rounds to find what of the imports is needed")
 
 
-def _judged(error: ProtocError) -> ProtocError:
+def _judged(error: ProtocError) -> ValueError:
     """An option of one's own, or a type that is no message, needs the import itself."""
     lines = str(error).split("; ")
     needs = all(_OPTION.search(line) or _UNDEFINED.search(line) or " is not an enum" in line for line in lines)

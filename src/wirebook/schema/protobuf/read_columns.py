@@ -10,16 +10,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
 from operator import attrgetter
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from google.protobuf.unknown_fields import UnknownFieldSet
 
-from wirebook.schema.layout import Layout, List, Map, Struct, json_text
+from wirebook.schema.layout import ColumnLayout, List, Map, Struct, json_text
 from wirebook.schema.protobuf.columns import (
-    LEAVES,
+    SCALARS,
     TIMESTAMP_NAME,
     UNSIGNED,
     WRAPPERS,
@@ -27,11 +27,12 @@ from wirebook.schema.protobuf.columns import (
     FieldDescriptor,
     is_map,
 )
-from wirebook.schema.protobuf.values import BASE, KEYS, SECONDS, Message, MessageError, MessageReaders, names_of
+from wirebook.schema.protobuf.read import BASE, KEYS, SECONDS, Message, MessageError, MessageReaders, names_of
 from wirebook.schema.scalar_columns import JSON
 
 Array = np.ndarray[Any, Any]
-DEPTH = 100  # of messages: what the parser lets through
+MAX_DEPTH: Final = 100
+"""The deepest nesting of messages that the library's parser accepts."""
 
 
 @dataclass
@@ -51,16 +52,16 @@ class Rows:
 Read = Callable[[Sequence[Any], Rows], pa.Array]
 
 
-def reader_of(descriptor: Descriptor, shape: Layout, values: MessageReaders) -> Read:
+def reader_of(descriptor: Descriptor, layout: ColumnLayout, values: MessageReaders) -> Read:
     """What makes a column of messages, of which none is None."""
-    if isinstance(shape, Struct):
-        return _struct(descriptor, shape, values)
-    if shape is JSON:
+    if isinstance(layout, Struct):
+        return _struct(descriptor, layout, values)
+    if layout is JSON:
         return _json(values.reader(descriptor, None))
     if descriptor.full_name == TIMESTAMP_NAME:
         return _known_only(_timestamps)
     assert descriptor.full_name in WRAPPERS
-    inner = _single(descriptor.fields[0], shape, values)
+    inner = _single(descriptor.fields[0], layout, values)
     return _known_only(lambda messages, rows: inner(list(map(attrgetter("value"), messages)), rows))
 
 
@@ -76,9 +77,9 @@ def _known_only(read: Read) -> Read:
     return checked
 
 
-def _struct(descriptor: Descriptor, shape: Struct, values: MessageReaders) -> Read:
-    parts = [_field(field, shape.members[field.name], values) for field in descriptor.fields]
-    fields = list(shape.arrow)
+def _struct(descriptor: Descriptor, layout: Struct, values: MessageReaders) -> Read:
+    parts = [_field(field, layout.members[field.name], values) for field in descriptor.fields]
+    fields = list(layout.arrow)
 
     def read(messages: Sequence[Message], rows: Rows) -> pa.Array:
         return pa.StructArray.from_arrays([part(messages, rows) for part in parts], fields=fields)
@@ -86,16 +87,16 @@ def _struct(descriptor: Descriptor, shape: Struct, values: MessageReaders) -> Re
     return _known_only(read)
 
 
-def _field(field: FieldDescriptor, shape: Layout, values: MessageReaders) -> Read:
+def _field(field: FieldDescriptor, layout: ColumnLayout, values: MessageReaders) -> Read:
     """What makes the column of one field of messages."""
     get = attrgetter(field.name)
     if is_map(field):
-        assert isinstance(shape, Map)
-        return _maps(field, shape, values)
+        assert isinstance(layout, Map)
+        return _maps(field, layout, values)
     if field.is_repeated:
-        assert isinstance(shape, List)
-        return _lists(get, _single(field, shape.item, values))
-    single = _single(field, shape, values)
+        assert isinstance(layout, List)
+        return _lists(get, _single(field, layout.item, values))
+    single = _single(field, layout, values)
     if not field.has_presence or field.is_required:
         return lambda messages, rows: single(list(map(get, messages)), rows)
     return _optional(field.name, single)
@@ -116,15 +117,15 @@ def _optional(name: str, single: Read) -> Read:
     return read
 
 
-def _single(field: FieldDescriptor, shape: Layout, values: MessageReaders) -> Read:
+def _single(field: FieldDescriptor, layout: ColumnLayout, values: MessageReaders) -> Read:
     """What makes a column of a field's values."""
     if field.message_type is not None:
-        return reader_of(field.message_type, shape, values)
+        return reader_of(field.message_type, layout, values)
     if field.enum_type is not None:
         return _names(field)
-    if shape is UNSIGNED:
+    if layout is UNSIGNED:
         return lambda items, rows: pa.array(items, pa.uint64()).cast(UNSIGNED.arrow)  # noqa: ARG005
-    type_ = LEAVES[field.type].arrow
+    type_ = SCALARS[field.type].arrow
     return lambda items, rows: pa.array(items, type_)  # noqa: ARG005
 
 
@@ -138,11 +139,11 @@ def _lists(get: Callable[[Message], Any], single: Read) -> Read:
     return read
 
 
-def _maps(field: FieldDescriptor, shape: Map, values: MessageReaders) -> Read:
+def _maps(field: FieldDescriptor, layout: Map, values: MessageReaders) -> Read:
     """Entries in the order of their keys: that of the messages themselves is no order at all."""
     entry = field.message_type.fields_by_name
     get, key_of = attrgetter(field.name), KEYS.get(entry["key"].type, str)
-    single = _single(entry["value"], shape.values, values)
+    single = _single(entry["value"], layout.values, values)
 
     def read(messages: Sequence[Message], rows: Rows) -> pa.Array:
         maps = list(map(get, messages))
@@ -189,7 +190,7 @@ def _json(convert: Callable[[Message, int], Any]) -> Read:
         texts: list[str | None] = []
         for place, message in enumerate(messages):
             try:
-                value = convert(message, DEPTH)
+                value = convert(message, MAX_DEPTH)
                 texts.append(None if value is None else json_text(value))
             except MessageError:
                 texts.append(None)

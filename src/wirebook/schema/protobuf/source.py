@@ -17,7 +17,7 @@ from google.protobuf import descriptor_pool
 from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto, FileDescriptorSet
 
 from wirebook.schema.protobuf.protoc import ProtocError, compile_files
-from wirebook.schema.source import SchemaSource
+from wirebook.schema.source import SchemaSource, UnnamedTypeError
 
 MAX_BYTES = 4 * 1024 * 1024  # of text, imports included
 MAX_FILES = 500
@@ -27,10 +27,6 @@ _PATH = re.compile(r"[A-Za-z0-9_@~+ .:-]+(?:/[A-Za-z0-9_@~+ .:-]+)*\Z")
 _DECLARES = re.compile(r"(?:^|;|\*/)[ \t]*(?:syntax|edition)[ \t]*=", re.MULTILINE)
 
 Descriptor = Any  # of google.protobuf.descriptor, whose classes are made in C
-
-
-class UnnamedTypeError(ValueError):
-    """Several types could be meant, and nothing says which."""
 
 
 def descriptor_of(source: SchemaSource) -> tuple[Descriptor, dict[str, str], tuple[int, ...]]:

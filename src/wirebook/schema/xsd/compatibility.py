@@ -12,12 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from wirebook.schema.incompatibilities import UNPROVEN, Refusal, Steps, TooComplexError
+from wirebook.schema.incompatibilities import UNPROVEN, Incompatibility, Steps, TooComplexError
 from wirebook.schema.source import SchemaSource
 from wirebook.schema.xsd.columns import substitutes
-from wirebook.schema.xsd.compatibility_imports import lenient_model
-from wirebook.schema.xsd.compatibility_types import XS, described, simple_refusals
-from wirebook.schema.xsd.content_models import (
+from wirebook.schema.xsd.compatibility_content import (
     EMPTY,
     NOTHING,
     SYMBOL,
@@ -31,6 +29,9 @@ from wirebook.schema.xsd.content_models import (
     sequence,
     symbols,
 )
+from wirebook.schema.xsd.compatibility_imports import lenient_model
+from wirebook.schema.xsd.compatibility_types import described, simple_incompatibilities
+from wirebook.schema.xsd.source import XS
 
 Component = Any  # of xmlschema
 ANY_TYPE = f"{XS}anyType"
@@ -38,13 +39,13 @@ MAX_DEPTH = 60
 MODEL_STEPS = 10_000
 
 
-def backward(old: SchemaSource, new: SchemaSource) -> list[Refusal]:
+def backward(old: SchemaSource, new: SchemaSource) -> list[Incompatibility]:
     """Why documents of `old` are not all valid by `new`; both are valid schemas.
 
     Raises: XsdError, TooComplexError
     """
     models = [lenient_model(each) for each in (old, new)]
-    return list(_XsdComparison(models[0], models[1], Steps()).refusals())
+    return list(_XsdComparison(models[0], models[1], Steps()).incompatibilities())
 
 
 class _XsdComparison:
@@ -53,23 +54,23 @@ class _XsdComparison:
         self.seen: set[tuple[int, int]] = set()
         self.waiting: list[tuple[Component, Component, str]] = []
 
-    def refusals(self) -> Iterator[Refusal]:
+    def incompatibilities(self) -> Iterator[Incompatibility]:
         if self.old.target_namespace != self.new.target_namespace:
             before, after = self.old.target_namespace, self.new.target_namespace
-            yield Refusal("", "namespace-changed", before or "none", after or "none")
+            yield Incompatibility("", "namespace-changed", before or "none", after or "none")
             return
         for element in self.old.elements.values():
             name = element.name
             found = self.new.maps.elements.get(name)
             if found is None:
-                yield Refusal(f"/{_local(name)}", "element-removed", _local(name), None)
+                yield Incompatibility(f"/{_local(name)}", "element-removed", _local(name), None)
             else:
                 yield from self._element(element, found, f"/{_local(name)}")
         yield from self._choosable()
         while self.waiting:
             yield from self._types(*self.waiting.pop())
 
-    def _choosable(self) -> Iterator[Refusal]:
+    def _choosable(self) -> Iterator[Incompatibility]:
         """Types that documents may name: those that are derived from others, and all if there are no elements."""
         for type_ in self.old.types.values():
             name = type_.name
@@ -78,7 +79,7 @@ class _XsdComparison:
             if derived or not self.old.elements:
                 found = self.new.maps.types.get(name)
                 if found is None:
-                    yield Refusal(f"/{_local(name)}", "type-removed", _local(name), None)
+                    yield Incompatibility(f"/{_local(name)}", "type-removed", _local(name), None)
                 else:
                     self._wait(type_, found, f"/{_local(name)}")
 
@@ -90,55 +91,55 @@ class _XsdComparison:
 
     # -- elements and types -----------------------------------------------------------------------------------------
 
-    def _element(self, old: Component, new: Component, path: str) -> Iterator[Refusal]:
+    def _element(self, old: Component, new: Component, path: str) -> Iterator[Incompatibility]:
         if new.abstract and not old.abstract:
-            yield Refusal(path, "made-abstract", "can be used", "abstract")
+            yield Incompatibility(path, "made-abstract", "can be used", "abstract")
         if old.nillable and not new.nillable:
-            yield Refusal(path, "nillable-removed", "nillable", "not nillable")
+            yield Incompatibility(path, "nillable-removed", "nillable", "not nillable")
         yield from _fixed(old, new, path)
         olds = set(map(_identity, old.identities))
         added = [identity for identity in new.identities if _identity(identity) not in olds]
         if added:
-            yield Refusal(path, "identity-constraint-added", None, [_local(each.name) for each in added])
+            yield Incompatibility(path, "identity-constraint-added", None, [_local(each.name) for each in added])
         if [str(each) for each in getattr(new, "alternatives", ())]:
-            yield Refusal(path, UNPROVEN, None, "alternative types")
+            yield Incompatibility(path, UNPROVEN, None, "alternative types")
         self._wait(old.type, new.type, path)
 
-    def _types(self, old: Component, new: Component, path: str) -> Iterator[Refusal]:
+    def _types(self, old: Component, new: Component, path: str) -> Iterator[Incompatibility]:
         if new.name == ANY_TYPE or old is new:
             return
         if old.name == ANY_TYPE:
-            yield Refusal(path, "type-narrowed", described(old), described(new))
+            yield Incompatibility(path, "type-narrowed", described(old), described(new))
             return
         if old.is_complex() or new.is_complex():
             yield from self._complex(old, new, path)
         else:
-            yield from simple_refusals(old, new, path)
+            yield from simple_incompatibilities(old, new, path)
 
-    def _complex(self, old: Component, new: Component, path: str) -> Iterator[Refusal]:
+    def _complex(self, old: Component, new: Component, path: str) -> Iterator[Incompatibility]:
         if new.is_complex() and new.abstract and not (old.is_complex() and old.abstract):
-            yield Refusal(path, "made-abstract", described(old), described(new))
+            yield Incompatibility(path, "made-abstract", described(old), described(new))
         yield from self._attributes(_attributes(old), _attributes(new), path)
         tests = set(_tests(old))
-        yield from (Refusal(path, "assertion-added", None, test) for test in _tests(new) if test not in tests)
+        yield from (Incompatibility(path, "assertion-added", None, test) for test in _tests(new) if test not in tests)
         before, after = _simple(old), _simple(new)
         if before is not None and after is not None:
-            yield from simple_refusals(before, after, path)
+            yield from simple_incompatibilities(before, after, path)
         elif before is not None:
             if not (new.mixed and may_end(self._model(new))):
-                yield Refusal(path, "content-narrowed", described(before), described(new))
+                yield Incompatibility(path, "content-narrowed", described(before), described(new))
         elif after is not None:
             if old.mixed or self._model(old) != EMPTY or not after.text_is_valid(""):
-                yield Refusal(path, "content-narrowed", described(old), described(after))
+                yield Incompatibility(path, "content-narrowed", described(old), described(after))
         else:
             yield from self._content(old, new, path)
 
-    def _attributes(self, old: Any, new: Any, path: str) -> Iterator[Refusal]:
+    def _attributes(self, old: Any, new: Any, path: str) -> Iterator[Incompatibility]:
         wild_old, wild_new = old.get(None), new.get(None)
         for name, attribute in new.items():
             had = old.get(name)
             if name is not None and attribute.use == "required" and (had is None or had.use != "required"):
-                yield Refusal(f"{path}/@{_local(name)}", "attribute-required", had and had.use, "required")
+                yield Incompatibility(f"{path}/@{_local(name)}", "attribute-required", had and had.use, "required")
         for name, attribute in old.items():
             if name is None or attribute.use == "prohibited":
                 continue
@@ -146,12 +147,12 @@ class _XsdComparison:
             if found is None and wild_new is not None and self._is_taken(wild_new, name, self.new.maps.attributes):
                 continue
             if found is None or found.use == "prohibited":
-                yield Refusal(place, "attribute-removed", _local(name), None)
+                yield Incompatibility(place, "attribute-removed", _local(name), None)
             else:
                 yield from _fixed(attribute, found, place)
-                yield from simple_refusals(attribute.type, found.type, place)
+                yield from simple_incompatibilities(attribute.type, found.type, place)
         if wild_old is not None and (wild_new is None or not _covers(wild_new, wild_old)):
-            yield Refusal(f"{path}/@*", "any-attribute-narrowed", _wild(wild_old), wild_new and _wild(wild_new))
+            yield Incompatibility(f"{path}/@*", "any-attribute-narrowed", _wild(wild_old), wild_new and _wild(wild_new))
 
     def _is_taken(self, wildcard: Component, name: str, known: Any) -> bool:
         """Does a wildcard take a name, whatever is in it?"""
@@ -162,20 +163,22 @@ class _XsdComparison:
 
     # -- content ------------------------------------------------------------------------------------------------------
 
-    def _content(self, old: Component, new: Component, path: str) -> Iterator[Refusal]:
+    def _content(self, old: Component, new: Component, path: str) -> Iterator[Incompatibility]:
         if old.mixed and not new.mixed:
-            yield Refusal(path, "mixed-removed", "mixed", "elements only")
+            yield Incompatibility(path, "mixed-removed", "mixed", "elements only")
         if getattr(old, "open_content", None) is not None and getattr(new, "open_content", None) is None:
-            yield Refusal(path, UNPROVEN, "open content", None)
+            yield Incompatibility(path, UNPROVEN, "open content", None)
         before, after = _Particles(self.steps), _Particles(self.steps)
         models = before.of(old.content, 0), after.of(new.content, 0)
         try:
             difference = Inclusion(self._accepts(after), Steps(MODEL_STEPS)).difference(*models)
         except TooComplexError:
-            yield Refusal(path, UNPROVEN, "a content model", "a content model that takes long to compare with it")
+            yield Incompatibility(
+                path, UNPROVEN, "a content model", "a content model that takes long to compare with it"
+            )
             difference = None
         if difference is not None:
-            yield _refusal(difference, models, path)
+            yield _incompatibility(difference, models, path)
         for name, element in before.elements.items():
             place = f"{path}/{_local(name)}"
             if name in after.elements:
@@ -238,7 +241,7 @@ class _Particles:
         return choice([(SYMBOL, each.name) for each in found])
 
 
-def _refusal(difference: Difference, models: tuple[Model, Model], path: str) -> Refusal:
+def _incompatibility(difference: Difference, models: tuple[Model, Model], path: str) -> Incompatibility:
     """The difference in words: what is missing, or no longer taken."""
     old, new = (set(symbols(model)) for model in models)
     expected = [_shown(fromkey) for fromkey in dict.fromkeys(difference.expected)]
@@ -246,16 +249,16 @@ def _refusal(difference: Difference, models: tuple[Model, Model], path: str) -> 
     if difference.symbol is None:
         added = [each for each in difference.expected if each not in old]
         rule = "required-element-added" if added else "occurrence-narrowed"
-        return Refusal(f"{path}/{_shown(difference.expected[0])}" if difference.expected else path, rule,
+        return Incompatibility(f"{path}/{_shown(difference.expected[0])}" if difference.expected else path, rule,
                        f"may end{after}", expected)  # fmt: skip
     place = f"{path}/{_shown(difference.symbol)}"
     if difference.symbol not in new:
-        return Refusal(place, "element-removed", f"{_shown(difference.symbol)}{after}", expected)
+        return Incompatibility(place, "element-removed", f"{_shown(difference.symbol)}{after}", expected)
     added = [each for each in difference.expected if each not in old]
     if added:
-        return Refusal(f"{path}/{_shown(added[0])}", "required-element-added", f"{_shown(difference.symbol)}{after}",
-                       expected)  # fmt: skip
-    return Refusal(place, "content-narrowed", f"{_shown(difference.symbol)}{after}", expected or "the end")
+        place = f"{path}/{_shown(added[0])}"
+        return Incompatibility(place, "required-element-added", f"{_shown(difference.symbol)}{after}", expected)
+    return Incompatibility(place, "content-narrowed", f"{_shown(difference.symbol)}{after}", expected or "the end")
 
 
 def _simple(type_: Component) -> Component | None:
@@ -273,9 +276,9 @@ def _tests(type_: Component) -> list[str]:
     return [str(each.path) for each in getattr(type_, "assertions", ())]
 
 
-def _fixed(old: Component, new: Component, path: str) -> Iterator[Refusal]:
+def _fixed(old: Component, new: Component, path: str) -> Iterator[Incompatibility]:
     if new.fixed is not None and old.fixed != new.fixed:
-        yield Refusal(path, "fixed-value-added", old.fixed, new.fixed)
+        yield Incompatibility(path, "fixed-value-added", old.fixed, new.fixed)
 
 
 def _identity(constraint: Component) -> tuple[str, str, tuple[str, ...]]:

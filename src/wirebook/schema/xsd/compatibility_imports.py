@@ -10,8 +10,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from wirebook.schema.protobuf.compatibility_imports import MissingImportsError
-from wirebook.schema.source import SchemaSource, Text
+from wirebook.schema.source import MissingImportsError, SchemaSource, SchemaText
 from wirebook.schema.xsd.source import XS, XsdError, documents_of
 from wirebook.schema.xsd.validate import CompiledSchemas
 
@@ -28,12 +27,12 @@ def lenient_model(source: SchemaSource) -> Any:
     """
     absent: list[str] = []
 
-    def include(name: str, base_uri: str) -> Text | None:
+    def include(name: str, base_uri: str) -> SchemaText | None:
         found = source.include(name, base_uri)
         if found is not None:
             return found
         absent.append(name)
-        return None if name in namespaces else Text(NOTHING, f"{base_uri}#{len(absent)}")
+        return None if name in namespaces else SchemaText(NOTHING, f"{base_uri}#{len(absent)}")
 
     namespaces = set(_IMPORTED.findall(source.document))
     documents = documents_of(replace(source, include=include))

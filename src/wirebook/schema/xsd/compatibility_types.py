@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
-from wirebook.schema.incompatibilities import UNPROVEN, Refusal
+from wirebook.schema.incompatibilities import UNPROVEN, Incompatibility
+from wirebook.schema.xsd.source import XS
 
 SimpleType = Any  # of xmlschema
-XS = "{http://www.w3.org/2001/XMLSchema}"
 TEXTS = frozenset(f"{XS}{name}" for name in ("string", "normalizedString", "token"))
 ANYTHING = frozenset(
     f"{XS}{name}" for name in ("anySimpleType", "anyAtomicType", "string", "normalizedString", "token")
@@ -23,7 +23,7 @@ LENGTHS = ("length", "minLength", "maxLength")
 HANDLED = frozenset((*RANGES, *LENGTHS, "enumeration", "pattern", "whiteSpace"))
 
 
-def simple_refusals(old: SimpleType, new: SimpleType, path: str) -> Iterator[Refusal]:
+def simple_incompatibilities(old: SimpleType, new: SimpleType, path: str) -> Iterator[Incompatibility]:
     """Why texts of `old` are not all of `new`."""
     if new.name in ANYTHING:
         return
@@ -33,14 +33,14 @@ def simple_refusals(old: SimpleType, new: SimpleType, path: str) -> Iterator[Ref
         if refused:
             rule = "enumeration-narrowed" if new.enumeration else "type-narrowed"
             allowed = list(map(str, new.enumeration)) if new.enumeration else described(new)
-            yield Refusal(path, rule, refused, allowed)
+            yield Incompatibility(path, rule, refused, allowed)
     elif old.is_union():
         for member in _plain(old).member_types:
-            yield from simple_refusals(member, new, path)
+            yield from simple_incompatibilities(member, new, path)
     elif new.is_union():
         members = _plain(new).member_types
-        if _own_facets(new) or all(any(simple_refusals(old, member, path)) for member in members):
-            yield Refusal(path, "type-narrowed", described(old), described(new))
+        if _own_facets(new) or all(any(simple_incompatibilities(old, member, path)) for member in members):
+            yield Incompatibility(path, "type-narrowed", described(old), described(new))
     elif old.is_list() or new.is_list():
         yield from _lists(old, new, path)
     else:
@@ -68,18 +68,18 @@ def _plain(type_: SimpleType) -> SimpleType:
     return type_
 
 
-def _lists(old: SimpleType, new: SimpleType, path: str) -> Iterator[Refusal]:
+def _lists(old: SimpleType, new: SimpleType, path: str) -> Iterator[Incompatibility]:
     if not (old.is_list() and new.is_list()):
-        yield Refusal(path, "type-narrowed", described(old), described(new))
+        yield Incompatibility(path, "type-narrowed", described(old), described(new))
         return
-    yield from simple_refusals(_plain(old).item_type, _plain(new).item_type, path)
+    yield from simple_incompatibilities(_plain(old).item_type, _plain(new).item_type, path)
     yield from _facets(old, new, path)
 
 
-def _atomic(old: SimpleType, new: SimpleType, path: str) -> Iterator[Refusal]:
+def _atomic(old: SimpleType, new: SimpleType, path: str) -> Iterator[Incompatibility]:
     before, after = builtin(old), builtin(new)
     if not _is_wider(before, after) and not _is_wider_range(old, new):
-        yield Refusal(path, "type-narrowed", described(old), described(new))
+        yield Incompatibility(path, "type-narrowed", described(old), described(new))
     else:
         yield from _facets(old, new, path)
 
@@ -111,27 +111,27 @@ def _is_wider_range(old: SimpleType, new: SimpleType) -> bool:
     return all(any(each.name == integer for each in _chain(type_)) for type_ in (old, new))
 
 
-def _facets(old: SimpleType, new: SimpleType, path: str) -> Iterator[Refusal]:
+def _facets(old: SimpleType, new: SimpleType, path: str) -> Iterator[Incompatibility]:
     if new.enumeration and builtin(old).name != f"{XS}boolean":
-        yield Refusal(path, "enumeration-added", described(old), list(map(str, new.enumeration)))
+        yield Incompatibility(path, "enumeration-added", described(old), list(map(str, new.enumeration)))
         return
     yield from _bounds(old, new, path)
     yield from _patterns(old, new, path)
     for name, value in _other_facets(new).items():
         had = _other_facets(old).get(name)
         if not _is_enough(name, had, value):
-            yield Refusal(path, UNPROVEN if name == "assertion" else f"{_words(name)}-narrowed", had, value)
+            yield Incompatibility(path, UNPROVEN if name == "assertion" else f"{_words(name)}-narrowed", had, value)
 
 
-def _bounds(old: SimpleType, new: SimpleType, path: str) -> Iterator[Refusal]:
+def _bounds(old: SimpleType, new: SimpleType, path: str) -> Iterator[Incompatibility]:
     for name, low in (("minLength", True), ("maxLength", False)):
         had, wanted = _length(old, name), _length(new, name)
         if wanted is not None and (had is None or (had < wanted if low else had > wanted)):
-            yield Refusal(path, f"{_words(name)}-narrowed", had, wanted)
+            yield Incompatibility(path, f"{_words(name)}-narrowed", had, wanted)
     for low in (True, False):
         limit, asked = _range(old, low), _range(new, low)
         if asked is not None and not _is_inside(limit, asked, low):
-            yield Refusal(path, "range-narrowed", limit and _limit(limit), _limit(asked))
+            yield Incompatibility(path, "range-narrowed", limit and _limit(limit), _limit(asked))
 
 
 def _length(type_: SimpleType, name: str) -> int | None:
@@ -169,12 +169,12 @@ def _is_inside(had: tuple[Any, bool] | None, wanted: tuple[Any, bool], low: bool
         return False
 
 
-def _patterns(old: SimpleType, new: SimpleType, path: str) -> Iterator[Refusal]:
+def _patterns(old: SimpleType, new: SimpleType, path: str) -> Iterator[Incompatibility]:
     """One of the patterns of each step of restriction has to match; built-in types have theirs by their names."""
     olds = [set(pattern_step) for pattern_step in _pattern_steps(old)]
     for step in _pattern_steps(new):
         if not any(each <= set(step) for each in olds):
-            yield Refusal(path, "pattern-changed", sorted(set().union(*olds)), step)
+            yield Incompatibility(path, "pattern-changed", sorted(set().union(*olds)), step)
 
 
 def _pattern_steps(type_: SimpleType) -> Iterator[list[str]]:

@@ -16,22 +16,21 @@ import pyarrow as pa
 
 from wirebook.core.collector import without_collector
 from wirebook.problems import Problem
-from wirebook.schema.json_reader import OUTCOMES, failed, shown, too_large
-from wirebook.schema.jsonschema.compile import not_compilable
 from wirebook.schema.payload import Payload
-from wirebook.schema.protobuf.source import UnnamedTypeError
+from wirebook.schema.payload_problems import MAX_PROBLEMS, OUTCOMES, not_compilable, preview, too_large, undecodable
 from wirebook.schema.reader import (
     ColumnReading,
     CompiledSchema,
     DecodedPayload,
     Encoded,
-    ShapedSchema,
+    SchemaReader,
     Unsupported,
     read_each,
 )
-from wirebook.schema.source import SchemaSource
-from wirebook.schema.xsd.columns import Convert, ElementLayouts, PatternViolation
+from wirebook.schema.source import SchemaSource, UnnamedTypeError
+from wirebook.schema.xsd.columns import ElementLayouts
 from wirebook.schema.xsd.patterns import components
+from wirebook.schema.xsd.read import PatternViolation, ReadElement
 from wirebook.schema.xsd.source import (
     XS,
     Documents,
@@ -42,7 +41,6 @@ from wirebook.schema.xsd.source import (
     without_patterns,
 )
 from wirebook.schema.xsd.validate import (
-    MAX_PROBLEMS,
     CompiledSchemas,
     ElementValidator,
     XmlFault,
@@ -65,7 +63,7 @@ def compile_xsd(source: SchemaSource) -> CompiledSchema | Unsupported:
         name = _named(documents, source.fragment)
         return _reader(label, documents, name, source)
     except UnnamedTypeError as error:
-        return Unsupported(label, (Problem("unnamed-type", shown(str(error)), slot="payload"),))
+        return Unsupported(label, (Problem("unnamed-type", preview(str(error)), slot="payload"),))
     except (XsdError, RecursionError) as error:
         return not_compilable(label, error)
 
@@ -75,12 +73,12 @@ def _reader(label: str, documents: Documents, name: str, source: SchemaSource) -
     element = compiled.model.maps.elements[name]
     patterns = has_patterns(documents)
     model = ElementLayouts(patterns=patterns)
-    shape, convert = model.element(element)
+    layout, convert = model.element(element)
     visible = not patterns or not (model.opaque or has_wildcards(documents) or _has_unions(compiled.model))
     without_patterns(documents)
     fast = fast_schema(documents) if visible and not compiled.new else None
     validator = ElementValidator(compiled.model, fast, patterns)
-    return XsdReader(label, shape, source.options.limits, element, convert, validator, model.opaque)
+    return XsdReader(label, layout, source.options.limits, element, convert, validator, model.opaque)
 
 
 def _has_unions(model: Any) -> bool:
@@ -157,11 +155,11 @@ def _listed(names: list[str]) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class XsdReader(ShapedSchema):
+class XsdReader(SchemaReader):
     """A compiled element. `opaque`: elements may be nested as deeply as they like."""
 
     declaration: Any
-    convert: Convert
+    read_element: ReadElement
     validator: ElementValidator
     opaque: bool
 
@@ -177,15 +175,15 @@ class XsdReader(ShapedSchema):
         except XmlError as error:
             return _undecodable(error)
         except JsonError as error:
-            return failed(error)
+            return undecodable(error)
         faults = self._faults(root)
         if faults:
             return self._invalid(faults)
         broken: list[PatternViolation] = []
-        value = self.convert(root, broken)
+        value = self.read_element(root, broken)
         if broken and self.validator.is_fast(root):
             return self._invalid([_unmatched(each) for each in broken[:MAX_PROBLEMS]])
-        return self.laid_out(value)
+        return self.decoded(value)
 
     def encode(self, value: Any, content_type: str | None = None) -> Encoded:
         """XML text or its bytes as they are, another value as the element that it says; checked."""
@@ -236,9 +234,9 @@ def _unmatched(broken: PatternViolation) -> XmlFault:
 
 
 def _problem(fault: XmlFault) -> Problem:
-    message = shown(fault.rule)
+    message = preview(fault.rule)
     return Problem(
-        "payload-invalid", message, slot=f"payload#{fault.pointer}", expected=message, actual=shown(fault.value)
+        "payload-invalid", message, slot=f"payload#{fault.pointer}", expected=message, actual=preview(fault.value)
     )
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import xmlschema
 from lxml import etree
 
-from wirebook.schema.source import SchemaSource, Text
+from wirebook.schema.source import SchemaSource, SchemaText
 from wirebook.schema.xsd.xml_text import Element, XmlError, is_deeper, parse_xml
 
 XS = "{http://www.w3.org/2001/XMLSchema}"
@@ -59,7 +59,7 @@ def documents_of(source: SchemaSource) -> Documents:
     documents: Documents = {}
     names: dict[str, str] = {}
     size = 0
-    waiting = [Text(source.document, source.base_uri)]
+    waiting = [SchemaText(source.document, source.base_uri)]
     names[source.base_uri] = "0.xsd"
     while waiting:
         text = waiting.pop(0)
@@ -88,12 +88,12 @@ def _parsed(text: str) -> Element:
     return root
 
 
-def _settled(element: Element, source: SchemaSource, base_uri: str, names: dict[str, str]) -> Iterator[Text]:
+def _settled(element: Element, source: SchemaSource, base_uri: str, names: dict[str, str]) -> Iterator[SchemaText]:
     """Makes a reference lead to a document of ours, which is given if it is new."""
     location, namespace = element.get("schemaLocation"), element.get("namespace")
     found = next((text for each in (location, namespace) if each and (text := source.include(each, base_uri))), None)
     if found is None and namespace == XML_NAMESPACE:
-        found = Text(_xml_namespace(), XML_NAMESPACE)
+        found = SchemaText(_xml_namespace(), XML_NAMESPACE)
     if found is None:
         if element.tag != f"{XS}import":
             raise XsdError(f"'{location}' is not in the catalogue; nothing is fetched")

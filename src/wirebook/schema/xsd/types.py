@@ -15,11 +15,25 @@ from typing import Any
 
 import pyarrow as pa
 
-from wirebook.schema.avro.columns import BYTES, LOCAL, PLAIN
-from wirebook.schema.layout import NOTHING, Cell, Layout, Leaf, List
-from wirebook.schema.scalar_columns import BOOLEAN, DATE, INSTANT, INT8, INT16, INT32, INT64, TEXT, TIMESTAMP, WIDE
+from wirebook.schema.layout import NOTHING, Cell, ColumnLayout, List, ScalarColumn
+from wirebook.schema.scalar_columns import (
+    BOOLEAN,
+    BYTES,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INSTANT,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    LOCAL_TIME,
+    TEXT,
+    TIMESTAMP,
+    WIDE,
+)
+from wirebook.schema.xsd.source import XS
 
-XS = "{http://www.w3.org/2001/XMLSchema}"
 SimpleType = Any  # of xmlschema
 _SPACES = re.compile(r"[ \t\n\r]+")
 _OFFSET = re.compile(r"(?:Z|[+-][0-9]{2}:[0-9]{2})\Z")
@@ -28,7 +42,7 @@ _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)\Z")
 INT_LIMITS = (-(2**63), 2**63 - 1)
 
 
-def settler(type_: SimpleType) -> Callable[[str], str]:
+def whitespace_normalizer(type_: SimpleType) -> Callable[[str], str]:
     """What a type makes of white space."""
     kind = type_.white_space
     if kind == "preserve" or type_.name == f"{XS}anySimpleType":
@@ -38,19 +52,19 @@ def settler(type_: SimpleType) -> Callable[[str], str]:
     return lambda text: _SPACES.sub(" ", text).strip(" ")
 
 
-def _leaf(name: str, arrow: pa.DataType, cell: Callable[[str], Cell]) -> Leaf:
+def _scalar(name: str, arrow: pa.DataType, cell: Callable[[str], Cell]) -> ScalarColumn:
     def checked(value: Any) -> Cell:
         return cell(value) if isinstance(value, str) else (None, value)
 
-    return Leaf(name, arrow, arrow, {}, checked)
+    return ScalarColumn(name, arrow, arrow, {}, checked)
 
 
 def _boolean(text: str) -> Cell:
     return {"true": True, "1": True, "false": False, "0": False}.get(text), NOTHING
 
 
-def _integer(name: str, leaf: Leaf) -> Leaf:
-    return _leaf(
+def _integer(name: str, leaf: ScalarColumn) -> ScalarColumn:
+    return _scalar(
         name, leaf.arrow, lambda text: _exact(leaf.cell(int(text)), text) if _INTEGER.match(text) else (None, text)
     )
 
@@ -60,17 +74,17 @@ def _exact(cell: Cell, text: str) -> Cell:
     return cell if cell[1] is NOTHING else (None, text)
 
 
-def _whole(precision: int) -> Leaf:
+def _whole(precision: int) -> ScalarColumn:
     limit = min(10**precision - 1, WIDE)
 
     def cell(text: str) -> Cell:
         number = int(text) if _INTEGER.match(text) else limit + 1
         return (Decimal(number), NOTHING) if abs(number) <= limit else (None, text)
 
-    return _leaf("wide integer", pa.decimal128(precision, 0), cell)
+    return _scalar("wide integer", pa.decimal128(precision, 0), cell)
 
 
-def _decimal(precision: int, scale: int) -> Leaf:
+def _decimal(precision: int, scale: int) -> ScalarColumn:
     step = Decimal(1).scaleb(-scale)
 
     def cell(text: str) -> Cell:
@@ -84,7 +98,7 @@ def _decimal(precision: int, scale: int) -> Leaf:
         fits = exact == number and len(exact.as_tuple().digits) <= precision
         return (exact, NOTHING) if fits else (None, text)
 
-    return _leaf("decimal", pa.decimal128(precision, scale), cell)
+    return _scalar("decimal", pa.decimal128(precision, scale), cell)
 
 
 _CONTEXT = Context(prec=38)
@@ -127,12 +141,12 @@ def _hexadecimal(text: str) -> Cell:
         return None, text
 
 
-DATE_TIME = _leaf("dateTime", INSTANT, _moment)
-LOCAL_TIME = _leaf("local dateTime", LOCAL, _local_moment)
-BUILTIN: dict[str, Leaf] = {
-    "boolean": _leaf("boolean", BOOLEAN.arrow, _boolean),
-    "float": _leaf("float", PLAIN["float"].arrow, _floating),
-    "double": _leaf("double", PLAIN["double"].arrow, _floating),
+DATE_TIME = _scalar("dateTime", INSTANT, _moment)
+LOCAL_DATE_TIME = _scalar("local dateTime", LOCAL_TIME, _local_moment)
+BUILTIN: dict[str, ScalarColumn] = {
+    "boolean": _scalar("boolean", BOOLEAN.arrow, _boolean),
+    "float": _scalar("float", FLOAT.arrow, _floating),
+    "double": _scalar("double", DOUBLE.arrow, _floating),
     "byte": _integer("byte", INT8),
     "unsignedByte": _integer("unsigned byte", INT16),
     "short": _integer("short", INT16),
@@ -143,26 +157,26 @@ BUILTIN: dict[str, Leaf] = {
     "unsignedLong": _whole(20),
     "dateTime": DATE_TIME,
     "dateTimeStamp": DATE_TIME,
-    "date": _leaf("date", DATE.arrow, _day),
-    "base64Binary": _leaf("base64", BYTES.arrow, _base64),
-    "hexBinary": _leaf("hexadecimal", BYTES.arrow, _hexadecimal),
+    "date": _scalar("date", DATE.arrow, _day),
+    "base64Binary": _scalar("base64", BYTES.arrow, _base64),
+    "hexBinary": _scalar("hexadecimal", BYTES.arrow, _hexadecimal),
 }
 
 
-def leaf_of(type_: SimpleType) -> Layout:
+def scalar_column(type_: SimpleType) -> ColumnLayout:
     """The shape of a simple type's values."""
     if type_.is_union():
-        shapes = [leaf_of(member_type) for member_type in _union(type_).member_types]
-        return shapes[0] if shapes and all(shape is shapes[0] for shape in shapes) else TEXT
+        layouts = [scalar_column(member_type) for member_type in _union(type_).member_types]
+        return layouts[0] if layouts and all(layout is layouts[0] for layout in layouts) else TEXT
     if type_.is_list():
-        return List(leaf_of(item_of(type_)))
+        return List(scalar_column(item_of(type_)))
     name = builtin_name(type_)
     if name == "decimal":
         return _sized_decimal(type_)
     if name == "integer" or name.endswith(("Integer",)):
         return _sized_integer(type_)
     if name == "dateTime" and _zone(type_) == "prohibited":
-        return LOCAL_TIME
+        return LOCAL_DATE_TIME
     return BUILTIN.get(name, TEXT)
 
 
@@ -195,20 +209,20 @@ def _facet(type_: SimpleType, name: str) -> Any:
     return getattr(type_.get_facet(f"{XS}{name}"), "value", None)
 
 
-def _sized_decimal(type_: SimpleType) -> Leaf:
+def _sized_decimal(type_: SimpleType) -> ScalarColumn:
     total, fraction = _facet(type_, "totalDigits"), _facet(type_, "fractionDigits")
     if fraction is None or fraction > 37:
-        return _DECIMAL_LEAF
+        return _DECIMAL_COLUMN
     if fraction == 0:
         return _whole(min(total or 38, 38))
     return _decimal(min(total or 38, 38), min(fraction, total or 38, 38))
 
 
-_DECIMAL_LEAF = _decimal(38, 18)
-_LONG_LEAF = BUILTIN["long"]
+_DECIMAL_COLUMN = _decimal(38, 18)
+_LONG_COLUMN = BUILTIN["long"]
 
 
-def _sized_integer(type_: SimpleType) -> Leaf:
+def _sized_integer(type_: SimpleType) -> ScalarColumn:
     total, low, high = _facet(type_, "totalDigits"), type_.min_value, type_.max_value
     bounded = isinstance(low, int) and isinstance(high, int) and INT_LIMITS[0] <= low <= high <= INT_LIMITS[1]
-    return _LONG_LEAF if bounded or (total is not None and total <= 18) else _whole(38)
+    return _LONG_COLUMN if bounded or (total is not None and total <= 18) else _whole(38)

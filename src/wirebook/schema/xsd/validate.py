@@ -20,12 +20,12 @@ import xmlschema
 from lxml import etree
 from xmlschema.validators import XsdAssert
 
+from wirebook.schema.payload_problems import MAX_PROBLEMS
 from wirebook.schema.xsd.patterns import make_linear
 from wirebook.schema.xsd.source import Documents, XsdError, is_new
 from wirebook.schema.xsd.xml_text import Element
 from wirebook.text.pointers import format_pointer
 
-MAX_PROBLEMS = 20
 _ABOUT = re.compile(r"Element '[^']*'(?:, attribute '([^']*)')?: ")
 _STEP = re.compile(r"([^\[@]+)(?:\[([0-9]{1,9})\])?\Z")
 XSI_TYPE = "{http://www.w3.org/2001/XMLSchema-instance}type"

@@ -14,9 +14,10 @@ from typing import Any
 from lxml import etree
 
 from wirebook.problems import Problem
-from wirebook.schema.json_reader import MAX_PROBLEMS, shown
-from wirebook.schema.xsd.columns import NIL, TYPE, ElementNames, XsdElement, XsdType, names_of, particles, substitutes
-from wirebook.schema.xsd.lexical import as_text
+from wirebook.schema.payload_problems import MAX_PROBLEMS, preview
+from wirebook.schema.xsd.columns import ElementNames, XsdElement, names_of, particles, substitutes
+from wirebook.schema.xsd.read import NIL, TYPE, XsdType
+from wirebook.schema.xsd.write_text import as_text
 from wirebook.schema.xsd.xml_text import Element, XmlError, parse_xml
 from wirebook.text.pointers import format_pointer
 
@@ -56,7 +57,7 @@ class XmlWriter:
     def _refuse(self, code: str, path: Path, expected: str, actual: Any) -> None:
         if len(self.problems) < MAX_PROBLEMS:
             slot, text = f"payload#{format_pointer(path)}", f"expected {expected}"
-            self.problems.append(Problem(code, text, slot=slot, expected=expected, actual=shown(_said(actual))))
+            self.problems.append(Problem(code, text, slot=slot, expected=expected, actual=preview(_said(actual))))
 
     def _chosen(self, type_: XsdType, value: Any, made: Element, path: Path) -> XsdType:
         """The type of an element: its own, or the one that the value chooses by `xsi:type`."""

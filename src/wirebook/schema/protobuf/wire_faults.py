@@ -8,7 +8,7 @@ Spec: protobuf.dev "Encoding".
 from __future__ import annotations
 
 from wirebook.schema.protobuf.columns import Descriptor, FieldDescriptor
-from wirebook.schema.protobuf.values import wire_types
+from wirebook.schema.protobuf.read import wire_types
 from wirebook.schema.varint import WireFault, read_varint
 
 Tag = tuple[int, int, FieldDescriptor | None]  # number, wire type, the field that has the number

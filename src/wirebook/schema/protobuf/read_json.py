@@ -17,9 +17,9 @@ from typing import Any
 from google.protobuf import json_format, message_factory
 
 from wirebook.problems import Problem
-from wirebook.schema.json_reader import MAX_PROBLEMS, shown
+from wirebook.schema.payload_problems import MAX_PROBLEMS, preview
 from wirebook.schema.protobuf.columns import WELL_KNOWN, Descriptor, FieldDescriptor, is_map
-from wirebook.schema.protobuf.values import Message
+from wirebook.schema.protobuf.read import Message
 from wirebook.text.pointers import format_pointer
 
 _INSIDE = re.compile(r"Failed to parse \S{1,200} field: ")
@@ -102,40 +102,9 @@ def _named(descriptor: Descriptor, name: str) -> FieldDescriptor | None:
 
 
 def _problem(path: tuple[str | int, ...], fault: str, value: Any) -> Problem:
-    text = shown(_PLACE.sub("", _INSIDE.sub("", fault).partition("\n")[0]).rstrip(". "))
+    text = preview(_PLACE.sub("", _INSIDE.sub("", fault).partition("\n")[0]).rstrip(". "))
     slot = f"payload#{format_pointer(path)}"
-    return Problem("payload-invalid", text, slot=slot, expected=text, actual=shown(json_value(value)))
-
-
-def to_json(message: Message, descriptor: Descriptor) -> Any:
-    """A message as a JSON value, under the names of the schema; a Problem where it has none (an Any of a type that the
-    schema does not know, a duration of more than 10,000 years). The keys of maps are in order."""
-    pool = descriptor.file.pool
-    try:
-        value = json_format.MessageToDict(message, preserving_proto_field_name=True, descriptor_pool=pool)
-    except (json_format.Error, ValueError, TypeError, KeyError, OverflowError) as error:
-        return Problem("payload-invalid", f"there is no JSON for it: {shown(str(error))}", slot="payload")
-    return _in_order(value, descriptor)
-
-
-def _in_order(value: Any, type_: Descriptor | None) -> Any:
-    """The library has the keys of maps in an order that is another in each process."""
-    if isinstance(value, list):
-        return [_in_order(each, type_) for each in value]
-    if type_ is None or not isinstance(value, dict):
-        return value
-    if type_.full_name.startswith(WELL_KNOWN):  # a Struct, or the message in an Any
-        return {key: _in_order(value[key], type_) for key in sorted(value)}
-    return {name: _field_in_order(each, type_.fields_by_name.get(name)) for name, each in value.items()}
-
-
-def _field_in_order(value: Any, field: FieldDescriptor | None) -> Any:
-    if field is None:  # an extension
-        return value
-    if not is_map(field):
-        return _in_order(value, field.message_type)
-    type_ = field.message_type.fields_by_name["value"].message_type
-    return {key: _in_order(value[key], type_) for key in sorted(value)}
+    return Problem("payload-invalid", text, slot=slot, expected=text, actual=preview(json_value(value)))
 
 
 def _key(key: Any) -> Any:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from google.protobuf.timestamp_pb2 import Timestamp
 from google.protobuf.unknown_fields import UnknownFieldSet
 
-from wirebook.schema.layout import Layout, List, Map, Struct
+from wirebook.schema.layout import ColumnLayout, List, Map, Struct
 from wirebook.schema.protobuf.columns import PLAIN_JSON, TIMESTAMP_NAME, WRAPPERS, Descriptor, FieldDescriptor, is_map
 
 # The functions of all messages: on a message itself a field or a nested type may have the name.
@@ -50,20 +50,20 @@ class MessageReaders:
     def __init__(self) -> None:
         self._made: dict[tuple[str, int], Convert] = {}
 
-    def reader(self, descriptor: Descriptor, shape: Layout | None) -> Convert:
+    def reader(self, descriptor: Descriptor, layout: ColumnLayout | None) -> Convert:
         """What takes a message, and how much deeper it may be nested, and gives its value; `shape` is that of its
         column, None below JSON text."""
         name = descriptor.full_name
         if name == TIMESTAMP_NAME:
             return _timestamp
         if name in WRAPPERS:
-            return self._wrapper(descriptor, shape)
+            return self._wrapper(descriptor, layout)
         if name in PLAIN_JSON:
             return PLAIN_READERS[name]
-        key = (name, id(shape) if isinstance(shape, Struct) else 0)
+        key = (name, id(layout) if isinstance(layout, Struct) else 0)
         if key not in self._made:
             self._made[key] = self._later(key)  # a message inside itself
-            self._made[key] = self._message(descriptor, shape)
+            self._made[key] = self._message(descriptor, layout)
         return self._made[key]
 
     def _later(self, key: tuple[str, int]) -> Convert:
@@ -72,10 +72,10 @@ class MessageReaders:
 
         return read
 
-    def _message(self, descriptor: Descriptor, shape: Layout | None) -> Convert:
-        members = shape.members if isinstance(shape, Struct) else {}
+    def _message(self, descriptor: Descriptor, layout: ColumnLayout | None) -> Convert:
+        members = layout.members if isinstance(layout, Struct) else {}
         readers = {each.number: (each.name, self.field(each, members.get(each.name))) for each in descriptor.fields}
-        defaults: Callable[[], dict[str, Any]] = _Defaults(descriptor) if isinstance(shape, Struct) else dict
+        defaults: Callable[[], dict[str, Any]] = _Defaults(descriptor) if isinstance(layout, Struct) else dict
 
         def read(message: Message, depth: int) -> dict[str, Any]:
             if depth <= 0:
@@ -96,25 +96,25 @@ class MessageReaders:
 
         return read
 
-    def field(self, field: FieldDescriptor, shape: Layout | None) -> Convert:
+    def field(self, field: FieldDescriptor, layout: ColumnLayout | None) -> Convert:
         """The reader of a field's value; of a field without a column, `shape` is None."""
         if is_map(field):
-            return self._map(field, shape)
-        inner = shape.item if isinstance(shape, List) else shape
+            return self._map(field, layout)
+        inner = layout.item if isinstance(layout, List) else layout
         single = self.single(field, inner)
         return _list(single) if field.is_repeated else single
 
-    def single(self, field: FieldDescriptor, shape: Layout | None) -> Convert:
+    def single(self, field: FieldDescriptor, layout: ColumnLayout | None) -> Convert:
         if field.message_type is not None:
-            return self.reader(field.message_type, shape)
+            return self.reader(field.message_type, layout)
         if field.enum_type is not None:
             return _enum(field)
-        if field.type in (1, 2) and shape is None:
+        if field.type in (1, 2) and layout is None:
             return _json_float
         return _text if field.type == 9 else _same
 
-    def _wrapper(self, descriptor: Descriptor, shape: Layout | None) -> Convert:
-        inner = self.single(descriptor.fields[0], shape)
+    def _wrapper(self, descriptor: Descriptor, layout: ColumnLayout | None) -> Convert:
+        inner = self.single(descriptor.fields[0], layout)
 
         def read(message: Message, depth: int) -> Any:
             unknown = UnknownFieldSet(message)
@@ -123,9 +123,9 @@ class MessageReaders:
 
         return read
 
-    def _map(self, field: FieldDescriptor, shape: Layout | None) -> Convert:
+    def _map(self, field: FieldDescriptor, layout: ColumnLayout | None) -> Convert:
         entry = field.message_type.fields_by_name
-        inner = self.single(entry["value"], shape.values if isinstance(shape, Map) else None)
+        inner = self.single(entry["value"], layout.values if isinstance(layout, Map) else None)
         key_of = KEYS.get(entry["key"].type, str)
 
         def read(value: Any, depth: int) -> dict[str, Any]:

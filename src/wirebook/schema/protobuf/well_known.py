@@ -15,9 +15,9 @@ from functools import reduce
 from typing import Any, NamedTuple
 
 from wirebook.problems import Problem
-from wirebook.schema.json_reader import shown
+from wirebook.schema.payload_problems import preview
 from wirebook.schema.protobuf.columns import TIMESTAMP_NAME, WELL_KNOWN, Descriptor, FieldDescriptor, is_map
-from wirebook.schema.protobuf.values import Message
+from wirebook.schema.protobuf.read import Message
 from wirebook.text.pointers import format_pointer
 
 NEUTRAL: dict[str, Any] = {
@@ -92,16 +92,16 @@ class WellKnownMessages:
                 _set(reduce(_step, part.steps, message), part.fields)
             except (TypeError, ValueError, AttributeError, OverflowError) as error:
                 slot, expected = f"payload#{format_pointer(part.path)}", EXPECTED[tuple(sorted(part.fields))[-1]]
-                text = f"expected {expected} ({shown(str(error))})"
-                yield Problem("payload-invalid", text, slot=slot, expected=expected, actual=shown(part.fields))
+                text = f"expected {expected} ({preview(str(error))})"
+                yield Problem("payload-invalid", text, slot=slot, expected=expected, actual=preview(part.fields))
 
 
 def _named(descriptor: Descriptor, name: str) -> FieldDescriptor | None:
     return descriptor.fields_by_name.get(name) or descriptor.fields_by_camelcase_name.get(name)
 
 
-def _inside(at: WellKnownMessage, step: Any, shown_as: str | int) -> WellKnownMessage:
-    return WellKnownMessage((*at.steps, step), (*at.path, shown_as), {})
+def _inside(at: WellKnownMessage, step: Any, preview_as: str | int) -> WellKnownMessage:
+    return WellKnownMessage((*at.steps, step), (*at.path, preview_as), {})
 
 
 def _key(field: FieldDescriptor, key: str) -> Any:

@@ -1,0 +1,50 @@
+"""Problems that all formats report alike: payloads that cannot be decoded and schemas that cannot be compiled."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from wirebook.problems import Problem
+from wirebook.schema.layout import json_text
+from wirebook.schema.reader import DecodedPayload, Failure, PayloadLimits, Unsupported
+from wirebook.text.json import JsonError
+from wirebook.text.pointers import format_pointer
+
+MAX_PROBLEMS: Final = 20
+"""The most problems that are reported for one payload."""
+MAX_PREVIEW: Final = 200
+"""The most characters of a value that a problem shows."""
+
+OUTCOMES: Final[dict[str, Failure]] = {
+    "payload-syntax": "undecodable",
+    "payload-too-large": "oversized",
+    "payload-too-deep": "oversized",
+    "value-out-of-range": "invalid-payload",
+}
+"""The outcome of a payload by the problem code of what stopped its decoding."""
+
+
+def undecodable(error: JsonError) -> DecodedPayload:
+    """Return the result for a payload that cannot be decoded because of `error`."""
+    message = f"{error.message} (byte {error.offset})" if error.code == "payload-syntax" else error.message
+    problem = Problem(code=error.code, slot="payload", message=message, actual=error.message)
+    return DecodedPayload(None, None, (problem,), OUTCOMES[error.code])
+
+
+def too_large(raw: bytes, limits: PayloadLimits) -> JsonError:
+    """Return the error for a payload larger than its limit (``payload-too-large``)."""
+    return JsonError("payload-too-large", f"the payload has {len(raw)} bytes; the limit is {limits.size}")
+
+
+def not_compilable(label: str, error: Exception) -> Unsupported:
+    """Return the replacement for a schema that `error` keeps from being compiled (``schema-not-compilable``)."""
+    message = preview(getattr(error, "message", None) or str(error))
+    if pointer := format_pointer(getattr(error, "instance_path", ())):
+        message = f"{message}, at '{preview(pointer)}'"
+    return Unsupported(label, (Problem(code="schema-not-compilable", slot="payload", message=message),))
+
+
+def preview(value: Any) -> Any:
+    """Return `value` as a problem shows it: unchanged, or the beginning of its JSON text if that is long."""
+    text = value if isinstance(value, str) else json_text(value)
+    return value if len(text) <= MAX_PREVIEW else f"{text[: MAX_PREVIEW - 1]}…"
