@@ -231,11 +231,6 @@ def parse_template(text: str, place: TemplateContext = TEXT) -> Template:
     return Template(text, place, pieces, fixed, varying, names, whole, literal_length)
 
 
-def _cut(text: str, separator: str) -> list[str]:
-    """Segments of a template. A placeholder has no separator in it, so the text may be cut as it stands."""
-    return text.split(separator)
-
-
 def _piece(segment: str) -> Piece:
     parts = PLACEHOLDER.split(segment)
     return Piece(tuple(parts[0::2]), tuple(parts[1::2]))

@@ -330,15 +330,15 @@ class ChoiceSolver:
     # -- reporting --------------------------------------------------------------------------------------------------
 
     def _conflict(self, choice: Choice) -> tuple[PlaceholderConflict | None, Any]:
-        """The conflict of the first free instance with the known placeholders, and the value of that instance."""
-        known = self.solver.known
+        """The conflict of the first free instance, with known placeholders or within itself, and its value."""
         in_use = self._assignment_of(choice.group) if choice.exclusive else Assignment()
         free = (candidate for candidate in choice.all_candidates if not in_use.holders(candidate.instance))
         for candidate in free:
             for unit in choice.units(candidate):
+                known = dict(self.solver.known)
                 for bound in unit.read():
-                    if bound.name in known and known[bound.name][1].key != bound.key:
-                        first_unit, first = known[bound.name]
+                    first_unit, first = known.setdefault(bound.name, (unit, bound))
+                    if first.key != bound.key:
                         conflict = PlaceholderConflict(bound.name, first_unit.slot, first.value, unit.slot, bound.value)
                         return conflict, candidate.instance.value
         return None, None
