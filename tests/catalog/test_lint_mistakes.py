@@ -98,7 +98,7 @@ def test_capture_of_several_lines_is_named(tmp_path: Path, capsys: pytest.Captur
     file = tmp_path / "capture.jsonl"
     file.write_text('{"protocol": "NATS", "subject": "a"}\n{"protocol": "NATS", "subject": "b"}\n', "utf-8")
     assert run(["lint", str(file)]) == 2
-    assert "this is a capture, one message on each line, not an xRegistry catalogue" in capsys.readouterr().err
+    assert "this is a capture (one message per line), not an xRegistry catalogue" in capsys.readouterr().err
 
 
 def message_of(document: dict[str, Any], code: str) -> str:

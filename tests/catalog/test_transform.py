@@ -198,7 +198,9 @@ def test_transform_says_what_it_left_out(tmp_path: Path, capsys: pytest.CaptureF
     assert run([*files(tmp_path, bad, good), "--to", G + "event", "--for", "nats", "--mode", "binary"]) == 1
     out, err = capsys.readouterr()
     assert [json.loads(line)["protocol"] for line in out.splitlines()] == ["NATS"]
-    assert "t.jsonl:1: error: the message is unexpected" in err
+    assert (
+        "t.jsonl:1: error: only matched messages can be transformed; the outcome of this message is 'unexpected'" in err
+    )
     assert "[not-transformable]" in err
     assert err.endswith("1 turned, 1 not\n")
 

@@ -176,7 +176,10 @@ def test_upgrade_writes_to_standard_output_and_reports_on_standard_error(capsys:
     out, err = capsys.readouterr()
     expected: dict[str, Any] = {"messageid": "m", "protocol": "NATS"}
     assert json.loads(out) == {"specversion": "1.0-rc4", "messagegroups": {"g": {"messages": {"m": expected}}}}
-    assert "old.yaml:1:1: info old-collection-name: 'definitionGroups' is 'messagegroups'" in err
+    assert (
+        "old.yaml:1:1: info old-collection-name: 'definitionGroups' was read as 'messagegroups', its name in 1.0-rc4"
+        in err
+    )
     assert err.count("\n") == 6
 
 

@@ -1,4 +1,4 @@
-"""The catalogue: definitions that are used.
+"""The catalogue: load definitions, then match, explain, build and transform messages with them.
 
     catalog = Catalog.load("orders.xreg.json")
     outcome = catalog.match(record)          # a capture record: bytes, str, dict, or a wire message
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from functools import cached_property, partial
 from os import PathLike
 from typing import Any
@@ -18,9 +19,10 @@ import orjson
 
 from wirebook.bindings import AnyMessage, Received, WireMessage, read_message, read_record
 from wirebook.bindings.write import WriteMode
-from wirebook.catalog.building import built_from, sendable
+from wirebook.catalog.building import build_message
 from wirebook.catalog.load import Document, load_registry
-from wirebook.catalog.transforming import transformed
+from wirebook.catalog.payloads import PayloadSchemas
+from wirebook.catalog.transforming import transform_message
 from wirebook.definitions.build.builder import BuildRequest, Built
 from wirebook.definitions.build.request import Encoding
 from wirebook.definitions.compile.definition import Definition, compile_definition
@@ -31,17 +33,18 @@ from wirebook.definitions.match.scope import scope_of
 from wirebook.definitions.match.selection import EndpointScope, Selector
 from wirebook.definitions.resolve.registry import LoadedRegistry
 from wirebook.problems import Problem, WirebookError
-from wirebook.schema import CompiledSchema, DecodedPayload, Payload, SchemaIndex, Unsupported, without_prefix
+from wirebook.schema import CompiledSchema, DecodedPayload, SchemaIndex, Unsupported
 
-Source = str | PathLike[str] | Mapping[str, Any] | Document
+CatalogSource = str | PathLike[str] | Mapping[str, Any] | Document
 Message = WireMessage | Received | Mapping[str, Any] | bytes | str
 
 
 class Catalog:
-    """A loaded registry with its definitions compiled.
+    """A loaded registry with its message definitions compiled.
 
-    Shape: `registry` is the normalised whole with its diagnostics; `definitions` by XID, in document order. Nothing
-    changes after loading, so one catalogue may be shared by threads.
+        catalog = Catalog.load("orders.xreg.json")
+
+    `registry` is the normalised registry. A catalogue does not change after loading, so threads can share it.
     """
 
     def __init__(
@@ -51,29 +54,37 @@ class Catalog:
         reload: Callable[[], LoadedRegistry] | None = None,
     ) -> None:
         self.registry = registry
-        self._reload = reload
         self.options = options
-        self.schemas = SchemaIndex(registry.document)
-        self._compiled: dict[str, CompiledSchema | Unsupported | None] = {}
+        self._reload = reload
+        self._payload_schemas = PayloadSchemas(registry.document, confluent_prefix=options.confluent_prefix)
+
+    def __repr__(self) -> str:
+        messages, endpoints = len(self.registry.messages), len(self.registry.endpoints)
+        return f"Catalog(messages={messages}, endpoints={endpoints}, fingerprint={self.fingerprint[:8]!r})"
 
     @classmethod
-    def load(cls, *sources: Source, options: MatchOptions = DEFAULT_OPTIONS) -> Catalog:
-        """A catalogue from files (JSON, YAML), folders, documents as dicts, or xRegistry URLs, stacked in this order.
+    def load(cls, *sources: CatalogSource, options: MatchOptions = DEFAULT_OPTIONS) -> Catalog:
+        """Load files (JSON, YAML), folders, dicts or xRegistry URLs as one catalogue.
 
-        Whatever rules a document breaks, it is loaded (`diagnostics` says which), and one that cannot be read does not
-        stop the others (`registry.unread`).
+            catalog = Catalog.load("orders.xreg.json", "https://registry.example.com")
 
-        Raises: WirebookError when nothing could be read (``unreadable-file``, ``syntax-error`` ...).
+        Of two definitions with the same XID, that of the earlier source is used. Rule violations and unreadable sources
+        do not prevent loading; `diagnostics` lists them.
+
+        Raises: WirebookError if no source can be read (``unreadable-file``, ``syntax-error``, ...).
         """
         paths = [os.fspath(source) if isinstance(source, PathLike) else source for source in sources]
         reload = partial(load_registry, *paths, cache={})
         return cls(reload(), options, reload)
 
     def refreshed(self) -> Catalog:
-        """The catalogue as its sources are now: this one, if they still say the same.
+        """Read the sources again; return this catalogue if they are unchanged, otherwise a new one.
 
-        A server is asked whether its answers are those that are known (ETag), and sends only what is not. What does so
-        now and then follows a registry. Raises: as `load`, and this catalogue stays as it is
+            catalog = catalog.refreshed()
+
+        Registries are asked with ETags, so unchanged documents are not sent again.
+
+        Raises: WirebookError, as `load`; this catalogue stays usable.
         """
         registry = self._reload() if self._reload else self.registry
         if registry.fingerprint == self.fingerprint:
@@ -82,14 +93,20 @@ class Catalog:
 
     @property
     def diagnostics(self) -> tuple[Problem, ...]:
+        """The problems found while loading, with file, line and column. `wirebook lint` checks more rules."""
         return self.registry.diagnostics
 
     @property
     def fingerprint(self) -> str:
+        """A digest of the normalised registry; equal for catalogues with the same content."""
         return self.registry.fingerprint
 
     @cached_property
     def definitions(self) -> dict[str, Definition]:
+        """The usable message definitions by XID, in document order. Definitions that contradict themselves are absent.
+
+        catalog.definitions["/messagegroups/orders/messages/shop.order.created"].protocol
+        """
         return {
             xid: compile_definition(
                 xid, message.container, message.attributes, incomplete=message.incomplete, source=message.source
@@ -100,60 +117,75 @@ class Catalog:
 
     @cached_property
     def scopes(self) -> dict[str, EndpointScope]:
-        """What each endpoint allows; the selector has them with one definition for each message."""
+        """The definitions and constraints of each endpoint, by its XID. `selector` has them without duplicates."""
         return {xid: scope_of(endpoint) for xid, endpoint in self.registry.endpoints.items()}
 
     @cached_property
     def selector(self) -> Selector:
+        """Selects the definition of a message; built on first use."""
         return Selector(self.definitions.values(), self.scopes, self.read_payload, self.options)
 
     # -- match ------------------------------------------------------------------------------------------------------
 
     def match(self, message: Message, endpoint: str | None = None) -> Outcome:
-        """What one message is. A record that is a batch of events has several: use `match_each`.
+        """Match one message. For a record that contains a batch of events, use `match_each`.
 
-        Raises: WirebookError (``unknown-endpoint``; ``malformed-batch`` for a batch of other than one message).
+            outcome = catalog.match({"protocol": "KAFKA", "topic": "orders", "value": '{"item": "lamp"}'})
+            outcome.outcome, outcome.definition, outcome.bindings
+
+        `endpoint`: the XID of an endpoint; only its definitions are candidates.
+
+        Raises: WirebookError (``unknown-endpoint``; ``malformed-batch`` if the record does not hold exactly one
+        message).
         """
         outcomes = self.match_each(message, endpoint)
         if len(outcomes) != 1:
-            text = f"the record holds {len(outcomes)} messages; match_each() gives an outcome for each"
-            raise WirebookError(Problem(code="malformed-batch", message=text, actual=len(outcomes)))
+            raise _not_one_message(len(outcomes), "match_each")
         return outcomes[0]
 
     def match_each(self, message: Message, endpoint: str | None = None) -> tuple[Outcome, ...]:
-        """The outcome of every message in a record, in order; none for an empty batch."""
+        """Match every message of a record, in order; the result is empty for an empty batch.
+
+        Raises: WirebookError (``unknown-endpoint``).
+        """
         if endpoint is not None:
             self.check_endpoint(endpoint)
-        return tuple(self.selector.select(received, endpoint) for received in received_in(message))
+        return tuple(self.selector.select(received, endpoint) for received in received_messages(message))
 
     def check_endpoint(self, xid: str) -> None:
-        """Raises: WirebookError (``unknown-endpoint``) when the catalogue has no such endpoint."""
+        """Raise WirebookError (``unknown-endpoint``) if the catalogue does not have this endpoint."""
         if xid not in self.scopes:
             known = ", ".join(f"'{scope}'" for scope in sorted(self.scopes)[:10]) or "none"
-            text = f"the catalogue has no endpoint '{xid}'; it has: {known}"
-            raise WirebookError(Problem(code="unknown-endpoint", message=text, actual=xid))
+            message = f"the catalogue has no endpoint '{xid}'; it has: {known}"
+            raise WirebookError(Problem(code="unknown-endpoint", message=message, actual=xid))
 
     # -- explain -----------------------------------------------------------------------------------------------------
 
     def explain(self, message: Message, endpoint: str | None = None) -> Explanation:
-        """Why one message is what it is: what fits or came near, slot by slot, and what would make it fit.
+        """Explain why one message does or does not match: the closest definitions, slot by slot.
 
-        Raises: WirebookError (``unknown-endpoint``; ``malformed-batch`` for a batch of other than one message).
+            print(catalog.explain(record).to_dict())
+
+        Raises: WirebookError (``unknown-endpoint``; ``malformed-batch`` if the record does not hold exactly one
+        message).
         """
         explanations = self.explain_each(message, endpoint)
         if len(explanations) != 1:
-            text = f"the record holds {len(explanations)} messages; explain_each() gives an explanation for each"
-            raise WirebookError(Problem(code="malformed-batch", message=text, actual=len(explanations)))
+            raise _not_one_message(len(explanations), "explain_each")
         return explanations[0]
 
     def explain_each(self, message: Message, endpoint: str | None = None) -> tuple[Explanation, ...]:
-        """The explanation of every message in a record, in order."""
+        """Explain every message of a record, in order.
+
+        Raises: WirebookError (``unknown-endpoint``).
+        """
         if endpoint is not None:
             self.check_endpoint(endpoint)
-        return tuple(self.explainer.explain(received, endpoint) for received in received_in(message))
+        return tuple(self.explainer.explain(received, endpoint) for received in received_messages(message))
 
     @cached_property
     def explainer(self) -> Explainer:
+        """Explains outcomes; built on first use."""
         return Explainer(self.selector, self.schema_of)
 
     # -- build ------------------------------------------------------------------------------------------------------
@@ -171,17 +203,26 @@ class Catalog:
         encoding: Encoding = "place",
         allow_incomplete: bool = False,
     ) -> AnyMessage:
-        """A message by the definition with this XID, ready to be sent: the template half of a definition.
+        """Build a message of the definition with this XID, ready to be sent.
 
-        `context` fills the placeholders: strings, or numbers and booleans, which stand for their canonical text (``1``,
-        ``true``). `data` is the payload's bytes, or a value, which is written in the format of
-        the definition's schema; either is checked. `attributes` (by CloudEvents name) and `properties` (by slot:
-        ``key``, ``headers.X-Trace``) are what the definition leaves open. `protocol` is needed when the definition
-        binds none. `encoding`: percent-encode placeholders as their ``place`` asks, never (``raw``) or always
-        (``rfc6570``). `allow_incomplete` builds although a base message is missing.
+            record = catalog.build(
+                "/messagegroups/orders/messages/shop.order.created",
+                {"shop": "lund", "order": "1001"},
+                {"item": "lamp", "quantity": 2},
+            )
 
-        Raises: WirebookError with every problem at once (``missing-context``, ``constant-override``,
-        ``illegal-character``, ``payload-invalid``, ``missing-data``, ``not-buildable`` ...).
+        - `context`: the values of the placeholders. Numbers and booleans become their JSON text (``1``, ``true``).
+        - `data`: the payload as bytes, or a value, which is encoded in the format of the definition's schema. Both are
+          validated.
+        - `attributes` (by CloudEvents name) and `properties` (by slot: ``key``, ``headers.X-Trace``): values that the
+          definition leaves open.
+        - `protocol`: required if the definition has none.
+        - `encoding`: percent-encode placeholder values as their ``place`` requires, never (``raw``), or always
+          (``rfc6570``).
+        - `allow_incomplete`: build even if a base message is missing.
+
+        Raises: WirebookError with all problems (``missing-context``, ``constant-override``, ``illegal-character``,
+        ``payload-invalid``, ``missing-data``, ``not-buildable``, ...).
         """
         request = BuildRequest(
             context or {},
@@ -193,14 +234,35 @@ class Catalog:
             encoding=encoding,
             allow_incomplete=allow_incomplete,
         )
-        return sendable(self.try_build(definition, request, data))
+        return _wire_message(self.try_build(definition, request, data))
 
     def try_build(self, definition: str, request: BuildRequest, data: Any = None) -> Built:
-        """As `build`, with what is worth knowing besides: the message, or None, and all problems, not only errors.
+        """Build a message; return it (None if there is an error) with all problems, warnings included.
 
-        Raises: WirebookError (``not-buildable``) when the catalogue has no such definition.
+        Raises: WirebookError (``not-buildable``) if the catalogue does not have this definition.
         """
-        return built_from(self, definition, request, data)
+        usable = self.definition(definition)
+        return build_message(usable, self.schema_of(usable), request, data, self.options)
+
+    def definition(self, xid: str) -> Definition:
+        """Return the usable definition with this XID.
+
+        Raises: WirebookError (``not-buildable``) with the closest XID, or with the reason why the definition cannot be
+        used.
+        """
+        definition = self.definitions.get(xid)
+        if definition is not None:
+            return definition
+        message = self.registry.messages.get(xid)
+        if message is not None:
+            reasons = "; ".join(problem.message for problem in message.problems)
+            text = f"the definition '{xid}' contradicts itself: {reasons}"
+            raise WirebookError(Problem("not-buildable", text, xid=xid), *message.problems)
+        messageid = xid.rpartition("/")[2]
+        close = get_close_matches(xid, list(self.definitions), n=1)
+        close = close or [known for known in self.definitions if known.rpartition("/")[2] == messageid]
+        hint = f"did you mean '{close[0]}'?" if close else None
+        raise WirebookError(Problem("not-buildable", f"the catalogue has no definition '{xid}'", actual=xid, hint=hint))
 
     # -- transform ---------------------------------------------------------------------------------------------------
 
@@ -216,84 +278,60 @@ class Catalog:
         protocol: str | None = None,
         mode: WriteMode | None = None,
     ) -> AnyMessage:
-        """The message of the definition `to` that says what `message` says, which some definition has to match.
+        """Transform a message that a definition matches into a message of the definition `to`.
 
-        Placeholders of one name are one thing: the bindings of the message are the context of the new one. `context`,
-        `attributes` and `properties` add what the message does not say.
+            event = catalog.transform(record, "/messagegroups/events/messages/shop.order.created")
 
-        Raises: WirebookError (``not-transformable`` with what is wrong with the message; all of `build`).
+        Placeholders with the same name have the same value in both messages. `context`, `attributes` and `properties`
+        add values that `message` does not have.
+
+        Raises: WirebookError (``not-transformable`` with the problems of the message; and as `build`).
         """
         outcome = message if isinstance(message, Outcome) else self.match(message, endpoint)
         request = BuildRequest(context or {}, None, attributes or {}, properties or {}, protocol, mode)
-        return sendable(self.try_transform(outcome, to, request))
+        return _wire_message(self.try_transform(outcome, to, request))
 
     def try_transform(self, outcome: Outcome, to: str, request: BuildRequest) -> Built:
-        """As `transform`, of what was matched already: the message, or None, and all problems, not only errors."""
-        return transformed(self, outcome, to, request)
+        """Transform a matched message; return it (None if there is an error) with all problems, warnings included.
+
+        Raises: WirebookError (``not-buildable``) if the catalogue does not have the definition `to`.
+        """
+        target = self.definition(to)
+        return transform_message(outcome, target, self.schema_of(target), request, self.options)
 
     # -- payloads ---------------------------------------------------------------------------------------------------
 
-    def schema_of(self, definition: Definition) -> CompiledSchema | Unsupported | None:
-        """The definition's payload schema, compiled once; None when it names none."""
-        if definition.xid not in self._compiled:
-            self._compiled[definition.xid] = self._find_schema(definition)
-        return self._compiled[definition.xid]
+    @property
+    def schemas(self) -> SchemaIndex:
+        """The schemas of the registry."""
+        return self._payload_schemas.index
 
-    def _find_schema(self, definition: Definition) -> CompiledSchema | Unsupported | None:
-        if not definition.has_schema:
-            return None
-        names = ("dataschema", "dataschemauri", "dataschemaxid")
-        references = {name: definition.attributes[name] for name in names if definition.attributes.get(name)}
-        return self.schemas.find(definition.schema_format, **references)
+    def schema_of(self, definition: Definition) -> CompiledSchema | Unsupported | None:
+        """Return the compiled payload schema of a definition, or None if it has none."""
+        return self._payload_schemas.find(definition)
 
     def read_payload(self, definition: Definition, received: Received) -> DecodedPayload | None:
-        """The payload read by the definition's schema: value, columns and problems. None: the definition has none."""
-        schema = self.schema_of(definition)
-        if schema is None:
-            return None
-        if isinstance(schema, Unsupported):
-            return DecodedPayload(None, None, schema.problems, "unsupported")
-        if received.payload is None:
-            return _without_data(definition, received, schema)
-        payload = self._bare(received, received.payload, schema)
-        return _refused(payload) if isinstance(payload, Problem) else schema.read(payload)
-
-    def _bare(self, received: Received, payload: Payload, schema: CompiledSchema) -> Payload | Problem:
-        """The payload without Confluent's prefix, where that is asked for."""
-        prefixed = self.options.confluent_prefix and received.protocol == "KAFKA" and received.mode != "structured"
-        return without_prefix(payload, schema) if prefixed else payload
+        """Decode a payload with the schema of a definition; return None if it has none."""
+        return self._payload_schemas.read(definition, received)
 
 
-def _refused(problem: Problem) -> DecodedPayload:
-    return DecodedPayload(
-        None, None, (problem,), "undecodable" if problem.code == "payload-syntax" else "invalid-payload"
-    )
-
-
-def _without_data(definition: Definition, received: Received, schema: CompiledSchema) -> DecodedPayload:
-    """A Kafka tombstone, a null value, is a message, and so is a body of zero bytes where they are a value: Protobuf's
-    message of defaults alone. Otherwise data that a schema describes must be there."""
-    if received.is_tombstone:
-        return DecodedPayload(None, None, (), None)
-    if received.is_empty:
-        reading = schema.read(Payload(b"", content_type=received.datacontenttype or received.content_type))
-        if reading.outcome != "undecodable":
-            return reading
-    message = f"{definition.xid} has a schema and the message has no data"
-    problem = Problem(code="missing-data", slot="payload", expected=definition.schema_format, message=message)
-    return DecodedPayload(None, None, (problem,), "invalid-payload")
-
-
-def received_in(message: Message) -> tuple[Received, ...]:
-    """The messages in a record, however it is given; a record that cannot be read is one malformed message."""
+def received_messages(message: Message) -> tuple[Received, ...]:
+    """Return the messages of a record in any accepted form. An unreadable record is one malformed message."""
     if isinstance(message, Received):
         return (message,)
     if isinstance(message, WireMessage):
         return read_message(message)
-    return read_record(_line(message))
-
-
-def _line(message: Mapping[str, Any] | bytes | str) -> bytes:
     if isinstance(message, Mapping):
-        return orjson.dumps(message)
-    return message if isinstance(message, bytes) else message.encode("utf-8", "surrogatepass")
+        return read_record(orjson.dumps(message))
+    return read_record(message if isinstance(message, bytes) else message.encode("utf-8", "surrogatepass"))
+
+
+def _not_one_message(count: int, method: str) -> WirebookError:
+    message = f"expected one message, but the record holds {count}; call {method}()"
+    return WirebookError(Problem(code="malformed-batch", message=message, actual=count))
+
+
+def _wire_message(built: Built) -> AnyMessage:
+    if built.wire is None:
+        raise WirebookError(*built.errors)
+    return built.wire

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from wirebook.catalog.load import Given, load_registry, read_text
+from wirebook.catalog.load import RegistrySource, load_registry, read_text
 from wirebook.catalog.upgrade import upgrade
 from wirebook.core.model.compiled import Attribute, Attributes, GroupType, Model, ResourceType
 from wirebook.definitions.normalize.document_messages import RESOURCE_ONLY, default_version
@@ -63,7 +63,7 @@ class Import:
         return self.registry.place(self.registry.trace(problem))
 
 
-def load_import(sources: Sequence[Given]) -> Import:
+def load_import(sources: Sequence[RegistrySource]) -> Import:
     """The catalogue in files, or in documents that are values. Nothing they refer to is fetched.
 
     Raises: what loading raises, whatever kept a source from being read, and what would not come in as it is there

@@ -1,80 +1,73 @@
-"""Transforming: a message that one definition recognises becomes the message of another.
+"""Transform a message that one definition matches into a message of another definition.
 
-What the two share are names: the placeholders of the one fill those of the other.
+The two definitions share placeholder names: the bindings of the matched message are the context of the new one.
 
-Spec: docs/semantics.md R9, R20, D26
+Spec: docs/semantics.md R9, R20, D26.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Final
 
-from wirebook.bindings import CLASSES, Received
+from wirebook.bindings import CLASSES
 from wirebook.bindings.attributes import WELL_KNOWN
 from wirebook.bindings.jsonwrite import canonical_text
-from wirebook.catalog.building import TextOrBytes, built_from, usable_definition
+from wirebook.catalog.building import Schema, TextOrBytes, build_message
 from wirebook.definitions.build.builder import BuildRequest, Built
 from wirebook.definitions.build.request import current_time
 from wirebook.definitions.compile.definition import Definition
 from wirebook.definitions.compile.slots import ENVELOPE
+from wirebook.definitions.match.options import MatchOptions
 from wirebook.definitions.match.outcome import Outcome
 from wirebook.problems import Problem
 from wirebook.schema import Payload
 
-if TYPE_CHECKING:
-    from wirebook.catalog.catalog import Catalog
-
-# What an event says of itself and its data, and not of what happened.
-OWN_ATTRIBUTES = frozenset({"specversion", "type", "datacontenttype", "dataschema"})
+# Attributes that describe the event's type and data; the target definition sets its own.
+NOT_COPIED: Final = frozenset({"specversion", "type", "datacontenttype", "dataschema"})
 
 
-def transformed(catalog: Catalog, outcome: Outcome, to: str, request: BuildRequest) -> Built:
-    """The message of the definition `to` that says what a matched message says.
+def transform_message(
+    outcome: Outcome, target: Definition, schema: Schema, request: BuildRequest, options: MatchOptions
+) -> Built:
+    """Build the message of `target` (whose payload schema is `schema`) from a matched message.
 
-    Rule: the bindings are the context; `request` adds to them, and may not say otherwise. Attributes of a CloudEvent
-    that the target leaves open go along, but those that describe its type and data; without a time it is that of
-    receipt. The payload goes along as it is where the target takes it so, else as a value, which is written anew. The
-    protocol is the target's, else the request's, else the message's.
-    Raises: WirebookError (``not-buildable``) when the catalogue has no such definition.
+    Rule: the context is the bindings plus `request.context`; a name with two different values is a problem
+    (``placeholder-conflict``). CloudEvents attributes that the target does not fix are copied, except those that
+    describe its type and data; a missing `time` is the time of receipt. The payload is copied if the target accepts it;
+    otherwise its decoded value is encoded again. The protocol is the target's, else the request's, else the message's.
     """
-    target = usable_definition(catalog, to)
     if not outcome.matched:
-        return Built(None, (_unmatched(outcome), *outcome.problems))
+        message = f"only matched messages can be transformed; the outcome of this message is '{outcome.outcome}'"
+        problem = Problem("not-transformable", message, expected="matched", actual=outcome.outcome)
+        return Built(None, (problem, *outcome.problems))
     if conflicts := tuple(_conflicts(outcome, request)):
         return Built(None, conflicts)
     received = outcome.received
+    own_protocol = received.protocol if received.protocol in CLASSES else None
     request = replace(
         request,
         context={**request.context, **outcome.bindings},
-        attributes={**_attributes(outcome, target), **request.attributes},
-        protocol=target.protocol or request.protocol or _protocol(received),
+        attributes={**_copied_attributes(outcome, target), **request.attributes},
+        protocol=target.protocol or request.protocol or own_protocol,
         now=lambda: received.received or current_time(),
     )
-    tried = [built_from(catalog, to, request, data) for data in _payloads(outcome, target)]
-    return next((built for built in tried if built.wire is not None), tried[-1])
-
-
-def _unmatched(outcome: Outcome) -> Problem:
-    text = f"the message is {outcome.outcome}, so it says nothing that could be passed on"
-    return Problem("not-transformable", text, expected="matched", actual=outcome.outcome)
+    attempts = [build_message(target, schema, request, data, options) for data in _payload_candidates(outcome, target)]
+    return next((built for built in attempts if built.wire is not None), attempts[-1])
 
 
 def _conflicts(outcome: Outcome, request: BuildRequest) -> Iterator[Problem]:
-    """Placeholders that the message says, and the application otherwise: either may be wrong."""
-    for name, given in request.context.items():
+    """Yield a problem for each placeholder whose value in the message differs from the one in the request."""
+    for name, value in request.context.items():
         bound = outcome.bindings.get(name)
-        if bound is not None and bound != given:
-            text = f"'{name}' is '{bound}' in the message, and '{given}' was given"
-            yield Problem("placeholder-conflict", text, slot="bindings", expected=bound, actual=given)
+        if bound is not None and bound != value:
+            message = f"the placeholder '{name}' is '{bound}' in the message but '{value}' in the context; remove one"
+            yield Problem("placeholder-conflict", message, slot="bindings", expected=bound, actual=value)
 
 
-def _protocol(received: Received) -> str | None:
-    return received.protocol if received.protocol in CLASSES else None
-
-
-def _attributes(outcome: Outcome, target: Definition) -> dict[str, Any]:
+def _copied_attributes(outcome: Outcome, target: Definition) -> dict[str, Any]:
+    """Return the CloudEvents attributes of the message that the target does not fix."""
     if not target.is_cloudevent or (outcome.received.kind != "cloudevent" and not outcome.synthesized):
         return {}
     fixed = {
@@ -85,14 +78,16 @@ def _attributes(outcome: Outcome, target: Definition) -> dict[str, Any]:
     event = outcome.event()
     attributes = {} if event is None else event.attributes
     return {
-        name: canonical_text(value) if name in WELL_KNOWN else value  # AMQP may have numbers where texts belong
+        name: canonical_text(value)
+        if name in WELL_KNOWN
+        else value  # AMQP allows numbers where CloudEvents has strings
         for name, value in attributes.items()
-        if name not in fixed | OWN_ATTRIBUTES
+        if name not in fixed | NOT_COPIED
     }
 
 
-def _payloads(outcome: Outcome, target: Definition) -> Iterator[Any]:
-    """The data in the forms that a target may take: as it came, then, for a schema, as the value that it is."""
+def _payload_candidates(outcome: Outcome, target: Definition) -> Iterator[Any]:
+    """Yield the data to try in this order: as received; if the target has a schema, as JSON text; as decoded value."""
     payload = outcome.payload
     if payload is None:
         yield None

@@ -13,9 +13,9 @@ import yaml
 from wirebook.catalog.formatting import in_canonical_order, meaning, parse_as_written, render
 from wirebook.catalog.load import (
     Document,
+    document_format,
     documents_in,
     is_folder,
-    kind_of,
     read_document,
     read_file,
     read_text,
@@ -96,7 +96,7 @@ def _text(name: str, data: bytes, source: Source) -> Text:
     if before is None:
         message = refusal_of(source.value)
         raise WirebookError(Problem(code="not-a-registry", message=message, file=name, line=1, column=1))
-    kind = kind_of(name, data)
+    kind = document_format(name, data)
     if kind == "yaml":
         text = _yaml(name, data, in_canonical_order(source.value))
     else:

@@ -54,12 +54,11 @@ def transform(
 
     Exit codes: 0 every message was turned, 1 some were not, 2 it could not run.
     """
-    from wirebook.catalog.building import usable_definition  # noqa: PLC0415 (half a second)
 
     check_standard_input(capture=capture, catalog=catalog, context=context)
     request = request_of(read_context(context), set_, attribute, property_, protocol, mode)
     loaded = load_catalog(catalog, accept_native=accept_native)
-    usable_definition(loaded, to)
+    loaded.definition(to)  # fails early if it does not exist
     counts: Counter[str] = Counter(turned=0, not_turned=0)
     for place, outcome in outcomes_of(capture, loaded, endpoint):
         built = loaded.try_transform(outcome, to, request)

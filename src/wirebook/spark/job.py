@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import orjson
 
 from wirebook.catalog import Catalog
-from wirebook.catalog.catalog import Source
+from wirebook.catalog.catalog import CatalogSource
 from wirebook.landing.runs.engine import engine_for
 from wirebook.landing.runs.landing import BATCH_BYTES, Catalogue, Landing, Watch, land_files
 from wirebook.landing.runs.replay import replay_letters
@@ -30,7 +30,7 @@ __all__ = ["Report", "land", "replay"]
 
 AnySpark: TypeAlias = "SparkSession | Callable[[], SparkSession]"
 AnyPath = str | PathLike[str]
-AnyCatalog = Catalog | Source | list[Source] | tuple[Source, ...]
+AnyCatalog = Catalog | CatalogSource | list[CatalogSource] | tuple[CatalogSource, ...]
 
 
 def land(

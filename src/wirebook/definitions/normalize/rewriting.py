@@ -49,7 +49,7 @@ class RewrittenEntity:
             return
         self.values = {new if name == old else name: value for name, value in self.values.items()}
         self.log.origins[self.at(new)] = source
-        self.report(code, self.at(new), f"'{old}' was read as '{new}'; write '{new}'", expected=new, actual=old)
+        self.report(code, self.at(new), f"'{old}' was read as '{new}', its name in 1.0-rc4", expected=new, actual=old)
 
     def drop(self, name: str, reason: str, code: str = "dropped-attribute") -> None:
         """Remove an attribute and report the reason."""
@@ -134,5 +134,5 @@ class RewriteCursor:
         members.clear()
         members.update({new if name == old else name: value for name, value in before.items()})
         self.inside(new).record_origin(source)
-        message = f"'{old}' was read as '{new}'; write '{new}'"
+        message = f"'{old}' was read as '{new}', its name in 1.0-rc4"
         self.inside(new).report("old-option-name", message, expected=new, actual=old)

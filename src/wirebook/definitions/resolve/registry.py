@@ -1,4 +1,4 @@
-"""A loaded registry: its documents as one, in 1.0-rc4, with every reference followed.
+"""A loaded registry: its documents merged into one of 1.0-rc4, with references resolved.
 
 Spec: docs/semantics.md; core/spec.md#registry-design.
 """
@@ -20,24 +20,24 @@ from wirebook.text.source import Source
 
 @dataclass(frozen=True)
 class DocumentOrigin:
-    """A document, what its normalisation noted (where a canonical pointer stood in it), and its registry's address."""
+    """A source document, the log of its normalisation, and the URLs that references into its registry begin with."""
 
     source: Source
     log: Log
     roots: tuple[str, ...] = ()
 
     def trace(self, problem: Problem) -> Problem:
-        """`problem`, found at a canonical pointer, as it concerns the document that was written."""
+        """Return a problem at a canonical pointer with its file and its pointer in the source document."""
         return problem.at(pointer=self.log.source_of(problem.pointer or ""), file=self.source.name)
 
 
-@dataclass
+@dataclass(repr=False)
 class LoadedRegistry:
-    """Everything that was loaded.
+    """The result of loading.
 
-    Shape: `document` is one registry in the document form of 1.0-rc4, `documents` the parts it was put together from,
-    one for each of `origins`; `messages` and `endpoints` are resolved, by XID; `problems` have pointers into the
-    documents as they were written, `diagnostics` their lines and columns too.
+    Shape: `document` is one registry document of 1.0-rc4; `documents` are those it was merged from, one for each of
+    `origins`; `messages` and `endpoints` are resolved, by XID; `problems` have pointers into the source documents,
+    `diagnostics` lines and columns as well.
     """
 
     document: dict[str, Any]
@@ -48,32 +48,37 @@ class LoadedRegistry:
     documents: tuple[dict[str, Any], ...] = ()
     owners: dict[str, int] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        return f"LoadedRegistry(messages={len(self.messages)}, endpoints={len(self.endpoints)})"
+
     @cached_property
     def diagnostics(self) -> tuple[Problem, ...]:
-        """What reading, normalising and resolving found, each with its file, line and column.
+        """The problems that reading, normalising and resolving found, with file, line and column.
 
-        Cost: the positions of every document that has a finding are worked out, once.
+        Cost: computes the positions of every document that has a problem, once.
         """
         return tuple(map(self.place, self.problems))
 
     @cached_property
     def fingerprint(self) -> str:
-        """A digest of the normalised document: equal for two loads that mean the same."""
+        """A digest of the normalised document: equal for two loads with the same content."""
         text = json.dumps(self.document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
     @property
     def unread(self) -> tuple[Problem, ...]:
-        """What kept a source from being loaded: whoever needs all of them stops here."""
-        read = {source.name for source in self.sources}
-        return tuple(p for p in self.problems if p.severity is Severity.ERROR and p.file not in read)
+        """The errors of sources that could not be loaded; commands that need every source fail with them."""
+        loaded = {source.name for source in self.sources}
+        return tuple(
+            problem for problem in self.problems if problem.severity is Severity.ERROR and problem.file not in loaded
+        )
 
     @property
     def sources(self) -> tuple[Source, ...]:
         return tuple(origin.source for origin in self.origins)
 
     def owner(self, pointer: str) -> DocumentOrigin | None:
-        """The document that the entity at a canonical pointer came from."""
+        """Return the document that contains the entity at a canonical pointer."""
         parts = pointer.split("/")
         for length in (5, 3):
             index = self.owners.get("/".join(parts[:length]))
@@ -82,12 +87,12 @@ class LoadedRegistry:
         return self.origins[0] if self.origins else None
 
     def trace(self, problem: Problem) -> Problem:
-        """A problem found at a canonical pointer, as it concerns the document it came from."""
+        """Return a problem at a canonical pointer with its file and its pointer in the source document."""
         owner = self.owner(problem.pointer or "")
         return problem if owner is None else owner.trace(problem)
 
     def place(self, problem: Problem) -> Problem:
-        """A problem with its line and column, where its file is one of the documents."""
+        """Return a problem with its line and column, if its file is one of the documents."""
         source = self._by_name.get(problem.file or "")
         return problem if source is None else source.place(problem)
 
