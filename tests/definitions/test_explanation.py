@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.message.test_vectors import CASES, catalog_of
+from tests.definitions.test_vectors import CASES, catalog_of
 from wirebook.bindings.attributes import MANDATORY
 from wirebook.catalog import Catalog
 from wirebook.definitions.compile.uritemplate import MQTT_TOPIC, NATS_SUBJECT, TEXT, TemplateContext, parse_template
