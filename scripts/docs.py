@@ -217,11 +217,11 @@ def continued(lines: list[str], is_comment: bool) -> Iterator[str]:
 
 # -- docs/reference/codes ------------------------------------------------------------------------------------------
 
-STANDS: dict[str, str] = {
-    "message": "Each is a message of a group: it stands at `/messagegroups/GROUP/messages/m`.",
-    "endpoint": "Each is an endpoint: it stands at `/endpoints/ENDPOINT`.",
-    "documents": "Two documents of one catalogue.",
-    "upgrade": "Before `wirebook upgrade`, and after.",
+CONTEXTS: dict[str, str] = {
+    "message": "The examples are the message `/messagegroups/GROUP/messages/m`.",
+    "endpoint": "The examples are the endpoint `/endpoints/ENDPOINT`.",
+    "documents": "The examples are two documents of one catalogue.",
+    "upgrade": "The examples are a document before and after `wirebook upgrade`.",
 }
 
 
@@ -235,18 +235,16 @@ def code_pages() -> dict[Path, str]:
 
 def codes_page() -> str:
     rows = [f"| [`{code}`]({code}.md) | {CODES[code].severity} | {CODES[code].title} |" for code in rules()]
-    head = (
-        "What `wirebook lint` says, rule by rule: what it means, why it is a rule, and an example. All other codes:\n"
-    )
+    head = "The rules of `wirebook lint`. Each page has the problem, its fix, and an example. All other codes:\n"
     table = "\n".join(["| code | severity | meaning |", "|---|---|---|", *rows])
-    return page("Rules of documents", f"{head}[outcomes](../../outcomes.md#problem-codes).", table)
+    return page("Lint rules", f"{head}[outcomes](../../outcomes.md#problem-codes).", table)
 
 
 def rule_page(rule: Rule) -> str:
     known = CODES[rule.code]
-    parts = [f"**{known.severity}**: {known.title}.", wrapped(rule.why)]
-    parts += [STANDS[rule.kind]] if rule.kind in STANDS else []
-    for name, example in (("Bad", rule.bad), ("Good", rule.good)):
+    parts = [f"**{known.severity}**: {known.title}.", wrapped(rule.why), wrapped(f"**How to fix:** {rule.fix}")]
+    parts += [CONTEXTS[rule.kind]] if rule.kind in CONTEXTS else []
+    for name, example in (("Wrong", rule.bad), ("Right", rule.good)):
         parts += [f"## {name}", example_of(rule.kind, example)]
     return page(f"`{rule.code}`", *parts, "[All rules](README.md)")
 

@@ -106,7 +106,7 @@ def test_a_catalogue_that_breaks_a_dozen_rules_is_told_each(seed: int) -> None:
 
 def test_each_code_is_in_a_test() -> None:
     """The codes of documents, as they stand together in the list, all occur in the vectors or in a test."""
-    named = documents_section("# -- documents: reading")
+    named = documents_section("# -- documents: loading")
     assert named <= CODES.keys()
     tests = "".join(path.read_text("utf-8") for path in [*FOLDER.parent.glob("*/*.json"), *TESTS.glob("*/test_*.py")])
     assert {code for code in named if f'"{code}"' not in tests and f"[{code}]" not in tests} == set()

@@ -91,7 +91,7 @@ def _print_findings(problems: Sequence[Problem], format_: Format) -> None:
 
 def render_finding(problem: Problem) -> str:
     """``FILE:LINE:COLUMN: SEVERITY CODE: MESSAGE (XID POINTER)`` on one line; no part is repeated."""
-    text = f"{problem.spot or '-'}: {problem.severity} {problem.code}: {problem.message}"
+    text = f"{problem.location or '-'}: {problem.severity} {problem.code}: {problem.message}"
     return printable(f"{text} ({problem.entity})" if problem.entity else text)
 
 

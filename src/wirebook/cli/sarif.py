@@ -41,10 +41,11 @@ def _rule(code: str) -> dict[str, Any]:
 
 
 def _help(rule: Rule) -> dict[str, str]:
-    """What the rule's page says; there is no address that is everybody's."""
-    shown = {"Bad": _example(rule.bad), "Good": _example(rule.good)}
-    text = "\n".join([rule.why, *(f"{name}:\n{each}" for name, each in shown.items())])
-    markdown = "\n\n".join([rule.why, *(f"{name}:\n\n```yaml\n{each}```" for name, each in shown.items())])
+    """Return the content of the rule's page, because the pages have no public URL."""
+    examples = {"Wrong": _example(rule.bad), "Right": _example(rule.good)}
+    intro = [rule.why, f"How to fix: {rule.fix}"]
+    text = "\n".join([*intro, *(f"{name}:\n{example}" for name, example in examples.items())])
+    markdown = "\n\n".join([*intro, *(f"{name}:\n\n```yaml\n{example}```" for name, example in examples.items())])
     return {"text": _text(text), "markdown": _text(markdown)}
 
 

@@ -1,7 +1,7 @@
-"""Problems: what can be wrong, as data.
+"""Problems: errors, warnings and notes as data.
 
-A check yields `Problem` values; the edge (lint report, dead letter, command line, HTTP answer) renders them. A code
-means the same wherever it appears; `wirebook.problems.codes` is the only list of them.
+Checks yield `Problem` values. The lint report, the dead letter, the command line and the HTTP response format them. A
+code has the same meaning everywhere; `wirebook.problems.codes` lists all codes.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from wirebook.problems.codes import CODES, Code, Severity
 
 __all__ = ["CODES", "Code", "Problem", "Severity", "WirebookError", "quoted"]
 
-MAX_VALUE: Final = 200  # characters of an expected or actual value in a message
+MAX_VALUE: Final = 200
+"""Characters of an expected or actual value in a message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong, where it is, what is there and what is allowed.
+    """One error, warning or note, with its place, the actual value and what is allowed.
 
-    Shape: `message` is never empty: by default it is the rule of the code with `expected` and `actual`. `slot` places
-    the problem in a message (``envelopemetadata.type``, ``payload#/a/0``), `pointer` in a document (a JSON Pointer);
-    `xid` names the entity, `file`/`line`/`column` (from 1) the text that it was read from.
+    Shape: `message` is never empty: by default it is the title of the code with `expected` and `actual`. `slot` is the
+    place in a message (``envelopemetadata.type``, ``payload#/a/0``), `pointer` the JSON Pointer in a document, `xid`
+    the entity, and `file`, `line` and `column` (from 1) the place in the source text. `hint` states how to fix it.
     """
 
     code: str
@@ -56,40 +57,41 @@ class Problem:
 
     @property
     def severity(self) -> Severity:
+        """The severity of the code."""
         return CODES[self.code].severity
 
     @property
-    def spot(self) -> str:
-        """``FILE:LINE:COLUMN``, without the parts that are not known."""
+    def location(self) -> str:
+        """``FILE:LINE:COLUMN``, without unknown parts."""
         return ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
 
     @property
     def entity(self) -> str:
-        """``XID POINTER``, without the parts that are not known, and without an XID that the pointer begins with."""
+        """``XID POINTER``, without unknown parts, and without the XID if the pointer begins with it."""
         is_below = bool(self.xid) and f"{self.pointer}/".startswith(f"{self.xid}/")
         return " ".join(part for part in (None if is_below else self.xid, self.pointer) if part)
 
     @property
     def place(self) -> str:
-        """``FILE:LINE:COLUMN XID POINTER SLOT``, without the parts that are not known; empty if none is known."""
-        return " ".join(part for part in (self.spot, self.entity, self.slot) if part)
+        """``FILE:LINE:COLUMN XID POINTER SLOT``, without unknown parts. Empty if all are unknown."""
+        return " ".join(part for part in (self.location, self.entity, self.slot) if part)
 
     def at(self, **place: Any) -> Problem:
-        """The same problem with a place added (`file`, `line`, `column`, `pointer`, `xid`, `slot`)."""
+        """Return the problem with another place (`file`, `line`, `column`, `pointer`, `xid`, `slot`)."""
         return replace(self, **place)
 
     def reason(self) -> dict[str, Any]:
-        """The four members that a dead letter and `match --json` carry."""
+        """Return `code`, `slot`, `expected` and `actual`: the members in dead letters and in `match --json`."""
         return {"code": self.code, "slot": self.slot, "expected": self.expected, "actual": self.actual}
 
     def to_dict(self) -> dict[str, Any]:
-        """All members that say something, for `--json`."""
-        named = {name: getattr(self, name) for name in self.__slots__}
-        return {"severity": str(self.severity)} | {name: value for name, value in named.items() if value is not None}
+        """Return all members that are not None, for `--json`."""
+        members = {name: getattr(self, name) for name in self.__slots__}
+        return {"severity": str(self.severity)} | {name: value for name, value in members.items() if value is not None}
 
 
 def quoted(value: Any) -> str:
-    """A value as messages show it: a string in quotes, anything else as JSON."""
+    """Return a value as messages quote it: a string in quotes, other values as JSON."""
     return repr(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
@@ -98,14 +100,14 @@ def _shortened(text: str) -> str:
 
 
 def _line(problem: Problem) -> str:
-    message = problem.message.removeprefix(f"{problem.slot}: ")  # the place has the slot
+    message = problem.message.removeprefix(f"{problem.slot}: ")  # the place already contains the slot
     return ": ".join(filter(None, (problem.place, problem.code, message)))
 
 
 class WirebookError(Exception):
-    """The operation failed. Carries every problem found, not only the first.
+    """An operation failed. `problems` has all problems that were found, not only the first.
 
-    `str` of the error is ``PLACE: CODE: MESSAGE`` for each problem, joined by ``; ``. The command line prints the
+    The text of the error is ``PLACE: CODE: MESSAGE`` for each problem, separated by ``; ``. The command line prints the
     problems and exits with 2.
     """
 

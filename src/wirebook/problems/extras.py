@@ -1,4 +1,4 @@
-"""Optional dependencies: the extra of the package that installs a library, and the error for a missing one."""
+"""Optional dependencies: the extra that installs each library, and the error for a library that is not installed."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ EXTRAS: Final = {
     "uvicorn": "serve",
     "xmlschema": "xml",
 }
-"""Top-level module to the extra in pyproject.toml that installs it."""
+"""The extra of pyproject.toml that installs each top-level module."""
 
 
 def missing_extra(error: ImportError) -> WirebookError | None:
-    """The error ``missing-extra`` with the command that installs the library, or None for any other module."""
+    """Return the error ``missing-extra`` with the command that installs the library. None for a module of no extra."""
     package = (error.name or "").partition(".")[0]
     extra = EXTRAS.get(package)
     if extra is None:
@@ -47,7 +47,7 @@ def missing_extra(error: ImportError) -> WirebookError | None:
 
 
 def library(module: str) -> ModuleType:
-    """Import a module of an optional dependency. Raises: WirebookError (``missing-extra``)."""
+    """Import and return a module of an optional dependency. Raises: WirebookError (``missing-extra``)"""
     try:
         return import_module(module)
     except ImportError as error:

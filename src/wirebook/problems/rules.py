@@ -1,7 +1,7 @@
-"""Why each rule of lint is one, and a document that breaks it beside one that does not.
+"""The lint rules: why each one exists, how to fix a violation, and an example that violates it beside a correct one.
 
-The data is ``rules.json``. The pages of docs/reference/codes are written from it and from `wirebook.problems.codes`;
-a test holds every example against lint.
+The data is in ``rules.json``. The pages of docs/reference/codes are generated from it and from
+`wirebook.problems.codes`. A test lints every example.
 """
 
 from __future__ import annotations
@@ -15,14 +15,16 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What there is to say about a code.
+    """The explanation of a problem code.
 
-    Shape: `kind` says what `bad` and `good` are: a ``message`` or ``endpoint`` to be put into a document, a
-    ``document``, several ``documents``, a document to ``upgrade``, a ``text``, bytes in ``hex``, or a ``command``.
+    Shape: `why` describes the problem and its effect, `fix` the correction. `bad` and `good` are examples of the type
+    `kind`: a ``message`` or an ``endpoint`` of a document, a ``document``, several ``documents``, a document to
+    ``upgrade``, a ``text``, bytes in ``hex``, or a ``command``.
     """
 
     code: str
     why: str
+    fix: str
     kind: str
     bad: Any
     good: Any
@@ -30,11 +32,11 @@ class Rule:
 
 @cache
 def rules() -> dict[str, Rule]:
-    """The rules of documents, by code."""
+    """Return the lint rules by code."""
     table = json.loads(files("wirebook.problems").joinpath("rules.json").read_text("utf-8"))
     return {code: _rule(code, entry) for code, entry in table.items()}
 
 
 def _rule(code: str, entry: dict[str, Any]) -> Rule:
-    kind = next(name for name in entry if name != "why")
-    return Rule(code, entry["why"], kind, entry[kind]["bad"], entry[kind]["good"])
+    kind = next(name for name in entry if name not in ("why", "fix"))
+    return Rule(code, entry["why"], entry["fix"], kind, entry[kind]["bad"], entry[kind]["good"])

@@ -1,6 +1,6 @@
-"""The errors of an xRegistry service: what its answers call them, with which status, about what.
+"""The error types of an xRegistry service, with the HTTP status and the title of each.
 
-A rule of `wirebook.core` raises `refused(...)`; the service turns it into an answer and knows nothing else of it.
+The rules of `wirebook.core` raise `refused(...)`; the HTTP service returns it as the response.
 
 Spec: core/spec.md#error-processing; core/http.md#error-processing.
 """
@@ -19,7 +19,8 @@ PLACEHOLDER: Final = re.compile(r"<([a-z][a-z0-9_]*)>")
 
 @dataclass(frozen=True, slots=True)
 class ErrorType:
-    """A kind of error. `title` has ``<...>`` for the subject and for each argument; `text` defines it, if any does."""
+    """An error type. `title` has a placeholder ``<...>`` for the subject and each argument; `text` is the file of the
+    specification that defines it, or None."""
 
     name: str
     status: int
@@ -28,10 +29,12 @@ class ErrorType:
 
     @property
     def uri(self) -> str:
+        """The URI of the type, the `type` of a response."""
         return f"{TEXTS}/{self.text}#{self.name}" if self.text else f"urn:wirebook:error:{self.name}"
 
     @property
     def args(self) -> frozenset[str]:
+        """The names of the arguments."""
         return frozenset(PLACEHOLDER.findall(self.title)) - {"subject"}
 
 
@@ -232,11 +235,11 @@ _OWN: Final[tuple[tuple[str, int, str], ...]] = (
     ("precondition_failed", 412, 'The precondition <header> is false for "<subject>".'),
 )
 OWN_ERRORS: Final = {row[0]: ErrorType(*row, text=None) for row in _OWN}
-"""Errors that HTTP has and the xRegistry text does not define."""
+"""Errors of Wirebook that the xRegistry specification does not define."""
 
 
 class Refused(Exception):
-    """A request that changes nothing and why. `arguments` are the texts of the title's placeholders."""
+    """The request was rejected. `arguments` are the values of the placeholders in the title."""
 
     def __init__(self, type_: ErrorType, subject: str | None, args: dict[str, str], detail: str | None) -> None:
         self.type, self.subject, self.arguments, self.detail = type_, subject, args, detail
@@ -244,11 +247,12 @@ class Refused(Exception):
 
     @property
     def title(self) -> str:
+        """The title of the type with its placeholders filled in."""
         texts = self.arguments | {"subject": self.subject or ""}
-        return PLACEHOLDER.sub(lambda found: texts[found[1]], self.type.title)
+        return PLACEHOLDER.sub(lambda placeholder: texts[placeholder[1]], self.type.title)
 
     def to_dict(self) -> dict[str, Any]:
-        """The body of the answer."""
+        """Return the body of the response."""
         body: dict[str, Any] = {"type": self.type.uri, "title": self.title}
         if self.detail:
             body["detail"] = self.detail
@@ -260,7 +264,10 @@ class Refused(Exception):
 
 
 def refused(name: str, subject: str | None = None, /, *, detail: str | None = None, **args: object) -> Refused:
-    """The error `name`, to be raised. Shape: `args` has a text for each placeholder of the title, and no other."""
+    """Return the error `name`, to be raised. `args` has a value for each placeholder of the title, and no other.
+
+    Raises: KeyError for an unknown name or other arguments
+    """
     type_ = ERRORS.get(name) or OWN_ERRORS[name]
     if args.keys() != type_.args:
         raise KeyError(f"'{name}' takes {sorted(type_.args)}, not {sorted(args)}")
