@@ -8,7 +8,7 @@ from typing import Any
 
 from wirebook.core.entities.changeset import ChangeSet
 from wirebook.core.entities.decide import WriteRequest, WriteResult, decide
-from wirebook.core.entities.state import Group, RegistryEntity, Resource, Shown, Snapshot
+from wirebook.core.entities.state import Group, RegistryEntity, Resource, ShownVersions, Snapshot
 from wirebook.core.model.compiled import Model
 from wirebook.core.model.target import parse_target
 
@@ -40,14 +40,14 @@ class Memory:
         self.resources: dict[tuple[str, str, str], Resource] = {}
         self._ticks = 0
 
-    def request(self, method: str, path: str, sent: Any = None, **how: Any) -> WriteResult:
-        draft = self.draft(path, how.pop("ignore", ()), how.pop("now", None))
-        request = WriteRequest(method, parse_target(path, self.model), sent, **how)
-        outcome = decide(draft, request, self.validator)
-        self.apply(draft)
+    def request(self, method: str, path: str, sent: Any = None, **options: Any) -> WriteResult:
+        change_set = self.change_set(path, options.pop("ignore", ()), options.pop("now", None))
+        request = WriteRequest(method, parse_target(path, self.model), sent, **options)
+        outcome = decide(change_set, request, self.validator)
+        self.apply(change_set)
         return outcome
 
-    def draft(self, path: str, ignore: Any = (), now: str | None = None) -> ChangeSet:
+    def change_set(self, path: str, ignore: Any = (), now: str | None = None) -> ChangeSet:
         self._ticks += 1
         now = now or f"2026-01-01T00:00:{self._ticks:02d}Z"
         registry, groups, resources = copy.deepcopy((self.registry, self.groups, self.resources))
@@ -55,8 +55,8 @@ class Memory:
         snapshot = Snapshot(registry, self.model, groups, resources, _Reader(groups, resources), targets)
         return ChangeSet(snapshot, now, path, ignore)
 
-    def apply(self, draft: ChangeSet) -> None:
-        snapshot = draft.snapshot
+    def apply(self, change_set: ChangeSet) -> None:
+        snapshot = change_set.snapshot
         gone = {group.xid for group in snapshot.groups.values() if group.deleted}
         self.registry = snapshot.registry
         self.groups = {key: group for key, group in snapshot.groups.items() if not group.deleted}
@@ -64,9 +64,9 @@ class Memory:
             key: each for key, each in snapshot.resources.items() if not each.deleted and each.group.xid not in gone
         }
         for entity in self._entities():
-            entity.before, entity.is_touched, entity.has_own_time = dict(entity.members), False, False
+            entity.before, entity.is_updated, entity.has_own_time = dict(entity.members), False, False
         for resource in self.resources.values():
-            resource.had = dict(resource.versions)
+            resource.versions_before = dict(resource.versions)
 
     def _entities(self) -> Iterator[Any]:
         yield self.registry
@@ -90,14 +90,14 @@ class _Reader:
     def sources_of(self, xids: Collection[str]) -> Iterator[Resource]:
         return (resource for resource in self._resources.values() if resource.xref in xids and not resource.deleted)
 
-    def shown_by(self, xids: Collection[str]) -> Iterator[Shown]:
+    def versions_shown_by(self, xids: Collection[str]) -> Iterator[ShownVersions]:
         return (
             _shown(resource, resource)
             for resource in self._resources.values()
             if resource.xid in xids and resource.versions
         )
 
-    def shown_in(self, group: Group, plurals: Collection[str]) -> Generator[Shown]:
+    def versions_shown_in(self, group: Group, plurals: Collection[str]) -> Generator[ShownVersions]:
         by_xid = {resource.xid: resource for resource in self._resources.values()}
         for resource in self.resources_of([group]):
             shown = by_xid.get(resource.xref) if resource.xref else resource
@@ -114,6 +114,6 @@ class _Reader:
         yield from self.resources_of(groups)
 
 
-def _shown(resource: Resource, shown: Resource) -> Shown:
+def _shown(resource: Resource, shown: Resource) -> ShownVersions:
     versions = {id_: version.members for id_, version in shown.versions.items()}
-    return Shown(resource.xid, resource.type.plural, resource.xref, versions)
+    return ShownVersions(resource.xid, resource.type.plural, resource.xref, versions)

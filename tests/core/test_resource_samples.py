@@ -71,7 +71,7 @@ def make(memory: Memory, state: dict[str, Any]) -> None:
         versions[id_] = Version(f"{XID}/versions/{id_}", shown, dict(shown))
     resource = Resource(XID, group.type, group, "f1", Entity(f"{XID}/meta", meta, dict(meta)), versions)  # type: ignore[arg-type]
     resource.type = memory.model.groups["dirs"].resources["files"]
-    resource.had = dict(versions)
+    resource.versions_before = dict(versions)
     memory.resources[group.xid, "files", "f1"] = resource
 
 

@@ -23,7 +23,7 @@ from wirebook.httpapi.http.messages import Incoming, parse_query
 from wirebook.httpapi.service import Service
 from wirebook.httpapi.setup import make_registry, make_service
 from wirebook.storage.database import Database, open_database
-from wirebook.storage.session import Session, Stored
+from wirebook.storage.session import Session, StoredSettings
 from wirebook.storage.tables import METADATA
 
 BASE = "http://registry.test"
@@ -185,7 +185,7 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Databas
     else:
         engine = request.getfixturevalue("postgresql_engine")
         opened = Database(engine)
-        with opened.connected() as connection:  # for a few rows, DELETE is cheaper than TRUNCATE
+        with opened.transaction() as connection:  # for a few rows, DELETE is cheaper than TRUNCATE
             connection.exec_driver_sql("; ".join(f"DELETE FROM {table}" for table in reversed(METADATA.sorted_tables)))
         yield opened
         if engine.pool.checkedout():
@@ -196,7 +196,7 @@ OFFER = Offer({"jsonschema*": ("backward", "forward", "full")})
 
 
 @cache
-def made(model: str) -> tuple[Members, Stored]:
+def made(model: str) -> tuple[Members, StoredSettings]:
     """What a new registry with a model is stored with: reading the model takes longer than most tests."""
     with TemporaryDirectory() as folder, closing(open_database(f"sqlite:///{folder}/registry.db")) as database:
         make_registry(database, "test", json.loads(model), OFFER)
@@ -205,8 +205,8 @@ def made(model: str) -> tuple[Members, Stored]:
 
 
 def serve(database: Database, model: dict[str, Any]) -> Client:
-    with database.alone() as connection:
-        Session(connection).make(*made(json.dumps(model)))
+    with database.exclusive_transaction() as connection:
+        Session(connection).create(*made(json.dumps(model)))
     return Client(make_service(database, NoFormats(), OFFER), database)
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.httpapi.conftest import FIXTURE, OFFER, Client, serve
 from wirebook.core.model.capabilities import FLAGS, IGNORES, everything
 from wirebook.storage.database import Database
-from wirebook.storage.session import Stored
+from wirebook.storage.session import StoredSettings
 
 X: Final = "/dirs/d/datas/x"
 FRESH: Final[dict[str, Any]] = {
@@ -100,7 +100,7 @@ def serve_again(client: Client) -> Client:
     """With the capabilities of a fresh registry, which a client whose capabilities are not mutable cannot have back."""
     with client.database.writing() as session:
         stored = session.settings()
-        session.store_settings(Stored(stored.full, stored.homes, stored.modelsource, everything(OFFER)))
+        session.store_settings(StoredSettings(stored.full, stored.homes, stored.modelsource, everything(OFFER)))
     return client
 
 

@@ -110,7 +110,7 @@ def _cut(registry: Client) -> None:
 def test_settings_move_to_a_table_of_their_own(registry: Client) -> None:
     paths = ("/", "/model", "/modelsource", "/capabilities")
     before = [registry.get(path).body for path in paths]
-    with registry.database.connected() as connection:
+    with registry.database.transaction() as connection:
         for column in ("modelsource", "model", "capabilities"):
             connection.exec_driver_sql(f"ALTER TABLE registry ADD COLUMN {column} TEXT NOT NULL DEFAULT ''")
             connection.exec_driver_sql(f"UPDATE registry SET {column} = (SELECT {column} FROM settings)")
@@ -120,7 +120,7 @@ def test_settings_move_to_a_table_of_their_own(registry: Client) -> None:
     again = Client(make_service(registry.database, NoFormats(), OFFER), registry.database)
     assert [again.get(path).body for path in paths] == before
     assert again.patch("/capabilities", {"shortself": True}).status == 200
-    with registry.database.connected() as connection:
+    with registry.database.transaction() as connection:
         assert "model" not in {column["name"] for column in inspect(connection).get_columns("registry")}
         assert connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar_one() == HEAD
 
@@ -128,11 +128,11 @@ def test_settings_move_to_a_table_of_their_own(registry: Client) -> None:
 @pytest.mark.parametrize("xref", [None, "/dirs/d/datas/target"])
 def test_cross_references_are_known_after_a_migration(registry: Client, xref: str | None) -> None:
     assert registry.put("/dirs/d/datas/source", {"meta": {"xref": xref}}).status == 201
-    with registry.database.connected() as connection:
+    with registry.database.transaction() as connection:
         connection.exec_driver_sql("ALTER TABLE registry DROP COLUMN xrefs")
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0004'")
     migrate(registry.database)
-    with registry.database.connected() as connection:
+    with registry.database.transaction() as connection:
         assert bool(connection.exec_driver_sql("SELECT xrefs FROM registry").scalar_one()) is (xref is not None)
 
 
@@ -140,7 +140,7 @@ def test_counts_move_into_groups(registry: Client) -> None:
     files = {f"f{number}": {} for number in range(3)}
     registry.post("/dirs", {"d": {"datas": {"a": {}, "b": {}}, "files": files}, "e": {}, "f": {"datas": {"c": {}}}})
     before = registry.get("/dirs").body
-    with registry.database.connected() as connection:
+    with registry.database.transaction() as connection:
         connection.exec_driver_sql("CREATE TABLE counts (parent BIGINT, type TEXT, count BIGINT)")
         groups = connection.exec_driver_sql("SELECT key, counts FROM groups").all()
         for key, counts in groups:
@@ -154,7 +154,7 @@ def test_counts_move_into_groups(registry: Client) -> None:
     assert registry.delete("/dirs/d/datas/a").status == 204
     found = registry.get("/dirs").json
     assert [found[name]["datascount"] for name in "def"] == [1, 1, 1]
-    with registry.database.connected() as connection:
+    with registry.database.transaction() as connection:
         assert not inspect(connection).has_table("counts")
 
 
@@ -162,12 +162,12 @@ def test_times_of_metas_are_keys_after_a_migration(registry: Client) -> None:
     times = ["2024-06-01T10:00:00Z", "2024-06-01T10:00:00.5Z", "2024-06-01T10:00:00.123456789Z"]
     for i, time in enumerate(times):
         assert registry.put(f"/dirs/d/datas/r{i}", {"meta": {"createdat": time}}).status == 201
-    with registry.database.connected() as connection:
+    with registry.database.transaction() as connection:
         kept = connection.exec_driver_sql("SELECT createdat FROM resources ORDER BY folded").scalars().all()
         for i, time in enumerate(times):
             connection.exec_driver_sql(f"UPDATE resources SET createdat = '{time}' WHERE folded = 'r{i}'")
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0006'")
     migrate(registry.database)
-    with registry.database.connected() as connection:
+    with registry.database.transaction() as connection:
         assert connection.exec_driver_sql("SELECT createdat FROM resources ORDER BY folded").scalars().all() == kept
     assert kept == [instant_key(time) for time in times]

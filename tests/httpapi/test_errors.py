@@ -325,7 +325,7 @@ def test_c_err_01_to_04_amb_04_amb_25_what_each_type_answers(filled: Client, cas
 
 @pytest.mark.parametrize("name", ["E!readonly"])
 def test_what_is_read_only(filled: Client, name: str) -> None:
-    with filled.database.connected() as connection:
+    with filled.database.transaction() as connection:
         here = RESOURCES.c.xid == X
         meta = connection.execute(select(RESOURCES.c.meta).where(here)).scalar_one()
         locked = meta.replace('"readonly":false', '"readonly":true')
@@ -337,14 +337,14 @@ def test_what_is_read_only(filled: Client, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["E!data_retrieval_error", "C-ENT-10"])
 def test_a_database_that_fails(filled: Client, name: str) -> None:
-    with filled.database.connected() as connection:
+    with filled.database.transaction() as connection:
         connection.execute(text("ALTER TABLE versions RENAME TO elsewhere"))
     try:
         for path in (X, "/dirs/d/datas?inline=versions", f"{X}/versions/v1"):
             check(filled.get(path), "data_retrieval_error", path.partition("?")[0], {})
         assert filled.get("/dirs/d").status == 200
     finally:
-        with filled.database.connected() as connection:
+        with filled.database.transaction() as connection:
             connection.execute(text("ALTER TABLE elsewhere RENAME TO versions"))
     assert filled.get(X).status == 200
 

@@ -331,7 +331,7 @@ def test_what_is_kept_has_no_gaps_whatever_clocks_said(registry: Client, log: Lo
         {"key": 10 + place, "time": instant_key(f"{day}T00:00:00Z"), "correlation": "c", "body": "[]"}
         for place, day in enumerate(days)
     ]
-    with registry.database.connected() as connection:
+    with registry.database.transaction() as connection:
         connection.execute(delete(EVENTS))
         connection.execute(insert(EVENTS), rows)
     with registry.database.writing() as session:

@@ -136,10 +136,10 @@ def test_what_is_not_there_leaves_nothing_open(loop: Loop, begun: list[str]) -> 
 def test_a_database_that_fails_is_tried_again(loop: Loop, registry: Client) -> None:
     loop.read(PATHS[1])
     loop.turn()
-    with registry.database.connected() as connection:
+    with registry.database.transaction() as connection:
         connection.exec_driver_sql("ALTER TABLE resources RENAME TO gone")
     assert loop.read()[0] == 500
     loop.turn()
-    with registry.database.connected() as connection:
+    with registry.database.transaction() as connection:
         connection.exec_driver_sql("ALTER TABLE gone RENAME TO resources")
     assert loop.read()[0] == 200

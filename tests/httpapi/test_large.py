@@ -47,7 +47,7 @@ def limited(registry: Client, **limits: Any) -> Client:
 
 def spoil(registry: Client, id_: str) -> None:
     """Makes a row such that it cannot be shown in document view."""
-    with registry.database.connected() as connection:
+    with registry.database.transaction() as connection:
         connection.execute(text(f"{BREAK}'{id_}')"))
 
 

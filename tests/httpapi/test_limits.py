@@ -65,7 +65,7 @@ def test_a_read_of_postgresql_does_not_wait_forever(postgresql: str) -> None:
     """Not longer for a lock than a request may take; an export may take longer otherwise."""
     database = open_database(new_database(postgresql, "hasty"), wait=0.2)
     registry = serve(database, FIXTURE)
-    with database.connected() as other:
+    with database.transaction() as other:
         other.exec_driver_sql("LOCK TABLE versions, groups IN ACCESS EXCLUSIVE MODE")
         for path in ("/dirs", "/export", "/dirs/d/datas/x"):
             answer = registry.get(path)
@@ -105,7 +105,7 @@ def test_filter_that_takes_too_long_is_answered_as_busy(registry: Client, method
 def test_log_of_a_failure_has_no_sql_and_no_values(
     registry: Client, caplog: pytest.LogCaptureFixture, formatter: logging.Formatter
 ) -> None:
-    with registry.database.connected() as connection:
+    with registry.database.transaction() as connection:
         connection.execute(text("ALTER TABLE versions RENAME TO gone"))
     try:
         assert registry.get("/dirs/d/datas?filter=name=hush").error[:2] == (404, "not_found")
@@ -113,7 +113,7 @@ def test_log_of_a_failure_has_no_sql_and_no_values(
         assert registry.put("/dirs/d/datas/x%0Ay", {"name": "hush"}).status in (400, 500, 503)
         assert registry.put("/dirs/d/datas/x", {"name": "hush"}).status in (500, 503)
     finally:
-        with registry.database.connected() as connection:
+        with registry.database.transaction() as connection:
             connection.execute(text("ALTER TABLE gone RENAME TO versions"))
     logged = "".join(map(formatter.format, caplog.records))
     assert "the database cannot be read: GET /dirs" in logged

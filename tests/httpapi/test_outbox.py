@@ -172,7 +172,7 @@ def test_what_is_kept_is_what_a_dead_sink_gets(
 
 def test_old_events_are_forgotten(registry: Client) -> None:
     write(registry, "a", "b")
-    with registry.database.connected() as connection:
+    with registry.database.transaction() as connection:
         connection.execute(text("UPDATE events SET time = '2020-01-01T00:00:00.000000000' WHERE key < 2"))
     with beside(Trimmer(registry.service, 60).run):
         time.sleep(5 * FAST)
@@ -185,7 +185,7 @@ def test_old_events_are_forgotten(registry: Client) -> None:
 
 
 def count(database: Database) -> int:
-    with database.connected() as connection:
+    with database.transaction() as connection:
         return int(connection.execute(select(func.count()).select_from(EVENTS)).scalar_one())
 
 
@@ -238,7 +238,7 @@ def test_logs_and_the_database_have_no_secrets(
             time.sleep(FAST)
     assert target.headers[0]["authorization"].startswith("Basic ")
     assert f"the sink http://127.0.0.1:{target.port} did not take an event: it answered 500" in caplog.text
-    with registry.database.connected() as connection:
+    with registry.database.transaction() as connection:
         stored = connection.execute(text("SELECT name FROM sinks")).scalars().all()
     assert "hush" not in caplog.text + "".join(stored)
 

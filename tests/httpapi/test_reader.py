@@ -91,15 +91,15 @@ def test_a_connection_that_is_cut_while_it_is_read(
     registry: Client, held: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who asks then is told so; the others get their answers."""
-    expect = Session.expect
+    prefetch = Session.prefetch
 
     def cut(self: Session, xids: list[str]) -> None:
-        expect(self, xids)
+        prefetch(self, xids)
         if xids == PATHS:
             monkeypatch.undo()
             driver_of(self._connection).execute("SELECT pg_terminate_backend(pg_backend_pid())")
 
-    monkeypatch.setattr(Session, "expect", cut)
+    monkeypatch.setattr(Session, "prefetch", cut)
     assert [status for status, _ in held.read(*PATHS)] == [503, 200, 200]
     assert registry.get(PATHS[0]).status == 200
 

@@ -16,7 +16,7 @@ X = f"{D}/x"
 def lock(registry: Client, xid: str) -> None:
     """Makes a Resource read-only, which no request can."""
     locked = func.replace(RESOURCES.c.meta, '"readonly":false', '"readonly":true')
-    with registry.database.connected() as connection:
+    with registry.database.transaction() as connection:
         change = update(RESOURCES).where(RESOURCES.c.xid == xid).values(meta=locked)
         assert connection.execute(change).rowcount == 1
 

@@ -62,15 +62,15 @@ def test_writes_share_a_commit(registry: Client) -> None:
 @SQLITE
 def test_clients_do_not_wait_for_each_others_commits(registry: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """With commits of 20 ms at least, which are most of a write, 16 clients write three times what one does."""
-    kept_for = Database._kept_for
+    dedicated_connection = Database._dedicated_connection
 
     @contextmanager
     def slowly(self: Database, purpose: str, begin: str) -> Iterator[Connection]:
-        with kept_for(self, purpose, begin) as connection:
+        with dedicated_connection(self, purpose, begin) as connection:
             yield connection
             time.sleep(0.02)
 
-    monkeypatch.setattr(Database, "_kept_for", slowly)
+    monkeypatch.setattr(Database, "_dedicated_connection", slowly)
 
     def rate(clients: int) -> float:
         """Writes a second, each client one after the other."""
@@ -149,7 +149,7 @@ def test_a_statement_that_fails_leaves_the_others(registry: Client, monkeypatch:
 @SQLITE
 def test_a_disk_that_is_full_takes_no_acknowledged_write_away(registry: Client) -> None:
     """SQLite gives up the whole transaction then, with what others did in it."""
-    with registry.database.connected() as connection:
+    with registry.database.transaction() as connection:
         pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
 
     def limit_size(driver: sqlite3.Connection, *_: object) -> None:

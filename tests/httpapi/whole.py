@@ -21,8 +21,8 @@ from wirebook.core.query.filters import (
     Level,
     attributes_of,
     collections,
-    helpers,
     level_of,
+    response_only_members,
     type_at,
     types_at,
 )
@@ -62,8 +62,10 @@ def _entity(entity: dict[str, Any], filter_: Filter, level: Level, held: Held, m
 def _enter(
     held: Held, filter_: Filter, level: Level, entity: Mapping[str, Any], meta: Mapping[str, Any], model: Model
 ) -> Held:
-    own = {name: value for name, value in entity.items() if name not in helpers(level, model, meta=False)}
-    own_meta = {name: value for name, value in meta.items() if name not in helpers(level, model, meta=True)}
+    own = {name: value for name, value in entity.items() if name not in response_only_members(level, model, meta=False)}
+    own_meta = {
+        name: value for name, value in meta.items() if name not in response_only_members(level, model, meta=True)
+    }
     return tuple(
         known | {each for each in term if each.level == level and each.holds(own_meta if each.meta else own)}
         for known, term in zip(held, filter_, strict=True)

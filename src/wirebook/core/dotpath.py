@@ -68,19 +68,19 @@ def parse_dotpath(text: str) -> DotPath:
 
 
 def _step(text: str, position: int, is_first: bool) -> tuple[Step, int]:
-    if found := QUOTED.match(text, position):
-        return PathMember(found[1] or found[2]), found.end()
-    if not is_first and (found := INDEX.match(text, position)):
-        return (Item(int(found[1])) if found[1] else ANY_ITEM), found.end()
+    if match := QUOTED.match(text, position):
+        return PathMember(match[1] or match[2]), match.end()
+    if not is_first and (match := INDEX.match(text, position)):
+        return (Item(int(match[1])) if match[1] else ANY_ITEM), match.end()
     if text[position] == "." and not is_first:
         position += 1
     elif not is_first:
         raise BadPath(f"'{text[position]}' is neither '.' nor a bracket with a name or a number", position + 1)
-    if not (found := (ATTRIBUTE if is_first else NAME).match(text, position)):
+    if not (match := (ATTRIBUTE if is_first else NAME).match(text, position)):
         if "*" in text[position:].partition(".")[0]:
             raise BadPath("'*' must be a whole name; it cannot be a part of one", position + 1)
         raise BadPath("a name is missing", position + 1)
-    return (ANY_MEMBER if found[0] == "*" else PathMember(found[0])), found.end()
+    return (ANY_MEMBER if match[0] == "*" else PathMember(match[0])), match.end()
 
 
 def format_dotpath(path: DotPath) -> str:
@@ -88,9 +88,9 @@ def format_dotpath(path: DotPath) -> str:
     return "".join(map(_format, path)).removeprefix(".")
 
 
-def below(place: str, name: str) -> str:
+def below(path: str, name: str) -> str:
     """The path of the member `name` of what is at `place`; a name that a dot would cut in two is in brackets."""
-    return place + _member(name)
+    return path + _member(name)
 
 
 def _format(step: Step) -> str:

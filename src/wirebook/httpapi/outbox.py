@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 from wirebook.httpapi.handlers.feed import Position, entries
 from wirebook.httpapi.logs import describe
 from wirebook.httpapi.service import Service
-from wirebook.storage.database import Turn
+from wirebook.storage.database import Leadership
 from wirebook.storage.outages import OUTAGES
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Sender:
         with httpx.Client(timeout=TIMEOUT) as client:
             while not ending.is_set():
                 try:
-                    with self._service.database.turn(self._name) as turn:
+                    with self._service.database.leadership(self._name) as turn:
                         if turn:
                             self._deliver(turn, client, ending)
                     ending.wait(POLL)
@@ -81,7 +81,7 @@ class Sender:
                     LOG.warning("the sink %s did not take an event: %s", self._place, problem)
                     ending.wait(backoff(self._refusals))
 
-    def _deliver(self, turn: Turn, client: httpx.Client, ending: threading.Event) -> None:
+    def _deliver(self, turn: Leadership, client: httpx.Client, ending: threading.Event) -> None:
         """Sends until `ending`. Raises: NotTaken"""
         while not ending.is_set():
             turn.check()

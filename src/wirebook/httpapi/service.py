@@ -20,7 +20,7 @@ import msgspec
 from wirebook.core.model.capabilities import offered
 from wirebook.core.model.target import DETAILS, RequestTarget, parse_target
 from wirebook.core.query.flags import Query, parse_flags
-from wirebook.core.query.shortself import check_of, parse_short
+from wirebook.core.query.shortself import checksum_of, parse_short
 from wirebook.httpapi.concurrency.commit_queue import CommitQueue
 from wirebook.httpapi.concurrency.read_batcher import ReadBatcher
 from wirebook.httpapi.concurrency.response_cache import Glances
@@ -48,8 +48,8 @@ from wirebook.problems.xregistry import Refused, refused
 from wirebook.storage.database import Database
 from wirebook.storage.outages import OUTAGES, Unavailable, Unwritable
 from wirebook.storage.rows import TooSlow
-from wirebook.storage.session import Session, Unreadable, WriteConflict
-from wirebook.storage.shared import Later, Opening
+from wirebook.storage.session import ReadFailure, Session, WriteConflict
+from wirebook.storage.shared import Opening, ScheduleEnd
 
 LOG: Final = logging.getLogger("wirebook.registry")
 ATTEMPTS: Final = 5
@@ -73,10 +73,10 @@ class Service:
         self.database, self.rules, self.cache = database, rules, SettingsCache()
         self._writer = CommitQueue(database)
         self._reader = None if database.is_sqlite else ReadBatcher(self._reading, self.answer)
-        self._glances = Glances(database.glance, self.answer, lambda: database.written)
+        self._glances = Glances(database.short_reading, self.answer, lambda: database.written)
         self._exports = ThreadPoolExecutor(EXPORTS, thread_name_prefix="export")
 
-    def at_once(self, incoming: Incoming, later: Later) -> ApiResponse | None:
+    def at_once(self, incoming: Incoming, later: ScheduleEnd) -> ApiResponse | None:
         """The answer, where having it takes less than handing the request to a thread; else None. For one thread, which
         calls what it is given by `later` when it has answered what had come before."""
         if not self.database.is_sqlite or not self._is_point(incoming):
@@ -126,7 +126,7 @@ class Service:
         except TooSlow:
             LOG.warning("a request took too long: %s %s", incoming.method, quote(incoming.path))
             error = refused("server_busy", incoming.path)
-        except Unreadable as fault:
+        except ReadFailure as fault:
             log_failure(LOG, "the database cannot be read", incoming.method, incoming.path, fault)
             error = refused("data_retrieval_error", incoming.path)
         except Exception as fault:
@@ -136,7 +136,7 @@ class Service:
         return _linked(error_answer(error), incoming)
 
     def _answered(self, incoming: Incoming, reading: Opening) -> ApiResponse:
-        """The answer, also to a request that is rejected. Raises: Unavailable, Unwritable, TooSlow, Unreadable"""
+        """The answer, also to a request that is rejected. Raises: Unavailable, Unwritable, TooSlow, ReadFailure"""
         try:
             answer = _tagged(self._answer(incoming, reading), incoming)
             if incoming.method == "GET" and answer.status in (200, 304):
@@ -167,7 +167,7 @@ class Service:
             if not self.database.has_space():
                 return False
             if self.database.unwritable.is_on:
-                self.write(Session.rewrite)
+                self.write(Session.write_registry_row)
         except OUTAGES:
             return False
         except Exception as error:
@@ -416,7 +416,7 @@ def long_path(path: str, session: Session) -> str:
     if short is None:
         return path
     xid = session.xid_of(is_group=short.is_group, key=short.key)
-    if xid is None or check_of(xid) != short.check:
+    if xid is None or checksum_of(xid) != short.check:
         raise refused("not_found", path)
     return xid + short.rest
 

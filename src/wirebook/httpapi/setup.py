@@ -6,7 +6,7 @@ import os
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from wirebook.core.entities.attributes import registry_level, update
+from wirebook.core.entities.attributes import registry_attributes, update
 from wirebook.core.entities.state import RegistryEntity
 from wirebook.core.entities.validation import DocumentValidator
 from wirebook.core.model.capabilities import Offer, everything
@@ -20,7 +20,7 @@ from wirebook.httpapi.http.fetching import IncludeFetcher
 from wirebook.httpapi.options import LIMITS, ResponseLimits
 from wirebook.httpapi.service import Service
 from wirebook.storage.database import Database
-from wirebook.storage.session import Session, Stored
+from wirebook.storage.session import Session, StoredSettings
 
 NOWHERE: Final[Fetch] = IncludeFetcher()
 """Fetches nothing."""
@@ -43,15 +43,15 @@ def make_registry(
 
     Raises: Refused, for a model that is none or that asks for more than the Registry has
     """
-    with database.alone() as connection:
+    with database.exclusive_transaction() as connection:
         session = Session(connection)
-        if session.is_made():
+        if session.exists():
             return session.settings().modelsource == source
         new = read_model(source, fetch, VERSION_MODES)
         capabilities = everything(offer)
         registry = RegistryEntity("/", {"registryid": registryid, "epoch": 1})
-        update(registry, registry_level(new.model), {}, patch=False, now=now(), types=types_of(new.model))
-        session.make(registry.members, Stored(new.model.full, new.homes, source, capabilities))
+        update(registry, registry_attributes(new.model), {}, patch=False, now=now(), types=types_of(new.model))
+        session.create(registry.members, StoredSettings(new.model.full, new.homes, source, capabilities))
         return True
 
 

@@ -93,9 +93,9 @@ def _compared(expression: Expression, kind: Kind, column: ColumnElement[Any]) ->
 
 def _operand(expression: Expression) -> str | None:
     """The value as keys have it; None if keys may be cut off where it goes on."""
-    found = comparable(expression.value, expression.type)
-    assert found is not None
-    return found[1] if len(found[1]) < LONGEST and min(found[1], default=" ") > "\1" else None
+    operand = comparable(expression.value, expression.type)
+    assert operand is not None
+    return operand[1] if len(operand[1]) < LONGEST and min(operand[1], default=" ") > "\1" else None
 
 
 def _related(column: ColumnElement[Any], op: str, operand: Any) -> ColumnElement[bool]:
@@ -106,12 +106,12 @@ def _related(column: ColumnElement[Any], op: str, operand: Any) -> ColumnElement
 
 
 def _number(expression: Expression, column: ColumnElement[Any]) -> Condition:
-    found = read_operand(expression.value, 0, expression.type)
-    if found is None:
+    number = read_operand(expression.value, 0, expression.type)
+    if number is None:
         return Condition(true() if expression.op == "!=" else false(), exact=True)
-    if abs(found[1]) >= LARGEST:
+    if abs(number[1]) >= LARGEST:
         return ANYTHING
-    operand = literal(found[1], BigInteger() if isinstance(found[1], int) else Double())
+    operand = literal(number[1], BigInteger() if isinstance(number[1], int) else Double())
     return Condition(_related(column, expression.op, operand), exact=True)
 
 
@@ -136,10 +136,10 @@ def _xid(expression: Expression, part: EntityColumns) -> Condition:
     """An xid, by the ids that are in it."""
     if expression.op != "=" or expression.is_pattern:
         return ANYTHING
-    found = fold(expression.value).split("/")
-    if max(part.xid, default=0) >= len(found) or "\0" in expression.value:
+    segments = fold(expression.value).split("/")
+    if max(part.xid, default=0) >= len(segments) or "\0" in expression.value:
         return Condition(false())
-    return Condition(and_(true(), *(column == found[place] for place, column in part.xid.items())))
+    return Condition(and_(true(), *(column == segments[place] for place, column in part.xid.items())))
 
 
 def _labelled(expression: Expression, kind: int, owner: ColumnElement[int]) -> Condition:
@@ -152,8 +152,10 @@ def _labelled(expression: Expression, kind: int, owner: ColumnElement[int]) -> C
     is_negative = expression.op in ("null", "!=")
     if expression.op not in ("", "null") and not (expression.is_pattern and expression.value == "*"):
         if expression.is_pattern:
-            found = _matching(expression, "string", LABELS.c.value) if expression.op == "=" else ANYTHING
-            return Condition(owner.in_(select(LABELS.c.owner).where(*where, found.sql))) if not is_negative else found
+            pattern = _matching(expression, "string", LABELS.c.value) if expression.op == "=" else ANYTHING
+            return (
+                Condition(owner.in_(select(LABELS.c.owner).where(*where, pattern.sql))) if not is_negative else pattern
+            )
         operand = _operand(expression)
         if operand is None:
             return ANYTHING
@@ -170,11 +172,11 @@ def _hint(expression: Expression, text: ColumnElement[str], dialect: str) -> Col
     if expression.op in ("!=", "null"):
         return true()
     names = [step.name for step in expression.path if isinstance(step, PathMember)]
-    found: list[ColumnElement[bool]] = [text.like(f'%"{name}":%') for name in names[-1:] if _is_plain(name)]
+    hints: list[ColumnElement[bool]] = [text.like(f'%"{name}":%') for name in names[-1:] if _is_plain(name)]
     piece = _piece(expression)
     if piece:
-        found = [_contains(text, piece, dialect)]
-    return and_(true(), *found)
+        hints = [_contains(text, piece, dialect)]
+    return and_(true(), *hints)
 
 
 def _is_plain(name: str) -> bool:

@@ -29,9 +29,9 @@ from wirebook.problems import Problem, WirebookError
 from wirebook.problems.xregistry import Refused
 from wirebook.storage.outages import OUTAGES, Outage, Probe, Unavailable, outage_of
 from wirebook.storage.postgresql import ENCODING, begin_reading, begin_writing, encoding_of, make_engine
-from wirebook.storage.rows import TooSlow, failures, has_waited, within
-from wirebook.storage.session import Session, Unreadable, WriteConflict, conflicts
-from wirebook.storage.statements import driver_of, in_one_go
+from wirebook.storage.rows import TooSlow, driver_errors, is_lock_timeout, within
+from wirebook.storage.session import ReadFailure, Session, WriteConflict, conflict_errors
+from wirebook.storage.statements import driver_of, pipelined
 
 MIGRATIONS: Final = Path(__file__).parent / "migrations"
 VERSIONS: Final = sorted(file.name.partition("_")[0] for file in (MIGRATIONS / "versions").glob("[0-9]*.py"))
@@ -60,7 +60,7 @@ class Database:
 
     def __init__(self, engine: Engine, lock: int | None = None) -> None:
         self.engine, self._lock, self.written = engine, lock, 0
-        self._kept: dict[str, Connection] = {}
+        self._dedicated: dict[str, Connection] = {}
         self.observe: Callable[[str, float], None] | None = None
         self.is_sqlite = engine.dialect.name == "sqlite"
         self.unavailable = Outage("the database is not available", "the database is available again")
@@ -73,7 +73,7 @@ class Database:
         """One snapshot, whatever is written meanwhile. Raises: Unavailable; Unreadable; TooSlow, if it takes longer"""
         try:
             with (
-                self._watched(is_write=False),
+                self._tracking_outages(is_write=False),
                 self._timed(),
                 self._checked_out() as connection,
                 within(connection, seconds),
@@ -82,8 +82,8 @@ class Database:
                 yield session
         except PoolTimeoutError as error:  # all connections are in use for that long
             raise TooSlow from error
-        except failures(self.engine.dialect) as error:
-            raise Unreadable(str(error)) from error
+        except driver_errors(self.engine.dialect) as error:
+            raise ReadFailure(str(error)) from error
 
     def _snapshot(self, connection: Connection, seconds: float) -> Session:
         if self.is_sqlite:
@@ -92,18 +92,18 @@ class Database:
         return Session(connection, begin_reading(driver_of(connection), seconds))
 
     @contextmanager
-    def glance(self) -> Iterator[Session]:
+    def short_reading(self) -> Iterator[Session]:
         """As `reading`, of SQLite, for small reads of one thread, always the same. Raises: Unavailable; Unreadable"""
         try:
             with (
-                self._watched(is_write=False),
+                self._tracking_outages(is_write=False),
                 self._timed(),
-                self._kept_for("reading", "BEGIN") as connection,
+                self._dedicated_connection("reading", "BEGIN") as connection,
                 closing(Session(connection)) as session,
             ):
                 yield session
-        except failures(self.engine.dialect) as error:
-            raise Unreadable(str(error)) from error
+        except driver_errors(self.engine.dialect) as error:
+            raise ReadFailure(str(error)) from error
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
@@ -113,20 +113,20 @@ class Database:
         """
         started = time.perf_counter()
         try:
-            with self._watched(is_write=True), self._one_by_one() as session:
+            with self._tracking_outages(is_write=True), self._serialised() as session:
                 yield session
             if session.has_changed:
                 self.unwritable.end()
         except PoolTimeoutError as error:
             raise TooSlow from error
-        except conflicts(self.engine.dialect) as error:
-            raise (TooSlow if has_waited(error) else WriteConflict)(str(error)) from error
+        except conflict_errors(self.engine.dialect) as error:
+            raise (TooSlow if is_lock_timeout(error) else WriteConflict)(str(error)) from error
         finally:
             self.written += 1
-            self._tell("write", started)
+            self._report("write", started)
 
     @contextmanager
-    def _watched(self, *, is_write: bool) -> Iterator[None]:
+    def _tracking_outages(self, *, is_write: bool) -> Iterator[None]:
         """Notes outages: one begins with an error that means one, and ends when a transaction or a probe succeeds.
 
         Raises: Unavailable, at once while the database is away; Unwritable
@@ -135,7 +135,7 @@ class Database:
             raise Unavailable(AWAY)
         try:
             yield
-        except failures(self.engine.dialect) as error:
+        except driver_errors(self.engine.dialect) as error:
             outage = outage_of(error, is_write=is_write)
             if outage is None:
                 raise
@@ -176,10 +176,10 @@ class Database:
         return not self.full.is_on
 
     @contextmanager
-    def _one_by_one(self) -> Iterator[Session]:
+    def _serialised(self) -> Iterator[Session]:
         """One write after the other, on all servers: each sees what the one before left."""
         if self.is_sqlite:
-            with self._kept_for("writing", "BEGIN IMMEDIATE") as connection:
+            with self._dedicated_connection("writing", "BEGIN IMMEDIATE") as connection:
                 with closing(Session(connection)) as session:
                     yield session
                 session.finish()
@@ -188,14 +188,14 @@ class Database:
                 driver = driver_of(connection)
                 with closing(Session(connection, begin_writing(driver))) as session:
                     yield session
-                with in_one_go(connection):
+                with pipelined(connection):
                     session.finish()
                     driver.execute("COMMIT")
 
     @contextmanager
-    def _kept_for(self, purpose: str, begin: str) -> Iterator[Connection]:
+    def _dedicated_connection(self, purpose: str, begin: str) -> Iterator[Connection]:
         """A transaction of SQLite on a connection that is kept for one purpose, and so for one thread."""
-        connection = self._kept.get(purpose) or self._kept.setdefault(purpose, self.engine.connect())
+        connection = self._dedicated.get(purpose) or self._dedicated.setdefault(purpose, self.engine.connect())
         driver = driver_of(connection)
         driver.execute(begin)
         try:
@@ -211,9 +211,9 @@ class Database:
         try:
             yield
         finally:
-            self._tell("read", started)
+            self._report("read", started)
 
-    def _tell(self, kind: str, started: float) -> None:
+    def _report(self, kind: str, started: float) -> None:
         if self.observe:
             self.observe(kind, time.perf_counter() - started)
 
@@ -229,42 +229,42 @@ class Database:
                 raise
 
     @contextmanager
-    def connected(self) -> Iterator[Connection]:
+    def transaction(self) -> Iterator[Connection]:
         """A connection in a transaction that may write."""
-        with self._watched(is_write=True), self.engine.connect() as connection, connection.begin():
+        with self._tracking_outages(is_write=True), self.engine.connect() as connection, connection.begin():
             connection.exec_driver_sql("BEGIN IMMEDIATE" if self.is_sqlite else "BEGIN")
             yield connection
 
     @contextmanager
-    def alone(self) -> Iterator[Connection]:
-        """As `connected`, and only one at a time on all servers: for migrations, and for making a registry."""
-        with self.connected() as connection:
+    def exclusive_transaction(self) -> Iterator[Connection]:
+        """As `transaction`, and only one at a time on all servers: for migrations, and for making a registry."""
+        with self.transaction() as connection:
             if not self.is_sqlite:
                 connection.exec_driver_sql("SET LOCAL lock_timeout = 0")
                 connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
             yield connection
 
     @contextmanager
-    def turn(self, name: str) -> Iterator[Turn | None]:
+    def leadership(self, name: str) -> Iterator[Leadership | None]:
         """The turn at something that one server alone does, of all that share the database; None if another has it."""
         if self.is_sqlite:  # there is no other
-            yield Turn(None)
+            yield Leadership(None)
             return
-        with self._watched(is_write=False), self.engine.connect() as connection:
+        with self._tracking_outages(is_write=False), self.engine.connect() as connection:
             connection.detach()  # closed in the end, not kept for others: the lock goes with it
             lock = select(func.pg_try_advisory_lock(LOCK, func.hashtext(name)))
-            yield Turn(connection) if connection.execute(lock).scalar() else None
+            yield Leadership(connection) if connection.execute(lock).scalar() else None
 
     def close(self) -> None:
         self._probe.close()
-        for each in self._kept.values():
-            each.close()
+        for connection in self._dedicated.values():
+            connection.close()
         self.engine.dispose()
         if self._lock is not None:
             os.close(self._lock)
 
 
-class Turn:
+class Leadership:
     """A turn at something, which is lost with the connection that it hangs on."""
 
     def __init__(self, connection: Connection | None) -> None:
@@ -287,29 +287,31 @@ def open_database(
     try:
         parsed = make_url(url)
     except ArgumentError:
-        raise _bad(url.partition(":")[0], "it is no address of a database") from None  # it may hold a password
+        raise _bad_database(url.partition(":")[0], "it is no address of a database") from None  # it may hold a password
     if parsed.get_backend_name() == "sqlite":
         if parsed.database in (None, "", ":memory:") or parsed.query or parsed.host:
-            raise _bad(parsed.render_as_string(), "it must name a file, as sqlite:///FILE, and nothing else")
+            raise _bad_database(parsed.render_as_string(), "it must name a file, as sqlite:///FILE, and nothing else")
         if must_exist and not Path(parsed.database or "").is_file():
-            raise _bad(parsed.render_as_string(), "there is no such file")
+            raise _bad_database(parsed.render_as_string(), "there is no such file")
         database = _open_sqlite(parsed, readers, wait)
     elif parsed.get_backend_name() == "postgresql":
         database = Database(make_engine(parsed, readers, wait))
     else:
-        raise _bad(parsed.render_as_string(), "it must begin with sqlite:/// or postgresql://")
+        raise _bad_database(parsed.render_as_string(), "it must begin with sqlite:/// or postgresql://")
     try:
         migrate(database)
     except (SQLAlchemyError, *OUTAGES) as error:
         database.close()
-        raise _bad(parsed.render_as_string(hide_password=True), str(getattr(error, "orig", error)).strip()) from None
+        raise _bad_database(
+            parsed.render_as_string(hide_password=True), str(getattr(error, "orig", error)).strip()
+        ) from None
     except BaseException:
         database.close()
         raise
     return database
 
 
-def _bad(url: str, why: str) -> WirebookError:
+def _bad_database(url: str, why: str) -> WirebookError:
     return WirebookError(Problem(code="bad-database", message=f"cannot use the database '{url}': {why}"))
 
 
@@ -336,11 +338,11 @@ def _lock_file(path: Path) -> int:
     """Holds ``<file>.lock``, which a process loses when it dies. Raises: database-in-use, bad-database"""
     if not path.parent.is_dir():
         why = f"the folder '{path.parent}' does not exist; correct the path, or create the folder"
-        raise _bad(f"sqlite:///{path}", why)
+        raise _bad_database(f"sqlite:///{path}", why)
     try:
         fd = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
-        raise _bad(str(path), error.strerror or str(error)) from None
+        raise _bad_database(str(path), error.strerror or str(error)) from None
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -370,14 +372,18 @@ def _set_up_sqlite(connection: sqlite3.Connection, _: Any) -> None:
 
 def migrate(database: Database) -> None:
     """Brings the tables to this version, under a lock; several may start at once. Raises: bad-database"""
-    with database.alone() as connection:
+    with database.exclusive_transaction() as connection:
         if not database.is_sqlite and (encoding := encoding_of(driver_of(connection))) != ENCODING:
-            raise _bad(database.engine.url.render_as_string(), f"its encoding is {encoding}, and must be {ENCODING}")
+            raise _bad_database(
+                database.engine.url.render_as_string(), f"its encoding is {encoding}, and must be {ENCODING}"
+            )
         current = _version_of(connection)
         if current == HEAD:
             return
         if current is not None and current not in VERSIONS:
-            raise _bad(database.engine.url.render_as_string(), f"it is of a newer version of Wirebook ({current})")
+            raise _bad_database(
+                database.engine.url.render_as_string(), f"it is of a newer version of Wirebook ({current})"
+            )
         from alembic import command  # noqa: PLC0415 (takes long to load, and most starts do without)
         from alembic.config import Config  # noqa: PLC0415
 

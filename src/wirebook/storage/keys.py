@@ -37,16 +37,16 @@ def one_of(connection: Connection, column: ColumnElement[int], keys: Collection[
     """Whether a column has one of `keys`."""
     data: BindParameter[str] = bindparam(None, msgspec.json.encode(sorted(keys)).decode())
     if connection.dialect.name == "sqlite":
-        wanted: Any = select(func.json_each(data).table_valued("value").c.value)
+        values: Any = select(func.json_each(data).table_valued("value").c.value)
     else:
-        wanted = select(cast(func.jsonb_array_elements_text(cast(data, JSONB)), BigInteger))
-    return (column if len(keys) <= MANY else column + 0).in_(wanted)
+        values = select(cast(func.jsonb_array_elements_text(cast(data, JSONB)), BigInteger))
+    return (column if len(keys) <= MANY else column + 0).in_(values)
 
 
 def has_id(connection: Connection, folded: ColumnElement[str], ids: Iterable[str]) -> ColumnElement[bool]:
     """Whether a column of ids in lower case has one of `ids`."""
-    wanted = key_table(connection, ("folded",), [(id_.lower(),) for id_ in ids])
-    return folded.in_(select(wanted.c.folded))
+    table = key_table(connection, ("folded",), [(id_.lower(),) for id_ in ids])
+    return folded.in_(select(table.c.folded))
 
 
 def key_table(connection: Connection, names: Sequence[str], rows: Iterable[Sequence[str | int]]) -> FromClause:
@@ -54,9 +54,9 @@ def key_table(connection: Connection, names: Sequence[str], rows: Iterable[Seque
     return _table(connection.dialect.name, names, bindparam(None, key_rows(names, rows)))
 
 
-def wanted(dialect: str, *names: str) -> FromClause:
+def key_parameter(dialect: str, *names: str) -> FromClause:
     """The same in a statement that is compiled once: its rows are the parameter `wanted`, made by `key_rows`."""
-    return _table(dialect, names, bindparam("wanted", type_=Text()))
+    return _table(dialect, names, bindparam("keys", type_=Text()))
 
 
 def key_rows(names: Sequence[str], rows: Iterable[Sequence[str | int]]) -> str:
@@ -66,10 +66,10 @@ def key_rows(names: Sequence[str], rows: Iterable[Sequence[str | int]]) -> str:
 def _table(dialect: str, names: Sequence[str], data: BindParameter[str]) -> FromClause:
     types = {name: BigInteger() if name.endswith("key") else Text() for name in names}
     if dialect == "sqlite":
-        each = func.json_each(data).table_valued("value")
-        columns = [func.json_extract(each.c.value, f"$.{name}").label(name) for name in names]
-        return select(*columns).select_from(each).subquery("wanted")
+        row = func.json_each(data).table_valued("value")
+        columns = [func.json_extract(row.c.value, f"$.{name}").label(name) for name in names]
+        return select(*columns).select_from(row).subquery("requested")
     columns_ = [column(name, types[name]) for name in names]
-    records: Any = func.jsonb_to_recordset(cast(data, JSONB)).table_valued(*columns_, name="wanted")
+    records: Any = func.jsonb_to_recordset(cast(data, JSONB)).table_valued(*columns_, name="requested")
     table: FromClause = records.render_derived(with_types=True)
     return table

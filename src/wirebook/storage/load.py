@@ -7,20 +7,20 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, FromClause, Select, and_, bindparam, select
 
-from wirebook.core.entities.affected import ResourceKey, Touched, targets_of
+from wirebook.core.entities.affected import AffectedEntities, ResourceKey, targets_of
 from wirebook.core.entities.rows import parse_members
 from wirebook.core.entities.state import (
     Entity,
     Group,
     RegistryEntity,
     Resource,
-    Shown,
+    ShownVersions,
     Snapshot,
     UnchangedDocument,
     Version,
 )
 from wirebook.core.model.compiled import Model
-from wirebook.storage.keys import key_rows, key_table, wanted
+from wirebook.storage.keys import key_parameter, key_rows, key_table
 from wirebook.storage.lookup import read_locked, read_shown
 from wirebook.storage.registry import RegistryRow
 from wirebook.storage.statements import Statement
@@ -42,27 +42,24 @@ class Loader:
         self.counts: Counts = {}
         self._groups: dict[int, Group] = {}
 
-    def snapshot(self, touched: Touched, registry: RegistryEntity) -> Snapshot:
+    def snapshot(self, affected: AffectedEntities, registry: RegistryEntity) -> Snapshot:
         """What a request found."""
-        groups = {
-            (wanted_group.type.plural, wanted_group.id.lower()): wanted_group
-            for wanted_group in self._wanted_groups(touched)
-        }
-        resources = list(self._wanted_resources(touched))
+        groups = {(group.type.plural, group.id.lower()): group for group in self._requested_groups(affected)}
+        resources = list(self._requested_resources(affected))
         named = {_place(resource): resource for resource in resources}
         targets = {resource.xid: resource for resource in resources}
         missing = targets_of(resource.xref for resource in resources) - set(named)
         for target in self._by_keys(missing) if missing else ():
             targets[target.xid] = target
-        found = {(resource.group.xid, resource.type.plural, resource.id.lower()): resource for resource in resources}
-        return Snapshot(registry, self._model, groups, found, self, targets)
+        by_key = {(resource.group.xid, resource.type.plural, resource.id.lower()): resource for resource in resources}
+        return Snapshot(registry, self._model, groups, by_key, self, targets)
 
     # -- Groups ---------------------------------------------------------------------------------------------------
 
-    def _wanted_groups(self, touched: Touched) -> Iterator[Group]:
-        if touched.every_group:
-            return self._groups_of(GROUPS_OF_TYPES.rows(self._connection, keys=[(touched.every_group,)]))
-        return self._groups_of(GROUPS_BY_ID.rows(self._connection, keys=touched.groups))
+    def _requested_groups(self, affected: AffectedEntities) -> Iterator[Group]:
+        if affected.every_group:
+            return self._groups_of(GROUPS_OF_TYPES.rows(self._connection, keys=[(affected.every_group,)]))
+        return self._groups_of(GROUPS_BY_ID.rows(self._connection, keys=affected.groups))
 
     def _groups_of(self, rows: Iterable[Any]) -> Iterator[Group]:
         for row in rows:
@@ -84,22 +81,22 @@ class Loader:
 
     # -- Resources ------------------------------------------------------------------------------------------------
 
-    def _wanted_resources(self, touched: Touched) -> Iterator[Resource]:
-        if touched.every_resource is None:
-            return self._by_keys(touched.resources)
-        return self._read_resources(RESOURCES_OF_TYPE, [touched.every_resource])
+    def _requested_resources(self, affected: AffectedEntities) -> Iterator[Resource]:
+        if affected.every_resource is None:
+            return self._by_keys(affected.resources)
+        return self._read_resources(RESOURCES_OF_TYPE, [affected.every_resource])
 
     def _by_keys(self, keys: Collection[ResourceKey]) -> Iterator[Resource]:
         return self._read_resources(RESOURCES_BY_ID, keys)
 
-    def _read_resources(self, found: ResourceSelects, keys: Collection[Sequence[str | int]]) -> Iterator[Resource]:
+    def _read_resources(self, selects: ResourceSelects, keys: Collection[Sequence[str | int]]) -> Iterator[Resource]:
         """Resources with their Versions and Groups."""
-        rows = list(found.resources.rows(self._connection, keys=keys))
+        rows = list(selects.resources.rows(self._connection, keys=keys))
         if not rows:
             return
         self._add_groups({row.parent for row in rows})
         by_parent: dict[int, list[Any]] = {}
-        for version in found.versions.rows(self._connection, keys=keys):
+        for version in selects.versions.rows(self._connection, keys=keys):
             by_parent.setdefault(version.parent, []).append(version)
         for row in rows:
             yield self._resource(row, by_parent.get(row.key, []))
@@ -120,7 +117,7 @@ class Loader:
         self.keys[xid] = row.key
         for version in versions:
             resource.versions[version.id] = self._version(version, resource)
-        resource.had = dict(resource.versions)
+        resource.versions_before = dict(resource.versions)
         return resource
 
     def _version(self, row: Any, resource: Resource) -> Version:
@@ -133,7 +130,7 @@ class Loader:
 
     def _document_reader(self, key: int) -> Callable[[], bytes | None]:
         def read() -> bytes | None:
-            row = DOCUMENT.row(self._connection, wanted=key)
+            row = DOCUMENT.row(self._connection, key=key)
             return bytes(row.body) if row else None
 
         return read
@@ -150,17 +147,17 @@ class Loader:
         self._add_groups({row.parent for row in rows})
         return (self._resource(row, []) for row in rows)
 
-    def shown_by(self, xids: Collection[str]) -> Iterator[Shown]:
-        wanted = key_table(self._connection, ("xid",), [(xid,) for xid in xids])
-        return read_shown(self._connection, self._model, RESOURCES.c.xid.in_(select(wanted.c.xid)))
+    def versions_shown_by(self, xids: Collection[str]) -> Iterator[ShownVersions]:
+        keys = key_table(self._connection, ("xid",), [(xid,) for xid in xids])
+        return read_shown(self._connection, self._model, RESOURCES.c.xid.in_(select(keys.c.xid)))
 
-    def shown_in(self, group: Group, plurals: Collection[str]) -> Generator[Shown]:
+    def versions_shown_in(self, group: Group, plurals: Collection[str]) -> Generator[ShownVersions]:
         here = and_(RESOURCES.c.parent == self.keys[group.xid], RESOURCES.c.type.in_(plurals))
         return read_shown(self._connection, self._model, here)
 
     def locked_in(self, groups: Iterable[Group]) -> Mapping[str, str]:
-        wanted = key_table(self._connection, ("key",), [(self.keys[group.xid],) for group in groups])
-        return read_locked(self._connection, RESOURCES.c.parent.in_(select(wanted.c.key)))
+        keys = key_table(self._connection, ("key",), [(self.keys[group.xid],) for group in groups])
+        return read_locked(self._connection, RESOURCES.c.parent.in_(select(keys.c.key)))
 
     def everything(self, plurals: Collection[str]) -> Iterator[Group | Resource]:
         keys = [(plural,) for plural in plurals]
@@ -186,14 +183,14 @@ class ByKeys:
     def __init__(self, names: Sequence[str], build: Callable[[Columns], Select[Any]]) -> None:
         self._names = names
         self._one = Statement(lambda _: build({name: bindparam(name) for name in names}))
-        self._many = Statement(lambda dialect: build(dict(wanted(dialect, *names).c.items())))
+        self._many = Statement(lambda dialect: build(dict(key_parameter(dialect, *names).c.items())))
 
     def rows(self, connection: Connection, *, keys: Collection[Sequence[str | int]]) -> Iterator[Any]:
         """The rows, with the names of their columns; `keys` have no duplicates."""
         if len(keys) == 1:
             (key,) = keys
             return self._one.rows(connection, **dict(zip(self._names, key, strict=True)))
-        return self._many.rows(connection, wanted=key_rows(self._names, keys)) if keys else iter(())
+        return self._many.rows(connection, keys=key_rows(self._names, keys)) if keys else iter(())
 
 
 class ResourceSelects(NamedTuple):
@@ -242,4 +239,4 @@ RESOURCES_OF_GROUPS: Final = _found(("key",), RESOURCES, lambda key: RESOURCES.c
 SOURCES: Final = ByKeys(
     ("xref",), lambda key: select(RESOURCES).where(RESOURCES.c.xref == key["xref"]).order_by(RESOURCES.c.key)
 )
-DOCUMENT: Final = Statement(lambda _: select(DOCUMENTS.c.body).where(DOCUMENTS.c.key == bindparam("wanted")))
+DOCUMENT: Final = Statement(lambda _: select(DOCUMENTS.c.body).where(DOCUMENTS.c.key == bindparam("key")))

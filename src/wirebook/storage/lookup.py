@@ -13,22 +13,22 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, select
 
 from wirebook.core.entities.rows import parse_members
-from wirebook.core.entities.state import Members, Shown
+from wirebook.core.entities.state import Members, ShownVersions
 from wirebook.core.model.compiled import Model
 from wirebook.storage.reading import version_query
 from wirebook.storage.rows import rows
 from wirebook.storage.tables import RESOURCES
 
 
-def read_shown(connection: Connection, model: Model, where: ColumnElement[bool]) -> Generator[Shown]:
+def read_shown(connection: Connection, model: Model, where: ColumnElement[bool]) -> Generator[ShownVersions]:
     """Resources with the Versions that they show, where they have any."""
     query = version_query().add_columns(RESOURCES.c.xid, RESOURCES.c.type, RESOURCES.c.xref)
     query = query.where(where).order_by(RESOURCES.c.key)
     with closing(rows(connection, query)) as found_in_order:
         for _, versions in groupby(found_in_order, lambda row: row.owner):
-            found = list(versions)
-            first = found[0]
-            yield Shown(first.xid, first.type, first.xref, {row.id: _members(row, model) for row in found})
+            rows_ = list(versions)
+            first = rows_[0]
+            yield ShownVersions(first.xid, first.type, first.xref, {row.id: _members(row, model) for row in rows_})
 
 
 def _members(row: Any, model: Model) -> Members:

@@ -21,7 +21,7 @@ from wirebook.core.query.filters import attributes_of, level_of, type_at
 from wirebook.core.query.flags import Sort
 from wirebook.storage.conditions import LARGEST
 from wirebook.storage.keys import has_id, one_of, text_key
-from wirebook.storage.parts import EntityColumns, Look, group_part, resource_part, version_part
+from wirebook.storage.parts import EntityColumns, MemberReader, group_columns, resource_columns, version_columns
 from wirebook.storage.reading import resource_tables, version_tables
 from wirebook.storage.rows import rows
 from wirebook.storage.statements import Statement
@@ -47,7 +47,7 @@ class _Column:
     value: ColumnElement[Any]
     join: Callable[[FromClause], FromClause] = lambda tables: tables
 
-    def place(self, row: Any) -> SortPosition:
+    def position(self, row: Any) -> SortPosition:
         key, value, id_ = row
         return SortPosition(key, None if value is None else (self.kind, value), id_)
 
@@ -70,7 +70,7 @@ class Ordering:
         self._owner = owner
         self._table, self._tables, self._part, self._where = _collection(target, owner)
 
-    def places(
+    def positions(
         self, sort: Sort = BY_ID, after: SortPosition | None = None, limit: int | None = None
     ) -> list[SortPosition]:
         """The places after one, at most `limit` of them."""
@@ -125,7 +125,7 @@ class Ordering:
             query = query.order_by(value.desc().nulls_last(), id_.desc())
         else:
             query = query.order_by(value.asc().nulls_first(), id_.asc())
-        return [column.place(row) for row in self._connection.execute(query.limit(limit))]
+        return [column.position(row) for row in self._connection.execute(query.limit(limit))]
 
     def _conditions(self) -> list[ColumnElement[bool]]:
         left = [] if self._keys is None else [one_of(self._connection, self._table.c.key, self._keys)]
@@ -135,29 +135,35 @@ class Ordering:
     # -- one by one -------------------------------------------------------------------------------------------------
 
     def _by_value(self, sort: Sort, after: SortPosition | None, limit: int | None) -> list[SortPosition]:
-        places = self._values(sort)
+        positions = self._read_positions(sort)
         if after is not None:
             border = _rank(after)
-            places = (
-                place for place in places if (_rank(place) < border if sort.descending else _rank(place) > border)
+            positions = (
+                position
+                for position in positions
+                if (_rank(position) < border if sort.descending else _rank(position) > border)
             )
         if limit is None:
-            return sorted(places, key=_rank, reverse=sort.descending)
-        return (nlargest if sort.descending else nsmallest)(limit, places, key=_rank)
+            return sorted(positions, key=_rank, reverse=sort.descending)
+        return (nlargest if sort.descending else nsmallest)(limit, positions, key=_rank)
 
-    def _values(self, sort: Sort) -> Iterator[SortPosition]:
+    def _read_positions(self, sort: Sort) -> Iterator[SortPosition]:
         """All places, in no order, with the values they are compared by."""
         type_ = self._type(sort)
-        look = Look(self._part, (step.name for step in sort.path[:1] if isinstance(step, PathMember)), 2)
-        query: Select[Any] = select(self._table.c.key, self._table.c.folded, *look.columns).select_from(self._tables)
+        member_reader = MemberReader(
+            self._part, (step.name for step in sort.path[:1] if isinstance(step, PathMember)), 2
+        )
+        query: Select[Any] = select(self._table.c.key, self._table.c.folded, *member_reader.columns).select_from(
+            self._tables
+        )
         for row in rows(self._connection, query.where(*self._conditions())):
-            value = next(values_at(look.entity(row), sort.path), None)
+            value = next(values_at(member_reader.entity(row), sort.path), None)
             yield SortPosition(row[0], comparable(value, type_), row[1])
 
 
-def _rank(place: SortPosition) -> tuple[Any, ...]:
+def _rank(position: SortPosition) -> tuple[Any, ...]:
     """What has no value comes first."""
-    return (() if place.value is None else place.value, place.id)
+    return (() if position.value is None else position.value, position.id)
 
 
 def _is_after(
@@ -213,9 +219,9 @@ def _collection(target: RequestTarget, owner: int) -> tuple[Any, FromClause, Ent
     assert target.group_type
     if target.kind == "groups":
         type_ = target.group_type
-        return GROUPS, GROUPS, group_part(type_.plural, type_.id_name), [GROUPS.c.type == type_.plural]
+        return GROUPS, GROUPS, group_columns(type_.plural, type_.id_name), [GROUPS.c.type == type_.plural]
     assert target.type
     if target.kind == "resources":
         where = [RESOURCES.c.parent == owner, RESOURCES.c.type == target.type.plural]
-        return RESOURCES, resource_tables(), resource_part(target.type.id_name), where
-    return VERSIONS, version_tables(), version_part(target.type.id_name), [RESOURCES.c.key == owner]
+        return RESOURCES, resource_tables(), resource_columns(target.type.id_name), where
+    return VERSIONS, version_tables(), version_columns(target.type.id_name), [RESOURCES.c.key == owner]

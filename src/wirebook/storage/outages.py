@@ -63,7 +63,7 @@ def outage_of(error: Exception, *, is_write: bool) -> Unavailable | Unwritable |
         is_full, is_unusable = state == DISK_FULL, state == READ_ONLY or state.startswith(SYSTEM_ERROR)
         is_lost = state.startswith(LOST_CLASSES) and state not in (DISK_FULL, QUERY_CANCELED)
         if not state:
-            names = {each.__name__ for each in type(cause).__mro__}
+            names = {class_.__name__ for class_ in type(cause).__mro__}
             is_lost = "OperationalError" in names and CONFLICT_WITHOUT_STATE not in names
     if is_lost or (is_unusable and not is_write):
         return Unavailable(why)

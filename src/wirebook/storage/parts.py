@@ -37,17 +37,17 @@ class EntityColumns:
         return next(column for column, names in self.texts if names is None or name in names)
 
 
-class Look:
+class MemberReader:
     """Reads members of rows: those with `names`, or all (None). `columns` are the columns that it reads; they begin at
     the place `first` of a row."""
 
     def __init__(self, part: EntityColumns, names: Iterable[str] | None, first: int) -> None:
         ids = frozenset(part.ids)
-        wanted = ids if names is None else frozenset(names)
-        self._ids = [(name, first + i) for i, name in enumerate(sorted(wanted & ids))]
+        requested = ids if names is None else frozenset(names)
+        self._ids = [(name, first + i) for i, name in enumerate(sorted(requested & ids))]
         self.columns: list[ColumnElement[Any]] = [part.ids[name] for name, _ in self._ids]
         self._texts: list[tuple[Callable[[str], Members], int]] = []
-        left = wanted - ids
+        left = requested - ids
         for column, has in part.texts:
             if names is None:
                 self._texts.append((parse_members, first + len(self.columns)))
@@ -66,7 +66,7 @@ class Look:
 
 
 @lru_cache(maxsize=256)
-def group_part(plural: str, id_name: str) -> EntityColumns:
+def group_columns(plural: str, id_name: str) -> EntityColumns:
     return EntityColumns(
         {id_name: GROUPS.c.id, "xid": literal(f"/{plural}/") + GROUPS.c.id},
         ((GROUPS.c.members, None),),
@@ -83,7 +83,7 @@ def group_part(plural: str, id_name: str) -> EntityColumns:
 
 
 @lru_cache(maxsize=256)
-def version_part(id_name: str) -> EntityColumns:
+def version_columns(id_name: str) -> EntityColumns:
     xid = RESOURCES.c.xid + literal("/versions/") + VERSIONS.c.id
     return EntityColumns(
         {id_name: RESOURCES.c.id, "versionid": VERSIONS.c.id, "isdefault": VERSIONS.c.isdefault, "xid": xid},
@@ -103,13 +103,13 @@ def version_part(id_name: str) -> EntityColumns:
 
 
 @lru_cache(maxsize=256)
-def resource_part(id_name: str) -> EntityColumns:
+def resource_columns(id_name: str) -> EntityColumns:
     """A Resource as its default Version."""
-    part = version_part(id_name)
+    part = version_columns(id_name)
     return replace(part, ids={**part.ids, "xid": RESOURCES.c.xid}, xid={4: RESOURCES.c.folded})
 
 
-def meta_part(id_name: str, shown: FromClause) -> EntityColumns:
+def meta_columns(id_name: str, shown: FromClause) -> EntityColumns:
     """The meta of a Resource, or of the one that it shows."""
     ids = {
         id_name: RESOURCES.c.id,

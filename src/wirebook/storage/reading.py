@@ -114,7 +114,8 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class ReadScope:
-    """What an answer is about, as rows: the `target`, the key of its Group or Resource, what a filter `kept`; of a
+    """What an answer is about, as rows: the `target`, the key of its Group or Resource, what a filter
+    `filter_result`; of a
     collection the page, the `ids` that are shown, or the keys of those that are, in their `order`."""
 
     target: RequestTarget
@@ -123,7 +124,7 @@ class ReadScope:
     ids: tuple[str, ...] | None = None
     order: tuple[int, ...] | None = None
     documents: bool = False
-    kept: FilterResult | None = None
+    filter_result: FilterResult | None = None
 
     def holds(self, connection: Connection, kind: str, table: FromClause) -> list[ColumnElement[bool]]:
         """The conditions of the page and of the ids that were asked for, where the collection is of that kind."""
@@ -135,7 +136,7 @@ class ReadScope:
         return conditions
 
 
-class SqlStreams:
+class SqlRowSource:
     """The rows below a target. Implements `wirebook.core.query.cursor.Streams`."""
 
     def __init__(self, connection: Connection, scope: ReadScope) -> None:
@@ -143,8 +144,8 @@ class SqlStreams:
 
     def groups(self, level: Level) -> RowCursor[GroupRow]:
         query = self._in_scope(select(GROUPS.c.key, GROUPS.c.id, GROUPS.c.members, GROUPS.c.counts), level)
-        found = self._rows(self._ordered(query, "groups", GROUPS.c.key).order_by(GROUPS.c.folded))
-        return RowCursor(GroupRow(key, id_, text, parse_members(counts)) for key, id_, text, counts in found)
+        rows_ = self._rows(self._ordered(query, "groups", GROUPS.c.key).order_by(GROUPS.c.folded))
+        return RowCursor(GroupRow(key, id_, text, parse_members(counts)) for key, id_, text, counts in rows_)
 
     def resources(self, level: Level) -> RowCursor[ResourceRow]:
         query = self._below(resource_query(documents=self._scope.documents), level)
@@ -160,16 +161,16 @@ class SqlStreams:
         """In the order of the scope, if the target is the collection of that kind and has one."""
         if self._scope.target.kind != kind or self._scope.order is None:
             return query
-        places = [(place, each) for place, each in enumerate(self._scope.order)]
-        wanted = key_table(self._connection, ("placekey", "key"), places)
-        return query.join(wanted, wanted.c.key == key).order_by(wanted.c.placekey)
+        positions = [(position, key_) for position, key_ in enumerate(self._scope.order)]
+        order = key_table(self._connection, ("placekey", "key"), positions)
+        return query.join(order, order.c.key == key).order_by(order.c.placekey)
 
     def _in_scope(self, query: Select[Any], level: Level) -> Select[Any]:
         """Those of the Groups of a level that are in the answer."""
         conditions = [GROUPS.c.type == level[0], *self._scope.holds(self._connection, "groups", GROUPS)]
-        kept = self._scope.kept
-        if kept is not None and 0 not in kept.whole.get((), ()):
-            left = kept.left.get(level[:1], {}).get(0, set())
+        filter_result = self._scope.filter_result
+        if filter_result is not None and 0 not in filter_result.whole.get((), ()):
+            left = filter_result.left.get(level[:1], {}).get(0, set())
             conditions.append(one_of(self._connection, GROUPS.c.key, left))
         return query.where(*conditions)
 
@@ -188,12 +189,16 @@ class SqlStreams:
 
     def _left(self, level: Level) -> list[ColumnElement[bool]]:
         """Which Resources a filter leaves: those in Groups of which everything is left, and those on their own."""
-        kept = self._scope.kept
-        if kept is None or 0 in kept.whole.get((), ()) or self._scope.key in kept.whole.get(level[:1], ()):
+        filter_result = self._scope.filter_result
+        if (
+            filter_result is None
+            or 0 in filter_result.whole.get((), ())
+            or self._scope.key in filter_result.whole.get(level[:1], ())
+        ):
             return []
-        keys = {key for below in kept.left.get(level[:2], {}).values() for key in below}
+        keys = {key for below in filter_result.left.get(level[:2], {}).values() for key in below}
         own = one_of(self._connection, RESOURCES.c.key, keys)
-        whole = kept.whole.get(level[:1])
+        whole = filter_result.whole.get(level[:1])
         return [or_(one_of(self._connection, RESOURCES.c.parent, whole), own) if whole else own]
 
     def _rows(self, query: Select[Any]) -> Iterator[Any]:

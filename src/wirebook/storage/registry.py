@@ -31,7 +31,7 @@ class RegistryRow:
 
     def advance(self, new: int, *, happened: bool) -> None:
         """Numbers a write, the `new` rows that it makes and, if something `happened`, its event."""
-        self.revision = later(self.revision)
+        self.revision = next_revision(self.revision)
         self.lastkey += new
         self.events += happened
 
@@ -43,7 +43,7 @@ def read_registry(connection: Connection) -> RegistryRow:
     return RegistryRow(*_READ.row(connection))
 
 
-def later(number: int) -> int:
+def next_revision(number: int) -> int:
     """The next number, or the time, whichever is later."""
     return max(number + 1, clock())
 

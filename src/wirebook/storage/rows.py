@@ -30,12 +30,12 @@ class TooSlow(Exception):
     """A read took longer than it may."""
 
 
-def failures(dialect: Dialect) -> tuple[type[Exception], ...]:
+def driver_errors(dialect: Dialect) -> tuple[type[Exception], ...]:
     """What is raised where the database fails: by SQLAlchemy, or by the driver."""
     return DBAPIError, dialect.loaded_dbapi.Error
 
 
-def has_waited(error: Exception) -> bool:
+def is_lock_timeout(error: Exception) -> bool:
     """Whether PostgreSQL waited for a lock for as long as it may."""
     return getattr(getattr(error, "orig", error), "sqlstate", None) == LOCK_NOT_AVAILABLE
 
@@ -48,8 +48,8 @@ def within(connection: Connection, seconds: float) -> Iterator[None]:
         driver_of(connection).set_progress_handler(lambda: monotonic() > end, STEPS)
     try:
         yield
-    except failures(connection.dialect) as error:
-        if monotonic() > end or has_waited(error):
+    except driver_errors(connection.dialect) as error:
+        if monotonic() > end or is_lock_timeout(error):
             raise TooSlow from error
         raise
     finally:

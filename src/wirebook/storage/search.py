@@ -14,11 +14,18 @@ from sqlalchemy import ColumnElement, Connection, FromClause, Select, func, sele
 
 from wirebook.core.dotpath import PathMember
 from wirebook.core.model.compiled import Model
-from wirebook.core.query.evaluation import Sieve, Step, Term
+from wirebook.core.query.evaluation import FilterEvaluation, Step, Term
 from wirebook.core.query.filters import Expression, Level
 from wirebook.storage.conditions import ANYTHING, condition
 from wirebook.storage.keys import one_of
-from wirebook.storage.parts import EntityColumns, Look, group_part, meta_part, resource_part, version_part
+from wirebook.storage.parts import (
+    EntityColumns,
+    MemberReader,
+    group_columns,
+    meta_columns,
+    resource_columns,
+    version_columns,
+)
 from wirebook.storage.reading import is_default
 from wirebook.storage.rows import rows
 from wirebook.storage.tables import GROUPS, RESOURCES, VERSIONS
@@ -51,25 +58,25 @@ class Search:
         self._connection, self._model, self._within = connection, model, within
         self._dialect = connection.dialect.name
 
-    def decide(self, sieve: Sieve) -> None:
-        for term in sieve.terms:
-            self._decide(term, sieve)
+    def decide(self, evaluation: FilterEvaluation) -> None:
+        for term in evaluation.terms:
+            self._decide(term, evaluation)
 
-    def _decide(self, term: Term, sieve: Sieve) -> None:
+    def _decide(self, term: Term, evaluation: FilterEvaluation) -> None:
         """Goes down the levels of a term; what its last step leaves is in the answer."""
-        start, above = len(sieve.level), None
+        start, above = len(evaluation.level), None
         *steps, last = term.steps
         for step in steps:
-            found = {keys[-1] for keys in self._matches(step, above)}
-            sieve.kept.passed[term.place, step.level] = found
-            if not found:
+            keys_at_level = {keys[-1] for keys in self._matches(step, above)}
+            evaluation.result.passed[term.index, step.level] = keys_at_level
+            if not keys_at_level:
                 return
-            above = (step.level, found)
+            above = (step.level, keys_at_level)
         found_in: dict[tuple[int, ...], set[int]] = {}
         for *parents, key in self._matches(last, above):
             found_in.setdefault((0, *parents)[start:], set()).add(key)
         for above_them, keys in found_in.items():
-            sieve.kept.add(term.place, last.level, above_them, keys)
+            evaluation.result.add(term.index, last.level, above_them, keys)
 
     def _matches(self, step: Step, above: tuple[Level, set[int]] | None) -> Iterator[tuple[int, ...]]:
         """The keys, from the Group down, of the entities of a level for which its expressions hold."""
@@ -90,13 +97,13 @@ class Search:
             open_ = []
             for expression in step.expressions:
                 if part is not None and expression.meta is about:
-                    found = condition(expression, part, self._dialect) if tables.narrows else ANYTHING
-                    where.append(found.sql)
-                    open_ += [] if found.exact else [expression]
+                    narrowing = condition(expression, part, self._dialect) if tables.narrows else ANYTHING
+                    where.append(narrowing.sql)
+                    open_ += [] if narrowing.exact else [expression]
             if part is not None and open_:
-                look = Look(part, _names(open_), len(columns))
-                columns += look.columns
-                tests.append(_test(look, open_))
+                member_reader = MemberReader(part, _names(open_), len(columns))
+                columns += member_reader.columns
+                tests.append(_test(member_reader, open_))
         query = Select[Any](*columns).select_from(tables.source).where(*where)
         if above is not None:
             query = query.where(one_of(self._connection, tables.keys[len(above[0]) - 1], above[1]))
@@ -115,11 +122,11 @@ class Search:
 
     def _groups(self, level: Level) -> Tables:
         type_ = self._model.groups[level[0]]
-        return Tables(GROUPS, (GROUPS.c.type == level[0],), (GROUPS.c.key,), group_part(type_.plural, type_.id_name))
+        return Tables(GROUPS, (GROUPS.c.type == level[0],), (GROUPS.c.key,), group_columns(type_.plural, type_.id_name))
 
     def _resources(self, step: Step, shown: FromClause) -> Tables:
         id_name = self._model.groups[step.level[0]].resources[step.level[1]].id_name
-        entity, meta = resource_part(id_name), meta_part(id_name, shown)
+        entity, meta = resource_columns(id_name), meta_columns(id_name, shown)
         source: FromClause = RESOURCES
         needs_version = any(not _is_of_resource(expression, id_name) for expression in step.expressions)
         if shown is SHARED:
@@ -127,8 +134,8 @@ class Search:
         elif needs_version:
             source = RESOURCES.join(VERSIONS, _is_default_of(RESOURCES))
         keys = (RESOURCES.c.parent, RESOURCES.c.key)
-        place = self._place(step.level, by_group=shown is RESOURCES and not needs_version)
-        where = (*place, _is_reference(shown is SHARED))
+        index = self._in_target(step.level, by_group=shown is RESOURCES and not needs_version)
+        where = (*index, _is_reference(shown is SHARED))
         return Tables(source, where, keys, entity, meta, narrows=shown is RESOURCES)
 
     def _versions(self, step: Step, shown: FromClause) -> Tables:
@@ -136,10 +143,10 @@ class Search:
         source: FromClause = RESOURCES if shown is RESOURCES else RESOURCES.join(SHARED, _refers())
         source = source.join(VERSIONS, VERSIONS.c.parent == shown.c.key)
         keys = (RESOURCES.c.parent, RESOURCES.c.key, VERSIONS.c.key)
-        where = (*self._place(step.level), *([_is_reference(True)] if shown is SHARED else []))
-        return Tables(source, where, keys, version_part(id_name), narrows=shown is RESOURCES)
+        where = (*self._in_target(step.level), *([_is_reference(True)] if shown is SHARED else []))
+        return Tables(source, where, keys, version_columns(id_name), narrows=shown is RESOURCES)
 
-    def _place(self, level: Level, *, by_group: bool = False) -> list[ColumnElement[bool]]:
+    def _in_target(self, level: Level, *, by_group: bool = False) -> list[ColumnElement[bool]]:
         """Which Resources are below the target. `by_group`: by the index of Groups; what is asked of Versions has
         better ones."""
         if len(self._within) == 2:
@@ -170,13 +177,13 @@ def _names(expressions: Iterable[Expression]) -> list[str] | None:
     return names if len(names) == len(first) else None
 
 
-def _test(look: Look, expressions: Sequence[Expression]) -> Test:
+def _test(member_reader: MemberReader, expressions: Sequence[Expression]) -> Test:
     if len(expressions) == 1:
         holds = expressions[0].holds
-        return lambda row: holds(look.entity(row))
+        return lambda row: holds(member_reader.entity(row))
 
     def test(row: Sequence[Any]) -> bool:
-        entity = look.entity(row)
+        entity = member_reader.entity(row)
         return all(expression.holds(entity) for expression in expressions)
 
     return test

@@ -11,7 +11,7 @@ from typing import Any, Final
 from sqlalchemy import ARRAY, Connection, Dialect, Select, Text, any_, bindparam, func, insert, select
 from sqlalchemy.exc import IntegrityError, OperationalError
 
-from wirebook.core.entities.affected import Touched
+from wirebook.core.entities.affected import AffectedEntities
 from wirebook.core.entities.changeset import ChangeSet
 from wirebook.core.entities.rows import GroupRow, ResourceRow, VersionRow, format_members, parse_members
 from wirebook.core.entities.state import Members, RegistryEntity, Snapshot
@@ -23,24 +23,24 @@ from wirebook.storage.outbox import Outbox
 from wirebook.storage.reading import (
     TARGET,
     ReadScope,
-    SqlStreams,
+    SqlRowSource,
     resource_query,
     resource_row,
     version_query,
     version_row,
 )
-from wirebook.storage.registry import RegistryRow, clock, later, read_registry
+from wirebook.storage.registry import RegistryRow, clock, next_revision, read_registry
 from wirebook.storage.rows import close_results, limit_statements, within
 from wirebook.storage.search import Search
 from wirebook.storage.statements import Statement, is_open
-from wirebook.storage.store import Changes, OutboxEntry, store_settings
+from wirebook.storage.store import ChangeWriter, OutboxEntry, store_settings
 from wirebook.storage.tables import GROUPS, REGISTRY, RESOURCES, SETTINGS, VERSIONS
 
 Homes = Mapping[tuple[str, str], tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredSettings:
     """Model and capabilities as they are stored: the full model, where imported types are from, and the source."""
 
     full: Mapping[str, Any]
@@ -54,15 +54,15 @@ class WriteConflict(Exception):
     """Another write came between, or the database is too busy; the same may well go the next time."""
 
 
-class Undone(Exception):
+class RollbackRequired(Exception):
     """A write failed when it had changed something already: all of its transaction has to be undone."""
 
 
-class Unreadable(Exception):
+class ReadFailure(Exception):
     """The database failed while something was read from it."""
 
 
-def conflicts(dialect: Dialect) -> tuple[type[Exception], ...]:
+def conflict_errors(dialect: Dialect) -> tuple[type[Exception], ...]:
     """What is raised where another write came between: by SQLAlchemy, or by the driver (see `Statement`)."""
     driver = dialect.loaded_dbapi
     return IntegrityError, OperationalError, driver.IntegrityError, driver.OperationalError
@@ -72,10 +72,10 @@ class Session:
     """A transaction. `registry` is the Registry's row, where it came with its beginning."""
 
     def __init__(self, connection: Connection, registry: RegistryRow | None = None) -> None:
-        self._connection, self._known = connection, registry
+        self._connection, self._registry_row = connection, registry
         self._loader: Loader | None = None
         self._changes = 0
-        self._known_resources: Mapping[str, ResourceRow] = {}
+        self._prefetched: Mapping[str, ResourceRow] = {}
 
     def close(self) -> None:
         """Ends what is still being read, as an answer that broke off leaves it."""
@@ -90,16 +90,16 @@ class Session:
             limit_statements(self._connection, 0)
 
     @contextmanager
-    def unless_changed(self) -> Iterator[None]:
+    def rollback_if_changed(self) -> Iterator[None]:
         """What fails inside, as it does, has changed nothing. Raises: Undone, where it had"""
-        before, failed = self._changes, conflicts(self._connection.dialect)
+        before, failed = self._changes, conflict_errors(self._connection.dialect)
         try:
             yield
         except Exception as error:
             self.close()
             # A disk that is full ends a transaction of SQLite, and an error of a statement one of PostgreSQL.
             if self._changes != before or not is_open(self._connection) or isinstance(error, failed):
-                raise Undone from error
+                raise RollbackRequired from error
             raise
 
     @property
@@ -107,16 +107,16 @@ class Session:
         """Whether the transaction changed something."""
         return self._changes > 0
 
-    def rewrite(self) -> None:
+    def write_registry_row(self) -> None:
         """Writes the Registry's row as it is, which shows whether the database can be written."""
         self._changes += 1
 
     # -- the Registry ---------------------------------------------------------------------------------------------
 
-    def is_made(self) -> bool:
+    def exists(self) -> bool:
         return self._connection.execute(select(REGISTRY.c.key)).first() is not None
 
-    def make(self, members: Members, stored: Stored) -> None:
+    def create(self, members: Members, stored: StoredSettings) -> None:
         """Makes the Registry, which there is one of."""
         row: dict[str, Any] = {"registryid": members["registryid"], "members": format_members(members)}
         row |= {"key": 1, "revision": clock(), "settings": clock()}
@@ -125,25 +125,25 @@ class Session:
 
     @property
     def _registry(self) -> RegistryRow:
-        if self._known is None:
-            self._known = read_registry(self._connection)
-        return self._known
+        if self._registry_row is None:
+            self._registry_row = read_registry(self._connection)
+        return self._registry_row
 
     def revision(self) -> int:
         """The revision of model and capabilities."""
         return self._registry.settings
 
-    def settings(self) -> Stored:
+    def settings(self) -> StoredSettings:
         row = _SETTINGS.row(self._connection)
         stored = json.loads(row.model)
         homes = {_pair(key): _pair(home) for key, home in stored["homes"].items()}
         source, capabilities = json.loads(row.modelsource), json.loads(row.capabilities)
-        return Stored(stored["full"], homes, source, capabilities, self.revision())
+        return StoredSettings(stored["full"], homes, source, capabilities, self.revision())
 
-    def store_settings(self, stored: Stored) -> None:
+    def store_settings(self, stored: StoredSettings) -> None:
         self._changes += 1
         store_settings(self._connection, _packed(stored))
-        self._registry.settings = later(self._registry.settings)
+        self._registry.settings = next_revision(self._registry.settings)
 
     def registry_members(self) -> Members:
         return parse_members(self._registry.members)
@@ -161,14 +161,14 @@ class Session:
             return None
         return GroupRow(row.key, row.id, row.members, parse_members(row.counts))
 
-    def expect(self, xids: Iterable[str]) -> None:
+    def prefetch(self, xids: Iterable[str]) -> None:
         """Looks up Resources, for a transaction of PostgreSQL that does nothing but read."""
         rows = _RESOURCES.rows(self._connection, xids=list(xids))
-        self._known_resources = {row.xid: _resource_row(row) for row in rows}
+        self._prefetched = {row.xid: _resource_row(row) for row in rows}
 
     def resource(self, xid: str, *, document: bool = True) -> ResourceRow | None:
         """`document`: with the document of the default Version."""
-        known = None if document else self._known_resources.get(xid)
+        known = None if document else self._prefetched.get(xid)
         if known is not None:
             return known
         row = _RESOURCE[document].row(self._connection, xid=xid)
@@ -184,13 +184,13 @@ class Session:
         if is_group:
             group = self._connection.execute(select(GROUPS.c.type, GROUPS.c.id).where(GROUPS.c.key == key)).first()
             return group and f"/{group.type}/{group.id}"
-        found: str | None = self._connection.execute(select(RESOURCES.c.xid).where(RESOURCES.c.key == key)).scalar()
-        return found
+        xid: str | None = self._connection.execute(select(RESOURCES.c.xid).where(RESOURCES.c.key == key)).scalar()
+        return xid
 
     # -- collections ------------------------------------------------------------------------------------------------
 
-    def streams(self, scope: ReadScope) -> SqlStreams:
-        return SqlStreams(self._connection, scope)
+    def row_source(self, scope: ReadScope) -> SqlRowSource:
+        return SqlRowSource(self._connection, scope)
 
     def ordering(
         self,
@@ -217,19 +217,19 @@ class Session:
 
     # -- writing ----------------------------------------------------------------------------------------------------
 
-    def load(self, wanted: Touched, model: Model) -> Snapshot:
+    def load(self, affected: AffectedEntities, model: Model) -> Snapshot:
         """What a request touches."""
         self._loader = Loader(self._connection, model, self._registry)
         members = self.registry_members()
-        return self._loader.snapshot(wanted, RegistryEntity("/", members, dict(members)))
+        return self._loader.snapshot(affected, RegistryEntity("/", members, dict(members)))
 
-    def store(self, draft: ChangeSet, event: OutboxEntry | None = None) -> None:
+    def store(self, change_set: ChangeSet, event: OutboxEntry | None = None) -> None:
         """What became of what was loaded last, and what is to be told of it."""
         self._changes += 1
         assert self._loader
-        changes = Changes(self._connection, self._registry, self._loader.keys, self._loader.counts)
-        changes.store(draft, event)
-        self._known_resources = changes.known
+        writer = ChangeWriter(self._connection, self._registry, self._loader.keys, self._loader.counts)
+        writer.store(change_set, event)
+        self._prefetched = writer.resource_rows
 
     def finish(self) -> None:
         """Before the commit: what is written once, whatever was stored."""
@@ -241,8 +241,8 @@ class Session:
 
 
 def _resource(*, document: bool) -> Statement:
-    found = _resources(document=document).where(RESOURCES.c.xid == bindparam("xid"))
-    return Statement(lambda _: found)
+    query = _resources(document=document).where(RESOURCES.c.xid == bindparam("xid"))
+    return Statement(lambda _: query)
 
 
 def _resources(*, document: bool) -> Select[Any]:
@@ -274,7 +274,7 @@ _RESOURCES: Final = Statement(
 _VERSION: Final = {document: _version(document=document) for document in (False, True)}
 
 
-def _packed(stored: Stored) -> dict[str, str]:
+def _packed(stored: StoredSettings) -> dict[str, str]:
     """The columns of model and capabilities."""
     homes = {"/".join(key): "/".join(home) for key, home in stored.homes.items()}
     return {

@@ -15,27 +15,27 @@ from types import TracebackType
 from wirebook.storage.session import Session
 
 Opening = Callable[[], AbstractContextManager[Session]]
-Later = Callable[[Callable[[], None]], object]
+ScheduleEnd = Callable[[Callable[[], None]], object]
 
 
-class SharedReading:
+class SharedTransaction:
     """A transaction, begun by `opening`, that is entered again and again until it has ended. An error ends it, too."""
 
     def __init__(self, opening: Opening) -> None:
         self._opening, self._open = opening, ExitStack()
         self._session: Session | None = None
-        self._later: Later | None = None
+        self._schedule_end: ScheduleEnd | None = None
 
-    def until(self, later: Later) -> SharedReading:
-        """Itself. `later` takes what ends it, if it has to begin."""
-        self._later = later
+    def until(self, schedule_end: ScheduleEnd) -> SharedTransaction:
+        """Itself. `schedule_end` takes what ends it, if it has to begin."""
+        self._schedule_end = schedule_end
         return self
 
     def __enter__(self) -> Session:
         if self._session is None:
-            assert self._later
+            assert self._schedule_end
             self._session = self._open.enter_context(self._opening())
-            self._later(self.end)
+            self._schedule_end(self.end)
         return self._session
 
     def __exit__(

@@ -1,6 +1,6 @@
 """Statements that every request runs: described with SQLAlchemy, compiled once for each dialect, run by the driver.
 
-    FIND = Statement(lambda _: select(GROUPS).where(GROUPS.c.key == bindparam("wanted")))
+    FIND = Statement(lambda _: select(GROUPS).where(GROUPS.c.key == bindparam("key")))
     for row in FIND.rows(connection, wanted=5): row.members
 
 SQLAlchemy takes ten times as long to build a statement as SQLite does to run it, so what depends on a request alone is
@@ -103,7 +103,7 @@ def driver_of(connection: Connection) -> Any:
     return connection.connection.dbapi_connection
 
 
-def in_one_go(connection: Connection) -> AbstractContextManager[Any]:
+def pipelined(connection: Connection) -> AbstractContextManager[Any]:
     """Statements inside that give nothing back are not waited for one by one; what one of them raises, the end does."""
     return nullcontext() if connection.dialect.name == "sqlite" else driver_of(connection).pipeline()
 

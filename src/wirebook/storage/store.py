@@ -14,10 +14,10 @@ from wirebook.core.entities.rows import ResourceRow, VersionRow, format_members,
 from wirebook.core.entities.state import Entity, Group, Resource, UnchangedDocument, Version
 from wirebook.core.entities.versions import instant_key
 from wirebook.core.query.comparison import fold
-from wirebook.storage.keys import key_rows, text_key, wanted
+from wirebook.storage.keys import key_parameter, key_rows, text_key
 from wirebook.storage.load import Counts, Keys
 from wirebook.storage.registry import RegistryRow
-from wirebook.storage.statements import Statement, in_one_go
+from wirebook.storage.statements import Statement, pipelined
 from wirebook.storage.tables import DOCUMENTS, EVENTS, GROUPS, LABELS, RESOURCES, SETTINGS, VERSIONS
 
 GROUP, VERSION, META = 1, 2, 3
@@ -35,47 +35,47 @@ class OutboxEntry(NamedTuple):
     body: str
 
 
-class Changes:
+class ChangeWriter:
     """Writes one draft, and to `registry` what is to be written of it when the transaction ends. `keys` are the rows
-    that were loaded, by xid, and `counts` what their Groups have; those that are made join them. `known` is the
+    that were loaded, by xid, and `counts` what their Groups have; those that are made join them. `resource_rows` is the
     Resource that was written, by xid, as it would be read: if there is one alone, and with its default Version."""
 
     def __init__(self, connection: Connection, registry: RegistryRow, keys: Keys, counts: Counts) -> None:
         self._connection, self._registry, self._keys, self._counts = connection, registry, keys, counts
         self._labels: list[tuple[int, str, Entity]] = []
         self._next_key = 0
-        self.known: dict[str, ResourceRow] = {}
+        self.resource_rows: dict[str, ResourceRow] = {}
 
-    def store(self, draft: ChangeSet, event: OutboxEntry | None = None) -> None:
-        with in_one_go(self._connection):
-            self._store(draft, event)
+    def store(self, change_set: ChangeSet, event: OutboxEntry | None = None) -> None:
+        with pipelined(self._connection):
+            self._store(change_set, event)
 
-    def _store(self, draft: ChangeSet, event: OutboxEntry | None) -> None:
-        if not (event or draft.registry.is_touched or draft.changed or draft.changed_groups):
+    def _store(self, change_set: ChangeSet, event: OutboxEntry | None) -> None:
+        if not (event or change_set.registry.is_updated or change_set.changed or change_set.changed_groups):
             return
-        groups = [changed_group for changed_group in draft.changed_groups.values() if not changed_group.deleted]
-        resources = [each for each in draft.changed.values() if not each.group.deleted]
+        groups = [changed_group for changed_group in change_set.changed_groups.values() if not changed_group.deleted]
+        resources = [resource for resource in change_set.changed.values() if not resource.group.deleted]
         left = [resource for resource in resources if not resource.deleted]
-        versions = [(each, version) for each in left for version in _to_write(each)]
-        self._advance(draft, groups, left, versions, event)
+        versions = [(resource, version) for resource in left for version in _to_write(resource)]
+        self._advance(change_set, groups, left, versions, event)
         self._delete(
-            GROUPS, [changed_group.xid for changed_group in draft.changed_groups.values() if changed_group.deleted]
+            GROUPS, [changed_group.xid for changed_group in change_set.changed_groups.values() if changed_group.deleted]
         )
         self._delete(RESOURCES, [resource.xid for resource in resources if resource.deleted])
-        self._count(resources)
-        self._put(GROUPS, [(group.xid, self._group_row(group)) for group in groups])
-        rows = [(each.xid, self._resource_row(each)) for each in left]
-        self._put(RESOURCES, rows)
+        self._update_counts(resources)
+        self._upsert(GROUPS, [(group.xid, self._group_row(group)) for group in groups])
+        rows = [(resource.xid, self._resource_row(resource)) for resource in left]
+        self._upsert(RESOURCES, rows)
         version_rows = self._versions(left, versions)
         if len(left) == 1 and left[0].xref is None:
-            self._know(left[0], rows[0][1], dict(version_rows))
+            self._remember(left[0], rows[0][1], dict(version_rows))
         self._labels += [(GROUP, group.xid, group) for group in groups]
-        self._labels += [(META, each.xid, each.meta) for each in left]
+        self._labels += [(META, resource.xid, resource.meta) for resource in left]
         self._store_labels()
 
     def _advance(
         self,
-        draft: ChangeSet,
+        change_set: ChangeSet,
         groups: Sequence[Group],
         resources: Sequence[Resource],
         versions: Sequence[tuple[Resource, Version]],
@@ -91,8 +91,8 @@ class Changes:
         self._next_key = self._registry.lastkey
         self._registry.advance(new, happened=event is not None)
         self._registry.xrefs = self._registry.xrefs or any(resource.xref for resource in resources)
-        if draft.registry.is_touched:
-            self._registry.members = format_members(draft.registry.members)
+        if change_set.registry.is_updated:
+            self._registry.members = format_members(change_set.registry.members)
         if event:
             time, number = instant_key(event.time), self._registry.events
             ADD_EVENT.run(self._connection, key=number, time=time, correlation=event.correlation, body=event.body)
@@ -104,9 +104,9 @@ class Changes:
 
     def _delete_keys(self, table: Table, keys: Sequence[int]) -> None:
         if keys:
-            DELETE[table.name].run(self._connection, wanted=key_rows(("key",), [(key,) for key in keys]))
+            DELETE[table.name].run(self._connection, keys=key_rows(("key",), [(key,) for key in keys]))
 
-    def _put(self, table: Table, rows: Rows) -> None:
+    def _upsert(self, table: Table, rows: Rows) -> None:
         """Changes rows that are there, by xid, and puts in the others."""
         new = [(xid, row) for xid, row in rows if xid not in self._keys]
         old = [
@@ -123,7 +123,7 @@ class Changes:
             row["revision"] = self._registry.revision
         INSERT[table.name].run_many(self._connection, [row for _, row in new])
 
-    def _count(self, resources: Sequence[Resource]) -> None:
+    def _update_counts(self, resources: Sequence[Resource]) -> None:
         """Adds what came to what the Groups have, and takes away what went."""
         for resource in resources:
             if change := resource.is_new - resource.deleted:
@@ -169,25 +169,27 @@ class Changes:
         gone = [
             f"{resource.xid}/versions/{id_}"
             for resource in resources
-            for id_ in resource.had.keys() - resource.versions.keys()
+            for id_ in resource.versions_before.keys() - resource.versions.keys()
         ]
         self._delete(VERSIONS, gone)
         rows = [(version.xid, self._version_row(resource, version)) for resource, version in written]
-        self._put(VERSIONS, rows)
+        self._upsert(VERSIONS, rows)
         self._documents([version for _, version in written])
         self._labels += [(VERSION, version.xid, version) for _, version in written]
         return rows
 
-    def _know(self, resource: Resource, row: dict[str, Any], versions: dict[str, dict[str, Any]]) -> None:
+    def _remember(self, resource: Resource, row: dict[str, Any], versions: dict[str, dict[str, Any]]) -> None:
         """Keeps a Resource for whoever reads it next, mostly for the answer; `versions` are the rows that were written,
         by xid."""
         xid = f"{resource.xid}/versions/{resource.default}"
         if xid not in versions:
             return
-        key, each = self._keys[resource.xid], versions[xid]
-        default = VersionRow(self._keys[xid], key, each["id"], each["head"], each["tail"], each["contenttype"])
+        key, version = self._keys[resource.xid], versions[xid]
+        default = VersionRow(
+            self._keys[xid], key, version["id"], version["head"], version["tail"], version["contenttype"]
+        )
         shown = (row["parent"], row["id"], row["meta"], row["defaultid"], row["sticky"], row["count"])
-        self.known[resource.xid] = ResourceRow(key, *shown, default, revisions=(self._registry.revision, 0))
+        self.resource_rows[resource.xid] = ResourceRow(key, *shown, default, revisions=(self._registry.revision, 0))
 
     def _version_row(self, resource: Resource, version: Version) -> dict[str, Any]:
         members = version.members
@@ -210,8 +212,8 @@ class Changes:
 
     def _documents(self, versions: Sequence[Version]) -> None:
         written = [version for version in versions if not isinstance(version.document, UnchangedDocument)]
-        self._delete_keys(DOCUMENTS, [self._keys[each.xid] for each in written if not each.is_new])
-        rows = [{"key": self._keys[each.xid], "body": each.document} for each in written if each.document]
+        self._delete_keys(DOCUMENTS, [self._keys[version.xid] for version in written if not version.is_new])
+        rows = [{"key": self._keys[version.xid], "body": version.document} for version in written if version.document]
         INSERT[DOCUMENTS.name].run_many(self._connection, rows)
 
     # -- labels ---------------------------------------------------------------------------------------------------
@@ -221,13 +223,13 @@ class Changes:
         changed = [
             (kind, xid, label) for kind, xid, label in self._labels if _labels(label.before) != _labels(label.members)
         ]
-        old = [(kind, self._keys[xid]) for kind, xid, each in changed if _labels(each.before)]
+        old = [(kind, self._keys[xid]) for kind, xid, entity in changed if _labels(entity.before)]
         if old:
-            DELETE_LABELS.run(self._connection, wanted=key_rows(("kindkey", "ownerkey"), old))
+            DELETE_LABELS.run(self._connection, keys=key_rows(("kindkey", "ownerkey"), old))
         rows = [
             {"kind": kind, "owner": self._keys[xid], "name": name, "value": text_key(fold(value))}
-            for kind, xid, each in changed
-            for name, value in _labels(each.members).items()
+            for kind, xid, entity in changed
+            for name, value in _labels(entity.members).items()
         ]
         INSERT[LABELS.name].run_many(self._connection, rows)
 
@@ -277,11 +279,11 @@ def _update(table: Table, columns: tuple[str, ...]) -> Statement:
 
 
 def _delete(table: Table) -> Statement:
-    return Statement(lambda dialect: delete(table).where(table.c.key.in_(select(wanted(dialect, "key").c.key))))
+    return Statement(lambda dialect: delete(table).where(table.c.key.in_(select(key_parameter(dialect, "key").c.key))))
 
 
 def _delete_labels(dialect: str) -> Any:
-    keys = wanted(dialect, "kindkey", "ownerkey")
+    keys = key_parameter(dialect, "kindkey", "ownerkey")
     same = select(keys).where(keys.c.kindkey == LABELS.c.kind, keys.c.ownerkey == LABELS.c.owner)
     return delete(LABELS).where(same.exists())
 

@@ -18,7 +18,7 @@ ResourceKey = tuple[str, str, str, str]
 
 
 @dataclass(slots=True)
-class Touched:
+class AffectedEntities:
     """Keys with ids in lower case: Groups as (type, id), Resources as (Group type, Group id, type, id).
 
     `every_group` is a type of which all are deleted, `every_resource` a (Group type, Group id, type).
@@ -30,66 +30,66 @@ class Touched:
     every_resource: tuple[str, str, str] | None = None
 
 
-def touched(method: str, target: RequestTarget, sent: Any, model: Model) -> Touched:
-    """What a request names. `sent` may be anything: what is no map names nothing, and what is no id nobody has."""
-    found = Touched()
+def affected_entities(method: str, target: RequestTarget, metadata: Any, model: Model) -> AffectedEntities:
+    """What a request names. `metadata` may be anything: what is no map names nothing, and what is no id nobody has."""
+    affected = AffectedEntities()
     if target.group_type is None:
-        _of_registry(found, sent, model)
-        return found
+        _of_registry(affected, metadata, model)
+        return affected
     type_, group = target.group_type, target.group
     if target.kind == "groups":
-        if method == "DELETE" and sent is None:
-            found.every_group = type_.plural
-        for id_, entry in _entries(sent):
-            _of_group(found, type_, id_, entry)
-        return found
-    _of_group(found, type_, group, sent if target.kind == "group" and method != "DELETE" else None)
+        if method == "DELETE" and metadata is None:
+            affected.every_group = type_.plural
+        for id_, entry in _entries(metadata):
+            _of_group(affected, type_, id_, entry)
+        return affected
+    _of_group(affected, type_, group, metadata if target.kind == "group" and method != "DELETE" else None)
     if target.type is not None:
-        _of_resources(found, method, target, sent)
-    return found
+        _of_resources(affected, method, target, metadata)
+    return affected
 
 
 def _entries(value: Any) -> Iterable[tuple[str, Any]]:
     return value.items() if isinstance(value, Mapping) else ()
 
 
-def _of_registry(found: Touched, sent: Any, model: Model) -> None:
-    for plural, groups in _entries(sent):
+def _of_registry(affected: AffectedEntities, metadata: Any, model: Model) -> None:
+    for plural, groups in _entries(metadata):
         if plural in model.groups:
             for id_, group in _entries(groups):
-                _of_group(found, model.groups[plural], id_, group)
+                _of_group(affected, model.groups[plural], id_, group)
 
 
-def _of_group(found: Touched, type_: GroupType, id_: str, sent: Any) -> None:
+def _of_group(affected: AffectedEntities, type_: GroupType, id_: str, metadata: Any) -> None:
     if not is_identifier(id_):
         return
-    found.groups.add((type_.plural, id_.lower()))
-    for plural, resources in _entries(sent):
+    affected.groups.add((type_.plural, id_.lower()))
+    for plural, resources in _entries(metadata):
         if plural in type_.resources:
-            _of_ids(found, (type_.plural, id_.lower(), plural), (resource for resource, _ in _entries(resources)))
+            _of_ids(affected, (type_.plural, id_.lower(), plural), (resource for resource, _ in _entries(resources)))
 
 
-def _of_ids(found: Touched, place: tuple[str, str, str], ids: Iterable[str]) -> None:
-    found.resources |= {(*place, id_.lower()) for id_ in ids if is_identifier(id_)}
+def _of_ids(affected: AffectedEntities, collection: tuple[str, str, str], ids: Iterable[str]) -> None:
+    affected.resources |= {(*collection, id_.lower()) for id_ in ids if is_identifier(id_)}
 
 
-def _of_resources(found: Touched, method: str, target: RequestTarget, sent: Any) -> None:
+def _of_resources(affected: AffectedEntities, method: str, target: RequestTarget, metadata: Any) -> None:
     assert target.group_type is not None
     assert target.type is not None
-    place = (target.group_type.plural, target.group.lower(), target.type.plural)
+    collection = (target.group_type.plural, target.group.lower(), target.type.plural)
     if target.kind != "resources":
-        _of_ids(found, place, (target.resource,))
-    elif method == "DELETE" and sent is None:
-        found.every_resource = place
+        _of_ids(affected, collection, (target.resource,))
+    elif method == "DELETE" and metadata is None:
+        affected.every_resource = collection
     else:
-        _of_ids(found, place, (id_ for id_, _ in _entries(sent)))
+        _of_ids(affected, collection, (id_ for id_, _ in _entries(metadata)))
 
 
 def targets_of(resources: Iterable[str | None]) -> set[ResourceKey]:
     """The keys of the Resources that cross-references lead to."""
-    found = set()
+    keys = set()
     for xref in resources:
         parts = (xref or "").split("/")
         if len(parts) == 5 and is_identifier(parts[2]) and is_identifier(parts[4]):
-            found.add((parts[1], parts[2].lower(), parts[3], parts[4].lower()))
-    return found
+            keys.add((parts[1], parts[2].lower(), parts[3], parts[4].lower()))
+    return keys

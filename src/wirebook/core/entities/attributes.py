@@ -23,7 +23,7 @@ from wirebook.core.model.datatypes import (
     check_value,
     in_order,
     normal_timestamp,
-    shown,
+    preview,
 )
 from wirebook.core.names import IDENTIFIER_IN_WORDS, is_identifier
 from wirebook.problems.xregistry import Refused, refused
@@ -42,15 +42,16 @@ RESERVED_VERSIONS: Final = frozenset({"null", "request"})
 
 
 @dataclass(frozen=True)
-class Level:
+class AttributeSet:
     """The attributes of one kind of entity. `managed` are in the model, and not the client's to set here; `tail` are
-    those that are shown last; `filled` are texts that must not be empty; `ids` those of the managed ones that an entity
+    those that are shown last; `not_empty` are texts that must not be empty; `ids` those of the managed ones that an
+    entity
     has from the first and keeps; `unstored` those of the managed ones that answers show and no entity stores."""
 
     attributes: Attributes
     managed: frozenset[str]
     tail: tuple[str, ...] = ()
-    filled: tuple[str, ...] = ("name",)
+    not_empty: tuple[str, ...] = ("name",)
     ids: tuple[str, ...] = ()
     unstored: frozenset[str] = SHOWN
 
@@ -59,7 +60,7 @@ class Level:
         return Attributes({name: attribute for name, attribute in self.attributes.items() if name not in self.managed})
 
     @cached_property
-    def kept(self) -> frozenset[str]:
+    def preserved(self) -> frozenset[str]:
         """Managed attributes that stay when a client replaces the entity. Others can only be there because an earlier
         model gave their name to an attribute of the client."""
         return self.managed - self.unstored
@@ -67,34 +68,34 @@ class Level:
     @cached_property
     def locked(self) -> frozenset[str]:
         """Editable attributes that clients see and cannot set."""
-        return frozenset(name for name, each in self.editable.items() if each.readonly)
+        return frozenset(name for name, attribute in self.editable.items() if attribute.readonly)
 
     @cached_property
-    def narrowed(self) -> tuple[Attribute, ...]:
+    def enumerated_ids(self) -> tuple[Attribute, ...]:
         """Managed attributes that the model allows some values alone: ids."""
         return tuple(
             attribute for name, attribute in self.attributes.items() if name in self.managed and attribute.enum
         )
 
     @cached_property
-    def deciding(self) -> Attributes:
+    def branching_ids(self) -> Attributes:
         """The ids whose value brings other attributes with it."""
         return Attributes({name: self.attributes[name] for name in self.ids if self.attributes[name].ifvalues})
 
-    def check_narrowed(self, members: Members, types: Types) -> None:
+    def check_enumerated_ids(self, members: Members, types: Types) -> None:
         """Raises: Unfit"""
-        for attribute in self.narrowed:
+        for attribute in self.enumerated_ids:
             if attribute.name in members:
                 check_value(attribute, members[attribute.name], attribute.name, types)
 
     def check(self, values: Members, stored: Members, types: Types) -> Members:
         """The editable attributes as they are stored: those that are locked stay as they are. Raises: Unfit"""
-        self.check_narrowed(stored, types)
-        kept = {name: stored[name] for name in (*self.locked, *self.deciding) if name in stored}
-        if not kept:
+        self.check_enumerated_ids(stored, types)
+        preserved = {name: stored[name] for name in (*self.locked, *self.branching_ids) if name in stored}
+        if not preserved:
             return check_members(self.editable, values, "", types)
-        unlocked = {name: replace(self.attributes[name], readonly=False) for name in kept}
-        return check_members(Attributes(self.editable | unlocked), {**values, **kept}, "", types)
+        unlocked = {name: replace(self.attributes[name], readonly=False) for name in preserved}
+        return check_members(Attributes(self.editable | unlocked), {**values, **preserved}, "", types)
 
     def in_order(self, members: Members) -> Members:
         """The members as they are shown: those of the model, those that it does not name, then `tail`."""
@@ -102,81 +103,83 @@ class Level:
         return in_order(self.attributes, members) | last
 
 
-def registry_level(model: Model) -> Level:
+def registry_attributes(model: Model) -> AttributeSet:
     collections = {f"{plural}{end}" for plural in model.groups for end in ("", "url", "count")}
     unstored = SHOWN | {"specversion", "capabilities", "model", "modelsource"} | collections
-    return Level(model.attributes, SERVER | unstored | {"registryid"}, ids=("registryid",), unstored=unstored)
+    return AttributeSet(model.attributes, SERVER | unstored | {"registryid"}, ids=("registryid",), unstored=unstored)
 
 
-def group_level(type_: GroupType) -> Level:
+def group_attributes(type_: GroupType) -> AttributeSet:
     collections = {f"{plural}{end}" for plural in type_.resources for end in ("", "url", "count")}
     unstored = SHOWN | collections
-    return Level(type_.attributes, SERVER | {type_.id_name} | unstored, ids=(type_.id_name,), unstored=unstored)
+    return AttributeSet(type_.attributes, SERVER | {type_.id_name} | unstored, ids=(type_.id_name,), unstored=unstored)
 
 
-def version_level(type_: ResourceType) -> Level:
+def version_attributes(type_: ResourceType) -> AttributeSet:
     document = set(type_.document_names) if type_.hasdocument else set()
     names = {type_.id_name, "versionid", "isdefault", *VALIDATED}
     ids = (type_.id_name, "versionid")
     unstored = SHOWN | (document - {type_.document_names[1]})
-    return Level(type_.attributes, SERVER | names | document, type_.document_names, ("name", "format"), ids, unstored)
+    return AttributeSet(
+        type_.attributes, SERVER | names | document, type_.document_names, ("name", "format"), ids, unstored
+    )
 
 
-def meta_level(type_: ResourceType) -> Level:
+def meta_attributes(type_: ResourceType) -> AttributeSet:
     names = {type_.id_name, "xref", "readonly", "defaultversionurl", *DEFAULT}
-    return Level(type_.metaattributes, SERVER | names, DEFAULT, filled=(), ids=(type_.id_name,))
+    return AttributeSet(type_.metaattributes, SERVER | names, DEFAULT, not_empty=(), ids=(type_.id_name,))
 
 
 def update(
     entity: Entity,
-    level: Level,
-    sent: Mapping[str, Any],
+    attribute_set: AttributeSet,
+    metadata: Mapping[str, Any],
     *,
     patch: bool,
     now: str,
     types: Types,
-    kept: Iterable[str] = (),
+    preserved: Iterable[str] = (),
     constraints: tuple[GroupConstraint, ...] = (),
 ) -> None:
     """Gives `entity` what a client sent, as a whole or (`patch`) in part; and the next epoch.
 
-    Shape: `kept` are attributes that stay when they are left out. Members that are managed stay as they are.
+    Shape: `preserved` are attributes that stay when they are left out. Members that are managed stay as they are.
     Raises: invalid_attribute, unknown_attribute, required_attribute_missing
     """
     stored = entity.members
-    own = {name: value for name, value in sent.items() if name not in level.managed}
-    values: Members = {name: stored[name] for name in stored if name not in level.managed} if patch else {}
-    values |= {name: stored[name] for name in ("createdat", *kept) if name in stored}
+    own = {name: value for name, value in metadata.items() if name not in attribute_set.managed}
+    values: Members = {name: stored[name] for name in stored if name not in attribute_set.managed} if patch else {}
+    values |= {name: stored[name] for name in ("createdat", *preserved) if name in stored}
     values |= own
-    entity.has_own_time = _settle_times(values, own, stored, now)
-    fill_defaults(constraints, values, level.managed)
+    entity.has_own_time = _set_times(values, own, stored, now)
+    fill_defaults(constraints, values, attribute_set.managed)
     with_subject = entity.xid
     try:
-        checked = level.check(values, stored, types)
-        _check_filled(level, checked)
+        checked = attribute_set.check(values, stored, types)
+        _check_not_empty(attribute_set, checked)
         _check_deprecated(checked.get("deprecated"))
     except InvalidValue as error:
         raise refusal(error, with_subject) from None
-    kept_names = level.managed if patch else level.kept
-    managed = {name: stored[name] for name in stored if name in kept_names}
-    entity.members = level.in_order(managed | checked)
-    entity.touch(now)
+    preserved = attribute_set.managed if patch else attribute_set.preserved
+    managed = {name: stored[name] for name in stored if name in preserved}
+    entity.members = attribute_set.in_order(managed | checked)
+    entity.mark_updated(now)
 
 
-def _settle_times(values: Members, own: Mapping[str, Any], stored: Members, now: str) -> bool:
+def _set_times(values: Members, own: Mapping[str, Any], stored: Members, now: str) -> bool:
     """Puts createdat and modifiedat in place; says whether the client gave the time of the change."""
     if values.get("createdat") is None:
         values["createdat"] = now
-    given = own.get("modifiedat")
-    kept = stored.get("modifiedat")
-    is_same = kept is not None and isinstance(given, str) and normal_timestamp(given) == kept
-    is_own = given is not None and not is_same
-    values["modifiedat"] = given if is_own else now
+    requested = own.get("modifiedat")
+    current = stored.get("modifiedat")
+    is_same = current is not None and isinstance(requested, str) and normal_timestamp(requested) == current
+    is_own = requested is not None and not is_same
+    values["modifiedat"] = requested if is_own else now
     return is_own
 
 
-def _check_filled(level: Level, checked: Members) -> None:
-    for name in level.filled:
+def _check_not_empty(attribute_set: AttributeSet, checked: Members) -> None:
+    for name in attribute_set.not_empty:
         if checked.get(name) == "":
             raise InvalidValue(name, "it is empty")
 
@@ -200,36 +203,38 @@ def refusal(error: InvalidValue, subject: str) -> Refused:
 # -- what is compared and not set ---------------------------------------------------------------------------------
 
 
-def check_epoch(entity: Entity, sent: Mapping[str, Any], *, ignored: bool = False, current: int | None = None) -> None:
+def check_epoch(
+    entity: Entity, metadata: Mapping[str, Any], *, ignored: bool = False, current: int | None = None
+) -> None:
     """On creation an epoch says nothing. `current` is the one that clients see, where it is not the entity's own.
 
     Raises: invalid_attribute, mismatched_epoch
     """
-    epoch = sent.get("epoch")
+    epoch = metadata.get("epoch")
     if entity.before is None or epoch is None:
         return
     if isinstance(epoch, float) and epoch.is_integer():
         epoch = int(epoch)
     if not isinstance(epoch, int) or isinstance(epoch, bool) or epoch < 0:
-        raise refused("invalid_attribute", entity.xid, name="epoch", error_detail=f"{shown(epoch)} is no epoch")
+        raise refused("invalid_attribute", entity.xid, name="epoch", error_detail=f"{preview(epoch)} is no epoch")
     current = entity.before["epoch"] if current is None else current
     if not ignored and epoch != current:
         raise refused("mismatched_epoch", entity.xid, bad_epoch=epoch, epoch=current)
 
 
-def check_id(sent: Mapping[str, Any], singular: str, expected: str, subject: str, *, ignored: bool = False) -> None:
+def check_id(metadata: Mapping[str, Any], singular: str, expected: str, subject: str, *, ignored: bool = False) -> None:
     """The id that a client sends of an entity. Raises: invalid_attribute, mismatched_id"""
-    given = sent.get(f"{singular}id")
-    if given is None:
+    requested = metadata.get(f"{singular}id")
+    if requested is None:
         return
-    if as_id(given, f"{singular}id", subject) != expected and not ignored:
-        raise refused("mismatched_id", subject, singular=singular, invalid_id=given, expected_id=expected)
+    if as_id(requested, f"{singular}id", subject) != expected and not ignored:
+        raise refused("mismatched_id", subject, singular=singular, invalid_id=requested, expected_id=expected)
 
 
 def as_id(value: Any, name: str, subject: str) -> str:
     """The id that an attribute has. Raises: invalid_attribute"""
     if not isinstance(value, str) or not value:
-        raise refused("invalid_attribute", subject, name=name, error_detail=f"{shown(value)} is no identifier")
+        raise refused("invalid_attribute", subject, name=name, error_detail=f"{preview(value)} is no identifier")
     return value
 
 
@@ -247,7 +252,7 @@ def as_map(value: Any, name: str, path: str) -> Mapping[str, Mapping[str, Any]]:
         raise refused("bad_request", path, error_detail=_no_map(value, name))
     for key, entity in value.items():
         if not isinstance(entity, Mapping):
-            raise refused("bad_request", path, error_detail=f"'{name}.{key}' must be an entity, not {shown(entity)}")
+            raise refused("bad_request", path, error_detail=f"'{name}.{key}' must be an entity, not {preview(entity)}")
     return value
 
 
@@ -259,4 +264,4 @@ def nested_map(value: Any, name: str, owner: str, path: str) -> Mapping[str, Map
 
 
 def _no_map(value: Any, name: str) -> str:
-    return f"'{name}' must be a map of entities, not {shown(value)}"
+    return f"'{name}' must be a map of entities, not {preview(value)}"

@@ -11,12 +11,12 @@ from functools import cached_property
 from typing import Any
 
 from wirebook.core.entities.attributes import (
-    Level,
+    AttributeSet,
     check_new_id,
-    group_level,
-    meta_level,
-    registry_level,
-    version_level,
+    group_attributes,
+    meta_attributes,
+    registry_attributes,
+    version_attributes,
 )
 from wirebook.core.entities.state import (
     Entity,
@@ -39,7 +39,8 @@ from wirebook.problems.xregistry import refused
 class ChangeSet:
     """One request's view of the registry. `path` is the request's, for errors; `now` the time of everything in it.
 
-    `ignore` are the parts of requests that the flag of that name leaves out. `remodelled` are the xids of Groups that
+    `ignore` are the parts of requests that the flag of that name leaves out. `groups_with_new_model` are the xids of
+    Groups that
     the request wrote under another model: everything in them must meet their constraints.
     """
 
@@ -50,7 +51,7 @@ class ChangeSet:
     model: Model = field(init=False)
     changed_groups: dict[str, Group] = field(init=False, default_factory=dict)
     changed: dict[str, Resource] = field(init=False, default_factory=dict)
-    remodelled: set[str] = field(init=False, default_factory=set)
+    groups_with_new_model: set[str] = field(init=False, default_factory=set)
 
     def __post_init__(self) -> None:
         self.model = self.snapshot.model
@@ -64,24 +65,24 @@ class ChangeSet:
         return types_of(self.model)
 
     @property
-    def registry_level(self) -> Level:
-        return self._level(("registry",), lambda: registry_level(self.model))
+    def registry_attributes(self) -> AttributeSet:
+        return self._attribute_set(("registry",), lambda: registry_attributes(self.model))
 
-    def level_of(self, type_: GroupType) -> Level:
-        return self._level(("group", type_.plural), lambda: group_level(type_))
+    def group_attributes(self, type_: GroupType) -> AttributeSet:
+        return self._attribute_set(("group", type_.plural), lambda: group_attributes(type_))
 
-    def version_level(self, type_: ResourceType) -> Level:
-        return self._level(("version", type_.home, type_.plural), lambda: version_level(type_))
+    def version_attributes(self, type_: ResourceType) -> AttributeSet:
+        return self._attribute_set(("version", type_.home, type_.plural), lambda: version_attributes(type_))
 
-    def meta_level(self, type_: ResourceType) -> Level:
-        return self._level(("meta", type_.home, type_.plural), lambda: meta_level(type_))
+    def meta_attributes(self, type_: ResourceType) -> AttributeSet:
+        return self._attribute_set(("meta", type_.home, type_.plural), lambda: meta_attributes(type_))
 
-    def _level(self, key: tuple[Any, ...], make: Callable[[], Level]) -> Level:
-        levels = self.model.levels
-        if key not in levels:
-            levels[key] = make()
-        level: Level = levels[key]
-        return level
+    def _attribute_set(self, key: tuple[Any, ...], make: Callable[[], AttributeSet]) -> AttributeSet:
+        attribute_sets = self.model.attribute_sets
+        if key not in attribute_sets:
+            attribute_sets[key] = make()
+        attribute_set: AttributeSet = attribute_sets[key]
+        return attribute_set
 
     def use_model(self, model: Model) -> None:
         """From here on entities are those of another model."""
@@ -91,18 +92,18 @@ class ChangeSet:
     # -- finding --------------------------------------------------------------------------------------------------
 
     def group(self, type_: GroupType, id_: str) -> Group | None:
-        found = self.snapshot.groups.get((type_.plural, id_.lower()))
-        if found is None or found.deleted:
+        group = self.snapshot.groups.get((type_.plural, id_.lower()))
+        if group is None or group.deleted:
             return None
-        self._check_case(found.id, id_, found.xid)
-        return found
+        self._check_case(group.id, id_, group.xid)
+        return group
 
-    def resource(self, place: ResourceLocation) -> Resource | None:
-        found = self.snapshot.resources.get((place.group.xid, place.type.plural, place.id.lower()))
-        if found is None or found.deleted:
+    def resource(self, location: ResourceLocation) -> Resource | None:
+        resource = self.snapshot.resources.get((location.group.xid, location.type.plural, location.id.lower()))
+        if resource is None or resource.deleted:
             return None
-        self._check_case(found.id, place.id, found.xid)
-        return found
+        self._check_case(resource.id, location.id, resource.xid)
+        return resource
 
     def version(self, resource: Resource, id_: str) -> Version | None:
         if id_ in resource.versions:
@@ -113,9 +114,9 @@ class ChangeSet:
                 self._check_case(other, id_, resource.versions[other].xid)
         return None
 
-    def _check_case(self, there: str, wanted: str, xid: str) -> None:
-        if there != wanted:
-            why = f"'{wanted}' differs only in case from '{there}', which exists"
+    def _check_case(self, existing: str, requested: str, xid: str) -> None:
+        if existing != requested:
+            why = f"'{requested}' differs only in case from '{existing}', which exists"
             raise refused("bad_request", xid, error_detail=why)
 
     # -- making ---------------------------------------------------------------------------------------------------
@@ -126,18 +127,18 @@ class ChangeSet:
         members = {type_.id_name: id_, "epoch": 1}
         group = Group(f"/{type_.plural}/{id_}", members, type=type_, id=id_)
         self.snapshot.groups[type_.plural, id_.lower()] = group
-        self.registry.touch(self.now)
+        self.registry.mark_updated(self.now)
         self.changed_groups[group.xid] = group
         return group
 
-    def add_resource(self, place: ResourceLocation) -> Resource:
+    def add_resource(self, location: ResourceLocation) -> Resource:
         """A new Resource without Versions, which the caller must make."""
-        check_new_id(place.id, self.path)
-        meta = Entity(f"{place.xid}/meta", {place.type.id_name: place.id, "epoch": 1})
-        resource = Resource(place.xid, place.type, place.group, place.id, meta)
-        self.snapshot.resources[place.group.xid, place.type.plural, place.id.lower()] = resource
-        self.touch_parent(place.group)
-        self.changed[place.xid] = resource
+        check_new_id(location.id, self.path)
+        meta = Entity(f"{location.xid}/meta", {location.type.id_name: location.id, "epoch": 1})
+        resource = Resource(location.xid, location.type, location.group, location.id, meta)
+        self.snapshot.resources[location.group.xid, location.type.plural, location.id.lower()] = resource
+        self.mark_parent_updated(location.group)
+        self.changed[location.xid] = resource
         return resource
 
     def add_version(self, resource: Resource, id_: str | None) -> Version:
@@ -157,10 +158,10 @@ class ChangeSet:
         resource.versions[id_] = version
         return version
 
-    def touch_parent(self, entity: Entity) -> None:
+    def mark_parent_updated(self, entity: Entity) -> None:
         """A child came or went."""
         if not entity.is_new:
-            entity.touch(self.now)
+            entity.mark_updated(self.now)
         if isinstance(entity, Group):
             self.changed_groups[entity.xid] = entity
 
@@ -169,12 +170,12 @@ class ChangeSet:
     def delete_group(self, group: Group) -> None:
         group.deleted = True
         self.changed_groups[group.xid] = group
-        self.registry.touch(self.now)
+        self.registry.mark_updated(self.now)
 
     def delete_resource(self, resource: Resource) -> None:
         resource.deleted = True
         self.changed[resource.xid] = resource
-        self.touch_parent(resource.group)
+        self.mark_parent_updated(resource.group)
 
     # -- constraints ----------------------------------------------------------------------------------------------
 

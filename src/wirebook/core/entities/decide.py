@@ -2,7 +2,8 @@
 
     draft = Draft(snapshot, now, path, ignore); outcome = decide(draft, request, validator)
 
-`draft` then has everything that changed, to be stored in one transaction, or a `Refused` was raised and nothing is.
+`change_set` then has everything that changed, to be stored in one transaction, or a `Refused` was raised and nothing
+is.
 
 Spec: core/http.md#registry-http-apis.
 """
@@ -34,9 +35,9 @@ from wirebook.core.entities.groups import (
     write_registry,
     write_resources,
 )
-from wirebook.core.entities.invariants import settle
+from wirebook.core.entities.invariants import check_invariants
 from wirebook.core.entities.resources import (
-    How,
+    WriteOptions,
     write_meta_alone,
     write_one_version,
     write_resource,
@@ -44,7 +45,7 @@ from wirebook.core.entities.resources import (
 )
 from wirebook.core.entities.state import Group, Resource, ResourceLocation
 from wirebook.core.entities.validation import DocumentValidator
-from wirebook.core.model.datatypes import shown
+from wirebook.core.model.datatypes import preview
 from wirebook.core.model.target import RequestTarget
 from wirebook.problems.xregistry import refused
 
@@ -56,14 +57,14 @@ ALL: Final = None
 class WriteRequest:
     """A request that writes entities.
 
-    Shape: `sent` is the metadata, from the body or from headers; of a DELETE the map of what to delete, or `ALL`.
+    Shape: `metadata` is the metadata, from the body or from headers; of a DELETE the map of what to delete, or `ALL`.
     `body` is the document, where the body is one. `default` is the flag setdefaultversionid ("": not given), `epoch`
     the flag of that name.
     """
 
     method: str
     target: RequestTarget
-    sent: Any = field(default_factory=dict)
+    metadata: Any = field(default_factory=dict)
     body: Body | None = None
     default: str = ""
     epoch: int | None = None
@@ -83,7 +84,7 @@ class WriteResult:
 
 
 def decide(
-    draft: ChangeSet,
+    change_set: ChangeSet,
     request: WriteRequest,
     validator: DocumentValidator,
     check: Callable[[ChangeSet], None] | None = None,
@@ -92,185 +93,197 @@ def decide(
 
     Raises: Refused, with any error that a write can have
     """
-    outcome = _WRITES[request.method, request.target.kind](draft, request)
+    outcome = _WRITES[request.method, request.target.kind](change_set, request)
     if check:
-        check(draft)
-    settle(draft, validator)
+        check(change_set)
+    check_invariants(change_set, validator)
     return outcome
 
 
 def _object(request: WriteRequest) -> Mapping[str, Any]:
-    if not isinstance(request.sent, Mapping):
-        why = f"the body must be a JSON object, not {shown(request.sent)}"
+    if not isinstance(request.metadata, Mapping):
+        why = f"the body must be a JSON object, not {preview(request.metadata)}"
         raise refused("parsing_data", request.target.path, error_detail=why)
-    return {name: value for name, value in request.sent.items() if name != "$schema"}
+    return {name: value for name, value in request.metadata.items() if name != "$schema"}
 
 
 def _map(request: WriteRequest) -> Mapping[str, Mapping[str, Any]]:
     return as_map(_object(request), request.target.xid.rpartition("/")[2], request.target.path)
 
 
-def _how(request: WriteRequest) -> How:
+def _how(request: WriteRequest) -> WriteOptions:
     is_document = request.body is not None
-    return How(request.method == "PATCH", True, request.default, headers=is_document, body=request.body)
+    return WriteOptions(request.method == "PATCH", True, request.default, headers=is_document, body=request.body)
 
 
 # -- Registry and Groups ------------------------------------------------------------------------------------------
 
 
-def _write_registry(draft: ChangeSet, request: WriteRequest) -> WriteResult:
-    write_registry(draft, _object(request), patch=request.method == "PATCH")
+def _write_registry(change_set: ChangeSet, request: WriteRequest) -> WriteResult:
+    write_registry(change_set, _object(request), patch=request.method == "PATCH")
     return WriteResult()
 
 
-def _post_registry(draft: ChangeSet, request: WriteRequest) -> WriteResult:
-    return WriteResult(ids=post_to_registry(draft, _object(request)))
+def _post_registry(change_set: ChangeSet, request: WriteRequest) -> WriteResult:
+    return WriteResult(ids=post_to_registry(change_set, _object(request)))
 
 
-def _write_groups(draft: ChangeSet, request: WriteRequest) -> WriteResult:
+def _write_groups(change_set: ChangeSet, request: WriteRequest) -> WriteResult:
     assert request.target.group_type
-    written = write_groups(draft, request.target.group_type, _map(request), patch=request.method == "PATCH")
-    return WriteResult(ids=[each.id for each in written])
+    written = write_groups(change_set, request.target.group_type, _map(request), patch=request.method == "PATCH")
+    return WriteResult(ids=[group.id for group in written])
 
 
-def _write_group(draft: ChangeSet, request: WriteRequest) -> WriteResult:
+def _write_group(change_set: ChangeSet, request: WriteRequest) -> WriteResult:
     target = request.target
     assert target.group_type
     is_patch = request.method == "PATCH"
-    group = write_group(draft, target.group_type, target.group, _object(request), patch=is_patch, root=True)
+    group = write_group(change_set, target.group_type, target.group, _object(request), patch=is_patch, root=True)
     return WriteResult(created=group.is_new)
 
 
-def _post_group(draft: ChangeSet, request: WriteRequest) -> WriteResult:
+def _post_group(change_set: ChangeSet, request: WriteRequest) -> WriteResult:
     target = request.target
     assert target.group_type
-    return WriteResult(ids=post_to_group(draft, target.group_type, target.group, _object(request)))
+    return WriteResult(ids=post_to_group(change_set, target.group_type, target.group, _object(request)))
 
 
 # -- Resources and Versions ---------------------------------------------------------------------------------------
 
 
-def _place(draft: ChangeSet, target: RequestTarget) -> ResourceLocation:
+def _resource_location(change_set: ChangeSet, target: RequestTarget) -> ResourceLocation:
     """Where the Resource of the target is, in its Group, which is made if need be."""
     assert target.group_type
-    group = implied_group(draft, target.group_type, target.group)
+    group = implied_group(change_set, target.group_type, target.group)
     return ResourceLocation(group, group.type.resources[target.type.plural if target.type else ""], target.resource)
 
 
-def _write_resources(draft: ChangeSet, request: WriteRequest) -> WriteResult:
-    sent, place = _map(request), _place(draft, request.target)
-    written = write_resources(draft, place.group, place.type.plural, sent, patch=request.method == "PATCH")
-    return WriteResult(ids=[each.id for each in written])
+def _write_resources(change_set: ChangeSet, request: WriteRequest) -> WriteResult:
+    metadata, location = _map(request), _resource_location(change_set, request.target)
+    written = write_resources(
+        change_set, location.group, location.type.plural, metadata, patch=request.method == "PATCH"
+    )
+    return WriteResult(ids=[resource.id for resource in written])
 
 
-def _write_resource(draft: ChangeSet, request: WriteRequest) -> WriteResult:
-    resource = write_resource(draft, _place(draft, request.target), _object(request), _how(request))
+def _write_resource(change_set: ChangeSet, request: WriteRequest) -> WriteResult:
+    resource = write_resource(
+        change_set, _resource_location(change_set, request.target), _object(request), _how(request)
+    )
     return WriteResult(resource.is_new, new_version=_new_version(resource))
 
 
 def _new_version(resource: Resource) -> str:
     """The Version that was made, if any; of several the default, or else the last."""
-    new = [id_ for id_ in resource.versions if id_ not in resource.had]
+    new = [id_ for id_ in resource.versions if id_ not in resource.versions_before]
     if not new:
         return ""
     return resource.default if resource.default in new else new[-1]
 
 
-def _post_resource(draft: ChangeSet, request: WriteRequest) -> WriteResult:
-    sent = {name: value for name, value in _object(request).items() if name not in _HELPERS}
-    id_ = sent.get("versionid")
+def _post_resource(change_set: ChangeSet, request: WriteRequest) -> WriteResult:
+    metadata = {name: value for name, value in _object(request).items() if name not in _HELPERS}
+    id_ = metadata.get("versionid")
     if id_ not in (None, ""):
         as_id(id_, "versionid", request.target.xid)
-    version = write_one_version(draft, _place(draft, request.target), id_ or None, sent, _how(request))
+    version = write_one_version(
+        change_set, _resource_location(change_set, request.target), id_ or None, metadata, _how(request)
+    )
     return WriteResult(version.is_new, version=version.id, new_version=version.id if version.is_new else "")
 
 
 _HELPERS: Final = frozenset({"metaurl", "versionsurl", "versionscount"})
 
 
-def _write_meta(draft: ChangeSet, request: WriteRequest) -> WriteResult:
-    resource = write_meta_alone(draft, _place(draft, request.target), _object(request), _how(request))
+def _write_meta(change_set: ChangeSet, request: WriteRequest) -> WriteResult:
+    resource = write_meta_alone(
+        change_set, _resource_location(change_set, request.target), _object(request), _how(request)
+    )
     return WriteResult(resource.is_new)
 
 
-def _write_versions(draft: ChangeSet, request: WriteRequest) -> WriteResult:
-    sent = _map(request)
-    return WriteResult(ids=write_versions(draft, _place(draft, request.target), sent, _how(request)))
+def _write_versions(change_set: ChangeSet, request: WriteRequest) -> WriteResult:
+    metadata = _map(request)
+    return WriteResult(
+        ids=write_versions(change_set, _resource_location(change_set, request.target), metadata, _how(request))
+    )
 
 
-def _write_version(draft: ChangeSet, request: WriteRequest) -> WriteResult:
+def _write_version(change_set: ChangeSet, request: WriteRequest) -> WriteResult:
     target = request.target
-    version = write_one_version(draft, _place(draft, target), target.version, _object(request), _how(request))
+    version = write_one_version(
+        change_set, _resource_location(change_set, target), target.version, _object(request), _how(request)
+    )
     return WriteResult(version.is_new, new_version=version.id if version.is_new else "")
 
 
 # -- deleting -----------------------------------------------------------------------------------------------------
 
 
-def find_group(draft: ChangeSet, target: RequestTarget) -> Group:
+def find_group(change_set: ChangeSet, target: RequestTarget) -> Group:
     """Raises: not_found"""
     assert target.group_type
-    found = draft.snapshot.groups.get((target.group_type.plural, target.group.lower()))
-    if found is None or found.id != target.group:
+    group = change_set.snapshot.groups.get((target.group_type.plural, target.group.lower()))
+    if group is None or group.id != target.group:
         raise refused("not_found", target.xid if target.kind == "group" else target.group_xid)
-    return found
+    return group
 
 
-def find_resource(draft: ChangeSet, target: RequestTarget) -> Resource:
+def find_resource(change_set: ChangeSet, target: RequestTarget) -> Resource:
     """Raises: not_found"""
-    group = find_group(draft, target)
+    group = find_group(change_set, target)
     assert target.type
-    found = draft.snapshot.resources.get((group.xid, target.type.plural, target.resource.lower()))
-    if found is None or found.id != target.resource:
+    resource = change_set.snapshot.resources.get((group.xid, target.type.plural, target.resource.lower()))
+    if resource is None or resource.id != target.resource:
         raise refused("not_found", target.resource_xid)
-    return found
+    return resource
 
 
 def _listed(request: WriteRequest) -> Mapping[str, Any] | None:
-    return None if request.sent is ALL else listed_map(request.sent, request.target.path)
+    return None if request.metadata is ALL else listed_map(request.metadata, request.target.path)
 
 
-def _delete_groups(draft: ChangeSet, request: WriteRequest) -> WriteResult:
+def _delete_groups(change_set: ChangeSet, request: WriteRequest) -> WriteResult:
     assert request.target.group_type
     type_ = request.target.group_type
-    every = [group for (plural, _), group in draft.snapshot.groups.items() if plural == type_.plural]
-    delete_groups(draft, type_, _listed(request), every)
+    every = [group for (plural, _), group in change_set.snapshot.groups.items() if plural == type_.plural]
+    delete_groups(change_set, type_, _listed(request), every)
     return WriteResult()
 
 
-def _delete_group(draft: ChangeSet, request: WriteRequest) -> WriteResult:
-    group = find_group(draft, request.target)
-    check_epoch(group, {"epoch": request.epoch}, ignored="epoch" in draft.ignore)
-    delete_group(draft, group)
+def _delete_group(change_set: ChangeSet, request: WriteRequest) -> WriteResult:
+    group = find_group(change_set, request.target)
+    check_epoch(group, {"epoch": request.epoch}, ignored="epoch" in change_set.ignore)
+    delete_group(change_set, group)
     return WriteResult()
 
 
-def _delete_resources(draft: ChangeSet, request: WriteRequest) -> WriteResult:
-    group = find_group(draft, request.target)
+def _delete_resources(change_set: ChangeSet, request: WriteRequest) -> WriteResult:
+    group = find_group(change_set, request.target)
     assert request.target.type
     every = [
         resource
-        for resource in draft.snapshot.resources.values()
+        for resource in change_set.snapshot.resources.values()
         if resource.group is group and resource.type is request.target.type
     ]
-    delete_resources(draft, group, request.target.type.plural, _listed(request), every)
+    delete_resources(change_set, group, request.target.type.plural, _listed(request), every)
     return WriteResult()
 
 
-def _delete_resource(draft: ChangeSet, request: WriteRequest) -> WriteResult:
-    delete_resource(draft, find_resource(draft, request.target), request.epoch)
+def _delete_resource(change_set: ChangeSet, request: WriteRequest) -> WriteResult:
+    delete_resource(change_set, find_resource(change_set, request.target), request.epoch)
     return WriteResult()
 
 
-def _delete_versions(draft: ChangeSet, request: WriteRequest) -> WriteResult:
-    resource = find_resource(draft, request.target)
-    delete_versions(draft, resource, _listed(request), request.default)
+def _delete_versions(change_set: ChangeSet, request: WriteRequest) -> WriteResult:
+    resource = find_resource(change_set, request.target)
+    delete_versions(change_set, resource, _listed(request), request.default)
     return WriteResult()
 
 
-def _delete_version(draft: ChangeSet, request: WriteRequest) -> WriteResult:
-    resource = find_resource(draft, request.target)
-    delete_version(draft, resource, request.target.version, request.epoch, request.default)
+def _delete_version(change_set: ChangeSet, request: WriteRequest) -> WriteResult:
+    resource = find_resource(change_set, request.target)
+    delete_version(change_set, resource, request.target.version, request.epoch, request.default)
     return WriteResult()
 
 

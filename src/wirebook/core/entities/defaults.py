@@ -13,7 +13,7 @@ from wirebook.core.entities.changeset import ChangeSet
 from wirebook.core.entities.lineage import links_of, only_version, prune
 from wirebook.core.entities.state import Resource
 from wirebook.core.entities.versions import MODES
-from wirebook.core.entities.xref import shown_epoch
+from wirebook.core.entities.xref import visible_epoch
 from wirebook.core.model.compiled import Attribute
 from wirebook.core.model.datatypes import InvalidValue, check_value
 from wirebook.problems.xregistry import refused
@@ -21,126 +21,134 @@ from wirebook.problems.xregistry import refused
 STICKY, DEFAULT = "defaultversionsticky", "defaultversionid"
 
 
-def write_meta(draft: ChangeSet, resource: Resource, sent: Mapping[str, Any] | None, patch: bool, flag: str) -> None:
+def write_meta(
+    change_set: ChangeSet, resource: Resource, metadata: Mapping[str, Any] | None, patch: bool, flag: str
+) -> None:
     """Gives the meta what was sent (None: nothing), and then the choice of the default Version that is in it.
 
     `flag` is the id, ``null`` or "" of the flag setdefaultversionid, which is stronger.
     Raises: mismatched_id, mismatched_epoch, unknown_id, setdefaultversionsticky_false, what `update` raises
     """
     meta = resource.meta
-    if sent is not None:
-        check_id(sent, resource.type.singular, resource.id, meta.xid)
-        check_epoch(meta, sent, ignored="epoch" in draft.ignore, current=shown_epoch(draft, resource))
-        _update(draft, resource, sent, patch=patch)
+    if metadata is not None:
+        check_id(metadata, resource.type.singular, resource.id, meta.xid)
+        check_epoch(meta, metadata, ignored="epoch" in change_set.ignore, current=visible_epoch(change_set, resource))
+        _update(change_set, resource, metadata, patch=patch)
     elif meta.is_new:
-        _make(draft, resource)
-    elif flag or resource.versions.keys() != resource.had.keys():
-        meta.touch(draft.now)
-    _choose(draft, resource, sent, patch, flag)
+        _make(change_set, resource)
+    elif flag or resource.versions.keys() != resource.versions_before.keys():
+        meta.mark_updated(change_set.now)
+    _choose(change_set, resource, metadata, patch, flag)
 
 
-def _update(draft: ChangeSet, resource: Resource, sent: Mapping[str, Any], *, patch: bool) -> None:
-    level = draft.meta_level(resource.type)
-    update(resource.meta, level, sent, patch=patch, now=draft.now, types=draft.types)
+def _update(change_set: ChangeSet, resource: Resource, metadata: Mapping[str, Any], *, patch: bool) -> None:
+    attribute_set = change_set.meta_attributes(resource.type)
+    update(resource.meta, attribute_set, metadata, patch=patch, now=change_set.now, types=change_set.types)
     resource.meta.members.setdefault("readonly", False)
 
 
-def _make(draft: ChangeSet, resource: Resource) -> None:
+def _make(change_set: ChangeSet, resource: Resource) -> None:
     """Gives a new meta what it has where nothing is sent, which is worked out once for a model."""
-    meta, type_, known = resource.meta, resource.type, draft.model.bare_metas
+    meta, type_, known = resource.meta, resource.type, change_set.model.bare_metas
     key = *type_.home, type_.plural
     if key in known:
-        own = {type_.id_name: resource.id, "createdat": draft.now, "modifiedat": draft.now}
+        own = {type_.id_name: resource.id, "createdat": change_set.now, "modifiedat": change_set.now}
         meta.members = known[key] | own
-        meta.touch(draft.now)
+        meta.mark_updated(change_set.now)
     else:
-        _update(draft, resource, {}, patch=False)
+        _update(change_set, resource, {}, patch=False)
         known[key] = {**meta.members}
 
 
-def _choose(draft: ChangeSet, resource: Resource, sent: Mapping[str, Any] | None, patch: bool, flag: str) -> None:
+def _choose(
+    change_set: ChangeSet, resource: Resource, metadata: Mapping[str, Any] | None, patch: bool, flag: str
+) -> None:
     """Sets whether the default is sticky, and which it is where the request says it; else "" for the newest."""
     members = resource.meta.members
     current = members.get(DEFAULT, "")
     sticky, chosen = bool(members.get(STICKY, False)), current
-    if sent is not None or resource.meta.is_new:
-        sticky, chosen = _sent_choice(draft, resource, sent or {}, patch)
+    if metadata is not None or resource.meta.is_new:
+        sticky, chosen = _sent_choice(change_set, resource, metadata or {}, patch)
     if flag:
-        sticky = _checked(draft, resource, flag != "null")
+        sticky = _checked(change_set, resource, flag != "null")
         chosen = flag if sticky else ""
     if sticky and resource.type.maxversions == 1:
         raise refused("setdefaultversionsticky_false", resource.xid)
     if sticky and chosen and chosen not in resource.versions:
-        if flag or chosen != current or chosen not in resource.had:
+        if flag or chosen != current or chosen not in resource.versions_before:
             raise refused("unknown_id", resource.meta.xid, singular="version", id=chosen)
-        sticky, chosen = _is_pinned(draft, resource), ""  # the default was deleted
+        sticky, chosen = _is_pinned(change_set, resource), ""  # the default was deleted
     members[STICKY], members[DEFAULT] = sticky, chosen if sticky else ""
 
 
-def _sent_choice(draft: ChangeSet, resource: Resource, sent: Mapping[str, Any], patch: bool) -> tuple[bool, str]:
+def _sent_choice(
+    change_set: ChangeSet, resource: Resource, metadata: Mapping[str, Any], patch: bool
+) -> tuple[bool, str]:
     """Sticky or not and the Version, as a meta that was sent says it."""
-    given = {name: value for name, value in sent.items() if name in (STICKY, DEFAULT) and name not in draft.ignore}
-    chosen = given.get(DEFAULT)
+    choice = {
+        name: value for name, value in metadata.items() if name in (STICKY, DEFAULT) and name not in change_set.ignore
+    }
+    chosen = choice.get(DEFAULT)
     if chosen not in (None, ""):
         as_id(chosen, DEFAULT, resource.meta.xid)
-    sticky = _sticky(draft, resource, given, patch)
+    sticky = _sticky(change_set, resource, choice, patch)
     if not sticky or chosen:
         return sticky, chosen or ""
     # Reading: a PATCH that makes the default sticky keeps the one there is (checklist AMB-10).
-    keeps = patch and DEFAULT not in given
+    keeps = patch and DEFAULT not in choice
     return True, resource.meta.members.get(DEFAULT, "") if keeps else ""
 
 
-def _sticky(draft: ChangeSet, resource: Resource, given: Mapping[str, Any], patch: bool) -> bool:
-    value = given.get(STICKY)
+def _sticky(change_set: ChangeSet, resource: Resource, choice: Mapping[str, Any], patch: bool) -> bool:
+    value = choice.get(STICKY)
     if value is None:
-        value = _attribute(draft, resource).default
-        if patch and STICKY not in given and DEFAULT in given:
-            value = bool(given[DEFAULT])
-        elif patch and STICKY not in given and not resource.meta.is_new:
+        value = _attribute(change_set, resource).default
+        if patch and STICKY not in choice and DEFAULT in choice:
+            value = bool(choice[DEFAULT])
+        elif patch and STICKY not in choice and not resource.meta.is_new:
             value = bool(resource.meta.members.get(STICKY, False))
-    return _checked(draft, resource, value)
+    return _checked(change_set, resource, value)
 
 
-def _attribute(draft: ChangeSet, resource: Resource) -> Attribute:
+def _attribute(change_set: ChangeSet, resource: Resource) -> Attribute:
     """What the model says of being sticky."""
-    return draft.meta_level(resource.type).attributes[STICKY]
+    return change_set.meta_attributes(resource.type).attributes[STICKY]
 
 
-def _checked(draft: ChangeSet, resource: Resource, value: Any) -> bool:
+def _checked(change_set: ChangeSet, resource: Resource, value: Any) -> bool:
     """Sticky or not, as the model lets it be."""
     try:
-        return bool(check_value(_attribute(draft, resource), value, STICKY, draft.types))
+        return bool(check_value(_attribute(change_set, resource), value, STICKY, change_set.types))
     except InvalidValue as error:
         raise refusal(error, resource.meta.xid) from None
 
 
-def _is_pinned(draft: ChangeSet, resource: Resource) -> bool:
+def _is_pinned(change_set: ChangeSet, resource: Resource) -> bool:
     """Whether the model lets no default Version be one that is not sticky."""
-    attribute = _attribute(draft, resource)
+    attribute = _attribute(change_set, resource)
     return bool(attribute.enum) and attribute.strict and False not in attribute.enum
 
 
-def prune_surplus(draft: ChangeSet, resource: Resource) -> bool:
+def prune_surplus(change_set: ChangeSet, resource: Resource) -> bool:
     """Deletes the oldest Versions of a Resource that has more than it may have; says whether it had.
 
     Raises: multiple_roots
     """
-    has_surplus = prune(draft, resource)
+    has_surplus = prune(change_set, resource)
     if has_surplus and not resource.meta.members[STICKY]:
         resource.meta.members[DEFAULT] = newest(resource)
     return has_surplus
 
 
-def choose_default(draft: ChangeSet, resource: Resource) -> None:
+def choose_default(change_set: ChangeSet, resource: Resource) -> None:
     """The default Version, as it is once everything is written: the one that is sticky, or the newest."""
     members, before = resource.meta.members, resource.meta.before
     if not members[DEFAULT]:
         members[DEFAULT] = newest(resource)
     moved = before is not None and any(members[name] != before.get(name) for name in (DEFAULT, STICKY))
-    if moved or resource.versions.keys() != resource.had.keys():
-        resource.meta.touch(draft.now)
-    resource.meta.members = draft.meta_level(resource.type).in_order(members)
+    if moved or resource.versions.keys() != resource.versions_before.keys():
+        resource.meta.mark_updated(change_set.now)
+    resource.meta.members = change_set.meta_attributes(resource.type).in_order(members)
 
 
 def newest(resource: Resource) -> str:

@@ -10,11 +10,11 @@ from typing import Any
 
 from wirebook.core.entities.attributes import check_epoch
 from wirebook.core.entities.changeset import ChangeSet
-from wirebook.core.entities.resources import How, finish, is_locked
+from wirebook.core.entities.resources import WriteOptions, finish, is_locked
 from wirebook.core.entities.state import Entity, Group, Resource
-from wirebook.core.entities.xref import check_no_reference, shown_epoch
+from wirebook.core.entities.xref import check_no_reference, visible_epoch
 from wirebook.core.model.compiled import GroupType
-from wirebook.core.model.datatypes import shown
+from wirebook.core.model.datatypes import preview
 from wirebook.problems.xregistry import refused
 
 Listed = Mapping[str, Any] | None
@@ -24,19 +24,19 @@ Listed = Mapping[str, Any] | None
 def listed_map(value: Any, path: str) -> Mapping[str, Any]:
     """Raises: parsing_data"""
     if not isinstance(value, Mapping):
-        raise refused("parsing_data", path, error_detail=f"the body must be a map of entities, not {shown(value)}")
+        raise refused("parsing_data", path, error_detail=f"the body must be a map of entities, not {preview(value)}")
     return value
 
 
 def _entry(listed: Mapping[str, Any], key: str, path: str) -> Mapping[str, Any]:
     """The members sent for an entity that exists; the other entries of the map are ignored. Raises: parsing_data"""
-    sent = listed[key]
-    if sent is not None and not isinstance(sent, Mapping):
-        raise refused("parsing_data", path, error_detail=f"'{key}' must be an object, not {shown(sent)}")
-    return sent or {}
+    metadata = listed[key]
+    if metadata is not None and not isinstance(metadata, Mapping):
+        raise refused("parsing_data", path, error_detail=f"'{key}' must be an object, not {preview(metadata)}")
+    return metadata or {}
 
 
-def delete_groups(draft: ChangeSet, type_: GroupType, listed: Listed, groups: Iterable[Group]) -> None:
+def delete_groups(change_set: ChangeSet, type_: GroupType, listed: Listed, groups: Iterable[Group]) -> None:
     """`groups` are all of the type, where `listed` is None.
 
     Raises: parsing_data, mismatched_id, mismatched_epoch, readonly
@@ -44,46 +44,48 @@ def delete_groups(draft: ChangeSet, type_: GroupType, listed: Listed, groups: It
     if listed is None:
         gone = list(groups)
     else:
-        named = {key: draft.snapshot.groups.get((type_.plural, key.lower())) for key in listed}
+        named = {key: change_set.snapshot.groups.get((type_.plural, key.lower())) for key in listed}
         gone = [group for key, group in named.items() if group is not None and group.id == key]
         for group in gone:
-            sent = _entry(listed, group.id, draft.path)
-            _check_id(sent, type_.singular, group, group.id)
-            _check_epoch(draft, group, sent)
-    _delete_unlocked(draft, gone)
+            metadata = _entry(listed, group.id, change_set.path)
+            _check_id(metadata, type_.singular, group, group.id)
+            _check_epoch(change_set, group, metadata)
+    _delete_unlocked(change_set, gone)
 
 
-def _check_id(sent: Mapping[str, Any], singular: str, entity: Entity | Resource, id_: str) -> None:
+def _check_id(metadata: Mapping[str, Any], singular: str, entity: Entity | Resource, id_: str) -> None:
     """Nothing but the id itself will do, of whatever type it is. Raises: mismatched_id"""
-    given = sent.get(f"{singular}id")
-    if given is not None and given != id_:
-        invalid = given if isinstance(given, str) else shown(given)
+    requested = metadata.get(f"{singular}id")
+    if requested is not None and requested != id_:
+        invalid = requested if isinstance(requested, str) else preview(requested)
         raise refused("mismatched_id", entity.xid, singular=singular, invalid_id=invalid, expected_id=id_)
 
 
-def _check_epoch(draft: ChangeSet, entity: Entity, sent: Mapping[str, Any], current: int | None = None) -> None:
-    check_epoch(entity, sent, ignored="epoch" in draft.ignore, current=current)
+def _check_epoch(
+    change_set: ChangeSet, entity: Entity, metadata: Mapping[str, Any], current: int | None = None
+) -> None:
+    check_epoch(entity, metadata, ignored="epoch" in change_set.ignore, current=current)
 
 
-def _delete_unlocked(draft: ChangeSet, groups: Collection[Group]) -> None:
+def _delete_unlocked(change_set: ChangeSet, groups: Collection[Group]) -> None:
     """Groups with everything in them; those with a read-only Resource stay if the request says so. Raises: readonly"""
-    locked = draft.snapshot.reader.locked_in(groups) if groups else {}
+    locked = change_set.snapshot.reader.locked_in(groups) if groups else {}
     for group in groups:
         if group.xid not in locked:
-            draft.delete_group(group)
-        elif "readonly" not in draft.ignore:
+            change_set.delete_group(group)
+        elif "readonly" not in change_set.ignore:
             raise refused("readonly", group.xid, detail=f"{locked[group.xid]} is read-only.")
 
 
-def delete_group(draft: ChangeSet, group: Group) -> None:
+def delete_group(change_set: ChangeSet, group: Group) -> None:
     """A Group alone, with everything in it. Raises: readonly, bad_flag"""
-    _delete_unlocked(draft, [group])
+    _delete_unlocked(change_set, [group])
     if not group.deleted:
-        raise refused("bad_flag", draft.path, flag="ignore", detail=f"{group.xid} holds a read-only Resource.")
+        raise refused("bad_flag", change_set.path, flag="ignore", detail=f"{group.xid} holds a read-only Resource.")
 
 
 def delete_resources(
-    draft: ChangeSet, group: Group, plural: str, listed: Listed, resources: Iterable[Resource]
+    change_set: ChangeSet, group: Group, plural: str, listed: Listed, resources: Iterable[Resource]
 ) -> None:
     """`resources` are all of the type, where `listed` is None.
 
@@ -92,67 +94,67 @@ def delete_resources(
     if listed is None:
         gone = list(resources)
     else:
-        named = {key: draft.snapshot.resources.get((group.xid, plural, key.lower())) for key in listed}
+        named = {key: change_set.snapshot.resources.get((group.xid, plural, key.lower())) for key in listed}
         gone = [resource for key, resource in named.items() if resource is not None and resource.id == key]
     for resource in gone:
-        if not is_locked(draft, resource, How()):
+        if not is_locked(change_set, resource, WriteOptions()):
             if listed is not None:
-                _check_resource(draft, resource, _entry(listed, resource.id, draft.path))
-            draft.delete_resource(resource)
+                _check_resource(change_set, resource, _entry(listed, resource.id, change_set.path))
+            change_set.delete_resource(resource)
 
 
-def _check_resource(draft: ChangeSet, resource: Resource, sent: Mapping[str, Any]) -> None:
+def _check_resource(change_set: ChangeSet, resource: Resource, metadata: Mapping[str, Any]) -> None:
     """Its id, and the epoch of its meta."""
-    _check_id(sent, resource.type.singular, resource, resource.id)
-    meta = sent.get("meta")
-    if meta is None or (isinstance(meta, Mapping) and "epoch" not in meta and "epoch" in sent):
-        if sent.get("epoch") is not None:
+    _check_id(metadata, resource.type.singular, resource, resource.id)
+    meta = metadata.get("meta")
+    if meta is None or (isinstance(meta, Mapping) and "epoch" not in meta and "epoch" in metadata):
+        if metadata.get("epoch") is not None:
             raise refused("misplaced_epoch", resource.xid)
         return
     if not isinstance(meta, Mapping):
-        why = f"it must be an object, not {shown(meta)}"
+        why = f"it must be an object, not {preview(meta)}"
         raise refused("invalid_attribute", resource.xid, name="meta", error_detail=why)
     _check_id(meta, resource.type.singular, resource.meta, resource.id)
-    _check_epoch(draft, resource.meta, meta, shown_epoch(draft, resource))
+    _check_epoch(change_set, resource.meta, meta, visible_epoch(change_set, resource))
 
 
-def delete_resource(draft: ChangeSet, resource: Resource, epoch: int | None) -> None:
+def delete_resource(change_set: ChangeSet, resource: Resource, epoch: int | None) -> None:
     """A Resource alone. Raises: mismatched_epoch, readonly, bad_flag"""
-    if not is_locked(draft, resource, How(root=True)):
-        _check_epoch(draft, resource.meta, {"epoch": epoch}, shown_epoch(draft, resource))
-        draft.delete_resource(resource)
+    if not is_locked(change_set, resource, WriteOptions(root=True)):
+        _check_epoch(change_set, resource.meta, {"epoch": epoch}, visible_epoch(change_set, resource))
+        change_set.delete_resource(resource)
 
 
-def delete_version(draft: ChangeSet, resource: Resource, id_: str, epoch: int | None, default: str) -> None:
+def delete_version(change_set: ChangeSet, resource: Resource, id_: str, epoch: int | None, default: str) -> None:
     """A Version alone. Raises: not_found, mismatched_epoch, what `delete_versions` raises"""
     xid = f"{resource.xid}/versions/{id_}"
-    is_locked(draft, resource, How(root=True), xid)
-    check_no_reference(draft, resource)
+    is_locked(change_set, resource, WriteOptions(root=True), xid)
+    check_no_reference(change_set, resource)
     if id_ not in resource.versions:
         raise refused("not_found", xid)
-    _check_epoch(draft, resource.versions[id_], {"epoch": epoch})
-    delete_versions(draft, resource, {id_: {}}, default)
+    _check_epoch(change_set, resource.versions[id_], {"epoch": epoch})
+    delete_versions(change_set, resource, {id_: {}}, default)
 
 
-def delete_versions(draft: ChangeSet, resource: Resource, listed: Listed, default: str = "") -> None:
+def delete_versions(change_set: ChangeSet, resource: Resource, listed: Listed, default: str = "") -> None:
     """Deletes Versions, and the Resource with the last of them. `default` is the flag setdefaultversionid.
 
     Raises: parsing_data, unknown_id, mismatched_id, mismatched_epoch, readonly, bad_flag, what `finish`
     raises
     """
-    is_locked(draft, resource, How(root=True))
-    check_no_reference(draft, resource)
+    is_locked(change_set, resource, WriteOptions(root=True))
+    check_no_reference(change_set, resource)
     gone = [key for key in (resource.versions if listed is None else listed) if key in resource.versions]
     for key in gone:
-        sent = _entry(listed, key, draft.path) if listed is not None else {}
-        _check_id(sent, "version", resource.versions[key], key)
-        _check_epoch(draft, resource.versions[key], sent)
+        metadata = _entry(listed, key, change_set.path) if listed is not None else {}
+        _check_id(metadata, "version", resource.versions[key], key)
+        _check_epoch(change_set, resource.versions[key], metadata)
     for key in gone:
         del resource.versions[key]
     if default not in ("", "null", *resource.versions):
         detail = f"The request deletes the Version '{default}'." if default in gone else None
         raise refused("unknown_id", resource.meta.xid, singular="version", id=default, detail=detail)
     if not resource.versions:
-        draft.delete_resource(resource)
+        change_set.delete_resource(resource)
     elif gone or default:
-        finish(draft, resource, None, How(default=default))
+        finish(change_set, resource, None, WriteOptions(default=default))

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from wirebook.core.entities.attributes import refusal
 from wirebook.core.entities.state import Version
 from wirebook.core.model.compiled import ResourceType
-from wirebook.core.model.datatypes import InvalidValue, check_value, shown
+from wirebook.core.model.datatypes import InvalidValue, check_value, preview
 from wirebook.problems.xregistry import refused
 from wirebook.text.json import parse_json
 from wirebook.text.mediatypes import is_media_type
@@ -31,43 +31,43 @@ class Body(NamedTuple):
     document: bytes
 
 
-def with_type(version: Version, type_: ResourceType, sent: Mapping[str, Any], *, patch: bool) -> Mapping[str, Any]:
+def with_type(version: Version, type_: ResourceType, metadata: Mapping[str, Any], *, patch: bool) -> Mapping[str, Any]:
     """What was sent, with a type: a document that came in JSON is of that, unless the request says another, or a PATCH
     finds one. `version` is as it was before."""
     name, _, encoded = type_.document_names
-    came = sent.get(name) is not None or (patch and sent.get(encoded) is not None)
-    if not came or "contenttype" in sent or (patch and "contenttype" in version.members):
-        return sent
-    return {**sent, "contenttype": JSON_TYPE}
+    came = metadata.get(name) is not None or (patch and metadata.get(encoded) is not None)
+    if not came or "contenttype" in metadata or (patch and "contenttype" in version.members):
+        return metadata
+    return {**metadata, "contenttype": JSON_TYPE}
 
 
 def write_document(
-    version: Version, type_: ResourceType, sent: Mapping[str, Any], *, patch: bool, body: Body | None
+    version: Version, type_: ResourceType, metadata: Mapping[str, Any], *, patch: bool, body: Body | None
 ) -> None:
     """Gives `version` the document that a request has; without one it keeps its own.
 
     Its members are those that the request left. Raises: invalid_attribute
     """
     name, url, encoded = type_.document_names
-    given = [document_name for document_name in type_.document_names if document_name in sent]
-    present = [each for each in given if sent[each] is not None]
+    named = [attribute for attribute in type_.document_names if attribute in metadata]
+    present = [attribute for attribute in named if metadata[attribute] is not None]
     if body is not None and not present:
         _set(version, url, body.document)
     elif url in present:
-        _check_url(version, url, sent[url])
+        _check_url(version, url, metadata[url])
         _set(version, url, None)
-        version.members[url] = sent[url]
+        version.members[url] = metadata[url]
     elif name in present:
-        _set(version, url, format_document(sent[name], quoted=_is_json(version.members.get("contenttype"), type_)))
+        _set(version, url, format_document(metadata[name], quoted=_is_json(version.members.get("contenttype"), type_)))
     elif encoded in present:
-        _set(version, url, _decode(version, encoded, sent[encoded]))
-    elif given or (url in version.members and not patch):
+        _set(version, url, _decode(version, encoded, metadata[encoded]))
+    elif named or (url in version.members and not patch):
         _set(version, url, None)
 
 
-def check_one(type_: ResourceType, sent: Mapping[str, Any], subject: str) -> None:
+def check_one(type_: ResourceType, metadata: Mapping[str, Any], subject: str) -> None:
     """At most one of the three attributes may have a value. Raises: one_resource"""
-    if type_.hasdocument and sum(sent.get(name) is not None for name in type_.document_names) > 1:
+    if type_.hasdocument and sum(metadata.get(name) is not None for name in type_.document_names) > 1:
         raise refused("one_resource", subject, list=",".join(type_.document_names))
 
 
@@ -91,9 +91,9 @@ def check_url(version: Version, type_: ResourceType) -> None:
 
 def check_contenttype(version: Version) -> None:
     """It is sent as a header, and so must be what that may be. Raises: invalid_attribute"""
-    found = version.members.get("contenttype")
-    if found is not None and not is_media_type(found):
-        why = f"{shown(found)} is not a media type"
+    contenttype = version.members.get("contenttype")
+    if contenttype is not None and not is_media_type(contenttype):
+        why = f"{preview(contenttype)} is not a media type"
         raise refused("invalid_attribute", version.xid, name="contenttype", error_detail=why)
 
 
@@ -103,7 +103,7 @@ def _set(version: Version, url: str, document: bytes | None) -> None:
 
 
 def _check_url(version: Version, name: str, value: Any) -> None:
-    if not isinstance(value, str) or not value or any(ord(each) < 0x20 for each in value):
+    if not isinstance(value, str) or not value or any(ord(character) < 0x20 for character in value):
         raise refused("invalid_attribute", version.xid, name=name, error_detail="it must be a URL")
 
 

@@ -34,26 +34,28 @@ class Change:
         return f"{PREFIX}.{self.entity}.{self.action}"
 
 
-def changes_of(draft: ChangeSet, *, model: bool = False, capabilities: Iterable[str] | None = None) -> list[Change]:
+def changes_of(
+    change_set: ChangeSet, *, model: bool = False, capabilities: Iterable[str] | None = None
+) -> list[Change]:
     """Everything that a request did, the Registry first.
 
     `capabilities` are the names of those that changed, where they were written.
     """
-    found = [*_settings(model=model, capabilities=capabilities)]
+    settings = [*_settings(model=model, capabilities=capabilities)]
     grown: dict[str, set[str]] = {}
-    for each in draft.changed.values():
-        if each.deleted or each.is_new:
-            grown.setdefault(each.group.xid, set()).add(each.type.plural)
-    groups = [_group(group, sorted(grown.get(group.xid, ()))) for group in draft.changed_groups.values()]
-    resources = [_resource(resource) for resource in draft.changed.values() if not resource.group.deleted]
-    below = [change for each in (*groups, *resources, _gone(draft)) for change in each]
-    if draft.registry.is_touched or found:
-        names = [*_differences(draft.registry.before or {}, draft.registry.members)]
+    for resource in change_set.changed.values():
+        if resource.deleted or resource.is_new:
+            grown.setdefault(resource.group.xid, set()).add(resource.type.plural)
+    groups = [_group(group, sorted(grown.get(group.xid, ()))) for group in change_set.changed_groups.values()]
+    resources = [_resource(resource) for resource in change_set.changed.values() if not resource.group.deleted]
+    below = [change for entity_changes in (*groups, *resources, _gone(change_set)) for change in entity_changes]
+    if change_set.registry.is_updated or settings:
+        names = [*_differences(change_set.registry.before or {}, change_set.registry.members)]
         names += ["modelsource", "model"] if model else []
         names += ["capabilities"] if capabilities is not None else []
-        names += _collections(draft.changed_groups.values())
-        found.insert(0, Change("registry", "updated", "/", dict.fromkeys(names)))
-    return [*found, *below]
+        names += _collections(change_set.changed_groups.values())
+        settings.insert(0, Change("registry", "updated", "/", dict.fromkeys(names)))
+    return [*settings, *below]
 
 
 def pack(changes: Iterable[Change]) -> str:
@@ -84,7 +86,7 @@ def _collections(groups: Iterable[Group]) -> list[str]:
 
 
 def _differences(before: Members, now: Members) -> Iterator[str]:
-    for name in (*before, *(each for each in now if each not in before)):
+    for name in (*before, *(name for name in now if name not in before)):
         if before.get(name) != now.get(name):
             yield name
 
@@ -99,7 +101,7 @@ def _group(group: Group, plurals: Iterable[str]) -> Iterator[Change]:
     elif group.is_new:
         yield Change("group", "created", group.xid)
         yield from _deprecation("group", group.xid, group)
-    elif group.is_touched:
+    elif group.is_updated:
         names = [*_differences(group.before or {}, group.members)]
         names += [name for plural in plurals for name in (plural, f"{plural}count")]
         yield Change("group", "updated", group.xid, dict.fromkeys(names))
@@ -112,10 +114,10 @@ def _deprecation(kind: str, xid: str, entity: Entity) -> Iterator[Change]:
         yield Change(kind, "deprecation", xid, dict.fromkeys(_differences(before or {}, now or {})))
 
 
-def _gone(draft: ChangeSet) -> Iterator[Change]:
+def _gone(change_set: ChangeSet) -> Iterator[Change]:
     """What was in Groups that are deleted."""
-    gone = [group for group in draft.changed_groups.values() if group.deleted and not group.is_new]
-    for resource in draft.snapshot.reader.resources_of(gone) if gone else ():
+    gone = [group for group in change_set.changed_groups.values() if group.deleted and not group.is_new]
+    for resource in change_set.snapshot.reader.resources_of(gone) if gone else ():
         yield from _deleted(resource)
 
 
@@ -124,7 +126,7 @@ def _gone(draft: ChangeSet) -> Iterator[Change]:
 
 def _deleted(resource: Resource) -> Iterator[Change]:
     yield Change("resource", "deleted", resource.xid)
-    for id_ in sorted(resource.had):
+    for id_ in sorted(resource.versions_before):
         yield Change("version", "deleted", f"{resource.xid}/versions/{id_}")
 
 
@@ -143,14 +145,14 @@ def _resource(resource: Resource) -> Iterator[Change]:
 
 
 def _versions(resource: Resource) -> Iterator[Change]:
-    for id_ in sorted(resource.had.keys() - resource.versions.keys()):
+    for id_ in sorted(resource.versions_before.keys() - resource.versions.keys()):
         yield Change("version", "deleted", f"{resource.xid}/versions/{id_}")
     for version in resource.versions.values():
         if version.is_new:
             yield Change("version", "created", version.xid)
-        elif version.is_touched:
+        elif version.is_updated:
             changed = [*_differences(version.before or {}, version.members)]
-            changed += [resource.type.singular] if version.document is not version.found else []
+            changed += [resource.type.singular] if version.document is not version.document_before else []
             yield Change("version", "updated", version.xid, dict.fromkeys(changed))
 
 
@@ -160,7 +162,7 @@ def _changed(resource: Resource, versions: list[Change]) -> dict[str, None]:
     names = [f"meta.{name}" for name in _differences(before, meta)]
     old, new = before.get("defaultversionid"), meta.get("defaultversionid")
     if old != new:
-        names += [*_shown(resource.type, resource.had.get(old or ""), found=True)]
+        names += [*_shown(resource.type, resource.versions_before.get(old or ""), before=True)]
         names += [*_shown(resource.type, resource.versions.get(new or ""))]
     default = f"{resource.xid}/versions/{new}"
     names += [
@@ -174,13 +176,13 @@ def _changed(resource: Resource, versions: list[Change]) -> dict[str, None]:
     return dict.fromkeys(names)
 
 
-def _shown(type_: ResourceType, version: Version | None, *, found: bool = False) -> Iterator[str]:
-    """The attributes of a Version that have values; `found`: as the request found it."""
+def _shown(type_: ResourceType, version: Version | None, *, before: bool = False) -> Iterator[str]:
+    """The attributes of a Version that have values; `before`: as the request found it."""
     if version is None:
         return
     yield from ("self", "xid", "isdefault")
-    yield from (version.before or {}) if found else version.members
-    if (version.found if found else version.document) is not None:
+    yield from (version.before or {}) if before else version.members
+    if (version.document_before if before else version.document) is not None:
         yield type_.singular
 
 

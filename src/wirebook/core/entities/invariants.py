@@ -18,96 +18,113 @@ from wirebook.core.entities.state import Group, Members, Resource
 from wirebook.core.entities.validation import DocumentValidator, check_compatibility, check_formats
 from wirebook.core.model.compiled import Attributes, GroupConstraint
 from wirebook.core.model.constraints import violations
-from wirebook.core.model.datatypes import shown
+from wirebook.core.model.datatypes import preview
 from wirebook.problems.xregistry import refused
 
-__all__ = ["check_constraints", "check_shared", "settle"]
+__all__ = ["check_constraints", "check_invariants", "check_shared"]
 
 
-def settle(draft: ChangeSet, validator: DocumentValidator) -> None:
+def check_invariants(change_set: ChangeSet, validator: DocumentValidator) -> None:
     """Raises: format_*, constraint_failure, mismatched_version_attribute, compatibility_*, multiple_roots"""
-    changed = [each for each in draft.changed.values() if not each.deleted and not each.group.deleted]
+    changed = [
+        resource for resource in change_set.changed.values() if not resource.deleted and not resource.group.deleted
+    ]
     for resource in changed:
         if resource.xref is None:
-            check_formats(draft, resource, validator)
-    _check_constraints(draft, changed)
+            check_formats(change_set, resource, validator)
+    _check_constraints(change_set, changed)
     for resource in changed:
         if resource.xref is None:
             check_shared(resource)
-            check_compatibility(draft, resource, validator)
-            if prune_surplus(draft, resource):
-                check_compatibility(draft, resource, validator)  # of neighbours that were none before
+            check_compatibility(change_set, resource, validator)
+            if prune_surplus(change_set, resource):
+                check_compatibility(change_set, resource, validator)  # of neighbours that were none before
 
 
 # -- constraints --------------------------------------------------------------------------------------------------
 
 
-def _check_constraints(draft: ChangeSet, changed: Collection[Resource]) -> None:
+def _check_constraints(change_set: ChangeSet, changed: Collection[Resource]) -> None:
     """Of Resources that changed, of all in a Group that demands more, and of cross-references to what changed."""
-    bound = [each for each in changed if draft.constraints(each.group, each.type.plural)]
-    elsewhere = {each.xref for each in bound if each.xref and each.xref not in draft.changed}
-    shown = {each.xid: each.versions for each in draft.snapshot.reader.shown_by(elsewhere)} if elsewhere else {}
-    for resource in (*bound, *_sources(draft, changed)):
-        check_constraints(draft, resource, _versions(draft, resource, shown))
-    for group in draft.changed_groups.values():
+    bound = [resource for resource in changed if change_set.constraints(resource.group, resource.type.plural)]
+    elsewhere = {resource.xref for resource in bound if resource.xref and resource.xref not in change_set.changed}
+    shown = (
+        {target.xid: target.versions for target in change_set.snapshot.reader.versions_shown_by(elsewhere)}
+        if elsewhere
+        else {}
+    )
+    for resource in (*bound, *_sources(change_set, changed)):
+        check_constraints(change_set, resource, _versions(change_set, resource, shown))
+    for group in change_set.changed_groups.values():
         if not group.is_new and not group.deleted:
-            _check_group(draft, group)
+            _check_group(change_set, group)
 
 
-def _sources(draft: ChangeSet, changed: Iterable[Resource]) -> Iterator[Resource]:
+def _sources(change_set: ChangeSet, changed: Iterable[Resource]) -> Iterator[Resource]:
     """The cross-references to what changed that did not change themselves."""
-    targets = {each.xid for each in changed if each.xref is None}
-    for source in draft.snapshot.reader.sources_of(targets) if targets else ():
-        if source.xid not in draft.changed:
+    targets = {resource.xid for resource in changed if resource.xref is None}
+    for source in change_set.snapshot.reader.sources_of(targets) if targets else ():
+        if source.xid not in change_set.changed:
             yield source
 
 
-def _versions(draft: ChangeSet, resource: Resource, shown: Mapping[str, dict[str, Members]]) -> dict[str, Members]:
+def _versions(change_set: ChangeSet, resource: Resource, shown: Mapping[str, dict[str, Members]]) -> dict[str, Members]:
     """The Versions that a Resource shows; `shown` are those of Resources that did not change."""
-    target = draft.changed.get(resource.xref) if resource.xref else resource
+    target = change_set.changed.get(resource.xref) if resource.xref else resource
     if target is None:
         return shown.get(resource.xref or "", {})
     return {} if target.xref or target.deleted else members_of(target)
 
 
-def _check_group(draft: ChangeSet, group: Group) -> None:
+def _check_group(change_set: ChangeSet, group: Group) -> None:
     """Holds what is in a Group and did not change against what the Group demands and did not before."""
-    is_remodelled = group.xid in draft.remodelled
-    new = list(draft.constraints_of(group, group.members)) if is_remodelled else _tightened(draft, group)
+    is_remodelled = group.xid in change_set.groups_with_new_model
+    new = list(change_set.constraints_of(group, group.members)) if is_remodelled else _tightened(change_set, group)
     if not new:
         return
-    with closing(draft.snapshot.reader.shown_in(group, {each.resources for each in new})) as found:
-        for xid, plural, xref, versions in found:
-            if xid not in draft.changed and xref not in draft.changed:
-                _hold((each for each in new if each.resources == plural), group, xid, versions)
+    with closing(
+        change_set.snapshot.reader.versions_shown_in(group, {constraint.resources for constraint in new})
+    ) as resources:
+        for xid, plural, xref, versions in resources:
+            if xid not in change_set.changed and xref not in change_set.changed:
+                _check_versions(
+                    (constraint for constraint in new if constraint.resources == plural), group, xid, versions
+                )
 
 
-def _tightened(draft: ChangeSet, group: Group) -> list[GroupConstraint]:
+def _tightened(change_set: ChangeSet, group: Group) -> list[GroupConstraint]:
     """The constraints that are not what they were, or compare with an attribute that is not what it was."""
-    old = {_demand(constraint, group.before or {}) for constraint in draft.constraints_of(group, group.before or {})}
+    old = {
+        _requirement(constraint, group.before or {})
+        for constraint in change_set.constraints_of(group, group.before or {})
+    }
     return [
         constraint
-        for constraint in draft.constraints_of(group, group.members)
-        if _demand(constraint, group.members) not in old
+        for constraint in change_set.constraints_of(group, group.members)
+        if _requirement(constraint, group.members) not in old
     ]
 
 
-def _demand(constraint: GroupConstraint, group: Members) -> tuple[Any, ...]:
+def _requirement(constraint: GroupConstraint, group: Members) -> tuple[Any, ...]:
     """What a constraint asks of the Versions in a Group with those members."""
-    wanted = tuple(values_at(group, constraint.equals)) if constraint.equals else ()
-    return constraint.resources, constraint.path, constraint.enum, tuple(map(repr, wanted))
+    expected = tuple(values_at(group, constraint.equals)) if constraint.equals else ()
+    return constraint.resources, constraint.path, constraint.enum, tuple(map(repr, expected))
 
 
-def check_constraints(draft: ChangeSet, resource: Resource, versions: Mapping[str, Members]) -> None:
+def check_constraints(change_set: ChangeSet, resource: Resource, versions: Mapping[str, Members]) -> None:
     """Raises: constraint_failure"""
-    _hold(draft.constraints(resource.group, resource.type.plural), resource.group, resource.xid, versions)
+    _check_versions(
+        change_set.constraints(resource.group, resource.type.plural), resource.group, resource.xid, versions
+    )
 
 
 def members_of(resource: Resource) -> dict[str, Members]:
     return {id_: version.members for id_, version in resource.versions.items()}
 
 
-def _hold(constraints: Iterable[GroupConstraint], group: Group, xid: str, versions: Mapping[str, Members]) -> None:
+def _check_versions(
+    constraints: Iterable[GroupConstraint], group: Group, xid: str, versions: Mapping[str, Members]
+) -> None:
     """Raises: constraint_failure"""
     for constraint, kind, ids in violations(constraints, group.members, versions):
         detail = f"Group: {group.xid}; {_required(constraint, kind, group.members)}; Versions: {', '.join(ids)}."
@@ -117,9 +134,9 @@ def _hold(constraints: Iterable[GroupConstraint], group: Group, xid: str, versio
 def _required(constraint: GroupConstraint, kind: str, group: Members) -> str:
     """The values that a constraint allows, for a message."""
     if kind == "enum":
-        return f"allowed: {', '.join(map(shown, constraint.enum))}"
+        return f"allowed: {', '.join(map(preview, constraint.enum))}"
     assert constraint.equals
-    value = shown(next(values_at(group, constraint.equals)))
+    value = preview(next(values_at(group, constraint.equals)))
     return f"must equal {format_dotpath(constraint.equals)} of the Group, {value}"
 
 

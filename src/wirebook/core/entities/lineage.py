@@ -28,7 +28,7 @@ def only_version(resource: Resource) -> Version | None:
     return next(iter(resource.versions.values())) if len(resource.versions) == 1 else None
 
 
-def relink(draft: ChangeSet, resource: Resource, gone: Collection[str] = ()) -> None:
+def relink(change_set: ChangeSet, resource: Resource, gone: Collection[str] = ()) -> None:
     """Gives every Version its ancestor, by the mode of its type. `gone` are Versions that were there before.
 
     Raises: unknown_id, ancestor_circular_reference, multiple_roots
@@ -36,42 +36,42 @@ def relink(draft: ChangeSet, resource: Resource, gone: Collection[str] = ()) -> 
     mode = resource.type.versionmode
     only = only_version(resource)
     if only and not only.members.get("ancestorid"):
-        _set_ancestor(draft, only, only.id, keeps_time=mode == "modifiedat")
+        _set_ancestor(change_set, only, only.id, keeps_time=mode == "modifiedat")
         return
     links = links_of(resource)
     if mode == "manual":
-        _check_ancestors(resource, links, {*resource.had, *gone})
+        _check_ancestors(resource, links, {*resource.versions_before, *gone})
     for id_, ancestor in MODES[mode].chain(links).items():
-        _set_ancestor(draft, resource.versions[id_], ancestor, keeps_time=mode == "modifiedat")
+        _set_ancestor(change_set, resource.versions[id_], ancestor, keeps_time=mode == "modifiedat")
     links = links_of(resource)
-    if found := circle(links):
-        raise refused("ancestor_circular_reference", resource.xid, list=", ".join(found))
+    if ancestors := circle(links):
+        raise refused("ancestor_circular_reference", resource.xid, list=", ".join(ancestors))
     if resource.type.singleversionroot and len(roots(links)) > 1:
         raise refused("multiple_roots", resource.xid, plural=resource.type.plural)
 
 
-def _check_ancestors(resource: Resource, links: dict[str, Link], had: Collection[str]) -> None:
+def _check_ancestors(resource: Resource, links: dict[str, Link], versions_before: Collection[str]) -> None:
     """An ancestor that was named must be there; one that was deleted makes a root of its children."""
     for id_, link in links.items():
         if link.ancestor is None or link.ancestor in links:
             continue
-        if link.ancestor not in had:
+        if link.ancestor not in versions_before:
             raise refused("unknown_id", resource.xid, singular="version", id=link.ancestor)
         links[id_] = Link(id_, link.createdat, link.modifiedat, id_)
 
 
-def _set_ancestor(draft: ChangeSet, version: Version, ancestor: str, *, keeps_time: bool) -> None:
+def _set_ancestor(change_set: ChangeSet, version: Version, ancestor: str, *, keeps_time: bool) -> None:
     if version.members.get("ancestorid") == ancestor:
         return
     was_set = bool(version.members.get("ancestorid"))
     version.members["ancestorid"] = ancestor
-    if was_set and not version.is_new and not version.is_touched:
+    if was_set and not version.is_new and not version.is_updated:
         # Reading: where the time of the change orders the Versions, a new place in the order must not change it.
         version.has_own_time = version.has_own_time or keeps_time
-        version.touch(draft.now)
+        version.mark_updated(change_set.now)
 
 
-def prune(draft: ChangeSet, resource: Resource) -> bool:
+def prune(change_set: ChangeSet, resource: Resource) -> bool:
     """Deletes the oldest Versions beyond the number that there may be; never the default, unless it is one alone.
 
     Where there may be one, a new Version takes the place of the one before. Says whether there were any.
@@ -82,9 +82,9 @@ def prune(draft: ChangeSet, resource: Resource) -> bool:
         return False
     mode = MODES[resource.type.versionmode]
     links = links_of(resource)
-    new = [link for id_, link in links.items() if id_ not in resource.had]
+    new = [link for id_, link in links.items() if id_ not in resource.versions_before]
     keep = mode.newest(new or links.values()).versionid if limit == 1 else resource.default
     for id_ in prune_order(mode, links, keep, limit):
         del resource.versions[id_]
-    relink(draft, resource, gone=links)
+    relink(change_set, resource, gone=links)
     return True

@@ -11,25 +11,25 @@ from wirebook.core.model.target import RequestTarget
 from wirebook.problems.xregistry import refused
 
 
-def set_lock(draft: ChangeSet, target: RequestTarget, *, is_on: bool) -> bool:
+def set_lock(change_set: ChangeSet, target: RequestTarget, *, is_on: bool) -> bool:
     """Makes a Resource read-only or not; says whether it was not so before. Raises: not_found, bad_request"""
-    resource = _resource(draft, target)
+    resource = _resource(change_set, target)
     if resource.xref is not None:
         why = "a cross-reference shows what its target has"
         raise refused("bad_request", resource.xid, error_detail=why)
     if bool(resource.meta.members.get("readonly")) == is_on:
         return False
     resource.meta.members["readonly"] = is_on
-    resource.meta.touch(draft.now)
-    draft.changed[resource.xid] = resource
+    resource.meta.mark_updated(change_set.now)
+    change_set.changed[resource.xid] = resource
     return True
 
 
-def _resource(draft: ChangeSet, target: RequestTarget) -> Resource:
+def _resource(change_set: ChangeSet, target: RequestTarget) -> Resource:
     assert target.group_type
     assert target.type
-    group = draft.group(target.group_type, target.group)
-    found = draft.resource(ResourceLocation(group, target.type, target.resource)) if group else None
-    if found is None:
+    group = change_set.group(target.group_type, target.group)
+    resource = change_set.resource(ResourceLocation(group, target.type, target.resource)) if group else None
+    if resource is None:
         raise refused("not_found", target.resource_xid)
-    return found
+    return resource

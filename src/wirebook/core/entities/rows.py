@@ -132,7 +132,7 @@ def reader(names: frozenset[str]) -> Callable[[str], Members]:
 
     def read(text: str) -> Members:
         part = decode(f"{{{text}}}")
-        found = ((name, getattr(part, place)) for name, place in pairs)
-        return {name: value for name, value in found if value is not msgspec.UNSET}
+        values = ((name, getattr(part, place)) for name, place in pairs)
+        return {name: value for name, value in values if value is not msgspec.UNSET}
 
     return read

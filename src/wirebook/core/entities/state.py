@@ -26,7 +26,7 @@ class Entity:
     xid: str
     members: Members
     before: Members | None = None
-    is_touched: bool = False
+    is_updated: bool = False
     has_own_time: bool = False
     is_rewritten: bool = False
 
@@ -38,13 +38,13 @@ class Entity:
     def epoch(self) -> int:
         return int(self.members["epoch"])
 
-    def touch(self, now: str) -> None:
+    def mark_updated(self, now: str) -> None:
         """An update: the next epoch, once in a request, and the time of it, unless the client gave one."""
-        if self.before is not None and not self.is_touched:
+        if self.before is not None and not self.is_updated:
             self.members["epoch"] = int(self.before["epoch"]) + 1
         if not self.has_own_time:
             self.members["modifiedat"] = now
-        self.is_touched = True
+        self.is_updated = True
 
 
 @dataclass(slots=True, eq=False)
@@ -52,14 +52,14 @@ class Version(Entity):
     """A Version. `document` is its bytes: None where they are empty, `UnchangedDocument` where they were not read nor
     changed.
 
-    `found` is the document that the request found.
+    `document_before` is the document that the request found.
     """
 
     document: bytes | UnchangedDocument | None = None
-    found: bytes | UnchangedDocument | None = field(init=False)
+    document_before: bytes | UnchangedDocument | None = field(init=False)
 
     def __post_init__(self) -> None:
-        self.found = self.document
+        self.document_before = self.document
 
     @property
     def id(self) -> str:
@@ -86,7 +86,8 @@ class Group(Entity):
 class Resource:
     """A Resource: its meta, its Versions by id, the number of the last id that was made for one.
 
-    `meta.members` of a cross-reference have ``xref``, and of what it was before only epoch and createdat. `had` are the
+    `meta.members` of a cross-reference have ``xref``, and of what it was before only epoch and createdat.
+    `versions_before` are the
     Versions that the request found.
     """
 
@@ -97,7 +98,7 @@ class Resource:
     meta: Entity
     versions: dict[str, Version] = field(default_factory=dict)
     counter: int = 0
-    had: Mapping[str, Version] = field(default_factory=dict)
+    versions_before: Mapping[str, Version] = field(default_factory=dict)
     deleted: bool = False
 
     @property
@@ -131,7 +132,7 @@ class RegistryEntity(Entity):
     """The Registry, without its capabilities and its model."""
 
 
-class Shown(NamedTuple):
+class ShownVersions(NamedTuple):
     """The Versions that a Resource shows, by id: of a cross-reference (`xref`) those of its target."""
 
     xid: str
@@ -149,10 +150,10 @@ class EntityReader(Protocol):
     def sources_of(self, xids: Collection[str]) -> Iterator[Resource]:
         """The cross-references to these Resources, without Versions."""
 
-    def shown_by(self, xids: Collection[str]) -> Iterator[Shown]:
+    def versions_shown_by(self, xids: Collection[str]) -> Iterator[ShownVersions]:
         """The Resources with these xids that have Versions to show."""
 
-    def shown_in(self, group: Group, plurals: Collection[str]) -> Generator[Shown]:
+    def versions_shown_in(self, group: Group, plurals: Collection[str]) -> Generator[ShownVersions]:
         """The Resources of these types in a Group that have Versions to show, one after the other: to be closed."""
 
     def locked_in(self, groups: Iterable[Group]) -> Mapping[str, str]:

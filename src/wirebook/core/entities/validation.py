@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from wirebook.core.entities.changeset import ChangeSet
 from wirebook.core.entities.state import Resource, UnchangedDocument, Version
-from wirebook.core.query.filters import matches_wildcard
+from wirebook.core.wildcards import matches_wildcard
 from wirebook.problems.xregistry import refused
 
 
@@ -34,7 +34,7 @@ class DocumentValidator(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Enabled:
+class EnabledValidator:
     """A validator as the capabilities of a registry have it: without the formats and rules that they leave out."""
 
     validator: DocumentValidator
@@ -67,17 +67,19 @@ INVALID = "Format not validated"
 NEIGHBOUR = "An ancestor was not validated"
 
 
-def check_formats(draft: ChangeSet, resource: Resource, validator: DocumentValidator, *, every: bool = False) -> None:
+def check_formats(
+    change_set: ChangeSet, resource: Resource, validator: DocumentValidator, *, every: bool = False
+) -> None:
     """Validates each Version that is new or changed, or `every` one, and says so in its attributes.
 
     Raises: format_violation, format_unknown, format_external
     """
     if resource.type.validateformat or every:
-        _Check(draft, resource, validator).formats(every)
+        _ResourceCheck(change_set, resource, validator).formats(every)
 
 
 def check_compatibility(
-    draft: ChangeSet, resource: Resource, validator: DocumentValidator, *, every: bool = False
+    change_set: ChangeSet, resource: Resource, validator: DocumentValidator, *, every: bool = False
 ) -> None:
     """Compares Versions along their lineage, by the rule in the meta, and says so in their attributes: those that are
     new or changed with those beside them; all with all, where the rule is new or `every` asks for it.
@@ -85,7 +87,7 @@ def check_compatibility(
     Raises: compatibility_violation, compatibility_unknown
     """
     if resource.type.validatecompatibility or every:
-        _Check(draft, resource, validator).compatibility(every)
+        _ResourceCheck(change_set, resource, validator).compatibility(every)
 
 
 def content(version: Version) -> bytes:
@@ -93,11 +95,11 @@ def content(version: Version) -> bytes:
     return (document.read() if isinstance(document, UnchangedDocument) else document) or b""
 
 
-class _Check:
+class _ResourceCheck:
     """The checks of one Resource."""
 
-    def __init__(self, draft: ChangeSet, resource: Resource, validator: DocumentValidator) -> None:
-        self._draft, self._resource, self._validator = draft, resource, validator
+    def __init__(self, change_set: ChangeSet, resource: Resource, validator: DocumentValidator) -> None:
+        self._change_set, self._resource, self._validator = change_set, resource, validator
         self._is_strict = resource.type.strictvalidation
         self._changed: set[str] = set()
 
@@ -105,18 +107,18 @@ class _Check:
 
     def formats(self, every: bool) -> None:
         for version in self._resource.versions.values():
-            if every or version.is_touched or version.is_new or "formatvalidated" not in version.members:
+            if every or version.is_updated or version.is_new or "formatvalidated" not in version.members:
                 self._format(version)
 
     def _format(self, version: Version) -> None:
         format_ = version.members.get("format") if self._resource.type.validateformat else None
         if format_ is None:
-            self._say(version, "format", None, None)
+            self._set_outcome(version, "format", None, None)
             return
         why = self._cannot_validate(version, format_)
         if not why and (fault := self._validator.faults(format_, content(version))):
             raise refused("format_violation", version.xid, format=format_, detail=fault)
-        self._say(version, "format", not why, why)
+        self._set_outcome(version, "format", not why, why)
 
     def _cannot_validate(self, version: Version, format_: str) -> str | None:
         """Why a document is not validated. Raises: format_unknown, format_external"""
@@ -130,7 +132,7 @@ class _Check:
             return EXTERNAL
         return None
 
-    def _say(self, version: Version, kind: str, valid: bool | None, why: str | None) -> None:
+    def _set_outcome(self, version: Version, kind: str, valid: bool | None, why: str | None) -> None:
         """Sets ``<kind>validated`` and its reason, or takes them away. They are the server's: no new epoch."""
         name, reason = f"{kind}validated", f"{kind}validatedreason"
         if (version.members.get(name), version.members.get(reason)) == (valid, why):
@@ -141,7 +143,7 @@ class _Check:
             version.members[name] = valid
         if why:
             version.members[reason] = why
-        version.members = self._draft.version_level(self._resource.type).in_order(version.members)
+        version.members = self._change_set.version_attributes(self._resource.type).in_order(version.members)
 
     # -- compatibility ------------------------------------------------------------------------------------------------
 
@@ -151,15 +153,15 @@ class _Check:
         if every or rule != (meta.before or {}).get("compatibility"):
             self._changed = {version.id for version in versions}
         else:
-            self._changed = {version.id for version in versions if _is_unsettled(version)}
+            self._changed = {version.id for version in versions if _needs_comparison(version)}
         if self._changed or any(map(_has_moved, versions)):
             for version in versions:
-                self._judge(version, rule)
+                self._check_version(version, rule)
 
-    def _judge(self, version: Version, rule: str | None) -> None:
+    def _check_version(self, version: Version, rule: str | None) -> None:
         format_ = version.members.get("format")
         if rule is None or format_ is None:
-            self._say(version, "compatibility", None, None)
+            self._set_outcome(version, "compatibility", None, None)
             return
         why = self._cannot_compare(version, rule, format_)
         older = [] if why else self._older(version, rule)
@@ -167,7 +169,7 @@ class _Check:
             why = NEIGHBOUR
         for old in self._to_compare(version, older):
             self._compare(old, version, rule)
-        self._say(version, "compatibility", not why, why)
+        self._set_outcome(version, "compatibility", not why, why)
 
     def _cannot_compare(self, version: Version, rule: str, format_: str) -> str | None:
         """Why a Version is not compared. Raises: compatibility_unknown"""
@@ -181,13 +183,13 @@ class _Check:
 
     def _older(self, version: Version, rule: str) -> list[Version]:
         """What the rule compares a Version with: its parent, or its parent, the parent of that and so on."""
-        is_transitive, found = rule.lower().endswith("_transitive"), list[Version]()
+        is_transitive, ancestors = rule.lower().endswith("_transitive"), list[Version]()
         while (parent := self._resource.versions.get(version.members["ancestorid"])) and parent is not version:
-            found.append(parent)
+            ancestors.append(parent)
             if not is_transitive:
                 break
             version = parent
-        return found
+        return ancestors
 
     def _to_compare(self, version: Version, older: Iterable[Version]) -> Iterator[Version]:
         """Those of `older` with which a Version was not compared before, as they are now."""
@@ -213,7 +215,7 @@ class _Check:
         return self._validator.incompatible(direction, second, content(old), content(new))
 
 
-def _is_unsettled(version: Version) -> bool:
+def _needs_comparison(version: Version) -> bool:
     """Whether what was said of a Version, as it is compared with others, may not hold any more."""
     is_same = isinstance(version.document, UnchangedDocument) and version.members.get("format") == (
         version.before or {}

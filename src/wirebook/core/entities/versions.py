@@ -136,31 +136,31 @@ def _chain_unset(lineage: Lineage) -> dict[str, str]:
 
     Existing Versions without an ancestor come first, by (createdat, versionid); new ones follow by versionid.
     """
-    settled = {name: link for name, link in lineage.items() if link.ancestor is not None}
+    linked = {name: link for name, link in lineage.items() if link.ancestor is not None}
     unset = [link for link in lineage.values() if link.ancestor is None]
     existing = sorted((link for link in unset if not link.is_new), key=_by_creation)
     new = sorted((link for link in unset if link.is_new), key=lambda link: link.versionid.lower())
     # Reading: descendants of an existing Version, or of the first new one, come after it and not before.
-    after = _descendants([link.versionid for link in (*existing, *new[:1])], settled)
-    before = [link for name, link in settled.items() if name not in after]
+    after = _descendants([link.versionid for link in (*existing, *new[:1])], linked)
+    before = [link for name, link in linked.items() if name not in after]
     newest = _newest_leaf(before).versionid if before else None
     for link in (*existing, *new):
-        settled[link.versionid] = replace(link, ancestor=newest or link.versionid)
+        linked[link.versionid] = replace(link, ancestor=newest or link.versionid)
         newest = link.versionid
-    return {name: link.ancestor or name for name, link in settled.items()}
+    return {name: link.ancestor or name for name, link in linked.items()}
 
 
 def _descendants(starts: Iterable[str], lineage: Lineage) -> set[str]:
     children: dict[str | None, list[str]] = {}
     for link in lineage.values():
         children.setdefault(link.ancestor, []).append(link.versionid)
-    found: set[str] = set()
+    descendants: set[str] = set()
     below = list(starts)
     while below:
-        new = [child for child in children.get(below.pop(), ()) if child not in found]
-        found.update(new)
+        new = [child for child in children.get(below.pop(), ()) if child not in descendants]
+        descendants.update(new)
         below += new
-    return found
+    return descendants
 
 
 # -- chains by an order -------------------------------------------------------------------------------------------
@@ -198,11 +198,11 @@ def _by_precedence(link: Link) -> tuple[Any, ...]:
 
 
 def _precedence(id_: str) -> tuple[Any, ...]:
-    found = LENIENT_SEMVER.match(id_)
-    if not found:
+    match = LENIENT_SEMVER.match(id_)
+    if not match:
         return 0, (0, 0, 0), ()
-    numbers = tuple(int(number or 0) for number in found.group(1, 2, 3))
-    return 1, numbers, ((1,),) if not found[4] else ((0,), *map(_part, found[4].split(".")))
+    numbers = tuple(int(number or 0) for number in match.group(1, 2, 3))
+    return 1, numbers, ((1,),) if not match[4] else ((0,), *map(_part, match[4].split(".")))
 
 
 def _semver_fault(id_: str) -> str | None:

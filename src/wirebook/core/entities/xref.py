@@ -33,9 +33,9 @@ def is_reference(resource: Resource | None, meta: Mapping[str, Any] | None, patc
 
 
 def write_reference(
-    draft: ChangeSet,
-    place: ResourceLocation,
-    sent: Mapping[str, Any],
+    change_set: ChangeSet,
+    location: ResourceLocation,
+    metadata: Mapping[str, Any],
     meta: Mapping[str, Any],
     *,
     body: Body | None = None,
@@ -46,42 +46,44 @@ def write_reference(
 
     Raises: malformed_xref, extra_xref_attribute, mismatched_id, mismatched_epoch
     """
-    resource = draft.resource(place)
+    resource = change_set.resource(location)
     target = meta.get("xref", resource.xref if resource else None)
-    _check_target(draft, place.type, target)
-    _check_alone(place, sent, body)
+    _check_target(change_set, location.type, target)
+    _check_alone(location, metadata, body)
     flag = {"defaultversionid": default} if default else {}
-    _check_meta_alone(place, {**meta, **flag}, was_normal=resource is not None and resource.xref is None)
-    resource = resource or draft.add_resource(place)
-    check_id(meta, place.type.singular, place.id, resource.meta.xid)
-    check_epoch(resource.meta, meta, ignored="epoch" in draft.ignore)
+    _check_meta_alone(location, {**meta, **flag}, was_normal=resource is not None and resource.xref is None)
+    resource = resource or change_set.add_resource(location)
+    check_id(meta, location.type.singular, location.id, resource.meta.xid)
+    check_epoch(resource.meta, meta, ignored="epoch" in change_set.ignore)
     if resource.xref == target:
         return resource
     before = resource.meta.members
     resource.meta.members = {
-        place.type.id_name: place.id,
+        location.type.id_name: location.id,
         "xref": target,
         "epoch": before["epoch"],  # the last that was known, above which it goes on when it comes back
-        "createdat": before.get("createdat", draft.now),
+        "createdat": before.get("createdat", change_set.now),
     }
-    resource.meta.is_touched = True
+    resource.meta.is_updated = True
     resource.versions.clear()
-    draft.changed[resource.xid] = resource
+    change_set.changed[resource.xid] = resource
     return resource
 
 
-def _check_target(draft: ChangeSet, type_: ResourceType, target: Any) -> None:
+def _check_target(change_set: ChangeSet, type_: ResourceType, target: Any) -> None:
     """Raises: malformed_xref"""
-    why = "it is no xid" if not isinstance(target, str) else fault_of_target(draft, type_, target)
+    why = "it is no xid" if not isinstance(target, str) else target_fault(change_set, type_, target)
     if why:
-        raise refused("malformed_xref", draft.path, xref=target if isinstance(target, str) else "", error_detail=why)
+        raise refused(
+            "malformed_xref", change_set.path, xref=target if isinstance(target, str) else "", error_detail=why
+        )
 
 
-def fault_of_target(draft: ChangeSet, type_: ResourceType, target: str) -> str | None:
+def target_fault(change_set: ChangeSet, type_: ResourceType, target: str) -> str | None:
     """Why a Resource of a type cannot be a cross-reference to `target`, whether that is there or not."""
     parts = target.split("/")
-    found = entity_type(target, draft.types)
-    other = draft.model.resource_type(parts[1], parts[3]) if found and len(parts) == 5 else None
+    type_of_target = entity_type(target, change_set.types)
+    other = change_set.model.resource_type(parts[1], parts[3]) if type_of_target and len(parts) == 5 else None
     if other is None:
         return "it is not the xid of a Resource of a type in the model"
     if other.home != type_.home:
@@ -89,47 +91,49 @@ def fault_of_target(draft: ChangeSet, type_: ResourceType, target: str) -> str |
     return None
 
 
-def _check_alone(place: ResourceLocation, sent: Mapping[str, Any], body: Body | None) -> None:
+def _check_alone(location: ResourceLocation, metadata: Mapping[str, Any], body: Body | None) -> None:
     """Nothing but ids beside the meta. Raises: extra_xref_attribute"""
-    extra = [name for name in sent if name not in (place.type.id_name, "meta", *SHOWN)]
+    extra = [name for name in metadata if name not in (location.type.id_name, "meta", *SHOWN)]
     if body is not None:  # its media type is always among the attributes
-        extra = [name for name in extra if sent[name] is not None]
-        extra += [place.type.singular] if body.document else []
+        extra = [name for name in extra if metadata[name] is not None]
+        extra += [location.type.singular] if body.document else []
     if extra:
-        raise _extra(place, extra)
+        raise _extra(location, extra)
 
 
-def _check_meta_alone(place: ResourceLocation, meta: Mapping[str, Any], *, was_normal: bool) -> None:
+def _check_meta_alone(location: ResourceLocation, meta: Mapping[str, Any], *, was_normal: bool) -> None:
     """Nothing but ids in the meta, and the epoch of what was a normal Resource. Raises: extra_xref_attribute"""
-    allowed = {place.type.id_name, "xref", *READ_ONLY} | ({"epoch"} if was_normal else set())
+    allowed = {location.type.id_name, "xref", *READ_ONLY} | ({"epoch"} if was_normal else set())
     extra = [name for name, value in meta.items() if name not in allowed and value is not None]
     if extra:
-        raise _extra(place, extra)
+        raise _extra(location, extra)
 
 
-def _extra(place: ResourceLocation, names: list[str]) -> Exception:
+def _extra(location: ResourceLocation, names: list[str]) -> Exception:
     detail = f"All of them: {', '.join(sorted(names))}." if len(names) > 1 else None
-    return refused("extra_xref_attribute", place.xid, name=min(names), singular=place.type.singular, detail=detail)
+    return refused(
+        "extra_xref_attribute", location.xid, name=min(names), singular=location.type.singular, detail=detail
+    )
 
 
-def check_no_reference(draft: ChangeSet, resource: Resource) -> None:
+def check_no_reference(change_set: ChangeSet, resource: Resource) -> None:
     """Versions of a cross-reference are written where they are. Raises: bad_request"""
     if resource.xref is not None:
         why = f"'{resource.xid}' is a cross-reference: write to '{resource.xref}'"
-        raise refused("bad_request", draft.path, error_detail=why)
+        raise refused("bad_request", change_set.path, error_detail=why)
 
 
-def shown_epoch(draft: ChangeSet, resource: Resource) -> int | None:
+def visible_epoch(change_set: ChangeSet, resource: Resource) -> int | None:
     """The epoch that the meta of a Resource showed before the request: of a cross-reference its target's."""
     before = resource.meta.before or {}
-    target = draft.snapshot.targets.get(before.get("xref", ""))
+    target = change_set.snapshot.targets.get(before.get("xref", ""))
     shown = target.meta.before if target and target is not resource else None
     return (shown if shown and "xref" not in shown else before).get("epoch")
 
 
-def leave_reference(draft: ChangeSet, resource: Resource) -> None:
+def leave_reference(change_set: ChangeSet, resource: Resource) -> None:
     """Makes a source a normal Resource again, still without Versions: with an epoch above all that were seen."""
-    target = draft.snapshot.targets.get(resource.xref or "")
+    target = change_set.snapshot.targets.get(resource.xref or "")
     seen = target.meta.epoch if target else 0
     members = resource.meta.members
     epoch = max(members["epoch"], seen) + 1
@@ -138,4 +142,4 @@ def leave_reference(draft: ChangeSet, resource: Resource) -> None:
         "epoch": epoch,
         "createdat": members["createdat"],
     }
-    resource.meta.is_touched = True
+    resource.meta.is_updated = True

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from wirebook.core.model.attributes import KEY_NAME as MAP_KEY
-from wirebook.core.model.datatypes import MAP_KEY_IN_WORDS, shown
+from wirebook.core.model.datatypes import MAP_KEY_IN_WORDS, preview
 from wirebook.core.model.source import model_error
 
 Aspects = dict[str, Callable[[Any], bool]]
@@ -37,7 +37,7 @@ def _is_array(value: Any) -> bool:
 
 
 def _is_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
 def _is_text_map(value: Any) -> bool:
@@ -125,15 +125,15 @@ IFVALUE: Final[Aspects] = {"siblingattributes": _is_object}
 CONSTRAINT: Final[Aspects] = {"default": _is_anything, "enum": _is_array, "equals": _is_text}
 
 
-def check_aspects(node: Any, known: Aspects, place: str) -> None:
+def check_aspects(node: Any, known: Aspects, path: str) -> None:
     """Whether a part of a model has known aspects alone, of the right JSON types. A null is an absent aspect.
 
     Raises: model_error
     """
     if not isinstance(node, Mapping):
-        raise model_error(f"{place} is not an object")
+        raise model_error(f"{path} is not an object")
     for name, value in node.items():
         if name not in known:
-            raise model_error(f"{place} has an unknown aspect '{name}'; known are: {', '.join(sorted(known))}")
+            raise model_error(f"{path} has an unknown aspect '{name}'; known are: {', '.join(sorted(known))}")
         if value is not None and not known[name](value):
-            raise model_error(f"{place}.{name} is {shown(value)}; it must be {_IN_WORDS[known[name]]}")
+            raise model_error(f"{path}.{name} is {preview(value)}; it must be {_IN_WORDS[known[name]]}")

@@ -13,7 +13,7 @@ from wirebook.core.model.aspects import ATTRIBUTE, IFVALUE, ITEM, check_aspects
 from wirebook.core.model.attributes import ATTRIBUTE_NAME
 from wirebook.core.model.attributes import KEY_NAME as MAP_KEY
 from wirebook.core.model.compiled import NONE, SCALARS, TYPES, Attribute, Attributes, Model, is_extended
-from wirebook.core.model.datatypes import InvalidValue, Types, check_value, is_one_of, shown, text_of
+from wirebook.core.model.datatypes import InvalidValue, Types, check_value, is_one_of, preview, text_of
 from wirebook.core.model.source import model_error
 from wirebook.problems.xregistry import refused
 
@@ -22,7 +22,7 @@ TARGET: Final = re.compile(r"/([^/\[\]]+)(?:/([^/\[\]]+)(?:/versions|\[/versions
 
 
 def check_attributes(
-    node: Any, place: str, *, extended: bool = False, versions: bool = False, text: Mapping[str, Any] = NONE
+    node: Any, path: str, *, extended: bool = False, versions: bool = False, text: Mapping[str, Any] = NONE
 ) -> None:
     """A map of attributes. `versions`: those of Versions, which may have to be the same in all of them; `text` are the
     attributes that the text has at this place, whose types may be left out.
@@ -32,112 +32,112 @@ def check_attributes(
     if node is None:
         return
     if not isinstance(node, Mapping):
-        raise model_error(f"{place} is not an object")
+        raise model_error(f"{path} is not an object")
     for name, attribute in node.items():
-        _check_name(name, attribute, place, extended)
+        _check_name(name, attribute, path, extended)
         known = text.get(name, NONE)
         whole = {**{key: known[key] for key in ("type", "item") if key in known}, **attribute}
-        _check_attribute(name, whole, f"{place}.{name}", extended=extended, versions=versions)
+        _check_attribute(name, whole, f"{path}.{name}", extended=extended, versions=versions)
 
 
-def _check_name(name: str, node: Any, place: str, extended: bool) -> None:
+def _check_name(name: str, node: Any, path: str, extended: bool) -> None:
     if not isinstance(node, Mapping):
-        raise model_error(f"{place}.{name} is not an object")
+        raise model_error(f"{path}.{name} is not an object")
     if (node.get("name") or name) != name:
-        raise model_error(f"{place}.{name}.name is {shown(node['name'])}")
+        raise model_error(f"{path}.{name}.name is {preview(node['name'])}")
     if name != "*" and not (MAP_KEY if extended else ATTRIBUTE_NAME).match(name):
-        why = f"{shown(name)} is no name of an attribute: up to 63 of a-z 0-9 _{' : - .' if extended else ''}"
-        raise refused("invalid_attribute", "/model", name=f"{place}.{name}", error_detail=why)
+        why = f"{preview(name)} is no name of an attribute: up to 63 of a-z 0-9 _{' : - .' if extended else ''}"
+        raise refused("invalid_attribute", "/model", name=f"{path}.{name}", error_detail=why)
 
 
-def _check_attribute(name: str, node: Mapping[str, Any], place: str, *, extended: bool, versions: bool) -> None:
-    check_aspects(node, ATTRIBUTE, place)
-    _check_type(node, place)
+def _check_attribute(name: str, node: Mapping[str, Any], path: str, *, extended: bool, versions: bool) -> None:
+    check_aspects(node, ATTRIBUTE, path)
+    _check_type(node, path)
     if name == "*" and (node.get("readonly") or node.get("required") or node.get("ifvalues")):
-        raise model_error(f"{place} cannot be readonly or required, nor have ifvalues")
-    _check_values(name, node, place)
+        raise model_error(f"{path} cannot be readonly or required, nor have ifvalues")
+    _check_values(name, node, path)
     if node.get("matchversions") and (not versions or name == "*" or node["type"] not in SCALARS):
-        raise model_error(f"{place}.matchversions is for named scalar attributes of Versions")
+        raise model_error(f"{path}.matchversions is for named scalar attributes of Versions")
     is_object = node["type"] == "object"
     check_attributes(
-        node.get("attributes"), f"{place}.attributes", extended=is_extended(node), versions=versions and is_object
+        node.get("attributes"), f"{path}.attributes", extended=is_extended(node), versions=versions and is_object
     )
-    _check_ifvalues(node, f"{place}.ifvalues", extended=extended)
+    _check_ifvalues(node, f"{path}.ifvalues", extended=extended)
 
 
-def _check_type(node: Mapping[str, Any], place: str) -> None:
+def _check_type(node: Mapping[str, Any], path: str) -> None:
     """What the type of an attribute or an item allows beside it."""
     type_ = node.get("type")
     if type_ not in TYPES:
-        raise model_error(f"{place}.type is {shown(type_)}, not one of: {', '.join(sorted(TYPES))}")
+        raise model_error(f"{path}.type is {preview(type_)}, not one of: {', '.join(sorted(TYPES))}")
     if (node.get("item") is not None) != (type_ in ("array", "map")):
-        raise model_error(f"{place}: arrays and maps have an item, and nothing else has")
+        raise model_error(f"{path}: arrays and maps have an item, and nothing else has")
     if node.get("attributes") is not None and type_ != "object":
-        raise model_error(f"{place}: only an object has attributes")
+        raise model_error(f"{path}: only an object has attributes")
     charset = node.get("namecharset")
     if charset is not None and (type_ != "object" or charset.lower() not in ("strict", "extended")):
-        raise model_error(f"{place}.namecharset is for objects, and is 'strict' or 'extended'")
+        raise model_error(f"{path}.namecharset is for objects, and is 'strict' or 'extended'")
     if node.get("target") and type_ not in TARGETED:
-        raise model_error(f"{place}.target is for the types {', '.join(TARGETED)}")
+        raise model_error(f"{path}.target is for the types {', '.join(TARGETED)}")
     if node.get("item") is not None:
-        check_aspects(node["item"], ITEM, f"{place}.item")
-        _check_type(node["item"], f"{place}.item")
-        check_attributes(node["item"].get("attributes"), f"{place}.item.attributes", extended=is_extended(node["item"]))
+        check_aspects(node["item"], ITEM, f"{path}.item")
+        _check_type(node["item"], f"{path}.item")
+        check_attributes(node["item"].get("attributes"), f"{path}.item.attributes", extended=is_extended(node["item"]))
 
 
-def _check_values(name: str, node: Mapping[str, Any], place: str) -> None:
+def _check_values(name: str, node: Mapping[str, Any], path: str) -> None:
     """`enum` and `default`: values of the attribute's type."""
     enum, default = node.get("enum") or (), node.get("default")
     # Reading: the published endpoint model puts `enum` on an array, where it is about the items (checklist AMB-20).
     type_ = node["item"]["type"] if node["type"] == "array" else node["type"]
     if enum and type_ not in SCALARS:
-        raise model_error(f"{place}.enum is for scalars")
+        raise model_error(f"{path}.enum is for scalars")
     for value in enum:
-        _check_literal(value, type_, f"{place}.enum")
+        _check_literal(value, type_, f"{path}.enum")
     if default is None:
         return
     if node["type"] not in SCALARS:
         raise refused("model_scalar_default", "/model", name=name)
     if not node.get("required"):
         raise refused("model_required_true", "/model", name=name)
-    _check_literal(default, node["type"], f"{place}.default")
+    _check_literal(default, node["type"], f"{path}.default")
     if enum and _is_strict(node) and not is_one_of(default, tuple(enum)):
-        raise model_error(f"{place}.default is {shown(default)}, which its enum does not have")
+        raise model_error(f"{path}.default is {preview(default)}, which its enum does not have")
 
 
 def _is_strict(node: Mapping[str, Any]) -> bool:
     return node.get("strict") is not False
 
 
-def _check_literal(value: Any, type_: str, place: str) -> None:
+def _check_literal(value: Any, type_: str, path: str) -> None:
     try:
-        check_value(Attribute("", type_), value, place, lambda *_: True)
+        check_value(Attribute("", type_), value, path, lambda *_: True)
     except InvalidValue as error:
-        raise model_error(f"{place}: {error.why}") from None
+        raise model_error(f"{path}: {error.why}") from None
 
 
-def _check_ifvalues(node: Mapping[str, Any], place: str, *, extended: bool) -> None:
+def _check_ifvalues(node: Mapping[str, Any], path: str, *, extended: bool) -> None:
     """The sections of `ifvalues`: their keys and their attributes. Their names are of the level of the attribute."""
     sections = node.get("ifvalues") or NONE
     if sections and node["type"] not in SCALARS:
-        raise model_error(f"{place} are for scalars")
+        raise model_error(f"{path} are for scalars")
     seen: set[str] = set()
     for key, section in sections.items():
-        inner = f"{place}['{key}']"
+        inner = f"{path}['{key}']"
         _check_key(key, node, inner, seen)
         check_aspects(section, IFVALUE, inner)
         check_attributes(section.get("siblingattributes"), f"{inner}.siblingattributes", extended=extended)
 
 
-def _check_key(key: str, attribute: Mapping[str, Any], place: str, seen: set[str]) -> None:
+def _check_key(key: str, attribute: Mapping[str, Any], path: str, seen: set[str]) -> None:
     if not key or key.startswith("^"):
-        raise model_error(f"{place}: the key must not be empty nor start with '^'")
+        raise model_error(f"{path}: the key must not be empty nor start with '^'")
     if key.casefold() in seen:
-        raise model_error(f"{place}: the key is there twice but for case")
+        raise model_error(f"{path}: the key is there twice but for case")
     seen.add(key.casefold())
     enum = attribute.get("enum") or ()
-    if enum and _is_strict(attribute) and key.casefold() not in {text_of(each).casefold() for each in enum}:
-        raise model_error(f"{place}: the key is not in the attribute's enum")
+    if enum and _is_strict(attribute) and key.casefold() not in {text_of(value).casefold() for value in enum}:
+        raise model_error(f"{path}: the key is not in the attribute's enum")
 
 
 # -- targets, once all types are known ----------------------------------------------------------------------------
@@ -145,13 +145,13 @@ def _check_key(key: str, attribute: Mapping[str, Any], place: str, seen: set[str
 
 def check_targets(model: Model, types: Types) -> None:
     """Whether what attributes refer to are types of the model. Raises: model_error"""
-    for place, target in _targets_of_model(model):
-        found = TARGET.match(target)
-        if not found:
+    for path, target in _targets_of_model(model):
+        match = TARGET.match(target)
+        if not match:
             forms = "/GROUPS, /GROUPS/RESOURCES, /GROUPS/RESOURCES[/versions] or /GROUPS/RESOURCES/versions"
-            raise model_error(f"{place}.target is '{target}', not {forms}")
-        if not types(found[1], found[2]):
-            raise model_error(f"{place}.target is '{target}', which is no type of the model")
+            raise model_error(f"{path}.target is '{target}', not {forms}")
+        if not types(match[1], match[2]):
+            raise model_error(f"{path}.target is '{target}', which is no type of the model")
 
 
 def _targets_of_model(model: Model) -> Iterator[tuple[str, str]]:
@@ -159,21 +159,21 @@ def _targets_of_model(model: Model) -> Iterator[tuple[str, str]]:
     for group in model.groups.values():
         yield from _targets(group.attributes, f"groups.{group.plural}.attributes")
     for group, resource in model.resource_types():
-        place = f"groups.{group.plural}.resources.{resource.plural}"
-        yield from _targets(resource.attributes, f"{place}.attributes")
-        yield from _targets(resource.metaattributes, f"{place}.metaattributes")
+        path = f"groups.{group.plural}.resources.{resource.plural}"
+        yield from _targets(resource.attributes, f"{path}.attributes")
+        yield from _targets(resource.metaattributes, f"{path}.metaattributes")
 
 
-def _targets(attributes: Attributes, place: str) -> Iterator[tuple[str, str]]:
+def _targets(attributes: Attributes, path: str) -> Iterator[tuple[str, str]]:
     for name, attribute in attributes.items():
-        yield from _targets_of(attribute, f"{place}.{name}")
+        yield from _targets_of(attribute, f"{path}.{name}")
 
 
-def _targets_of(attribute: Attribute, place: str) -> Iterator[tuple[str, str]]:
+def _targets_of(attribute: Attribute, path: str) -> Iterator[tuple[str, str]]:
     if attribute.target:
-        yield place, attribute.target
-    yield from _targets(attribute.attributes, f"{place}.attributes")
+        yield path, attribute.target
+    yield from _targets(attribute.attributes, f"{path}.attributes")
     if attribute.item:
-        yield from _targets_of(attribute.item, f"{place}.item")
+        yield from _targets_of(attribute.item, f"{path}.item")
     for key, siblings in attribute.ifvalues.items():
-        yield from _targets(siblings, f"{place}.ifvalues['{key}']")
+        yield from _targets(siblings, f"{path}.ifvalues['{key}']")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from wirebook.core.model.datatypes import shown, text_of
+from wirebook.core.model.datatypes import preview, text_of
 from wirebook.core.model.language import VERSION_MODES
 from wirebook.core.model.predefined import SPECVERSION
 from wirebook.problems.xregistry import Refused, refused
@@ -148,7 +148,7 @@ def change(current: Capabilities, sent: Any, offer: Offer, *, patch: bool) -> Ca
     Raises: capability_error, capability_missing_value, capability_unknown, capability_value, capability_wildcard
     """
     if not isinstance(sent, Mapping):
-        raise _error(f"they must be an object, not {shown(sent)}")
+        raise _error(f"they must be an object, not {preview(sent)}")
     defaults = bare()
     changed = dict(current) if patch else dict(defaults)
     for name, value in sent.items():
@@ -167,8 +167,8 @@ def _error(why: str) -> Refused:
 
 def _value(name: str, value: Any, allowed: Iterable[Any]) -> Refused:
     listed = ",".join(sorted(map(text_of, allowed)))
-    given = value if isinstance(value, str) else shown(value)
-    return refused("capability_value", "/capabilities", field=name, value=given, list=listed)
+    text = value if isinstance(value, str) else preview(value)
+    return refused("capability_value", "/capabilities", field=name, value=text, list=listed)
 
 
 def _boolean(name: str, value: Any, _: Offer) -> bool:
@@ -203,18 +203,18 @@ def _chosen(
     name: str, value: Any, allowed: tuple[str, ...], refuse: Callable[[str, Any, Iterable[Any]], Refused] = _value
 ) -> list[str]:
     """The values of a list, in the server's spelling, sorted, each once."""
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise _value(name, value, allowed)
     if "*" in value:
         if len(value) > 1:
             raise refused("capability_wildcard", "/capabilities", field=name)
         return sorted(allowed)
     fold = without_patch if name == "specversions" else str.lower
-    spelling = {fold(each): each for each in allowed}
-    for each in value:
-        if fold(each) not in spelling:
-            raise refuse(name, each, allowed)
-    return sorted({spelling[fold(each)] for each in value})
+    spelling = {fold(choice): choice for choice in allowed}
+    for item in value:
+        if fold(item) not in spelling:
+            raise refuse(name, item, allowed)
+    return sorted({spelling[fold(item)] for item in value})
 
 
 def _formats(name: str, value: Any, offer: Offer) -> list[str]:

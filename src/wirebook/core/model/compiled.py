@@ -45,16 +45,16 @@ class Attributes(dict[str, "Attribute"]):
 
     @cached_property
     def required(self) -> tuple[str, ...]:
-        return tuple(name for name, each in self.items() if each.required)
+        return tuple(name for name, attribute in self.items() if attribute.required)
 
     @cached_property
     def defaults(self) -> Mapping[str, Any]:
-        return {name: each.default for name, each in self.items() if each.default is not None}
+        return {name: attribute.default for name, attribute in self.items() if attribute.default is not None}
 
     @cached_property
     def branching(self) -> tuple[Attribute, ...]:
         """Those whose value may bring others with it."""
-        return tuple(each for each in self.values() if each.ifvalues)
+        return tuple(attribute for attribute in self.values() if attribute.ifvalues)
 
 
 JsonType = type[str] | type[bool]
@@ -90,7 +90,7 @@ class Attribute:
     def __post_init__(self) -> None:
         is_free = not self.enum and not self.target and not self.readonly
         object.__setattr__(self, "plain", _PLAIN.get(self.type) if is_free else None)
-        object.__setattr__(self, "texts", frozenset(each.casefold() for each in self.enum if isinstance(each, str)))
+        object.__setattr__(self, "texts", frozenset(value.casefold() for value in self.enum if isinstance(value, str)))
 
     @property
     def is_scalar(self) -> bool:
@@ -156,13 +156,14 @@ class GroupType:
 @dataclass(frozen=True, slots=True)
 class Model:
     """The model: attributes of the Registry, and the types of Groups by their plural names. `full` is it as JSON;
-    `levels` and `bare_metas` are what `wirebook.core.entities.changeset` and `wirebook.core.entities.defaults` make of
+    `attribute_sets` and `bare_metas` are what `wirebook.core.entities.changeset` and
+    `wirebook.core.entities.defaults` make of
     it, kept for the next request."""
 
     attributes: Attributes
     groups: Mapping[str, GroupType]
     full: Mapping[str, Any] = field(repr=False, compare=False)
-    levels: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+    attribute_sets: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
     bare_metas: dict[Any, dict[str, Any]] = field(default_factory=dict, repr=False, compare=False)
 
     def resource_types(self) -> Iterator[tuple[GroupType, ResourceType]]:
@@ -213,7 +214,7 @@ def _resource(group: str, full: Mapping[str, Any], homes: Mapping[tuple[str, str
 
 def parse_constraints(source: Mapping[str, Any]) -> tuple[GroupConstraint, ...]:
     """The constraints of a Group type, or of a Group, that were checked before."""
-    return tuple(_constraint(key, each) for key, each in source.items() if each is not None)
+    return tuple(_constraint(key, constraint) for key, constraint in source.items() if constraint is not None)
 
 
 def _constraint(key: str, source: Mapping[str, Any]) -> GroupConstraint:
@@ -235,7 +236,7 @@ def is_extended(full: Mapping[str, Any]) -> bool:
 
 
 def _attributes(full: Mapping[str, Any]) -> Attributes:
-    return Attributes({name: _attribute(each) for name, each in full.items()})
+    return Attributes({name: _attribute(definition) for name, definition in full.items()})
 
 
 def _attribute(full: Mapping[str, Any]) -> Attribute:

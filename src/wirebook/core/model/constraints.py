@@ -11,21 +11,21 @@ from typing import Any
 
 from wirebook.core.dotpath import BadPath, DotPath, PathMember, format_dotpath, values_at
 from wirebook.core.model.compiled import Attribute, Attributes, GroupConstraint, GroupType, Model, parse_constraints
-from wirebook.core.model.datatypes import InvalidValue, check_value, is_one_of, shown
+from wirebook.core.model.datatypes import InvalidValue, check_value, is_one_of, preview
 from wirebook.core.model.source import model_error
 
 
 def find_attribute(attributes: Attributes, path: DotPath) -> Attribute | None:
     """The attribute that `path` names, through objects alone; None where it is not static or not there."""
-    found: Attribute | None = None
+    attribute: Attribute | None = None
     for step in path:
         if not isinstance(step, PathMember) or step.name == "*":
             return None
-        found = attributes.get(step.name)
-        if found is None:
+        attribute = attributes.get(step.name)
+        if attribute is None:
             return None
-        attributes = found.attributes
-    return found
+        attributes = attribute.attributes
+    return attribute
 
 
 # -- of a Group type ----------------------------------------------------------------------------------------------
@@ -35,13 +35,13 @@ def check_model_constraints(model: Model) -> None:
     """Raises: model_error"""
     for group in model.groups.values():
         for constraint in group.constraints:
-            place = f"groups.{group.plural}.constraints['{constraint.resources}.{constraint.key}']"
-            why = fault_of(constraint, group)
+            path = f"groups.{group.plural}.constraints['{constraint.resources}.{constraint.key}']"
+            why = constraint_fault(constraint, group)
             if why:
-                raise model_error(f"{place}: {why}")
+                raise model_error(f"{path}: {why}")
 
 
-def fault_of(constraint: GroupConstraint, group: GroupType) -> str | None:
+def constraint_fault(constraint: GroupConstraint, group: GroupType) -> str | None:
     """What is wrong with a constraint on its own."""
     resources = group.resources.get(constraint.resources)
     if resources is None:
@@ -65,7 +65,7 @@ def _fault_of_values(constraint: GroupConstraint, attribute: Attribute) -> str |
             return error.why
     default = attribute.default if constraint.default is None else constraint.default
     if constraint.enum and default is not None and not is_one_of(default, constraint.enum):
-        return f"its enum does not have the default {shown(default)}"
+        return f"its enum does not have the default {preview(default)}"
     return None
 
 
@@ -80,11 +80,11 @@ def constraints_of(group: GroupType, own: Mapping[str, Any] | None) -> tuple[Gro
     """The constraints in force: those of the type, narrowed by those of the Group. Raises: BadConstraint"""
     if not own:
         return group.constraints
-    merged = {f"{each.resources}.{each.key}": each for each in group.constraints}
+    merged = {f"{constraint.resources}.{constraint.key}": constraint for constraint in group.constraints}
     for key, constraint in zip(own, _parse(own), strict=True):
         wide = merged.get(key)
         merged[key] = _narrow(key, wide, constraint) if wide else constraint
-        if why := fault_of(merged[key], group):
+        if why := constraint_fault(merged[key], group):
             raise BadConstraint(f"constraints['{key}']: {why}")
     return tuple(merged.values())
 
@@ -148,22 +148,22 @@ def violations(
             ]
             if bad:
                 yield constraint, "enum", bad
-        wanted = list(values_at(group, constraint.equals)) if constraint.equals else []
-        if wanted:
+        expected = list(values_at(group, constraint.equals)) if constraint.equals else []
+        if expected:
             key = constraint.key
             bad = [
                 id_
                 for id_, version in versions.items()
-                if not _agrees(key, list(values_at(version, constraint.path)), wanted)
+                if not _agrees(key, list(values_at(version, constraint.path)), expected)
             ]
             if bad:
                 yield constraint, "equals", bad
 
 
-def _agrees(key: str, found: list[Any], wanted: list[Any]) -> bool:
+def _agrees(key: str, values: list[Any], expected: list[Any]) -> bool:
     """Whether the values are the same; names of formats are, whatever their case."""
-    if not found or isinstance(found[0], bool) != isinstance(wanted[0], bool):
+    if not values or isinstance(values[0], bool) != isinstance(expected[0], bool):
         return False
-    if key == "format" and isinstance(found[0], str) and isinstance(wanted[0], str):
-        return found[0].casefold() == wanted[0].casefold()
-    return bool(found[0] == wanted[0])
+    if key == "format" and isinstance(values[0], str) and isinstance(expected[0], str):
+        return values[0].casefold() == expected[0].casefold()
+    return bool(values[0] == expected[0])

@@ -74,7 +74,7 @@ def _check_scalar(attribute: Attribute, value: Any, name: str, types: Types) -> 
     if attribute.enum and attribute.strict:
         is_listed = value.casefold() in attribute.texts if isinstance(value, str) else is_one_of(value, attribute.enum)
         if not is_listed:
-            raise InvalidValue(name, f"{shown(value)} is not one of: {', '.join(map(shown, attribute.enum))}")
+            raise InvalidValue(name, f"{preview(value)} is not one of: {', '.join(map(preview, attribute.enum))}")
     return value
 
 
@@ -82,7 +82,7 @@ def _check_reference(attribute: Attribute, value: Any, name: str, types: Types) 
     if attribute.type == "xidtype" and not is_xidtype(value, types):
         raise InvalidValue(name, f"'{value}' is not the path of a type in the model")
     if attribute.type == "xid" and not fits_target(value, attribute.target, types):
-        raise InvalidValue(name, f"'{value}' is not the xid of {_wanted(attribute.target)}")
+        raise InvalidValue(name, f"'{value}' is not the xid of {_target_text(attribute.target)}")
     if attribute.target and attribute.type in ("uri", "url") and value.startswith("/"):
         _check_path(attribute.target, value, name, types)
 
@@ -96,7 +96,7 @@ def _check_path(target: str, value: str, name: str, types: Types) -> None:
     group = target.split("/")[1]
     is_named = name.rpartition(".")[2].partition("[")[0] == group
     if not fits_target(value, target, types) and not (is_named and fits_target(value, f"/{group}", types)):
-        raise InvalidValue(name, f"'{value}' is not the xid of {_wanted(target)}")
+        raise InvalidValue(name, f"'{value}' is not the xid of {_target_text(target)}")
 
 
 def _check_size(attribute: Attribute, value: str | int, name: str) -> None:
@@ -111,15 +111,16 @@ def is_one_of(value: Any, allowed: tuple[Any, ...]) -> bool:
     """Whether `value` is in a list; texts compare without case."""
     if isinstance(value, str):
         folded = value.casefold()
-        return any(isinstance(each, str) and each.casefold() == folded for each in allowed)
-    return any(type(each) is type(value) and each == value for each in allowed) or (
-        not isinstance(value, bool) and any(not isinstance(each, bool) and each == value for each in allowed)
+        return any(isinstance(candidate, str) and candidate.casefold() == folded for candidate in allowed)
+    return any(type(candidate) is type(value) and candidate == value for candidate in allowed) or (
+        not isinstance(value, bool)
+        and any(not isinstance(candidate, bool) and candidate == value for candidate in allowed)
     )
 
 
 def _boolean(value: Any, name: str) -> bool:
     if not isinstance(value, bool):
-        raise InvalidValue(name, f"{shown(value)} is not true or false")
+        raise InvalidValue(name, f"{preview(value)} is not true or false")
     return value
 
 
@@ -127,35 +128,34 @@ def _integer(value: Any, name: str) -> int:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if not isinstance(value, int) or isinstance(value, bool):
-        raise InvalidValue(name, f"{shown(value)} is not an integer")
+        raise InvalidValue(name, f"{preview(value)} is not an integer")
     return value
 
 
 def _uinteger(value: Any, name: str) -> int:
     number = _integer(value, name)
     if number < 0:
-        raise InvalidValue(name, f"{shown(value)} is not an unsigned integer")
+        raise InvalidValue(name, f"{preview(value)} is not an unsigned integer")
     return number
 
 
 def _decimal(value: Any, name: str) -> int | float:
     if not isinstance(value, (int, float)) or isinstance(value, bool):
-        raise InvalidValue(name, f"{shown(value)} is not a number")
+        raise InvalidValue(name, f"{preview(value)} is not a number")
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
 
 
 def _string(value: Any, name: str) -> str:
     if not isinstance(value, str):
-        raise InvalidValue(name, f"{shown(value)} is not a string")
+        raise InvalidValue(name, f"{preview(value)} is not a string")
     return value
 
 
 def _timestamp(value: Any, name: str) -> str:
     text = normal_timestamp(_string(value, name))
     if text is None:
-        why = (
-            f"{shown(value)} is not a timestamp of RFC 3339, such as 2030-12-19T06:00:00Z; without an offset it is UTC"
-        )
+        example = "for example 2030-12-19T06:00:00Z; a time without an offset is in UTC"
+        why = f"{preview(value)} is not a timestamp of RFC 3339, {example}"
         raise InvalidValue(name, why)
     return text
 
@@ -169,10 +169,10 @@ def normal_timestamp(text: str) -> str | None:
 
 
 def _normal_timestamp(text: str) -> str | None:
-    found = TIMESTAMP.match(text)
-    if not found:
+    match = TIMESTAMP.match(text)
+    if not match:
         return None
-    year, rest, fraction, zone = found.groups()
+    year, rest, fraction, zone = match.groups()
     # Python's first year is 1; the calendar repeats itself after 400 years, so any year is read as one of 2000-2399.
     shift = 2000 + int(year) % 400 - int(year)
     is_utc = zone is None or zone in "Zz"
@@ -197,10 +197,10 @@ def _reference(value: Any, name: str, *, absolute: bool | None, url: bool) -> st
     text = _string(value, name)
     kind = "URL" if url else "URI"
     if not text or not URI_CHARACTERS.match(text):
-        raise InvalidValue(name, f"{shown(value)} is not a {kind}")
+        raise InvalidValue(name, f"{preview(value)} is not a {kind}")
     is_absolute = SCHEME.match(text) is not None
     if absolute is not None and is_absolute != absolute:
-        raise InvalidValue(name, f"{shown(value)} is not {'an absolute' if absolute else 'a relative'} {kind}")
+        raise InvalidValue(name, f"{preview(value)} is not {'an absolute' if absolute else 'a relative'} {kind}")
     return text
 
 
@@ -209,15 +209,15 @@ def _uritemplate(value: Any, name: str) -> str:
     literal = EXPRESSION.sub("", text)
     if "{" in literal or "}" in literal:
         raise InvalidValue(
-            name, f"{shown(value)} is not a URI template: its braces do not hold an expression of RFC 6570"
+            name, f"{preview(value)} is not a URI template: its braces do not hold an expression of RFC 6570"
         )
     return text
 
 
-def _path(value: Any, name: str) -> str:
+def _xid_path(value: Any, name: str) -> str:
     text = _string(value, name)
     if not text.startswith("/"):
-        raise InvalidValue(name, f"{shown(value)} does not start with '/'")
+        raise InvalidValue(name, f"{preview(value)} does not start with '/'")
     return text
 
 
@@ -239,8 +239,8 @@ _SCALAR: Final[Mapping[str, Callable[[Any, str], Any]]] = {
     "url": _of(absolute=None, url=True),
     "urlabsolute": _of(absolute=True, url=True),
     "urlrelative": _of(absolute=False, url=True),
-    "xid": _path,
-    "xidtype": _path,
+    "xid": _xid_path,
+    "xidtype": _xid_path,
 }
 
 
@@ -276,13 +276,13 @@ def entity_type(text: str, types: Types) -> str | None:
 
 def fits_target(text: str, target: str, types: Types) -> bool:
     """Whether `text` is the xid of an entity that `target` allows; without a target, of any."""
-    found = entity_type(text, types)
-    if found is None or not target:
-        return found is not None
-    return found in (target, target.replace("[/versions]", ""), target.replace("[/versions]", "/versions"))
+    named_type = entity_type(text, types)
+    if named_type is None or not target:
+        return named_type is not None
+    return named_type in (target, target.replace("[/versions]", ""), target.replace("[/versions]", "/versions"))
 
 
-def _wanted(target: str) -> str:
+def _target_text(target: str) -> str:
     return f"an entity of {target}" if target else "an entity of a type in the model"
 
 
@@ -291,8 +291,8 @@ def _wanted(target: str) -> str:
 
 def _array(attribute: Attribute, value: Any, name: str, types: Types) -> list[Any]:
     if not isinstance(value, list):
-        raise InvalidValue(name, f"{shown(value)} is not an array")
-    return [_item(attribute, each, f"{name}[{i}]", types) for i, each in enumerate(value)]
+        raise InvalidValue(name, f"{preview(value)} is not an array")
+    return [_item(attribute, item, f"{name}[{i}]", types) for i, item in enumerate(value)]
 
 
 def _item(owner: Attribute, value: Any, name: str, types: Types) -> Any:
@@ -301,30 +301,30 @@ def _item(owner: Attribute, value: Any, name: str, types: Types) -> Any:
         raise InvalidValue(name, "null is no item of an array")
     checked = check_value(owner.item, value, name, types)
     if owner.enum and owner.strict and not is_one_of(checked, owner.enum):
-        raise InvalidValue(name, f"{shown(value)} is not one of: {', '.join(map(shown, owner.enum))}")
+        raise InvalidValue(name, f"{preview(value)} is not one of: {', '.join(map(preview, owner.enum))}")
     return checked
 
 
 def _map(attribute: Attribute, value: Any, name: str, types: Types) -> dict[str, Any]:
     if not isinstance(value, Mapping):
-        raise InvalidValue(name, f"{shown(value)} is not a map")
+        raise InvalidValue(name, f"{preview(value)} is not a map")
     assert attribute.item is not None
     checked, item = {}, attribute.item
     for key in sorted(value):
         if not MAP_KEY.match(key):
-            why = f"{shown(key)} is not a valid map key: {MAP_KEY_IN_WORDS}"
+            why = f"{preview(key)} is not a valid map key: {MAP_KEY_IN_WORDS}"
             raise InvalidValue(below(name, key), why)
-        each = value[key]
-        if type(each) is item.plain and (type(each) is bool or len(each) <= SHORT):
-            checked[key] = each
-        elif each is not None:
-            checked[key] = check_value(item, each, below(name, key), types)
+        entry = value[key]
+        if type(entry) is item.plain and (type(entry) is bool or len(entry) <= SHORT):
+            checked[key] = entry
+        elif entry is not None:
+            checked[key] = check_value(item, entry, below(name, key), types)
     return checked
 
 
 def _object(attribute: Attribute, value: Any, name: str, types: Types) -> dict[str, Any]:
     if not isinstance(value, Mapping):
-        raise InvalidValue(name, f"{shown(value)} is not an object")
+        raise InvalidValue(name, f"{preview(value)} is not an object")
     return check_members(attribute.attributes, value, name, types, attribute.extended)
 
 
@@ -346,24 +346,24 @@ _COMPLEX: Final[Mapping[str, Callable[[Attribute, Any, str, Types], Any]]] = {
 
 
 def check_members(
-    attributes: Attributes, values: Mapping[str, Any], place: str, types: Types, extended: bool = False
+    attributes: Attributes, values: Mapping[str, Any], path: str, types: Types, extended: bool = False
 ) -> dict[str, Any]:
     """The members as they are stored: checked, defaults filled in, in order. A null is an absent member.
 
     Raises: Unfit (invalid_attribute, unknown_attribute, required_attribute_missing)
     """
-    return _ObjectMembers(attributes, values, place, types).check(extended)
+    return _ObjectMembers(attributes, values, path, types).check(extended)
 
 
 class _ObjectMembers:
     """The members of one object or entity. `layers` are what they may be, as far as is known: the attributes that are
     defined, and after them those that values brought."""
 
-    __slots__ = ("_place", "_types", "_values", "checked", "layers")
+    __slots__ = ("_path", "_types", "_values", "checked", "layers")
 
-    def __init__(self, attributes: Attributes, values: Mapping[str, Any], place: str, types: Types) -> None:
+    def __init__(self, attributes: Attributes, values: Mapping[str, Any], path: str, types: Types) -> None:
         self.layers, self.checked = [attributes], dict[str, Any]()
-        self._values, self._place, self._types = values, place, types
+        self._values, self._path, self._types = values, path, types
 
     def check(self, extended: bool) -> dict[str, Any]:
         attributes = self.layers[0]
@@ -423,10 +423,10 @@ class _ObjectMembers:
         wildcard = next((layer["*"] for layer in self.layers if "*" in layer), None)
         for name in names:
             # Reading: in an object that takes no others, a name that could be none is as unknown as any other.
-            if not is_member_name(name, extended) and (wildcard is not None or not self._place):
-                raise InvalidValue(self._at(name), f"{shown(name)} is no name of an attribute")
+            if not is_member_name(name, extended) and (wildcard is not None or not self._path):
+                raise InvalidValue(self._at(name), f"{preview(name)} is no name of an attribute")
         if names and wildcard is None:
-            known = (name for layer in self.layers for name, each in layer.items() if not each.readonly)
+            known = (name for layer in self.layers for name, attribute in layer.items() if not attribute.readonly)
             why = f"Unknown: {', '.join(names)}; allowed: {', '.join(known) or 'none'}"
             raise InvalidValue(self._at(names[0]), why, "unknown_attribute")
         for name in names:
@@ -434,7 +434,7 @@ class _ObjectMembers:
                 self.checked[name] = check_value(wildcard, self._values[name], self._at(name), self._types)
 
     def _at(self, name: str) -> str:
-        return below(self._place, name) if self._place else name
+        return below(self._path, name) if self._path else name
 
 
 def _brought(attributes: Attributes) -> Iterator[str]:
@@ -464,7 +464,7 @@ def text_of(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def shown(value: Any) -> str:
+def preview(value: Any) -> str:
     """A value for people, short."""
     text = f"'{value}'" if isinstance(value, str) else text_of(value) if not isinstance(value, (dict, list)) else ""
     if not text:

@@ -43,7 +43,7 @@ def complete(source: Mapping[str, Any]) -> Full:
 
 
 def _collections(plurals: Iterable[str]) -> Pairs:
-    return tuple(each for plural in sorted(plurals) for each in texts.collection(plural))
+    return tuple(pair for plural in sorted(plurals) for pair in texts.collection(plural))
 
 
 def _check_unique(names: Iterable[str]) -> None:
@@ -60,16 +60,16 @@ def _head(plural: str, node: Mapping[str, Any]) -> Full:
 
 
 def _group(plural: str, node: Mapping[str, Any]) -> Full:
-    resources, place = node.get("resources") or {}, f"groups.{plural}"
+    resources, path = node.get("resources") or {}, f"groups.{plural}"
     _check_unique(name for key in resources for name in (key, resources[key]["singular"]))
     full = _head(plural, node)
     own, tail = node.get("attributes"), _collections(resources)
-    full["attributes"] = _overlay(texts.group(node["singular"]), own, tail, f"{place}.attributes")
+    full["attributes"] = _overlay(texts.group(node["singular"]), own, tail, f"{path}.attributes")
     if constraints := _present(node.get("constraints") or {}):
         full["constraints"] = {key: _present(constraints[key]) for key in sorted(constraints)}
     if resources:
         full["resources"] = {
-            name: _resource(name, resources[name], f"{place}.resources.{name}") for name in sorted(resources)
+            name: _resource(name, resources[name], f"{path}.resources.{name}") for name in sorted(resources)
         }
     return full
 
@@ -78,20 +78,18 @@ def _present(node: Mapping[str, Any]) -> Full:
     return {key: value for key, value in node.items() if value is not None}
 
 
-def _resource(plural: str, node: Mapping[str, Any], place: str) -> Full:
+def _resource(plural: str, node: Mapping[str, Any], path: str) -> Full:
     full = _head(plural, node) | _aspects(node)
     singular = node["singular"]
     fixed = texts.resource(singular)
-    resource = _overlay((), node.get("resourceattributes"), fixed, f"{place}.resourceattributes")
+    resource = _overlay((), node.get("resourceattributes"), fixed, f"{path}.resourceattributes")
     if resource.keys() - dict(fixed).keys():
-        raise model_error(f"{place}.resourceattributes is for attributes of the text alone")
+        raise model_error(f"{path}.resourceattributes is for attributes of the text alone")
     # A Version is shown as its Resource, so its attributes must not be called like those of the Resource.
     above = frozenset(dict(fixed).keys() - dict(texts.version(singular)).keys())
     document = texts.document(singular) if full["hasdocument"] else ()
-    versions = _overlay(
-        texts.version(singular), node.get("attributes"), document, f"{place}.attributes", reserved=above
-    )
-    meta = _overlay(texts.meta(singular), node.get("metaattributes"), texts.META_TAIL, f"{place}.metaattributes")
+    versions = _overlay(texts.version(singular), node.get("attributes"), document, f"{path}.attributes", reserved=above)
+    meta = _overlay(texts.meta(singular), node.get("metaattributes"), texts.META_TAIL, f"{path}.metaattributes")
     return full | {"attributes": versions, "resourceattributes": resource, "metaattributes": meta}
 
 
@@ -110,35 +108,35 @@ _SHOWN_AFTER: Final = ("readonly", "immutable", "required", "default")
 
 
 def _overlay(
-    text: Pairs, source: Mapping[str, Any] | None, tail: Pairs, place: str, reserved: frozenset[str] = frozenset()
+    text: Pairs, source: Mapping[str, Any] | None, tail: Pairs, path: str, reserved: frozenset[str] = frozenset()
 ) -> Full:
     """The attributes of the text with what the author changed in them; his own between `text` and `tail`, with none of
     the names that are `reserved`."""
-    source, fixed = source or {}, _named((*text, *tail), place)
-    late = {name for name, each in text if each.get("readonly")} | {"ancestorid", "xref", *dict(tail)}
-    _check_deciding(source, late & fixed.keys(), place)
-    changed = {name: _change(each, source.get(name), f"{place}.{name}") for name, each in fixed.items()}
-    own = {name: _full(name, source[name], f"{place}.{name}") for name in _by_name(source.keys() - fixed.keys())}
+    source, fixed = source or {}, _named((*text, *tail), path)
+    late = {name for name, attribute in text if attribute.get("readonly")} | {"ancestorid", "xref", *dict(tail)}
+    _check_deciding(source, late & fixed.keys(), path)
+    changed = {name: _change(attribute, source.get(name), f"{path}.{name}") for name, attribute in fixed.items()}
+    own = {name: _full(name, source[name], f"{path}.{name}") for name in _by_name(source.keys() - fixed.keys())}
     every = {name: changed[name] for name, _ in text} | own | {name: changed[name] for name, _ in tail}
     if clash := sorted(every.keys() & reserved):
-        raise model_error(f"{place}: '{clash[0]}' is the name of an attribute of the Resource")
-    _check_siblings(every, every.keys() | reserved, place)
+        raise model_error(f"{path}: '{clash[0]}' is the name of an attribute of the Resource")
+    _check_siblings(every, every.keys() | reserved, path)
     return every
 
 
-def _check_deciding(source: Mapping[str, Any], late: Iterable[str], place: str) -> None:
+def _check_deciding(source: Mapping[str, Any], late: Iterable[str], path: str) -> None:
     """What the server settles when the other attributes of an entity were checked (`late`) can bring none with it."""
     for name in sorted(late):
         if (source.get(name) or {}).get("ifvalues"):
-            raise model_error(f"{place}.{name}.ifvalues: the server settles '{name}' after the attributes beside it")
+            raise model_error(f"{path}.{name}.ifvalues: the server settles '{name}' after the attributes beside it")
 
 
-def _named(pairs: Pairs, place: str) -> Full:
+def _named(pairs: Pairs, path: str) -> Full:
     """The attributes of the text by name. Raises: model_error, where the names of types make two of one"""
     names = [name for name, _ in pairs]
     for name in names:
         if names.count(name) > 1:
-            raise model_error(f"{place} would have '{name}' twice, because of the names of types")
+            raise model_error(f"{path} would have '{name}' twice, because of the names of types")
     return dict(pairs)
 
 
@@ -147,63 +145,63 @@ def _by_name(names: Iterable[str]) -> list[str]:
     return sorted(names, key=lambda name: (name == "*", name))
 
 
-def _check_siblings(attributes: Full, taken: Iterable[str], place: str) -> None:
+def _check_siblings(attributes: Full, taken: Iterable[str], path: str) -> None:
     """What `ifvalues` bring must not be called like something that is there already."""
     taken = frozenset(taken)
     for name, attribute in attributes.items():
         for key, section in (attribute.get("ifvalues") or {}).items():
-            siblings, inner = section["siblingattributes"], f"{place}.{name}.ifvalues['{key}']"
+            siblings, inner = section["siblingattributes"], f"{path}.{name}.ifvalues['{key}']"
             if clash := sorted(siblings.keys() & taken):
                 raise model_error(f"{inner}: '{clash[0]}' is already defined at this level")
             _check_siblings(siblings, taken | siblings.keys(), inner)
 
 
-def _change(text: Full, source: Mapping[str, Any] | None, place: str) -> Full:
+def _change(text: Full, source: Mapping[str, Any] | None, path: str) -> Full:
     """An attribute of the text as the author has it: narrower, never another."""
     if source is None:
         return text
-    _check_kept(text, source, place)
+    _check_kept(text, source, path)
     merged = {**text, **{name: value for name, value in source.items() if value is not None}}
     if text["type"] == "object":
         own, nested = source.get("attributes") or {}, text["attributes"]
         merged["attributes"] = {
-            **{name: _change(each, own.get(name), f"{place}.{name}") for name, each in nested.items()},
-            **{name: each for name, each in own.items() if name not in nested},
+            **{name: _change(attribute, own.get(name), f"{path}.{name}") for name, attribute in nested.items()},
+            **{name: attribute for name, attribute in own.items() if name not in nested},
         }
-    return _full(text["name"], merged, place, of_text=True)
+    return _full(text["name"], merged, path, of_text=True)
 
 
-def _check_kept(text: Full, source: Mapping[str, Any], place: str) -> None:
+def _check_kept(text: Full, source: Mapping[str, Any], path: str) -> None:
     """What the text says of an attribute holds in a model that defines it anew, and is repeated there.
 
     Reading: an aspect that is left out has its default in the language, which would take it away.
     """
     if source.get("type", text["type"]) != text["type"]:
-        raise model_error(f"{place}.type is '{text['type']}' and cannot be '{source['type']}'")
+        raise model_error(f"{path}.type is '{text['type']}' and cannot be '{source['type']}'")
     if "item" in text and (source.get("item") or text["item"])["type"] != text["item"]["type"]:
-        raise model_error(f"{place}.item.type is '{text['item']['type']}' and cannot be another")
+        raise model_error(f"{path}.item.type is '{text['item']['type']}' and cannot be another")
     for aspect in ("required", "readonly"):
         if text.get(aspect) and source.get(aspect) is not True:
-            raise model_error(f"{place}.{aspect} is true by the text, and must be true here")
+            raise model_error(f"{path}.{aspect} is true by the text, and must be true here")
     if "default" in text and source.get("default") is None:
-        raise model_error(f"{place}.default is {text['default']!r} by the text, and one must be here")
+        raise model_error(f"{path}.default is {text['default']!r} by the text, and one must be here")
     if source.get("immutable") and not text.get("immutable"):
-        raise model_error(f"{place}.immutable is for attributes that the server sets")
+        raise model_error(f"{path}.immutable is for attributes that the server sets")
     enum = source.get("enum") or ()
     if "enum" in text and (source.get("strict") is False or not enum or not {*map(str.lower, enum)} <= {*text["enum"]}):
-        raise model_error(f"{place}.enum must have some of these and no others: {', '.join(text['enum'])}")
+        raise model_error(f"{path}.enum must have some of these and no others: {', '.join(text['enum'])}")
 
 
-def _full(name: str, node: Mapping[str, Any], place: str, *, of_text: bool = False) -> Full:
+def _full(name: str, node: Mapping[str, Any], path: str, *, of_text: bool = False) -> Full:
     """An attribute with the aspects that say something, in their order."""
     if node.get("immutable") and not of_text:
-        raise model_error(f"{place}.immutable is for attributes of the text")
+        raise model_error(f"{path}.immutable is for attributes of the text")
     named = {"name": name, **{key: value for key, value in node.items() if key != "name"}}
     if node.get("enum") and named.get("strict") is None:
         named["strict"] = True
     full = {key: named[key] for key in _SHOWN if _says_something(key, named)}
     full |= {key: named[key] for key in _SHOWN_AFTER if _says_something(key, named)}
-    return _as_stored(full) | _nested(named, place)
+    return _as_stored(full) | _nested(named, path)
 
 
 def _as_stored(full: Full) -> Full:
@@ -212,7 +210,7 @@ def _as_stored(full: Full) -> Full:
     if not bare.is_scalar:
         return full
     if "enum" in full:
-        full["enum"] = [check_value(bare, each, "", lambda *_: True) for each in full["enum"]]
+        full["enum"] = [check_value(bare, value, "", lambda *_: True) for value in full["enum"]]
     if "default" in full:
         full["default"] = check_value(bare, full["default"], "", lambda *_: True)
     return full
@@ -225,25 +223,25 @@ def _says_something(key: str, node: Mapping[str, Any]) -> bool:
     return bool(value)
 
 
-def _nested(node: Mapping[str, Any], place: str) -> Full:
+def _nested(node: Mapping[str, Any], path: str) -> Full:
     nested: Full = {}
     if node.get("attributes"):
-        nested["attributes"] = _members(node["attributes"], place)
-        _check_siblings(nested["attributes"], nested["attributes"].keys(), place)
+        nested["attributes"] = _members(node["attributes"], path)
+        _check_siblings(nested["attributes"], nested["attributes"].keys(), path)
     if node.get("item"):
-        nested["item"] = _item(node["item"], f"{place}.item")
+        nested["item"] = _item(node["item"], f"{path}.item")
     if node.get("ifvalues"):
         nested["ifvalues"] = {
-            key: {"siblingattributes": _members(section.get("siblingattributes") or {}, f"{place}.ifvalues['{key}']")}
+            key: {"siblingattributes": _members(section.get("siblingattributes") or {}, f"{path}.ifvalues['{key}']")}
             for key, section in sorted(node["ifvalues"].items())
         }
     return nested
 
 
-def _members(source: Mapping[str, Any], place: str) -> Full:
-    return {name: _full(name, source[name], f"{place}.{name}") for name in _by_name(source)}
+def _members(source: Mapping[str, Any], path: str) -> Full:
+    return {name: _full(name, source[name], f"{path}.{name}") for name in _by_name(source)}
 
 
-def _item(node: Mapping[str, Any], place: str) -> Full:
+def _item(node: Mapping[str, Any], path: str) -> Full:
     shown = {key: node[key] for key in ("type", "target", "namecharset") if node.get(key)}
-    return shown | _nested(node, place)
+    return shown | _nested(node, path)

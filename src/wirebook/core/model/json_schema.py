@@ -83,11 +83,13 @@ def _resource(name: str, full: Full) -> dict[str, Schema]:
     return {name: shown, f"{name}.meta": meta, f"{name}.versions": _entity(versions, {})}
 
 
-def asked_for(attributes: Full) -> list[str]:
+def required_in_requests(attributes: Full) -> list[str]:
     """The attributes that a client must send of a whole entity; ids are in its path, and times are filled in."""
     ids = [name for name in attributes if name.endswith("id") and attributes[name].get("immutable")]
     return [
-        name for name, attribute in attributes.items() if _is_asked_for(attribute) and name not in (*_FILLED_IN, *ids)
+        name
+        for name, attribute in attributes.items()
+        if _is_required_in_requests(attribute) and name not in (*_FILLED_IN, *ids)
     ]
 
 
@@ -118,7 +120,7 @@ def ecma(pattern: re.Pattern[str]) -> str:
 
 
 def _entity(attributes: Full, collections: Mapping[str, str]) -> Schema:
-    """An entity, without saying what it must have: that depends on the request (`asked_for`)."""
+    """An entity, without saying what it must have: that depends on the request (`required_in_requests`)."""
     schema = _object(attributes, ATTRIBUTE_NAME)
     schema.pop("required", None)
     for plural, name in collections.items():
@@ -154,7 +156,7 @@ def _narrowed(schema: Schema, full: Full) -> Schema:
     allowed = full.get("enum", ())
     if not allowed:
         return schema
-    texts = [each for each in allowed if isinstance(each, str)]
+    texts = [value for value in allowed if isinstance(value, str)]
     if not full.get("strict", True):
         return schema | {"examples": list(allowed)}
     if len(texts) < len(allowed):
@@ -204,14 +206,14 @@ def _members(attributes: Full, known: frozenset[str] = frozenset()) -> Schema:
     if "*" in attributes:
         schema["additionalProperties"] = _attribute(attributes["*"])
         schema["properties"] = dict.fromkeys(sorted(known), True) | schema["properties"]
-    if asked := [name for name, attribute in attributes.items() if name != "*" and _is_asked_for(attribute)]:
+    if asked := [name for name, attribute in attributes.items() if name != "*" and _is_required_in_requests(attribute)]:
         schema["required"] = asked
     if siblings := list(_siblings(attributes, names)):
         schema["allOf"] = siblings
     return schema
 
 
-def _is_asked_for(full: Full) -> bool:
+def _is_required_in_requests(full: Full) -> bool:
     return bool(full.get("required")) and "default" not in full and not full.get("readonly")
 
 

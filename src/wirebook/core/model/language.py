@@ -41,65 +41,65 @@ def check_language(source: Any, modes: tuple[str, ...] = VERSION_MODES) -> None:
         _check_group(plural, group, f"groups.{plural}", names, modes)
 
 
-def _check_group(plural: str, group: Mapping[str, Any], place: str, names: set[str], modes: tuple[str, ...]) -> None:
-    check_aspects(group, GROUP, place)
-    _check_names(plural, group, place, names, MAX_SINGULAR)
-    check_attributes(group.get("attributes"), f"{place}.attributes", text=dict(texts.group(group["singular"])))
+def _check_group(plural: str, group: Mapping[str, Any], path: str, names: set[str], modes: tuple[str, ...]) -> None:
+    check_aspects(group, GROUP, path)
+    _check_names(plural, group, path, names, MAX_SINGULAR)
+    check_attributes(group.get("attributes"), f"{path}.attributes", text=dict(texts.group(group["singular"])))
     inner = set(BELOW)
-    for name, resource in _entries(group, "resources", f"{place}.resources"):
-        _check_resource(name, resource, f"{place}.resources.{name}", inner, modes)
+    for name, resource in _entries(group, "resources", f"{path}.resources"):
+        _check_resource(name, resource, f"{path}.resources.{name}", inner, modes)
     for key, constraint in (group.get("constraints") or NONE).items():
         if constraint is not None:
-            check_aspects(constraint, CONSTRAINT, f"{place}.constraints['{key}']")
+            check_aspects(constraint, CONSTRAINT, f"{path}.constraints['{key}']")
 
 
-def _entries(node: Mapping[str, Any], name: str, place: str) -> list[tuple[str, Any]]:
+def _entries(node: Mapping[str, Any], name: str, path: str) -> list[tuple[str, Any]]:
     entries = node.get(name) or NONE
     for key, entry in entries.items():
         if not isinstance(entry, Mapping):
-            raise model_error(f"{place}.{key} is not an object")
+            raise model_error(f"{path}.{key} is not an object")
     return list(entries.items())
 
 
-def _check_names(key: str, node: Mapping[str, Any], place: str, taken: set[str], longest: int) -> None:
+def _check_names(key: str, node: Mapping[str, Any], path: str, taken: set[str], longest: int) -> None:
     """Plural and singular: legal names, that nothing else has."""
     plural, singular = node.get("plural") or key, node.get("singular")
     if plural != key:
-        raise model_error(f"{place}.plural is '{plural}', its key '{key}'")
+        raise model_error(f"{path}.plural is '{plural}', its key '{key}'")
     if not singular:
-        raise model_error(f"{place}.singular is missing")
+        raise model_error(f"{path}.singular is missing")
     for name, limit in ((plural, MAX_PLURAL), (singular, longest)):
         if not ATTRIBUTE_NAME.match(name) or len(name) > limit:
-            raise model_error(f"{place}: '{name}' is no name of a type: up to {limit} of a-z 0-9 _, the first no digit")
+            raise model_error(f"{path}: '{name}' is no name of a type: up to {limit} of a-z 0-9 _, the first no digit")
         if name in taken:
-            raise model_error(f"{place}: the name '{name}' is taken")
+            raise model_error(f"{path}: the name '{name}' is taken")
         taken.add(name)
 
 
-def _check_resource(name: str, node: Mapping[str, Any], place: str, taken: set[str], modes: tuple[str, ...]) -> None:
-    check_aspects(node, RESOURCE, place)
-    _check_names(name, node, place, taken, MAX_PLURAL)
-    _check_mode(node, place, modes)
+def _check_resource(name: str, node: Mapping[str, Any], path: str, taken: set[str], modes: tuple[str, ...]) -> None:
+    check_aspects(node, RESOURCE, path)
+    _check_names(name, node, path, taken, MAX_PLURAL)
+    _check_mode(node, path, modes)
     if node.get("validatecompatibility") and not node.get("validateformat"):
-        raise model_error(f"{place}.validatecompatibility needs validateformat")
+        raise model_error(f"{path}.validatecompatibility needs validateformat")
     for key, value in (node.get("typemap") or NONE).items():
         if key.count("*") > 1:
-            raise model_error(f"{place}.typemap['{key}'] has more than one '*' in its key")
+            raise model_error(f"{path}.typemap['{key}'] has more than one '*' in its key")
         if value.lower() not in TYPEMAP_VALUES:
-            raise model_error(f"{place}.typemap['{key}'] is '{value}', not one of: {', '.join(TYPEMAP_VALUES)}")
+            raise model_error(f"{path}.typemap['{key}'] is '{value}', not one of: {', '.join(TYPEMAP_VALUES)}")
     singular = node["singular"]
     version = dict((*texts.version(singular), *texts.document(singular)))
     meta = dict((*texts.meta(singular), *texts.META_TAIL))
-    check_attributes(node.get("attributes"), f"{place}.attributes", versions=True, text=version)
-    check_attributes(node.get("metaattributes"), f"{place}.metaattributes", text=meta)
+    check_attributes(node.get("attributes"), f"{path}.attributes", versions=True, text=version)
+    check_attributes(node.get("metaattributes"), f"{path}.metaattributes", text=meta)
     resource = dict(texts.resource(singular))
-    check_attributes(node.get("resourceattributes"), f"{place}.resourceattributes", text=resource)
+    check_attributes(node.get("resourceattributes"), f"{path}.resourceattributes", text=resource)
 
 
-def _check_mode(node: Mapping[str, Any], place: str, modes: tuple[str, ...]) -> None:
+def _check_mode(node: Mapping[str, Any], path: str, modes: tuple[str, ...]) -> None:
     mode = "manual" if node.get("versionmode") is None else node["versionmode"].lower()
     if mode not in modes:
-        raise model_error(f"{place}.versionmode is '{mode}', not one of: {', '.join(modes)}")
+        raise model_error(f"{path}.versionmode is '{mode}', not one of: {', '.join(modes)}")
     # Reading: a chain has one root in any case, so the aspect is true where it is left out (checklist C-VER-15).
     if mode != "manual" and node.get("singleversionroot") is False:
-        raise model_error(f"{place}.singleversionroot must be true with the versionmode '{mode}'")
+        raise model_error(f"{path}.singleversionroot must be true with the versionmode '{mode}'")

@@ -13,7 +13,7 @@ from wirebook.core.dotpath import BadPath
 from wirebook.core.model.attribute_definitions import check_targets
 from wirebook.core.model.compiled import Model, compile_model
 from wirebook.core.model.constraints import check_model_constraints
-from wirebook.core.model.datatypes import shown, types_of
+from wirebook.core.model.datatypes import preview, types_of
 from wirebook.core.model.full import complete
 from wirebook.core.model.language import check_language
 from wirebook.core.model.source import Fetch, Homes, expand_includes, import_resources, model_error
@@ -31,7 +31,7 @@ def read_model(source: Any, fetch: Fetch, modes: tuple[str, ...]) -> NewModel:
     """The model of a source that a client sent. Raises: model_error, model_required_true, model_scalar_default,
     invalid_attribute"""
     if not isinstance(source, Mapping):
-        raise model_error(f"it must be an object, not {shown(source)}")
+        raise model_error(f"it must be an object, not {preview(source)}")
     expanded = expand_includes(source, fetch)
     check_language(expanded, modes)
     complete_source, homes = import_resources(expanded)
@@ -44,19 +44,19 @@ def read_model(source: Any, fetch: Fetch, modes: tuple[str, ...]) -> NewModel:
     return NewModel(model, homes)
 
 
-def keep_homes(old: Model, new: NewModel) -> NewModel:
+def preserve_homes(old: Model, new: NewModel) -> NewModel:
     """`new`, in which a type that was imported and is now written out is still the type that it was.
 
     Reading: no change from one way of defining a type to another makes entities invalid, so cross-references stay.
     """
-    kept: Homes = {}
+    preserved: Homes = {}
     for group, type_ in new.model.resource_types():
         here = group.plural, type_.plural
         was = old.resource_type(*here)
         origin = new.model.resource_type(*was.home) if was and was.home != here == type_.home else None
         if origin and replace(origin, home=here) == type_:
-            kept[here] = origin.home
-    if not kept:
+            preserved[here] = origin.home
+    if not preserved:
         return new
-    homes = new.homes | kept
+    homes = new.homes | preserved
     return NewModel(compile_model(new.model.full, homes), homes)

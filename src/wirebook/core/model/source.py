@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 from urllib.parse import unquote, urldefrag, urljoin
 
-from wirebook.core.model.datatypes import shown
+from wirebook.core.model.datatypes import preview
 from wirebook.problems.xregistry import Refused, refused
 from wirebook.text.pointers import resolve
 
@@ -53,11 +53,13 @@ class _Expansion:
             limits = f"more than {MAX_VALUES} values, or they are nested deeper than {MAX_DEPTH}"
             raise model_error(f"with its includes it has {limits}")
         if isinstance(value, list):
-            return [self.expand(each, base, chain, depth + 1) for each in value]
+            return [self.expand(member, base, chain, depth + 1) for member in value]
         if not isinstance(value, Mapping):
             return value
         own = {
-            name: self.expand(each, base, chain, depth + 1) for name, each in value.items() if name not in DIRECTIVES
+            name: self.expand(member, base, chain, depth + 1)
+            for name, member in value.items()
+            if name not in DIRECTIVES
         }
         for reference in _references(value):
             for name, included in self._included(reference, base, chain, depth).items():
@@ -73,10 +75,10 @@ class _Expansion:
         if len(chain) == MAX_CHAIN:
             raise model_error(f"'{reference}' is the end of a chain of more than {MAX_CHAIN} includes")
         document, fragment = urldefrag(address)
-        found = self._at(document, fragment, reference)
+        included = self._at(document, fragment, reference)
         if not fragment:  # what a whole document says of itself is not of the place that includes it
-            found = {name: each for name, each in found.items() if name != "$schema"}
-        expanded: Mapping[str, Any] = self.expand(found, document, (*chain, address), depth)
+            included = {name: member for name, member in included.items() if name != "$schema"}
+        expanded: Mapping[str, Any] = self.expand(included, document, (*chain, address), depth)
         return expanded
 
     def _at(self, document: str, fragment: str, reference: str) -> Mapping[str, Any]:
@@ -88,12 +90,12 @@ class _Expansion:
         # Reading: the published composite model writes '#groups' where a JSON Pointer would be '#/groups'.
         pointer = unquote(fragment)
         pointer = pointer if not pointer or pointer.startswith("/") else f"/{pointer}"
-        found = resolve(self._documents[document], pointer, _NOTHING)
-        if not isinstance(found, Mapping):
+        node = resolve(self._documents[document], pointer, _NOTHING)
+        if not isinstance(node, Mapping):
             raise model_error(
-                f"'{reference}' leads to {'nothing' if found is _NOTHING else shown(found)}, not an object"
+                f"'{reference}' leads to {'nothing' if node is _NOTHING else preview(node)}, not an object"
             )
-        return found
+        return node
 
 
 def _references(value: Mapping[str, Any]) -> list[Any]:

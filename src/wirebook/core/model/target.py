@@ -50,7 +50,7 @@ class RequestTarget:
     def methods(self) -> tuple[str, ...]:
         """Which methods there are, where entities can be changed. Documents cannot be patched."""
         every = METHODS[self.kind]
-        return tuple(each for each in every if each != "PATCH") if self.is_document else every
+        return tuple(method for method in every if method != "PATCH") if self.is_document else every
 
     @property
     def xid(self) -> str:

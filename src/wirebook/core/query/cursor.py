@@ -27,7 +27,7 @@ class RowCursor(Generic[R]):
             yield row
 
 
-class Streams(Protocol):
+class RowSource(Protocol):
     """Where a view gets its rows."""
 
     def groups(self, level: Level) -> RowCursor[GroupRow]: ...

@@ -29,7 +29,7 @@ class Step:
 class Term:
     """What a term of the filter, with its place there, asks below the target: steps down, the last one for leaves."""
 
-    place: int
+    index: int
     steps: tuple[Step, ...]
 
 
@@ -60,18 +60,18 @@ class FilterResult:
         """How many of a level are left below an entity that has `every` of them."""
         return every if parent in self.whole.get(level[:-1], ()) else len(self.left.get(level, {}).get(parent, ()))
 
-    def add(self, place: int, level: Level, parents: Sequence[int], keys: set[int]) -> None:
+    def add(self, index: int, level: Level, parents: Sequence[int], keys: set[int]) -> None:
         """Entities of a level that a term leaves, with all below them. `parents` are the keys of what they are in, from
         the target's down."""
-        self._leave(place, level, parents[-1], keys)
+        self._leave(index, level, parents[-1], keys)
         for up, (parent, key) in enumerate(zip(parents[-2::-1], parents[:0:-1], strict=True), 1):
-            self._leave(place, level[:-up], parent, {key})
+            self._leave(index, level[:-up], parent, {key})
         if len(level) < 3:
             self.whole.setdefault(level, set()).update(keys)
 
-    def _leave(self, place: int, level: Level, parent: int, keys: set[int]) -> None:
+    def _leave(self, index: int, level: Level, parent: int, keys: set[int]) -> None:
         self.left.setdefault(level, {}).setdefault(parent, set()).update(keys)
-        self.passed.setdefault((place, level), set()).update(keys)
+        self.passed.setdefault((index, level), set()).update(keys)
 
     def residual(self, level: Level, collection: str, parent: int) -> list[str]:
         """The filter of the URL of a collection below an entity: what is left to be asked; no text asks for all."""
@@ -79,41 +79,43 @@ class FilterResult:
             return []
         inner = (*level, collection)
         texts: list[str] = []
-        for place, term in enumerate(self.filter):
-            below = [each for each in term if len(each.level) > len(level)]
-            if all(each.level[: len(inner)] == inner for each in below) and self._has_passed(place, level, parent):
-                texts.append(",".join(each.text_below(len(inner)) for each in below))
+        for index, term in enumerate(self.filter):
+            below = [expression for expression in term if len(expression.level) > len(level)]
+            if all(expression.level[: len(inner)] == inner for expression in below) and self._has_passed(
+                index, level, parent
+            ):
+                texts.append(",".join(expression.text_below(len(inner)) for expression in below))
         return list(dict.fromkeys(texts))
 
-    def _has_passed(self, place: int, level: Level, key: int) -> bool:
+    def _has_passed(self, index: int, level: Level, key: int) -> bool:
         """Whether the expressions of a term hold for an entity, as far as they are about it or what is above it."""
-        about = [each.level for each in self.filter[place] if len(each.level) <= len(level)]
-        return not about or key in self.passed.get((place, level), ())
+        about = [expression.level for expression in self.filter[index] if len(expression.level) <= len(level)]
+        return not about or key in self.passed.get((index, level), ())
 
 
-class Sieve:
+class FilterEvaluation:
     """A filter on what is below a target, or on the target itself. `level` and `key` are those of the target entity; of
     a collection, those of the entity that has it."""
 
     def __init__(self, filter_: Filter, level: Level = (), key: int = 0) -> None:
-        self.kept = FilterResult(filter_)
+        self.result = FilterResult(filter_)
         self.level, self.key = level, key
         self.terms: list[Term] = []
         """What is still to be decided, once the target was entered."""
 
     def enter(self, entity: Mapping[str, Any] | None = None, meta: Mapping[str, Any] | None = None) -> None:
         """Decides what is about the target entity: its members and, of a Resource, its meta's."""
-        for place, term in enumerate(self.kept.filter):
-            own = [each for each in term if each.level == self.level]
-            if not all(holds(each, entity or {}, meta or {}) for each in own):
+        for index, term in enumerate(self.result.filter):
+            own = [expression for expression in term if expression.level == self.level]
+            if not all(holds(expression, entity or {}, meta or {}) for expression in own):
                 continue
-            self.kept.passed[place, self.level] = {self.key}
-            deeper = [each for each in term if each.level != self.level]
+            self.result.passed[index, self.level] = {self.key}
+            deeper = [expression for expression in term if expression.level != self.level]
             if not deeper:
-                self.kept.whole[self.level] = {self.key}
+                self.result.whole[self.level] = {self.key}
             elif steps := _steps(deeper):
-                self.terms.append(Term(place, steps))
-        if self.kept.whole:
+                self.terms.append(Term(index, steps))
+        if self.result.whole:
             self.terms.clear()
 
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Any, Final
 
 from wirebook.core.dotpath import (
@@ -34,6 +33,7 @@ from wirebook.core.dotpath import (
 from wirebook.core.model.compiled import Attribute, Attributes, GroupType, Model, ResourceType
 from wirebook.core.model.target import RequestTarget
 from wirebook.core.query.comparison import comparable, fold, read_operand
+from wirebook.core.wildcards import matches_wildcard
 from wirebook.problems.xregistry import Refused, refused
 
 OPERATOR: Final = re.compile(r"!=|<>|<=|>=|=|<|>")
@@ -111,29 +111,6 @@ Filter = tuple[tuple[Expression, ...], ...]
 """One of the terms; each with all of its expressions."""
 
 
-def matches_wildcard(text: str, pattern: str) -> bool:
-    """Whether `text` is `pattern`, in which ``*`` is any run and ``\\*`` a star. Cost: linear in the text."""
-    parts = _literal_parts(pattern)
-    if len(parts) == 1:
-        return text == parts[0]
-    first, *middle, last = parts
-    if len(text) < len(first) + len(last) or not (text.startswith(first) and text.endswith(last)):
-        return False
-    position, end = len(first), len(text) - len(last)
-    for part in middle:
-        found = text.find(part, position, end)
-        if found < 0:
-            return False
-        position = found + len(part)
-    return True
-
-
-@lru_cache(maxsize=256)
-def _literal_parts(pattern: str) -> list[str]:
-    """The texts between the wildcards of a pattern."""
-    return [part.replace("\0", "*") for part in pattern.replace("\\*", "\0").split("*")]
-
-
 def _typed_values(
     value: Any, path: DotPath, definition: Attributes | Attribute | None
 ) -> Iterator[tuple[Any, str | None]]:
@@ -162,13 +139,13 @@ def find_definition(attributes: Attributes, name: str) -> Attribute | None:
         return attributes[name]
     brought = list(_brought(attributes, name))
     if brought:
-        return brought[0] if len({each.type for each in brought}) == 1 else None
+        return brought[0] if len({attribute.type for attribute in brought}) == 1 else None
     return attributes.get("*")
 
 
 def _brought(attributes: Attributes, name: str) -> Iterator[Attribute]:
-    for each in attributes.branching:
-        for siblings in each.ifvalues.values():
+    for attribute in attributes.branching:
+        for siblings in attribute.ifvalues.values():
             if name in siblings:
                 yield siblings[name]
             yield from _brought(siblings, name)
@@ -185,47 +162,47 @@ def parse_filter(parameters: Sequence[str], target: RequestTarget, model: Model)
     count = sum(parameter.count(",") + 1 for parameter in parameters)
     if count > MAX_EXPRESSIONS:
         why = f"the request has {count} expressions; at most {MAX_EXPRESSIONS} are allowed"
-        raise _bad(target, parameters[0], why)
+        raise _bad_filter(target, parameters[0], why)
     terms = [[text.lstrip(" ") for text in parameter.split(",")] for parameter in parameters if parameter]
     for parameter, term in zip(filter(None, parameters), terms, strict=True):
         if "" in term:
-            raise _bad(target, parameter, "an expression is missing before or after a comma")
+            raise _bad_filter(target, parameter, "an expression is missing before or after a comma")
     texts = [text for term in terms for text in term]
     if NOTHING in texts:
         if len(texts) > 1:
-            raise _bad(target, NOTHING, "it excludes everything and cannot be combined with other expressions")
+            raise _bad_filter(target, NOTHING, "it excludes everything and cannot be combined with other expressions")
         return ()
     return tuple(tuple(_expression(text, target, model) for text in term) for term in terms) or None
 
 
-def _bad(target: RequestTarget, text: str, why: str) -> Refused:
+def _bad_filter(target: RequestTarget, text: str, why: str) -> Refused:
     return refused("bad_filter", target.path, value=text if len(text) <= 200 else f"{text[:197]}...", error_detail=why)
 
 
 def _expression(text: str, target: RequestTarget, model: Model) -> Expression:
-    found = OPERATOR.search(_outside_brackets(text))
-    name = text[: found.start()] if found else text
-    op = found[0].replace("<>", "!=") if found else ""
-    value = text[found.end() :] if found else ""
+    match = OPERATOR.search(_outside_brackets(text))
+    name = text[: match.start()] if match else text
+    op = match[0].replace("<>", "!=") if match else ""
+    value = text[match.end() :] if match else ""
     try:
         path = parse_dotpath(name)
     except BadPath as error:
-        raise _bad(target, text, str(error)) from None
+        raise _bad_filter(target, text, str(error)) from None
     is_pattern = "*" in value.replace("\\*", "")
     if op in RELATIONS and (value == "null" or is_pattern):
-        raise _bad(target, text, f"'{op}' cannot be used with null or a wildcard")
+        raise _bad_filter(target, text, f"'{op}' cannot be used with null or a wildcard")
     if value == "null" and op in ("=", "!="):
         op, value = ("null" if op == "=" else ""), ""
     literal = value if is_pattern else value.replace("\\*", "*")
     expression = _located(Expression((), path, op, literal, is_pattern, text[len(name) :]), target, model)
     if op not in ("", "null") and expression.type in COMPLEX:
-        raise _bad(target, text, f"'{name}' is of type {expression.type}, which has no value to compare with")
+        raise _bad_filter(target, text, f"'{name}' is of type {expression.type}, which has no value to compare with")
     return expression
 
 
 def _outside_brackets(text: str) -> str:
     """The text with what is in brackets blanked: a quoted name may hold an operator."""
-    return re.sub(r"\[[^\]]*\]", lambda found: " " * len(found[0]), text)
+    return re.sub(r"\[[^\]]*\]", lambda match: " " * len(match[0]), text)
 
 
 def level_of(target: RequestTarget) -> Level:
@@ -244,7 +221,7 @@ def _located(expression: Expression, target: RequestTarget, model: Model) -> Exp
     if len(level) == 2 and not meta and len(path) > 1 and path[0] == PathMember("meta"):
         meta, path = True, folded(path[1:])
     name = path[0].name if isinstance(path[0], PathMember) else ""
-    known = name not in helpers(level, model, meta=meta)
+    known = name not in response_only_members(level, model, meta=meta)
     attributes = attributes_of(level, model, meta=meta)
     type_ = type_at(attributes, path) if known else _helper_type(level, name, path, model)
     several = attributes if type_ is None and ANY_MEMBER in path else None
@@ -278,7 +255,7 @@ def may_have(attributes: Attributes, name: str) -> bool:
     return name in attributes or "*" in attributes or any(may_have(siblings, name) for siblings in brought)
 
 
-def helpers(level: Level, model: Model, *, meta: bool) -> set[str]:
+def response_only_members(level: Level, model: Model, *, meta: bool) -> set[str]:
     """Members that are made for an answer and cannot be asked for."""
     if meta:
         return {"self", "shortself", "defaultversionurl"}
@@ -308,11 +285,11 @@ def type_at(attributes: Attributes, path: DotPath) -> str | None:
     """The type of the attribute at a path, through objects, maps and arrays."""
     if not isinstance(path[0], PathMember):
         return None
-    found = find_definition(attributes, path[0].name)
+    attribute = find_definition(attributes, path[0].name)
     for i in range(1, len(path)):
-        if found is None:
+        if attribute is None:
             return None
-        if found.type == "object":
-            return type_at(found.attributes, path[i:])
-        found = found.item
-    return found.type if found else None
+        if attribute.type == "object":
+            return type_at(attribute.attributes, path[i:])
+        attribute = attribute.item
+    return attribute.type if attribute else None

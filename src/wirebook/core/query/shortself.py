@@ -33,17 +33,17 @@ def short_path(xid: str, key: int) -> str:
     _, *parts = xid.split("/")
     owner, rest = parts[:4], parts[4:]
     kind = "g" if len(owner) == 2 else "r"
-    short = "/".join((f"/.{kind}/{check_of('/' + '/'.join(owner))}{_base36(key)}", *rest))
+    short = "/".join((f"/.{kind}/{checksum_of('/' + '/'.join(owner))}{_base36(key)}", *rest))
     return min(xid, short, key=len)
 
 
 def parse_short(path: str) -> Short | None:
     """What a path says, if it is a short one."""
-    found = SHORT.match(path)
-    return found and Short(found[1] == "g", found[2], int(found[3], 36), found[4] or "")
+    match = SHORT.match(path)
+    return match and Short(match[1] == "g", match[2], int(match[3], 36), match[4] or "")
 
 
-def check_of(xid: str) -> str:
+def checksum_of(xid: str) -> str:
     digest = hashlib.blake2b(xid.encode(), digest_size=8).digest()
     return _base36(int.from_bytes(digest) % 36**CHECKED).rjust(CHECKED, "0")
 

@@ -26,7 +26,7 @@ def older_names(specversion: str, type_: ResourceType) -> Mapping[str, str]:
     return {**names, **MESSAGES[specversion]} if names and type_.plural == "messages" else names
 
 
-def as_of(specversion: str, text: str, type_: ResourceType) -> str:
+def rename_attributes(specversion: str, text: str, type_: ResourceType) -> str:
     """Members of a Version, as JSON without braces, with the names that a text gives them.
 
     An extension that is called like one of them is left out: nobody could tell which of the two was meant.

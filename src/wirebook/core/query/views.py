@@ -1,6 +1,7 @@
 """Views: an entity or a collection as JSON, from rows that come in order. What is written is handed out piece by piece.
 
-`Streams` are the rows below the target by level, each ordered as its parents are; the number of streams depends on what
+`RowSource` are the rows below the target by level, each ordered as its parents are; the number of streams depends on
+what
 is asked for, never on how much there is.
 
 Spec: core/spec.md#json-serialization; core/spec.md#doc-flag; core/http.md#self-attribute.
@@ -22,12 +23,12 @@ from wirebook.core.entities.state import Members
 from wirebook.core.model.compiled import GroupType, Model, ResourceType
 from wirebook.core.model.predefined import SPECVERSION
 from wirebook.core.model.target import DETAILS
-from wirebook.core.query.cursor import Streams
+from wirebook.core.query.cursor import RowSource
 from wirebook.core.query.evaluation import FilterResult
 from wirebook.core.query.filters import Level, collections
 from wirebook.core.query.inline import Inline
 from wirebook.core.query.shortself import short_path
-from wirebook.core.query.specversions import as_of
+from wirebook.core.query.specversions import rename_attributes
 from wirebook.text.pointers import escape
 
 NOT_IN_DOC: Final = (
@@ -47,7 +48,7 @@ _quoted: Final[Callable[[str], str]] = encode_basestring
 
 
 @dataclass(slots=True)
-class ViewOptions:
+class EntityRenderer:
     """How things are shown. `base` is the Registry's URL without a slash at its end; `root` the xid (or path of a
     collection) that the answer is about, for pointers in document view. `specversion`: the text that has the names."""
 
@@ -58,11 +59,11 @@ class ViewOptions:
     doc: bool = False
     binary: bool = False
     shortself: bool = False
-    kept: FilterResult | None = None
-    streams: Streams | None = None
+    filter_result: FilterResult | None = None
+    rows: RowSource | None = None
     root_level: Level = ()
     specversion: str = SPECVERSION
-    _open: dict[Level, Any] = field(default_factory=dict)
+    _cursors: dict[Level, Any] = field(default_factory=dict)
 
     # -- URLs -----------------------------------------------------------------------------------------------------
 
@@ -119,10 +120,10 @@ class ViewOptions:
         text = "{" + self._resource_head(row, type_, level, xid)
         text += f',"metaurl":{_quoted(self.url(f"{xid}/meta", inside="meta" in inline))}'
         if "meta" in inline:
-            has_default = "versions" in inline and self._keeps_default((*level, "versions"), row)
+            has_default = "versions" in inline and self._has_default((*level, "versions"), row)
             text += f',"meta":{self.meta(row, type_, xid, has_default=has_default)}'
         if row.version is None or (self.doc and row.xref):
-            self._pass(level, row.key)
+            self._skip_rows(level, row.key)
             yield text + "}"
             return
         count = self._count((*level, "versions"), row.key, row.count)
@@ -140,9 +141,11 @@ class ViewOptions:
         ids = f'{_quoted(type_.id_name)}:{_quoted(row.id)},"versionid":{_quoted(row.version.id)},'
         return ids + self._self(xid, self_, row.key) + self._version_body(row.version, type_, level, is_default=True)
 
-    def _keeps_default(self, level: Level, row: ResourceRow) -> bool:
+    def _has_default(self, level: Level, row: ResourceRow) -> bool:
         """Whether the filter leaves the default Version of a Resource in the answer; `level` is that of Versions."""
-        return self.kept is None or (row.version is not None and self.kept.has(level, row.version.key, row.key))
+        return self.filter_result is None or (
+            row.version is not None and self.filter_result.has(level, row.version.key, row.key)
+        )
 
     def meta(self, row: ResourceRow, type_: ResourceType, xid: str, *, has_default: bool) -> str:
         """The meta of a Resource; of a cross-reference that of its target, under its own ids. `has_default`: the answer
@@ -173,7 +176,10 @@ class ViewOptions:
         tail = row.tail
         if self.doc and "validated" in tail:
             tail = format_members({name: v for name, v in parse_members(tail).items() if name not in NOT_IN_DOC})
-        head, tail = as_of(self.specversion, row.head, type_), as_of(self.specversion, tail, type_)
+        head, tail = (
+            rename_attributes(self.specversion, row.head, type_),
+            rename_attributes(self.specversion, tail, type_),
+        )
         body = f'{_comma(head)},"isdefault":{"true" if is_default else "false"}{_comma(tail)}'
         return body + self._document(row, type_, level)
 
@@ -231,39 +237,39 @@ class ViewOptions:
 
     def _query(self, level: Level, plural: str, count: int, key: int) -> str:
         """The residual filter of a collection's URL."""
-        if self.kept is None:
+        if self.filter_result is None:
             return ""
-        texts = self.kept.residual(level, plural, key) if count else ["excludeall"]
+        texts = self.filter_result.residual(level, plural, key) if count else ["excludeall"]
         return "".join(f"{'&' if i else '?'}filter={quote(text, safe=IN_QUERY)}" for i, text in enumerate(texts))
 
     def _count(self, level: Level, key: int, count: int) -> int:
-        return count if self.kept is None else self.kept.count(level, key, count)
+        return count if self.filter_result is None else self.filter_result.count(level, key, count)
 
     def collection_members(self, level: Level, xid: str, key: int, owner: Any) -> Iterator[str]:
         """The entities of a collection, as members of a JSON object; `key` and `owner` are the row that holds it."""
         first = True
-        for row in self._stream(level).of(key):
-            if self.kept is not None and not self.kept.has(level, row.key, key):
-                self._pass(level, row.key)
+        for row in self._cursor(level).of(key):
+            if self.filter_result is not None and not self.filter_result.has(level, row.key, key):
+                self._skip_rows(level, row.key)
                 continue
             yield f"{'' if first else ','}{_quoted(row.id)}:"
             first = False
             yield from self.entity(level, row, xid, owner)
 
-    def _pass(self, level: Level, key: int) -> None:
+    def _skip_rows(self, level: Level, key: int) -> None:
         """Lets the rows below an entity that is not shown pass."""
         for plural in collections(level, self.model):
             if plural in self.inline_at(level):
                 inner = (*level, plural)
-                for row in self._stream(inner).of(key):
-                    self._pass(inner, row.key)
+                for row in self._cursor(inner).of(key):
+                    self._skip_rows(inner, row.key)
 
-    def _stream(self, level: Level) -> Any:
-        assert self.streams is not None
-        if level not in self._open:
-            opening = (self.streams.groups, self.streams.resources, self.streams.versions)[len(level) - 1]
-            self._open[level] = opening(level)
-        return self._open[level]
+    def _cursor(self, level: Level) -> Any:
+        assert self.rows is not None
+        if level not in self._cursors:
+            opening = (self.rows.groups, self.rows.resources, self.rows.versions)[len(level) - 1]
+            self._cursors[level] = opening(level)
+        return self._cursors[level]
 
     def entity(self, level: Level, row: Any, owner_xid: str, owner: Any = None) -> Iterator[str]:
         """One entity of a collection. `owner_xid` is that of what holds the collection, `owner` its row."""

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 from wirebook.httpapi.concurrency.batcher import Gathering
 from wirebook.storage.database import Database
-from wirebook.storage.session import Session, Undone
+from wirebook.storage.session import RollbackRequired, Session
 
 T = TypeVar("T")
 
@@ -60,7 +60,7 @@ class CommitQueue:
         try:
             with self._database.writing() as session:
                 results = [_attempt(job, session) for job in jobs]
-        except Undone:
+        except RollbackRequired:
             return False
         except BaseException as error:  # the transaction itself
             results = [(None, error)] * len(jobs)
@@ -73,11 +73,11 @@ class CommitQueue:
 
 
 def _attempt(job: _WriteJob[Any], session: Session) -> tuple[Any, BaseException | None]:
-    """The result of a write, or why there is none. Raises: Undone, if the others have to be undone with it"""
+    """The result of a write, or why there is none. Raises: RollbackRequired, if the others have to be undone with it"""
     try:
-        with session.unless_changed():
+        with session.rollback_if_changed():
             return job.work(session), None
-    except Undone:
+    except RollbackRequired:
         raise
     except Exception as error:
         return None, error

@@ -17,8 +17,8 @@ from wirebook.httpapi.concurrency.batcher import Gathering
 from wirebook.httpapi.http.messages import ApiResponse, Incoming
 from wirebook.storage.outages import Unavailable
 from wirebook.storage.rows import TooSlow
-from wirebook.storage.session import Session, Unreadable
-from wirebook.storage.shared import Opening, SharedReading
+from wirebook.storage.session import ReadFailure, Session
+from wirebook.storage.shared import Opening, SharedTransaction
 
 
 class _ReadJob(NamedTuple):
@@ -32,7 +32,7 @@ class ReadBatcher:
 
     def __init__(self, reading: Opening, answer: Callable[[Incoming, Opening], ApiResponse]) -> None:
         self._reading, self._answer = reading, answer
-        self._shared = SharedReading(self._begin)
+        self._shared = SharedTransaction(self._begin)
         self._xids: list[str] = []
         self._jobs: Gathering[_ReadJob] = Gathering("reader", self._run)
 
@@ -51,12 +51,12 @@ class ReadBatcher:
         for job in jobs:
             if job.future.set_running_or_notify_cancel():
                 job.future.set_result(self._answer(job.incoming, lambda: self._shared.until(ends.append)))
-        with suppress(TooSlow, Unreadable, Unavailable):  # all is answered
+        with suppress(TooSlow, ReadFailure, Unavailable):  # all is answered
             for end in ends:
                 end()
 
     @contextmanager
     def _begin(self) -> Iterator[Session]:
         with self._reading() as session:
-            session.expect(self._xids)
+            session.prefetch(self._xids)
             yield session

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final
 
 from wirebook.httpapi.http.messages import ApiResponse, Incoming
-from wirebook.storage.shared import Later, Opening, SharedReading
+from wirebook.storage.shared import Opening, ScheduleEnd, SharedTransaction
 
 KEPT: Final = 16 * 1024 * 1024
 """Bytes of answers that are kept."""
@@ -30,11 +30,11 @@ class Glances:
     def __init__(
         self, opening: Opening, answer: Callable[[Incoming, Opening], ApiResponse], written: Callable[[], int]
     ) -> None:
-        self._shared, self._answer, self._written = SharedReading(opening), answer, written
+        self._shared, self._answer, self._written = SharedTransaction(opening), answer, written
         self._kept: dict[tuple[str, str, str | None], ApiResponse] = {}
         self._size = self._seen = 0
 
-    def answer(self, incoming: Incoming, later: Later) -> ApiResponse:
+    def answer(self, incoming: Incoming, later: ScheduleEnd) -> ApiResponse:
         """`later` takes what is to be done when all that had come before is answered."""
         self._forget()
         key = incoming.base, incoming.path, incoming.joined("if-none-match")

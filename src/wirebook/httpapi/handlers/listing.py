@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from wirebook.core.entities.rows import ResourceRow
 from wirebook.core.model.target import RequestTarget
-from wirebook.core.query.evaluation import FilterResult, Sieve
+from wirebook.core.query.evaluation import FilterEvaluation, FilterResult
 from wirebook.core.query.filters import level_of
 from wirebook.httpapi.http.messages import ApiResponse
 from wirebook.httpapi.http.pages import Window, format_place, link, parse_window
@@ -60,7 +60,7 @@ class CollectionListing:
         sort = self._reading.flags.sort
         if sort is None:
             return self._shown(kept, {"ids": named})
-        places = self._ordering(kept, named).places(sort)
+        places = self._ordering(kept, named).positions(sort)
         return self._shown(kept, {"order": tuple(place.key for place in places)})
 
     def _shown(self, kept: FilterResult | None, scope: dict[str, Any]) -> Iterator[str]:
@@ -73,10 +73,10 @@ class CollectionListing:
         """What the filter of the request leaves of the collection; None without one."""
         if self._reading.flags.filter is None:
             return None
-        sieve = Sieve(self._reading.flags.filter, self._level[:-1], self._key)
-        sieve.enter()
-        self._reading.session.search(self._reading.settings.model, self._within).decide(sieve)
-        return sieve.kept
+        evaluation = FilterEvaluation(self._reading.flags.filter, self._level[:-1], self._key)
+        evaluation.enter()
+        self._reading.session.search(self._reading.settings.model, self._within).decide(evaluation)
+        return evaluation.result
 
     # -- pages ------------------------------------------------------------------------------------------------------
 
@@ -92,7 +92,7 @@ class CollectionListing:
         sort = self._reading.flags.sort
         if sort is None and window.limit is None:
             return {}, None
-        places = self._ordering(kept).places(sort or BY_ID, window.after, window.limit and window.limit + 1)
+        places = self._ordering(kept).positions(sort or BY_ID, window.after, window.limit and window.limit + 1)
         shown = places[: window.limit]
         last = shown[-1] if len(places) > len(shown) else None
         if sort is None and kept is None:

@@ -11,7 +11,15 @@ from typing import Any, Final
 
 from wirebook.core.model.capabilities import Offer, offered
 from wirebook.core.model.compiled import GroupType, Model, ResourceType
-from wirebook.core.model.json_schema import EPOCHS, asked_for, ecma, entity_schemas, map_of, object_schema, reference
+from wirebook.core.model.json_schema import (
+    EPOCHS,
+    ecma,
+    entity_schemas,
+    map_of,
+    object_schema,
+    reference,
+    required_in_requests,
+)
 from wirebook.core.model.predefined import SPECVERSION
 from wirebook.core.model.target import DETAILS, METHODS
 from wirebook.core.names import IDENTIFIER
@@ -214,7 +222,7 @@ class _Describing:
         return self._whole(route, route.schema) if method == "PUT" else reference(route.schema)
 
     def _whole(self, route: Route, name: str) -> Json:
-        asked = asked_for(self._attributes(route))
+        asked = required_in_requests(self._attributes(route))
         return {"allOf": [reference(name), {"required": asked}]} if asked else reference(name)
 
     def _answers(self, route: Route, method: str) -> Json:

@@ -19,10 +19,10 @@ from wirebook.core.entities.rows import (
 )
 from wirebook.core.entities.state import Members
 from wirebook.core.model.target import RequestTarget
-from wirebook.core.query.evaluation import FilterResult, Sieve
+from wirebook.core.query.evaluation import FilterEvaluation, FilterResult
 from wirebook.core.query.filters import level_of
 from wirebook.core.query.flags import WRITE_ONLY, Flags
-from wirebook.core.query.views import ViewOptions
+from wirebook.core.query.views import EntityRenderer
 from wirebook.httpapi.handlers.documents import document_of
 from wirebook.httpapi.handlers.listing import CollectionListing
 from wirebook.httpapi.http.etags import known_as, tag_of_revisions
@@ -77,11 +77,13 @@ class EntityReads:
         listing = CollectionListing(self, target)
         return self.json_of(target, listing.members(ids)) if ids is not None else listing.answer()
 
-    def view(self, target: RequestTarget, key: int = 0, kept: FilterResult | None = None, **scope: Any) -> ViewOptions:
+    def view(
+        self, target: RequestTarget, key: int = 0, kept: FilterResult | None = None, **scope: Any
+    ) -> EntityRenderer:
         """How things below a target are shown, and where their rows come from; `scope` are members of a `ReadScope`."""
-        rows = ReadScope(target, key, documents=self._has_documents(), kept=kept, **scope)
+        rows = ReadScope(target, key, documents=self._has_documents(), filter_result=kept, **scope)
         flags, root = self.flags, self.root or target
-        return ViewOptions(
+        return EntityRenderer(
             self.settings.model,
             self.base,
             root.xid,
@@ -90,7 +92,7 @@ class EntityReads:
             flags.binary,
             self.settings.capabilities["shortself"],
             kept,
-            self.session.streams(rows),
+            self.session.row_source(rows),
             level_of(root),
             flags.specversion,
         )
@@ -147,12 +149,12 @@ class EntityReads:
         the keys of its Group and Resource. Raises: not_found"""
         if self.flags.filter is None:
             return None
-        sieve = Sieve(self.flags.filter, level_of(target), within[-1] if within else 0)
-        sieve.enter(entity(), meta())
-        self.session.search(self.settings.model, within).decide(sieve)
-        if sieve.kept.is_empty:
+        evaluation = FilterEvaluation(self.flags.filter, level_of(target), within[-1] if within else 0)
+        evaluation.enter(entity(), meta())
+        self.session.search(self.settings.model, within).decide(evaluation)
+        if evaluation.result.is_empty:
             raise refused("not_found", target.xid)
-        return sieve.kept
+        return evaluation.result
 
     def check_doc(self, target: RequestTarget, row: ResourceRow) -> None:
         if self.flags.doc and row.xref:

@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from wirebook.core.entities.affected import Touched, touched
+from wirebook.core.entities.affected import AffectedEntities, affected_entities
 from wirebook.core.entities.changeset import ChangeSet
 from wirebook.core.entities.decide import ALL, WriteRequest, WriteResult, decide
 from wirebook.core.entities.deletes import listed_map
@@ -19,9 +19,9 @@ from wirebook.core.entities.documents import Body
 from wirebook.core.entities.events import Change, changes_of, pack
 from wirebook.core.entities.locks import set_lock
 from wirebook.core.entities.model_change import Compliance, change_model
-from wirebook.core.entities.validation import DocumentValidator, Enabled
+from wirebook.core.entities.validation import DocumentValidator, EnabledValidator
 from wirebook.core.model.capabilities import Offer, change, everything
-from wirebook.core.model.reader import keep_homes, read_model
+from wirebook.core.model.reader import preserve_homes, read_model
 from wirebook.core.model.source import Fetch
 from wirebook.core.model.target import DETAILS, RequestTarget
 from wirebook.core.query.flags import Flags, Query, parse_flags
@@ -35,7 +35,7 @@ from wirebook.httpapi.http.messages import JSON, ApiResponse, Incoming, read_jso
 from wirebook.httpapi.options import LIMITS, ResponseLimits
 from wirebook.httpapi.settings import Settings, read_settings
 from wirebook.problems.xregistry import refused
-from wirebook.storage.session import Session, Stored
+from wirebook.storage.session import Session, StoredSettings
 from wirebook.storage.store import OutboxEntry
 
 
@@ -69,7 +69,7 @@ class Writing:
         """PUT, PATCH, POST or DELETE of an entity or a collection."""
         request = read_request(incoming, target, flags)
         draft, outcome = self._decide(request, flags, incoming.path)
-        if changes_settings(target, incoming.method, request.sent):
+        if changes_settings(target, incoming.method, request.metadata):
             query = {name: values for name, values in incoming.query.items() if name != "ignore"}
             flags = self.flags(query, target, incoming.method)
         correlation = self._store_draft(draft)[1]
@@ -89,17 +89,17 @@ class Writing:
 
     def lock(self, target: RequestTarget, *, is_on: bool) -> bool:
         """Makes a Resource read-only for clients, or not; says whether it was not so before."""
-        snapshot = self.session.load(touched("PATCH", target, {}, self.settings.model), self.settings.model)
+        snapshot = self.session.load(affected_entities("PATCH", target, {}, self.settings.model), self.settings.model)
         draft = ChangeSet(snapshot, self.rules.now(), target.path)
         was_changed = set_lock(draft, target, is_on=is_on)
         self._store_draft(draft)
         return was_changed
 
     def _decide(self, request: WriteRequest, flags: Flags, path: str) -> tuple[ChangeSet, WriteResult]:
-        wanted = touched(request.method, request.target, request.sent, self.settings.model)
+        wanted = affected_entities(request.method, request.target, request.metadata, self.settings.model)
         snapshot = self.session.load(wanted, self.settings.model)
         draft, compliance = ChangeSet(snapshot, self.rules.now(), path, flags.ignore), None
-        if changes_settings(request.target, request.method, request.sent):
+        if changes_settings(request.target, request.method, request.metadata):
             draft, compliance = self._change_settings(draft, request, flags)
         return draft, decide(draft, request, self._validator(), compliance.check_written if compliance else None)
 
@@ -119,7 +119,7 @@ class Writing:
         A request can change what was mutable before it. Returns the draft for the rest of the request and, with another
         model, what checks the entities that the rest writes.
         """
-        sent = request.sent
+        sent = request.metadata
         kinds = [kind for kind in SETTINGS if kind in sent and kind not in flags.ignore]
         for kind in kinds:
             if not self.settings.is_mutable(kind):
@@ -136,20 +136,20 @@ class Writing:
         self, draft: ChangeSet, request: WriteRequest, sent: Mapping[str, Any]
     ) -> tuple[ChangeSet, Compliance]:
         """Store the entities as the new model has them, and load again what the request is about."""
-        written = touched(request.method, request.target, sent, draft.model)
+        written = affected_entities(request.method, request.target, sent, draft.model)
         compliance = self.modelsource(sent["modelsource"], draft, written)
         self._by_model = changes_of(draft)
         self.session.store(draft)
         model = self.settings.model
-        found = self.session.load(touched(request.method, request.target, sent, model), model)
+        found = self.session.load(affected_entities(request.method, request.target, sent, model), model)
         return ChangeSet(replace(found, registry=draft.registry), draft.now, draft.path, draft.ignore), compliance
 
     def flags(self, query: Query, target: RequestTarget, method: str) -> Flags:
         """The flags of a request by the model and the capabilities that it leaves behind."""
         return parse_flags(query, target, method, self.settings.model, self.settings.capabilities)
 
-    def _validator(self) -> Enabled:
-        return Enabled(self.rules.validator, self.settings.capabilities)
+    def _validator(self) -> EnabledValidator:
+        return EnabledValidator(self.rules.validator, self.settings.capabilities)
 
     def capabilities(self, sent: Any, *, patch: bool) -> None:
         """Change the capabilities. A null is those of a fresh registry."""
@@ -158,7 +158,7 @@ class Writing:
             everything(self.rules.offer) if sent is None else change(dict(current), sent, self.rules.offer, patch=patch)
         )
         self._new_capabilities = tuple(name for name, value in new.items() if current.get(name) != value)
-        self._store(Stored(self.settings.model.full, self.settings.homes, self.settings.modelsource, new))
+        self._store(StoredSettings(self.settings.model.full, self.settings.homes, self.settings.modelsource, new))
 
     def _check_modes(self) -> None:
         """Check that the capabilities list the version modes of the model. Raises: model_error"""
@@ -167,18 +167,18 @@ class Writing:
             why = f"the versionmode '{min(unlisted)}' is in use; the capability 'versionmodes' must list it"
             raise refused("model_error", "/model", error_detail=why)
 
-    def modelsource(self, source: Any, draft: ChangeSet, written: Touched | None = None) -> Compliance:
+    def modelsource(self, source: Any, draft: ChangeSet, written: AffectedEntities | None = None) -> Compliance:
         """Change the model, with which all entities must comply; `written` is what the request writes besides. A null
         is a model without types."""
         source = {} if source is None else source
         read = read_model(source, self.fetch, tuple(self.settings.capabilities["versionmodes"]))
-        new = keep_homes(draft.model, read)
+        new = preserve_homes(draft.model, read)
         compliance = change_model(draft, new.model, self._validator(), written)
         self._is_new_model = True
-        self._store(Stored(new.model.full, new.homes, source, self.settings.capabilities))
+        self._store(StoredSettings(new.model.full, new.homes, source, self.settings.capabilities))
         return compliance
 
-    def _store(self, stored: Stored) -> None:
+    def _store(self, stored: StoredSettings) -> None:
         self.session.store_settings(stored)
         self.settings = read_settings(self.session)  # not kept for other requests: this one may still fail
 
@@ -214,11 +214,11 @@ class Writing:
         self.flags(incoming.query, RequestTarget("settings", incoming.path), incoming.method)
 
     def _registry_draft(self, path: str) -> ChangeSet:
-        snapshot = self.session.load(Touched(), self.settings.model)
+        snapshot = self.session.load(AffectedEntities(), self.settings.model)
         return ChangeSet(snapshot, self.rules.now(), path)
 
     def _touched(self, draft: ChangeSet, shown: Any) -> ApiResponse:
-        draft.registry.touch(draft.now)
+        draft.registry.mark_updated(draft.now)
         correlation = self._store_draft(draft)[1]
         answer = ApiResponse(200, format_json(shown).encode(), {"Content-Type": JSON})
         answer.headers[CORRELATION] = correlation or ""
