@@ -17,7 +17,7 @@ from typing import Any, Final
 from wirebook.core.model.builtin import builtin_model
 from wirebook.core.model.full import complete
 from wirebook.core.model.json_schema import REFERENCE, Schema, entity_schemas
-from wirebook.definitions.normalize.message_options import SHAPES, fold
+from wirebook.definitions.normalize.message_options import OPTION_LAYOUTS, fold
 from wirebook.definitions.normalize.names import BASE_NAMES, PROTOCOL_FAMILIES, PROTOCOL_NAMES, TYPES
 
 DRAFT: Final = "http://json-schema.org/draft-07/schema#"
@@ -85,7 +85,7 @@ def _accept_spellings(message: Schema) -> None:
     properties = message["properties"]
     for name in BASE_NAMES:
         properties[name] = properties["basemessageuri"] | ({} if name == BASE_NAMES[0] else {"deprecated": True})
-    properties["protocol"]["examples"] = list(SHAPES)
+    properties["protocol"]["examples"] = list(OPTION_LAYOUTS)
     properties["envelope"]["examples"] = ["CloudEvents/1.0"]
     for branch in message["allOf"]:
         (selector, condition), *_ = branch["if"]["properties"].items()
@@ -93,7 +93,7 @@ def _accept_spellings(message: Schema) -> None:
             condition["pattern"] = _CLOUDEVENTS
             _reject_slips(branch["then"]["properties"]["envelopemetadata"])
         elif selector == "protocol":
-            protocol = next(name for name in SHAPES if re.match(condition["pattern"], name))
+            protocol = next(name for name in OPTION_LAYOUTS if re.match(condition["pattern"], name))
             condition["pattern"] = _protocol_pattern(protocol)
             options = branch["then"]["properties"]["protocoloptions"]
             options["properties"] = {name: _option(schema) for name, schema in options["properties"].items()}
@@ -135,15 +135,15 @@ def _property_definition(schema: Schema) -> Schema:
 
 def _accept_option_names(options: Schema, protocol: str) -> None:
     """Options by each name that loading accepts; only the name of the model is not deprecated."""
-    shape, properties = SHAPES[protocol], options["properties"]
+    layout, properties = OPTION_LAYOUTS[protocol], options["properties"]
     for name, schema in list(properties.items()):
-        canonical = shape.aliases.get(name, name)
-        spellings = {alias for alias, target in shape.aliases.items() if target == canonical} | {canonical}
+        canonical = layout.aliases.get(name, name)
+        spellings = {alias for alias, target in layout.aliases.items() if target == canonical} | {canonical}
         for old, new in ("-_", "_-"):
             spellings |= {spelling.replace(old, new) for spelling in spellings | {name}}
         for spelling in spellings - properties.keys():
             properties[spelling] = schema | {"deprecated": True}
-    missing = [name for name in shape.names if fold(name) not in {fold(known) for known in properties}]
+    missing = [name for name in layout.names if fold(name) not in {fold(known) for known in properties}]
     properties |= {name: {"deprecated": True} for name in missing}
 
 

@@ -80,7 +80,7 @@ def check_selectors(subject: LintedMessage) -> Iterator[Finding]:
 def _check_group(subject: LintedMessage) -> Iterator[Finding]:
     if any(problem.code == "base-cycle" for problem in subject.resolved.problems):
         return
-    for name in sorted(subject.resolved.taken):
+    for name in sorted(subject.resolved.group_selectors):
         group = subject.definition.group.get(name)
         message = f'the message must repeat the {name} of its group: write "{name}": "{preview(group)}" (assumed here)'
         yield Finding(f"missing-{name}", subject.at(), message, group)

@@ -15,7 +15,7 @@ from wirebook.definitions.compile.uritemplate import has_placeholder
 from wirebook.definitions.explain.alignment import nearest_name, nearest_slip
 from wirebook.definitions.lint.finding import Finding
 from wirebook.definitions.lint.properties import LintedMessage, Property
-from wirebook.definitions.normalize.message_options import MQTT_5_ONLY, SHAPES
+from wirebook.definitions.normalize.message_options import MQTT_5_ONLY, OPTION_LAYOUTS
 from wirebook.definitions.normalize.names import PROTOCOLS
 from wirebook.definitions.normalize.preview import preview
 from wirebook.text.pointers import child
@@ -34,8 +34,8 @@ def check_options(subject: LintedMessage) -> Iterator[Finding]:
         return
     pointer = subject.at("protocoloptions")
     for name in options:
-        if name not in SHAPES[protocol].names:
-            yield unknown_option(name, SHAPES[protocol].names, pointer, f"{protocol} has no option")
+        if name not in OPTION_LAYOUTS[protocol].names:
+            yield unknown_option(name, OPTION_LAYOUTS[protocol].names, pointer, f"{protocol} has no option")
         elif protocol == "MQTT/3.1.1" and name in MQTT_5_ONLY:
             message = f"'{name}' is not known to MQTT 3.1.1 and is ignored"
             yield Finding("mqtt-5-option", child(pointer, name), message, "MQTT/5.0", name)

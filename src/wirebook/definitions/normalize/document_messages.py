@@ -1,4 +1,4 @@
-"""The messages of a document as they are written: each with the attributes of its default Version.
+"""The messages of a normalised document, each with the attributes of its default Version.
 
 Spec: core/spec.md#default-version; docs/semantics.md D46.
 """
@@ -14,15 +14,17 @@ from wirebook.definitions.normalize.log import Log
 from wirebook.definitions.normalize.preview import preview
 from wirebook.text.pointers import child, escape
 
-# What a resource itself has, whichever Version is its default.
+# Attributes of a Resource itself, not of its default Version.
 RESOURCE_ONLY: Final = ("meta", "metaurl", "versions", "versionsurl", "versionscount")
 
 
 @dataclass(slots=True)
 class DocumentMessage:
-    """A message as its document has it: the attributes of its default Version.
+    """A message as its document has it, before base messages and aliases are resolved.
 
-    Shape: `pointer` is where those attributes stand, `resource` the message with its `meta` and Versions.
+    Shape: `attributes` are those of the default Version, `pointer` is their place; `resource` is the message with its
+    `meta` and Versions; `group` is the message group or endpoint with the XID `container`; `xref` is the target if the
+    message is an alias.
     """
 
     xid: str
@@ -35,30 +37,32 @@ class DocumentMessage:
 
 
 def document_messages(document: dict[str, Any], log: Log) -> Iterator[DocumentMessage]:
-    """The messages of all groups and endpoints."""
+    """Yield the messages of all groups and endpoints, in the order of the document."""
     for collection in ("messagegroups", "endpoints"):
         for group_id, group in document.get(collection, {}).items():
             for message_id, resource in (group.get("messages") or {}).items():
                 container = f"/{collection}/{group_id}"
-                yield _definition(f"{container}/messages/{message_id}", container, group, resource, log)
+                yield _document_message(f"{container}/messages/{message_id}", container, group, resource, log)
 
 
-def _definition(xid: str, container: str, group: dict[str, Any], resource: dict[str, Any], log: Log) -> DocumentMessage:
-    """A resource's attributes are its default Version's (D46)."""
+def _document_message(
+    xid: str, container: str, group: dict[str, Any], resource: dict[str, Any], log: Log
+) -> DocumentMessage:
+    """A Resource's attributes are those of its default Version (D46)."""
     pointer, attributes, versions = xid.replace("~", "~0"), resource, resource.get("versions")
     xref = (resource.get("meta") or {}).get("xref")
     if versions and xref is None:
         default = default_version(resource, versions, pointer, xid, log)
-        # Reading: where a document gives both, the default Version's attributes go before the resource's.
+        # Reading: if a document has both, the attributes of the default Version override those of the Resource.
         own = {name: value for name, value in resource.items() if name not in RESOURCE_ONLY}
         pointer, attributes = child(f"{pointer}/versions", default), own | dict(versions[default])
     return DocumentMessage(xid, pointer, container, group, attributes, None if xref is None else str(xref), resource)
 
 
 def place_of_attribute(definition: DocumentMessage, definitions: Mapping[str, DocumentMessage], *names: str) -> str:
-    """The pointer of the attribute at `names` where it is written: in the definition, its target, a base or its group.
+    """Return the pointer of the attribute at `names`: in the definition, its alias target, a base or its group.
 
-    Where it is written nowhere, that of the definition.
+    Without the attribute anywhere, return the pointer of the definition.
     """
     seen: set[str] = set()
     current: DocumentMessage | None = definition
@@ -79,20 +83,19 @@ def place_of_attribute(definition: DocumentMessage, definitions: Mapping[str, Do
 
 
 def default_version(resource: dict[str, Any], versions: dict[str, Any], pointer: str, xid: str, log: Log) -> str:
-    """The one `meta` names, the one that says so itself, the only one; else the newest, with a remark."""
-    named = (resource.get("meta") or {}).get("defaultversionid")
-    if isinstance(named, str) and named in versions:
-        return named
-    if named is not None:
-        message, at = f"'meta.defaultversionid' names '{preview(named)}', which is not there", f"{pointer}/meta"
-        log.report(
-            "unknown-default-version",
-            f"{at}/defaultversionid",
-            message,
-            xid,
-            expected=list(versions)[:10],
-            actual=named,
-        )
+    """Return the id of the default Version.
+
+    Rule: the Version that `meta.defaultversionid` names, the only one with `isdefault`, the one that the Resource's
+    `versionid` names, otherwise the newest by its id. A guess among several Versions is reported.
+    """
+    default = (resource.get("meta") or {}).get("defaultversionid")
+    if isinstance(default, str) and default in versions:
+        return default
+    if default is not None:
+        known = list(versions)[:10]
+        message = f"'meta.defaultversionid' is '{preview(default)}', but there is no such Version"
+        place = f"{pointer}/meta/defaultversionid"
+        log.report("unknown-default-version", place, message, xid, expected=known, actual=default)
     marked = [key for key, version in versions.items() if version.get("isdefault") is True]
     if len(marked) == 1:
         return marked[0]
@@ -101,11 +104,14 @@ def default_version(resource: dict[str, Any], versions: dict[str, Any], pointer:
         return own
     newest = max(versions, key=version_order)
     if len(versions) > 1:
-        message = f"no Version is named as the default; '{preview(newest)}', the newest by its id, is used"
+        message = (
+            f"no Version is marked as the default, so the newest by its id, '{preview(newest)}', is used; "
+            "set 'meta.defaultversionid'"
+        )
         log.report("guessed-default-version", pointer, message, xid, actual=list(versions)[:10])
     return newest
 
 
 def version_order(version_id: str) -> tuple[tuple[int, str], ...]:
-    """Version ids in the order of their numbers: ``v9`` before ``v10``."""
+    """Sort key for Version ids; numbers are compared as numbers: ``v9`` before ``v10``."""
     return tuple((len(part), part) if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", version_id))

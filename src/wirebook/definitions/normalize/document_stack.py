@@ -1,7 +1,7 @@
-"""Several documents as one registry.
+"""Merge several documents into one registry.
 
-The same XID in two documents: equal after normalisation is one; different is an error that names both, and the first
-counts. A group may be spread over documents: its messages come together, its attributes must not contradict.
+If two documents define the same XID, equal definitions (after normalisation) are one; different ones are an error, and
+the first is used. A group may be split over documents: its messages are combined; its attributes must not differ.
 
 Spec: docs/catalogues.md#loading.
 """
@@ -16,7 +16,7 @@ from wirebook.definitions.normalize.log import Log
 from wirebook.definitions.normalize.preview import preview
 from wirebook.text.pointers import child
 
-# What a server keeps count of, and where a copy happens to be: no difference in meaning.
+# Attributes that servers maintain; they do not count as a difference.
 BOOKKEEPING: Final = frozenset({
     "self", "shortself", "xid", "epoch", "createdat", "modifiedat", "metaurl", "versionsurl", "versionscount",
     "messagesurl", "messagescount", "schemasurl", "schemascount", "defaultversionurl", "isdefault",
@@ -25,9 +25,10 @@ BOOKKEEPING: Final = frozenset({
 
 @dataclass(slots=True)
 class DocumentStack:
-    """Documents put together so far.
+    """The documents merged so far.
 
-    Shape: `owners` maps the canonical pointer of each group and resource to the number of the document it is from.
+    Shape: `names` are the names of all documents; `owners` maps the canonical pointer of each group and Resource to the
+    number of its document.
     """
 
     names: list[str]
@@ -36,7 +37,7 @@ class DocumentStack:
     log: Log = field(default_factory=Log)
 
     def add(self, index: int, document: dict[str, Any], log: Log) -> None:
-        """Put a normalised document on the stack; differences go to its log."""
+        """Merge a normalised document; differences from earlier documents are reported to its log."""
         for name, value in document.items():
             if name not in GROUP_TYPES or not isinstance(value, dict):
                 self.document.setdefault(name, value)
@@ -56,9 +57,9 @@ class DocumentStack:
             if name == members:
                 first[members] = dict(first.get(members) or {})
                 self._add_members(index, f"{pointer}/{members}", first[members], value or {}, log)
-            # Reading: a group that is spread need not repeat its attributes; only two values of one contradict.
+            # Reading: the parts of a split group need not repeat its attributes; only different values are an error.
             elif name not in BOOKKEEPING and name in first and first[name] != value:
-                self._differs(pointer, child(pointer, name), log, first[name], value)
+                self._report_difference(pointer, child(pointer, name), log, first[name], value)
             else:
                 first.setdefault(name, value)
 
@@ -70,24 +71,24 @@ class DocumentStack:
             if key not in first:
                 first[key] = member
                 self.owners[pointer] = index
-            elif meaning(first[key]) != meaning(member):
-                self._differs(pointer, pointer, log, first[key], member)
+            elif comparable(first[key]) != comparable(member):
+                self._report_difference(pointer, pointer, log, first[key], member)
 
-    def _differs(self, owned: str, pointer: str, log: Log, first: Any, second: Any) -> None:
+    def _report_difference(self, owned: str, pointer: str, log: Log, first: Any, second: Any) -> None:
         parts = owned.split("/")
         holder = self.owners.get(owned, self.owners.get("/".join(parts[:3]), 0))
-        message = f"differs from the one in '{self.names[holder]}', which counts"
+        message = f"differs from the value in '{self.names[holder]}', which is used; remove one of them"
         xid = owned.replace("~1", "/").replace("~0", "~")
         log.report("conflicting-documents", pointer, message, xid, expected=preview(first), actual=preview(second))
 
 
-def meaning(entity: Any) -> Any:
-    """An entity without what says where and when, to be compared."""
+def comparable(entity: Any) -> Any:
+    """Return an entity without the attributes that servers maintain, for comparison."""
     if not isinstance(entity, dict):
         return entity
-    kept = {name: value for name, value in entity.items() if name not in BOOKKEEPING}
-    for name in ("meta", "versions"):
-        inner = kept.get(name)
-        if isinstance(inner, dict):
-            kept[name] = meaning(inner) if name == "meta" else {key: meaning(value) for key, value in inner.items()}
-    return kept
+    content = {name: value for name, value in entity.items() if name not in BOOKKEEPING}
+    if isinstance(content.get("meta"), dict):
+        content["meta"] = comparable(content["meta"])
+    if isinstance(content.get("versions"), dict):
+        content["versions"] = {key: comparable(version) for key, version in content["versions"].items()}
+    return content

@@ -1,4 +1,4 @@
-"""Dialects of whole documents: which group types there are, and schema groups.
+"""Normalise a whole document to 1.0-rc4: its own attributes and its groups; schema groups are handled here.
 
     normalise_document(source.value, log)
 
@@ -16,6 +16,7 @@ from wirebook.definitions.normalize.endpoints import normalise_endpoint
 from wirebook.definitions.normalize.log import Log
 from wirebook.definitions.normalize.message_options import normalise_options
 from wirebook.definitions.normalize.messages import (
+    SERVER_ATTRIBUTE,
     Roots,
     drop_server_attributes,
     normalise_group,
@@ -25,6 +26,7 @@ from wirebook.definitions.normalize.messages import (
     normalise_text,
 )
 from wirebook.definitions.normalize.names import COLLECTIONS, canonical_format
+from wirebook.definitions.normalize.preview import preview
 from wirebook.definitions.normalize.rewriting import RewrittenEntity
 from wirebook.text.pointers import resolve
 
@@ -34,7 +36,10 @@ BEFORE_1: Final = re.compile(r"0\.")
 
 
 def normalise_document(document: dict[str, Any], log: Log, roots: Roots = ()) -> dict[str, Any]:
-    """`document` as 1.0-rc4 writes it. What it was given is not changed."""
+    """Return `document` in the form of 1.0-rc4; the argument is not modified. Changes are reported to `log`.
+
+    `roots`: the URLs that references into this registry may begin with.
+    """
     registry = RewrittenEntity("", "", dict(document), log)
     version = registry.values.get("specversion")
     registry.old = isinstance(version, str) and BEFORE_1.match(version) is not None
@@ -46,24 +51,24 @@ def normalise_document(document: dict[str, Any], log: Log, roots: Roots = ()) ->
 
 
 def _normalise_inherited_options(document: dict[str, Any], log: Log) -> None:
-    """Options without a protocol beside them are written as the base's protocol has them."""
-    late: list[tuple[dict[str, Any], RewrittenEntity, str]] = []
+    """Normalise options of messages that have no protocol of their own, by the protocol of their base message."""
+    pending: list[tuple[dict[str, Any], RewrittenEntity, str]] = []
     for definition in document_messages(document, Log()):
         own, options = definition.attributes, definition.attributes.get("protocoloptions")
         if isinstance(options, dict) and not own.get("protocol") and not definition.group.get("protocol"):
             protocol = _protocol_of_base(own.get("basemessage"), document)
             holder = resolve(document, definition.pointer)
             if protocol is not None and "protocoloptions" in holder:
-                late.append((holder, RewrittenEntity(definition.xid, definition.pointer, own, log), protocol))
-    for holder, entity, protocol in late:
+                pending.append((holder, RewrittenEntity(definition.xid, definition.pointer, own, log), protocol))
+    for holder, entity, protocol in pending:
         holder["protocoloptions"] = normalise_options(entity, protocol, holder["protocoloptions"])
 
 
 def _protocol_of_base(reference: Any, document: dict[str, Any]) -> str | None:
-    """The protocol that a chain of bases gives, read in this document alone."""
-    asked: set[str] = set()
-    while isinstance(reference, str) and reference not in asked:
-        asked.add(reference)
+    """Return the protocol of the first base message in the chain that has one; bases in other documents are ignored."""
+    visited: set[str] = set()
+    while isinstance(reference, str) and reference not in visited:
+        visited.add(reference)
         base = resolve(document, reference.replace("~", "~0"))
         if not isinstance(base, dict):
             return None
@@ -79,26 +84,26 @@ def _normalise_registry(registry: RewrittenEntity) -> None:
     for old, new in COLLECTIONS.items():
         if new in GROUPS:
             registry.rename(old, new, "old-collection-name")
-    if isinstance(given := registry.values.get("id"), str):
-        normalise_identity(registry, "registryid", given)
+    if isinstance(registryid := registry.values.get("id"), str):
+        normalise_identity(registry, "registryid", registryid)
     if registry.old:
-        registry.drop("epoch", "it is the server's to say", "server-attribute")
+        registry.drop("epoch", SERVER_ATTRIBUTE, "server-attribute")
     drop_server_attributes(registry)
     _normalise_documentation(registry)
     version = registry.values.get("specversion")
     if isinstance(version, str) and OLD_SPECVERSION.match(version):
-        message = f"read as {SPECVERSION}"
+        message = f"the document follows version '{version}' of the specification; it is read as {SPECVERSION}"
         registry.report("old-specversion", "/specversion", message, expected=SPECVERSION, actual=version)
         registry.values["specversion"] = SPECVERSION
 
 
 def _normalise_documentation(registry: RewrittenEntity) -> None:
-    """Some catalogues have an object with the address and what is there; the text has the address."""
-    given = registry.values.get("documentation")
-    if isinstance(given, dict) and isinstance(given.get("url"), str):
-        message = "'documentation' is a URL; the 'url' in it is used"
-        registry.report("old-shape", "/documentation", message, expected=given["url"], actual=given)
-        registry.values["documentation"] = given["url"]
+    """Replace an object with a `url`, which some catalogues have, by the URL."""
+    documentation = registry.values.get("documentation")
+    if isinstance(documentation, dict) and isinstance(url := documentation.get("url"), str):
+        message = f"'documentation' must be a URL, not an object; '{preview(url)}' is used"
+        registry.report("old-shape", "/documentation", message, expected=url, actual=documentation)
+        registry.values["documentation"] = url
         registry.log.origins["/documentation"] = "/documentation/url"
 
 
@@ -106,7 +111,7 @@ def _normalise_documentation(registry: RewrittenEntity) -> None:
 
 
 def normalise_schema_group(entity: RewrittenEntity, key: str, roots: Roots) -> None:
-    """A schema group with all its schemas and their Versions."""
+    """Normalise a schema group with its schemas and their Versions."""
     normalise_identity(entity, "schemagroupid", key)
     normalise_origin(entity)
     drop_server_attributes(entity)

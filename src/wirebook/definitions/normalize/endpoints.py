@@ -1,4 +1,4 @@
-"""Dialects of endpoints: every spelling and place seen, rewritten to 1.0-rc4.
+"""Normalise endpoints: rewrite every known spelling and place of an attribute or option to 1.0-rc4.
 
 Spec: docs/catalogues.md#dialects; endpoint/spec.md; endpoint-1.0-rc2.md.
 """
@@ -24,7 +24,7 @@ from wirebook.definitions.normalize.preview import preview
 from wirebook.definitions.normalize.rewriting import RewriteCursor, RewrittenEntity
 from wirebook.text.pointers import parent
 
-# Where the parts of 0.5's `config`, and what samples have at the top, belong.
+# The protocol option for each member of `config` (0.5), and for options that samples have in the endpoint itself.
 CONFIG_PLACES: Final = {
     "endpoints": "endpoints",
     "options": "options",
@@ -33,13 +33,13 @@ CONFIG_PLACES: Final = {
     "authorization": "authorization",
 }
 BOOTSTRAP: Final = "bootstrap.servers"
-# The names under which an address of Kafka was seen, the right one first.
+# Known names of the server addresses of Kafka, the name of 1.0-rc4 first.
 KAFKA_ADDRESSES: Final = (BOOTSTRAP, "bootstrapservers", "bootstrap_servers", "bootstrapServers", "uri", "url")
 TOP_LEVEL_OPTIONS: Final = ("endpoints", "deployed", "options", "authorization")
 
 
 def normalise_endpoint(entity: RewrittenEntity, key: str, roots: Roots) -> None:
-    """An endpoint with all its messages."""
+    """Normalise an endpoint with its messages."""
     normalise_identity(entity, "endpointid", key)
     normalise_origin(entity)
     drop_server_attributes(entity)
@@ -55,18 +55,18 @@ def normalise_endpoint(entity: RewrittenEntity, key: str, roots: Roots) -> None:
     normalise_messages(entity, roots)
 
 
-# -- things that stood elsewhere ------------------------------------------------------------------------------------
+# -- misplaced attributes ---------------------------------------------------------------------------------------------
 
 
 def _spread_config(entity: RewrittenEntity) -> None:
-    """0.5's `config` object: its protocol is the endpoint's, the rest are protocol options."""
+    """Move the members of `config` (0.5): `protocol` to the endpoint, the rest to its protocol options."""
     config = entity.inner("config")
     if config is None:
         return
     if "protocol" in config and "protocol" not in entity.values:
         entity.log.origins[entity.at("protocol")] = entity.log.source_of(entity.at("config", "protocol"))
         entity.values["protocol"] = config.pop("protocol")
-        _misplaced(entity, entity.at("protocol"), "protocol", "config.protocol")
+        _report_misplaced(entity, entity.at("protocol"), "protocol", "config.protocol")
     for name, option in CONFIG_PLACES.items():
         _into_options(entity, config, name, option, entity.at("config", name))
     if not config:
@@ -74,7 +74,7 @@ def _spread_config(entity: RewrittenEntity) -> None:
 
 
 def _into_options(entity: RewrittenEntity, holder: dict[str, Any], name: str, option: str, pointer: str) -> None:
-    """Move a member of `holder` into `protocoloptions`; what is there already counts."""
+    """Move a member of `holder` into `protocoloptions`. An option that already exists is used."""
     if name not in holder:
         return
     options = entity.inner("protocoloptions")
@@ -84,7 +84,7 @@ def _into_options(entity: RewrittenEntity, holder: dict[str, Any], name: str, op
     source, target = entity.log.source_of(pointer), entity.at("protocoloptions", option)
     value = holder.pop(name)
     if option in options and options[option] != value:
-        message = f"'{name}' differs from 'protocoloptions.{option}', which counts"
+        message = f"'{name}' differs from 'protocoloptions.{option}', which is used; remove '{name}'"
         entity.log.report_source(
             "conflicting-names", source, message, entity.xid, expected=options[option], actual=value
         )
@@ -92,13 +92,12 @@ def _into_options(entity: RewrittenEntity, holder: dict[str, Any], name: str, op
     if option not in options:
         options[option] = value
         entity.log.origins[target] = source
-    _misplaced(entity, target, f"protocoloptions.{option}", name)
+    _report_misplaced(entity, target, f"protocoloptions.{option}", name)
 
 
-def _misplaced(entity: RewrittenEntity, pointer: str, expected: str, actual: str) -> None:
-    entity.report(
-        "misplaced-attribute", pointer, f"'{actual}' belongs at '{expected}'", expected=expected, actual=actual
-    )
+def _report_misplaced(entity: RewrittenEntity, pointer: str, expected: str, actual: str) -> None:
+    message = f"'{actual}' was read as '{expected}', its place in 1.0-rc4"
+    entity.report("misplaced-attribute", pointer, message, expected=expected, actual=actual)
 
 
 # -- attributes -----------------------------------------------------------------------------------------------------
@@ -107,7 +106,8 @@ def _misplaced(entity: RewrittenEntity, pointer: str, expected: str, actual: str
 def _normalise_usage(entity: RewrittenEntity) -> None:
     usage = entity.values.get("usage")
     if isinstance(usage, str):
-        entity.report("old-shape", entity.at("usage"), "'usage' is an array", expected=[usage], actual=usage)
+        message = f"'usage' must be an array; write [\"{preview(usage)}\"]"
+        entity.report("old-shape", entity.at("usage"), message, expected=[usage], actual=usage)
         entity.values["usage"] = [usage]
 
 
@@ -120,19 +120,19 @@ def _normalise_deprecated(entity: RewrittenEntity) -> None:
 
 
 def _normalise_groups(entity: RewrittenEntity, roots: Roots) -> None:
-    """`messagegroups`: an array of XIDs (or URIs of elsewhere)."""
+    """Normalise `messagegroups`: an array of XIDs, or of URIs of groups in other registries."""
     for old in ("definitionGroups", "definitiongroups", "messageGroups"):
         entity.rename(old, "messagegroups", "old-collection-name")
     groups = entity.values.get("messagegroups")
     if groups is None:
         return
     if isinstance(groups, str):
-        message = "'messagegroups' is an array"
+        message = f"'messagegroups' must be an array; write [\"{preview(groups)}\"]"
         entity.report("old-shape", entity.at("messagegroups"), message, expected=[groups], actual=groups)
         groups = [groups]
     if not isinstance(groups, list) or not all(isinstance(group, str) for group in groups):
-        message = f"'messagegroups' is an array of references; found '{preview(groups)}'"
-        entity.report("wrong-shape", entity.at("messagegroups"), message, expected="an array of texts", actual=groups)
+        message = f"'messagegroups' must be an array of strings; found '{preview(groups)}'"
+        entity.report("wrong-shape", entity.at("messagegroups"), message, expected="an array of strings", actual=groups)
         del entity.values["messagegroups"]
         return
     entity.values["messagegroups"] = [
@@ -173,12 +173,12 @@ def _change(options: dict[str, Any], old: str, new: str, place: RewriteCursor) -
     if old not in options or new in options:
         return
     place.rename(options, old, new)
-    message = f"'{old}' became '{new}', which also decides what a new session starts with"
+    message = f"'{old}' became '{new}' in MQTT 5, which applies to the start of the session only; check the value"
     place.inside(new).report("changed-meaning", message, expected=new, actual=old)
 
 
 def _use_filter(entity: RewrittenEntity, options: dict[str, Any], protocol: str, place: RewriteCursor) -> None:
-    """One name served both directions; who subscribes has a filter."""
+    """Rename the topic or subject of an endpoint that receives messages: 1.0-rc4 has a filter there."""
     usage = entity.values.get("usage")
     receives = isinstance(usage, list) and "producer" not in usage and {"subscriber", "consumer"} & set(map(str, usage))
     if receives and protocol in FILTERS:
@@ -188,15 +188,15 @@ def _use_filter(entity: RewrittenEntity, options: dict[str, Any], protocol: str,
 
 
 def _normalise_authorization(options: dict[str, Any], place: RewriteCursor) -> None:
-    """An array of objects; 0.5 and rc2 had one object."""
-    given = options.get("authorization")
-    if isinstance(given, dict):
-        place.report("old-shape", "'authorization' is an array of objects", expected="an array")
-        source = place.source
-        place.inside(0).record_origin(source)
-        given = [given]
-    if isinstance(given, list):
-        options["authorization"] = [_authorization(item, place.inside(index)) for index, item in enumerate(given)]
+    """Normalise `authorization`: an array of objects; in 0.5 and 1.0-rc2 it is one object."""
+    entries = options.get("authorization")
+    if isinstance(entries, dict):
+        message = "'authorization' must be an array of objects; the object was read as an array with one member"
+        place.report("old-shape", message, expected="an array")
+        place.inside(0).record_origin(place.source)
+        entries = [entries]
+    if isinstance(entries, list):
+        options["authorization"] = [_authorization(entry, place.inside(index)) for index, entry in enumerate(entries)]
 
 
 def _authorization(item: Any, place: RewriteCursor) -> Any:
@@ -208,22 +208,23 @@ def _authorization(item: Any, place: RewriteCursor) -> Any:
 
 
 def _normalise_addresses(options: dict[str, Any], protocol: str, place: RewriteCursor) -> None:
-    """`endpoints`: an array of objects with ``uri``, or with ``bootstrap.servers`` for Kafka."""
-    given = options.get("endpoints")
-    if isinstance(given, (str, dict)):
-        place.report("old-shape", "'endpoints' is an array of objects", expected="an array")
+    """Normalise `endpoints`: an array of objects with ``uri``, or with ``bootstrap.servers`` for Kafka."""
+    addresses = options.get("endpoints")
+    if isinstance(addresses, (str, dict)):
+        message = "'endpoints' must be an array of objects; the value was read as an array with one member"
+        place.report("old-shape", message, expected="an array")
         place.inside(0).record_origin(place.source)
-        given = [given]
-    if not isinstance(given, list):
-        return
-    options["endpoints"] = [_address(item, protocol, place.inside(index)) for index, item in enumerate(given)]
+        addresses = [addresses]
+    if isinstance(addresses, list):
+        options["endpoints"] = [_address(item, protocol, place.inside(index)) for index, item in enumerate(addresses)]
 
 
 def _address(item: Any, protocol: str, place: RewriteCursor) -> Any:
     if protocol == "KAFKA":
         return _kafka_address(item, place)
     if isinstance(item, str):
-        place.report("old-shape", "an address is an object with 'uri'", expected={"uri": item}, actual=item)
+        message = f'an address must be an object; write {{"uri": "{preview(item)}"}}'
+        place.report("old-shape", message, expected={"uri": item}, actual=item)
         place.inside("uri").record_origin(place.source)
         return {"uri": item}
     if isinstance(item, dict) and "url" in item:
@@ -233,18 +234,19 @@ def _address(item: Any, protocol: str, place: RewriteCursor) -> Any:
 
 
 def _kafka_address(item: Any, place: RewriteCursor) -> Any:
-    """``SSL://a:9092,b:9092`` is two servers and a security protocol (docs/catalogues.md#dialects)."""
+    """Split ``SSL://a:9092,b:9092`` into two servers and a security protocol (docs/catalogues.md#dialects)."""
     entry = {"uri": item} if isinstance(item, str) else item
     name = next((name for name in KAFKA_ADDRESSES if isinstance(entry, dict) and name in entry), None)
     if name is None or (name == BOOTSTRAP and isinstance(entry[name], list)):
         return item
-    given = entry[name]
-    texts = given if isinstance(given, list) else [given]
+    addresses = entry[name]
+    texts = addresses if isinstance(addresses, list) else [addresses]
     if not all(isinstance(text, str) for text in texts):
         return item
     servers = [server.strip() for text in texts for server in text.rpartition("://")[2].split(",") if server.strip()]
     source = place if isinstance(item, str) else place.inside(name)
-    source.report("old-shape", f"an address of Kafka has '{BOOTSTRAP}'", expected={BOOTSTRAP: servers}, actual=given)
+    message = f"Kafka addresses are written as 'bootstrap.servers', an array of 'host:port'; read as {preview(servers)}"
+    source.report("old-shape", message, expected={BOOTSTRAP: servers}, actual=addresses)
     place.inside(BOOTSTRAP).record_origin(source.source)
     changed = {BOOTSTRAP if key == name else key: servers if key == name else value for key, value in entry.items()}
     scheme = texts[0].partition("://")[0].upper() if texts else ""
@@ -252,16 +254,18 @@ def _kafka_address(item: Any, place: RewriteCursor) -> Any:
 
 
 def _normalise_pairs(options: dict[str, Any], protocol: str, place: RewriteCursor) -> None:
-    """Headers are an array for HTTP and a map for Kafka, query parameters a map."""
+    """Convert headers (an array for HTTP, a map for Kafka) and query parameters (a map)."""
     if protocol == "HTTP" and isinstance(headers := options.get("headers"), dict):
         inner = place.inside("headers")
         for index, name in enumerate(headers):
             inner.inside(index).inside("value").record_origin(inner.inside(name).source)
         options["headers"] = [{"name": name, "value": value} for name, value in headers.items()]
-        place.inside("headers").report("old-shape", "'headers' is an array of names and values", expected="an array")
+        message = "HTTP 'headers' must be an array of objects with 'name' and 'value'; the map was converted"
+        place.inside("headers").report("old-shape", message, expected="an array")
     for name in {"HTTP": ("query",), "KAFKA": ("headers",)}.get(protocol, ()):
-        if isinstance(listed := options.get(name), list) and all(isinstance(item, dict) for item in listed):
-            for index, item in enumerate(listed):
+        if isinstance(pairs := options.get(name), list) and all(isinstance(item, dict) for item in pairs):
+            for index, item in enumerate(pairs):
                 place.inside(name).inside(item.get("name")).record_origin(place.inside(name).inside(index).source)
-            options[name] = {str(item.get("name")): item.get("value") for item in listed}
-            place.inside(name).report("old-shape", f"'{name}' is a map", expected="a map")
+            options[name] = {str(item.get("name")): item.get("value") for item in pairs}
+            message = f"{protocol} '{name}' must be a map; the array was converted"
+            place.inside(name).report("old-shape", message, expected="a map")

@@ -1,7 +1,6 @@
-"""What a document is that is not a catalogue: named for the message that refuses it.
+"""Recognise documents that are not catalogues, for the error message.
 
-Users pass an AsyncAPI document, a schema or a capture to `lint`; the message says what the file is, and what to do
-with it.
+Users pass an AsyncAPI document, a schema or a capture to `lint`; the error says what the file is, and how to use it.
 """
 
 from __future__ import annotations
@@ -23,26 +22,26 @@ AVRO_NAMED: Final = {"record": "fields", "error": "fields", "enum": "symbols", "
 JSON_TYPES: Final = ("object", "array", "string", "number", "integer", "boolean", "null")
 SCHEMA_WORDS: Final = frozenset({"properties", "$defs", "items", "allOf", "anyOf", "oneOf", "additionalProperties"})
 CAPTURE: Final = "match it against a catalogue: wirebook match FILE --catalog CATALOGUE"
-SCHEMA: Final = 'put it into a catalogue, as "schema" of a Version in "schemagroups"'
+SCHEMA: Final = "put it into a catalogue, as 'schema' of a schema in 'schemagroups'"
 
 
 def refusal_of(value: Any) -> str:
-    """Why `value` is not a catalogue, for a person: what it is instead, or what is missing."""
+    """Return the error message for a document that is not a catalogue: what it is instead, or what is missing."""
     kind = document_kind(value) or (_kind_of_part(value) if isinstance(value, Mapping) else None)
     if kind is not None:
         name, hint = kind
         return f"this is {name}, not an xRegistry catalogue; {hint}"
-    wanted = ", ".join(GROUP_TYPES)
+    collections = ", ".join(GROUP_TYPES)
     if not isinstance(value, Mapping):
-        found = {list: "an array", str: "a string", type(None): "null"}.get(type(value), "a plain value")
-        return f"expected an object with {wanted}, found {found}"
-    if (slip := misspelt_collection(value)) is not None:
-        return f"the document has none of {wanted}; write '{slip[1]}' instead of '{preview(slip[0])}'"
-    return f"the document has none of {wanted}; a catalogue has at least one of them"
+        actual = {list: "an array", str: "a string", type(None): "null"}.get(type(value), "a scalar")
+        return f"expected an object with {collections}, found {actual}"
+    if (misspelt := misspelt_collection(value)) is not None:
+        return f"the document has none of {collections}; write '{misspelt[1]}' instead of '{preview(misspelt[0])}'"
+    return f"the document has none of {collections}; a catalogue has at least one of them"
 
 
 def document_kind(value: Any) -> tuple[str, str] | None:
-    """(what a document is, what to do with it) of the kinds of documents that lie beside catalogues."""
+    """Return (what a document is, how to use it) if it is of a known kind that is not a catalogue."""
     if isinstance(value, str):
         return _kind_of_text(value)
     if isinstance(value, list):
@@ -96,7 +95,7 @@ def _kind_of_schema(value: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def _kind_of_part(value: Mapping[str, Any]) -> tuple[str, str] | None:
-    """A part of a catalogue, or what a registry has besides entities."""
+    """Recognise a single message or endpoint, and an xRegistry model."""
     if not {"envelopemetadata", "protocoloptions"}.isdisjoint(value):
         if "usage" in value:
             return "a single endpoint", 'put it into a catalogue: {"endpoints": {"ID": ...}}'
@@ -106,12 +105,12 @@ def _kind_of_part(value: Mapping[str, Any]) -> tuple[str, str] | None:
     if isinstance(groups, Mapping) and any(
         isinstance(group, Mapping) and "singular" in group for group in groups.values()
     ):
-        return "an xRegistry model", "a model is sent to a registry, at /modelsource"
+        return "an xRegistry model", "send it to a registry: PUT /modelsource"
     return None
 
 
 def misspelt_collection(value: Mapping[str, Any]) -> tuple[str, str] | None:
-    """(the name in the document, the collection that is meant) of a member that should be a collection of groups."""
+    """Return (the name in the document, the name to write) of a member that looks like a misspelt collection."""
     for name, member in value.items():
         if not isinstance(name, str) or not isinstance(member, (dict, list)):
             continue

@@ -1,8 +1,6 @@
-"""Protocol options of a message, in every spelling seen, brought into one shape.
+"""Normalise the protocol options of a message: rewrite every known spelling and form to 1.0-rc4.
 
-One table row for each protocol says which names it has and which shape each has: `bare` slots are plain values,
-`lists` are arrays of ``{name, value, ...}``, `maps` are maps of such, `sections` are maps of property definitions,
-and the members of `lifted` belong one level up.
+`OPTION_LAYOUTS` has one row for each protocol.
 
 Spec: message/spec.md#message-protocols; docs/catalogues.md#dialects; docs/semantics.md D29-D34.
 """
@@ -19,8 +17,13 @@ from wirebook.definitions.normalize.rewriting import RewriteCursor, RewrittenEnt
 
 
 @dataclass(frozen=True, slots=True)
-class ProtocolShape:
-    """The options of one protocol."""
+class OptionLayout:
+    """The options of one protocol, by their form.
+
+    Shape: `bare` options are scalars, `lists` are arrays of ``{name, value, ...}``, `maps` are maps of such objects,
+    `sections` are maps of property definitions. The members of `lifted` objects belong one level up. `aliases` are
+    other known names, `dropped` are options of earlier specifications with the reason why they are ignored.
+    """
 
     bare: tuple[str, ...] = ()
     lists: tuple[str, ...] = ()
@@ -40,7 +43,7 @@ MQTT_5_ONLY: Final = (
     "payload_format", "message_expiry_interval", "response_topic", "correlation_data", "content_type",
     "user_properties",
 )  # fmt: skip
-_MQTT: Final = ProtocolShape(
+_MQTT: Final = OptionLayout(
     bare=(*MQTT_3_OPTIONS, *MQTT_5_ONLY[:-1]),
     lists=("user_properties",),
     lifted=("properties",),
@@ -58,27 +61,27 @@ AMQP_SECTIONS: Final[dict[str, tuple[str, ...]]] = {
     "footer": (),
 }  # fmt: skip
 
-SHAPES: Final[dict[str, ProtocolShape]] = {
-    "HTTP": ProtocolShape(bare=("path", "method", "status"), lists=("headers", "query")),
-    "AMQP/1.0": ProtocolShape(sections=AMQP_SECTIONS),
+OPTION_LAYOUTS: Final[dict[str, OptionLayout]] = {
+    "HTTP": OptionLayout(bare=("path", "method", "status"), lists=("headers", "query")),
+    "AMQP/1.0": OptionLayout(sections=AMQP_SECTIONS),
     "MQTT/3.1.1": _MQTT,
     "MQTT/5.0": _MQTT,
-    "KAFKA": ProtocolShape(
+    "KAFKA": OptionLayout(
         bare=("topic", "partition", "key", "key_base64"),
         maps=("headers",),
-        dropped={"timestamp": "a record's time is no part of a definition since 1.0"},
+        dropped={"timestamp": "since 1.0 the timestamp of a record is not part of a definition"},
     ),
-    "NATS": ProtocolShape(bare=("subject", "reply-to"), lists=("headers",), aliases={"reply": "reply-to"}),
+    "NATS": OptionLayout(bare=("subject", "reply-to"), lists=("headers",), aliases={"reply": "reply-to"}),
 }
 
 
 def fold(name: str) -> str:
-    """A name without its separators and case: ``topic-name``, ``topic_name`` and ``topicName`` are one."""
+    """Remove separators and case: ``topic-name``, ``topic_name`` and ``topicName`` become ``topicname``."""
     return name.replace("-", "").replace("_", "").casefold()
 
 
 def rename_options(options: dict[str, Any], names: tuple[str, ...], aliases: dict[str, str], at: RewriteCursor) -> None:
-    """Give the members of `options` the names of the table, in place."""
+    """Rename the members of `options` to the names in the table, in place."""
     unknown = [name for name in options if name not in names]
     known = {fold(name): name for name in (*names, *aliases)} if unknown else {}
     for old in unknown:
@@ -87,29 +90,29 @@ def rename_options(options: dict[str, Any], names: tuple[str, ...], aliases: dic
 
 
 def normalise_options(entity: RewrittenEntity, protocol: str | None, options: dict[str, Any]) -> dict[str, Any]:
-    """The options of `entity` for `protocol`, canonical; those of a protocol that is not ours as they are."""
-    shape = SHAPES.get(protocol or "")
-    if shape is None:
+    """Return the normalised options of `entity` for `protocol`; those of an unknown protocol are unchanged."""
+    layout = OPTION_LAYOUTS.get(protocol or "")
+    if layout is None:
         return options
     place = RewriteCursor(entity, entity.at("protocoloptions"))
     options = dict(options)
-    for name in shape.lifted:
+    for name in layout.lifted:
         lift(options, name, place)
-    rename_options(options, shape.names, shape.aliases, place)
-    for name, reason in shape.dropped.items():
+    rename_options(options, layout.names, layout.aliases, place)
+    for name, reason in layout.dropped.items():
         _drop(options, name, reason, place)
-    for name in [name for name in options if name in shape.names and options[name] is not None]:
-        _normalise_option(options, name, shape, place.inside(name))
+    for name in [name for name in options if name in layout.names and options[name] is not None]:
+        _normalise_option(options, name, layout, place.inside(name))
     return options
 
 
-def _normalise_option(options: dict[str, Any], name: str, shape: ProtocolShape, place: RewriteCursor) -> None:
+def _normalise_option(options: dict[str, Any], name: str, layout: OptionLayout, place: RewriteCursor) -> None:
     value: Any
-    if name in shape.sections:
-        value = section(options[name], place, shape.sections[name], bare=name == "header")
-    elif name in shape.lists:
+    if name in layout.sections:
+        value = section(options[name], place, layout.sections[name], bare=name == "header")
+    elif name in layout.lists:
         value = entries(options[name], place)
-    elif name in shape.maps:
+    elif name in layout.maps:
         value = entry_map(options[name], place)
     else:
         _normalise_bare(options, name, place)
@@ -121,27 +124,28 @@ def _normalise_option(options: dict[str, Any], name: str, shape: ProtocolShape, 
 
 
 def lift(options: dict[str, Any], name: str, place: RewriteCursor) -> None:
-    """Move the members of the object `name` up to where it stands; what is there already counts."""
-    held = options.get(name)
-    if not isinstance(held, dict):
+    """Replace the object `name` by its members. A member that already exists beside it is used."""
+    members = options.get(name)
+    if not isinstance(members, dict):
         return
     inner = place.inside(name)
     del options[name]
-    for member, value in held.items():
+    for member, value in members.items():
         source = inner.inside(member).source
         if member in options and options[member] != value:
-            message = f"'{member}' is also outside '{name}', with another value, which counts"
+            message = f"'{name}.{member}' differs from '{member}', which is used; remove '{name}.{member}'"
             inner.inside(member).report("conflicting-names", message, expected=options[member], actual=value)
             continue
         options[member] = value
         place.inside(member).record_origin(source)
-        message = f"'{member}' was lifted out of '{name}'"
+        message = f"'{name}.{member}' was read as '{member}', its place in 1.0-rc4"
         place.inside(member).report("misplaced-option", message, expected=member, actual=f"{name}.{member}")
 
 
 def _drop(options: dict[str, Any], name: str, reason: str, place: RewriteCursor) -> None:
     if name in options:
-        place.inside(name).report("dropped-attribute", f"'{name}' was dropped: {reason}", actual=options[name])
+        message = f"'{name}' is ignored: {reason}; remove it"
+        place.inside(name).report("dropped-attribute", message, actual=options[name])
         del options[name]
 
 
@@ -149,10 +153,11 @@ def _drop(options: dict[str, Any], name: str, reason: str, place: RewriteCursor)
 
 
 def _normalise_bare(options: dict[str, Any], name: str, place: RewriteCursor) -> None:
-    """A slot that is a plain value: taken out of a ``{value}``; empty text is no value (D3, D29)."""
+    """Normalise a scalar option: unwrap ``{value}``; drop an empty string (D3, D29)."""
     value = options[name]
     if isinstance(value, dict) and "value" in value:
-        place.report("wrapped-value", f"'{name}' is a plain value", expected=value["value"], actual=value)
+        message = f"'{name}' is written without an object; write '{preview(value['value'])}'"
+        place.report("wrapped-value", message, expected=value["value"], actual=value)
         binary = name == "key" and str(value.get("type")).casefold() == "binary"
         if binary:
             del options[name]
@@ -160,14 +165,15 @@ def _normalise_bare(options: dict[str, Any], name: str, place: RewriteCursor) ->
         while isinstance(value, dict) and "value" in value:
             value = options[name] = value["value"]
     if value == "":
-        place.report("empty-value", f"'{name}' is an empty text, read as no value")
+        place.report("empty-value", f"'{name}' is an empty string, which is ignored; write a value or remove '{name}'")
         del options[name]
 
 
 def section(value: Any, place: RewriteCursor, names: tuple[str, ...], *, bare: bool = False) -> dict[str, Any] | None:
-    """A map of property definitions; `names` are those that the text fixes, in one spelling."""
+    """Normalise a map of property definitions; `names` are the names that the specification defines."""
     if not isinstance(value, dict):
-        place.report("wrong-shape", "a map of properties is an object", expected="an object", actual=value)
+        message = f"a map of properties must be an object; found '{preview(value)}'"
+        place.report("wrong-shape", message, expected="an object", actual=value)
         return None
     properties = dict(value)
     rename_options(properties, names, {}, place)
@@ -185,16 +191,21 @@ DEFINITION_MEMBERS: Final = frozenset({"value", "type", "required", "description
 
 
 def property_definition(definition: Any, place: RewriteCursor, *, bare: bool = False) -> Any:
-    """One property definition ``{type, value, required, ...}``; a plain value stands for its ``value``."""
+    """Normalise a property definition ``{type, value, required, ...}``; a scalar is read as its ``value``.
+
+    Return `UNUSABLE` if it is an array.
+    """
     if definition is None:
         return None
     if isinstance(definition, list):
-        place.report("wrong-shape", "a property definition is an object", expected="an object", actual=definition)
+        message = f"a property definition must be an object; found '{preview(definition)}'"
+        place.report("wrong-shape", message, expected="an object", actual=definition)
         return UNUSABLE
     if not isinstance(definition, dict):
         if bare:
             return definition
-        place.report("bare-property", "a plain value was read as the 'value' of a property", actual=definition)
+        message = f"'{preview(definition)}' was read as the 'value' of a property; write {{\"value\": ...}}"
+        place.report("bare-property", message, actual=definition)
         definition = {"value": definition}
         place.inside("value").record_origin(place.source)
     definition = dict(definition)
@@ -206,78 +217,95 @@ def property_definition(definition: Any, place: RewriteCursor, *, bare: bool = F
 def _normalise_type(definition: dict[str, Any], place: RewriteCursor) -> None:
     declared = definition.get("type")
     if isinstance(declared, str) and (name := canonical_type(declared)) != declared:
-        place.report("old-type-name", f"the type '{declared}' is '{name}'", expected=name, actual=declared)
+        message = f"the type '{declared}' was read as '{name}', its name in 1.0-rc4"
+        place.report("old-type-name", message, expected=name, actual=declared)
         definition["type"] = name
 
 
 def _normalise_value(definition: dict[str, Any], place: RewriteCursor) -> None:
     value = definition.get("value")
     if value == "" and isinstance(value, str):
-        place.report("empty-value", "an empty text, read as no value")
+        place.report("empty-value", "'value' is an empty string, which is ignored; write a value or remove 'value'")
         del definition["value"]
     elif isinstance(value, str) and OLD_CURRENT_TIMES.match(value) and definition.get("type") in (None, "timestamp"):
         code = "old-current-time" if value.startswith("01-") else "guessed-current-time"
-        place.report(code, f"'{value}' stands for the current time", expected=CURRENT_TIME, actual=value)
+        message = f"'{value}' was read as the current time; write '{CURRENT_TIME}'"
+        place.report(code, message, expected=CURRENT_TIME, actual=value)
         definition["value"] = CURRENT_TIME
 
 
 def entries(value: Any, place: RewriteCursor) -> list[Any] | None:
-    """An array of ``{name, value, ...}``: from such an array, a list of one-member maps, or a map."""
+    """Normalise entries to an array of ``{name, value, ...}``, from such an array, one-member maps, or a map.
+
+    Return None if `value` is neither an array nor an object.
+    """
     if not isinstance(value, (list, dict)):
-        place.report("wrong-shape", "an array of names and values was expected", expected="an array", actual=value)
+        message = f"expected an array of objects with 'name' and 'value'; found '{preview(value)}'"
+        place.report("wrong-shape", message, expected="an array", actual=value)
         return None
-    found: list[Any] = []
-    for source, name, definition in _pairs(value, place):
-        target = place.inside(len(found))
+    normalised: list[Any] = []
+    for source, name, definition in _named_entries(value, place):
+        target = place.inside(len(normalised))
         target.record_origin(source.source)
         entry = property_definition(definition, target, bare=False)
         if entry is UNUSABLE or entry is None:
             continue
-        found.append({"name": name} | entry)
+        normalised.append({"name": name} | entry)
     if isinstance(value, dict):
-        place.report("old-shape", "a map was read as an array of names and values", expected="an array")
-    return found
+        message = "expected an array of objects with 'name' and 'value'; the map was converted"
+        place.report("old-shape", message, expected="an array")
+    return normalised
 
 
-def _pairs(value: Any, place: RewriteCursor) -> Iterator[tuple[RewriteCursor, Any, Any]]:
-    """(place, name, definition) of each entry."""
+def _named_entries(value: Any, place: RewriteCursor) -> Iterator[tuple[RewriteCursor, Any, Any]]:
+    """Yield (place, name, definition) of each entry."""
     for key, item in value.items() if isinstance(value, dict) else enumerate(value):
         at = place.inside(key)
         if isinstance(value, dict):
-            yield at, (item.get("name", key) if isinstance(item, dict) else key), _of_map(item)
+            yield at, (item.get("name", key) if isinstance(item, dict) else key), _entry_definition(item)
         elif isinstance(item, dict) and "name" in item:
             yield at, item["name"], item
         elif isinstance(item, dict) and len(item) == 1 and DEFINITION_MEMBERS.isdisjoint(item):
             name, definition = next(iter(item.items()))
-            at.report("old-shape", f"a map with one member was read as the entry '{preview(name)}'", actual=item)
-            yield at.inside(name), name, _of_map(definition)
+            message = f"an entry must have 'name' and 'value'; the map was read as the entry '{preview(name)}'"
+            at.report("old-shape", message, actual=item)
+            yield at.inside(name), name, _entry_definition(definition)
         else:
-            at.report("wrong-shape", "an entry has a 'name'", expected="an object with 'name'", actual=item)
+            message = f"an entry must be an object with 'name' and 'value'; found '{preview(item)}', which is ignored"
+            at.report("wrong-shape", message, expected="an object with 'name'", actual=item)
 
 
-def _of_map(item: Any) -> Any:
-    """An entry of a map: its plain value is what a definition calls ``value``, and needs no remark of its own."""
+def _entry_definition(item: Any) -> Any:
+    """Return a map's entry as a definition; a scalar is its ``value``, which is not reported separately."""
     return {"value": item} if isinstance(item, (str, int, float, bool)) else item
 
 
 def entry_map(value: Any, place: RewriteCursor) -> dict[str, Any] | None:
-    """A map of name to ``{name, value, ...}``: from such a map, a map of plain values, or an array of entries."""
+    """Normalise Kafka `headers` to a map of ``{name, value, ...}``; accepted are also a map of scalars, and an array.
+
+    Return None if `value` is neither an array nor an object.
+    """
     if isinstance(value, list):
-        place.report("old-shape", "an array was read as a map", expected="a map")
+        message = "Kafka 'headers' must be a map; the array form was converted"
+        place.report("old-shape", message, expected="a map")
         listed = entries(value, place) or []
         for index, entry in enumerate(listed):
             place.inside(entry["name"]).record_origin(place.inside(index).source)
         return {str(entry["name"]): entry for entry in listed}
     if not isinstance(value, dict):
-        place.report("wrong-shape", "a map was expected", expected="an object", actual=value)
+        message = f"Kafka 'headers' must be a map; found '{preview(value)}'"
+        place.report("wrong-shape", message, expected="an object", actual=value)
         return None
-    found: dict[str, Any] = {}
+    normalised: dict[str, Any] = {}
     for key, item in value.items():
         if item is not None and not (isinstance(item, dict) and "name" in item):
             place.inside(key).report(
-                "old-shape", f"write 'name': '{preview(key)}'", expected={"name": key}, actual=item
+                "old-shape",
+                f"the header '{preview(key)}' has no 'name'; add it: \"name\": \"{preview(key)}\"",
+                expected={"name": key},
+                actual=item,
             )
-        entry = property_definition(_of_map(item), place.inside(key))
+        entry = property_definition(_entry_definition(item), place.inside(key))
         if entry is not UNUSABLE:
-            found[key] = entry if entry is None else {"name": key} | entry
-    return found
+            normalised[key] = entry if entry is None else {"name": key} | entry
+    return normalised

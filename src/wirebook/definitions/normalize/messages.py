@@ -1,7 +1,7 @@
-"""Dialects: message groups and message definitions in every spelling seen, rewritten to 1.0-rc4.
+"""Normalise message groups and message definitions: rewrite every known spelling to 1.0-rc4.
 
-Each repair is a problem of its own; nothing changes silently. The same function reads a message and each of its
-Versions, in a group and in an endpoint.
+Every change is reported as a problem. The same function handles a message and each of its Versions, in groups and in
+endpoints.
 
 Spec: docs/catalogues.md#dialects; message/spec.md#message-definition-registry-model.
 """
@@ -19,22 +19,25 @@ from wirebook.text.pointers import child
 
 Roots = tuple[str, ...]
 
-# -- what every entity has ------------------------------------------------------------------------------------------
+# Why a document's own `epoch`, `messagesurl` and the like are ignored.
+SERVER_ATTRIBUTE: Final = "a server sets it"
+
+# -- attributes of every entity ---------------------------------------------------------------------------------------
 
 
 def normalise_identity(entity: RewrittenEntity, id_name: str, key: str) -> None:
-    """The identifier under its name of 1.0; the key of the map is what counts."""
+    """Rename the identifier to its name in 1.0. If it differs from the key in the map, the key is used."""
     if "id" in entity.values:
         entity.rename("id", id_name, "old-id-name")
-    given = entity.values.get(id_name)
-    if given is not None and given != key:
-        message = f"'{id_name}' is {preview(given)!r} and the key is {preview(key)!r}; the key counts"
-        entity.report("id-mismatch", entity.at(id_name), message, expected=key, actual=given)
+    id_ = entity.values.get(id_name)
+    if id_ is not None and id_ != key:
+        message = f"'{id_name}' is '{preview(id_)}' but the key is '{preview(key)}', which is used; make them equal"
+        entity.report("id-mismatch", entity.at(id_name), message, expected=key, actual=id_)
         entity.values[id_name] = key
 
 
 def normalise_origin(entity: RewrittenEntity) -> None:
-    """0.5's `origin` is a label since 1.0."""
+    """Move `origin` (0.5) to the labels."""
     if not isinstance(entity.values.get("origin"), str):
         return
     labels = entity.inner("labels") or {}
@@ -43,54 +46,52 @@ def normalise_origin(entity: RewrittenEntity) -> None:
     entity.values["labels"] = labels
     if labels.setdefault("origin", value) == value:
         entity.log.origins[entity.at("labels", "origin")] = source
-    message = "'origin' is a label"
-    entity.report(
-        "misplaced-attribute", entity.at("labels", "origin"), message, expected="labels.origin", actual="origin"
-    )
+    message, place = "'origin' was read as 'labels.origin', its place in 1.0-rc4", entity.at("labels", "origin")
+    entity.report("misplaced-attribute", place, message, expected="labels.origin", actual="origin")
 
 
 def drop_server_attributes(entity: RewrittenEntity) -> None:
-    """From a document before 1.0: addresses and counts, which say where it was and nothing about the messages."""
+    """Drop the URLs and counts of a document before 1.0, which are those of the server it came from."""
     if not entity.old:
         return
     for name in list(entity.values):
         if name == "self" or names.COLLECTION_SUMMARY.match(name):
-            entity.drop(name, "it is the server's to say", "server-attribute")
+            entity.drop(name, SERVER_ATTRIBUTE, "server-attribute")
 
 
 def normalise_meta(entity: RewrittenEntity, roots: Roots) -> None:
-    """`xref` and what 0.5 wrote beside the resource belong in `meta`; `xref` is an XID."""
-    moved = (*names.META_NAMES, "epoch") if entity.old else names.META_NAMES
-    present = [name for name in moved if name in entity.values]
+    """Move `xref` and the attributes that 0.5 has in the Resource to `meta`; normalise `xref` to an XID."""
+    meta_names = (*names.META_NAMES, "epoch") if entity.old else names.META_NAMES
+    present = [name for name in meta_names if name in entity.values]
     meta = entity.inner("meta")
     if meta is None and present:
         meta = entity.values["meta"] = {}
     for name in present:
-        _move_into(entity, meta, name)
+        _move_to_meta(entity, meta, name)
     for name in names.SERVER_META_NAMES:
-        entity.drop(name, "it is the server's to say", "server-attribute")
+        entity.drop(name, SERVER_ATTRIBUTE, "server-attribute")
     drop_server_attributes(entity)
     if meta is not None:
         normalise_reference(entity, meta, "xref", entity.at("meta", "xref"), roots)
 
 
-def _move_into(entity: RewrittenEntity, meta: dict[str, Any] | None, name: str) -> None:
+def _move_to_meta(entity: RewrittenEntity, meta: dict[str, Any] | None, name: str) -> None:
     if meta is None:
         return
     source, target = entity.log.source_of(entity.at(name)), entity.at("meta", name)
     value = entity.values.pop(name)
     if meta.setdefault(name, value) != value:
-        message = f"'{name}' differs from 'meta.{name}', which counts"
+        message = f"'{name}' differs from 'meta.{name}', which is used; remove '{name}'"
         entity.log.origins[target] = source
         entity.report("conflicting-names", target, message, expected=meta[name], actual=value)
         return
     entity.log.origins[target] = source
-    message = f"'{name}' belongs in 'meta'"
+    message = f"'{name}' was read as 'meta.{name}', its place in 1.0-rc4"
     entity.report("misplaced-attribute", target, message, expected=f"meta.{name}", actual=name)
 
 
 def normalise_reference(entity: RewrittenEntity, holder: dict[str, Any], name: str, pointer: str, roots: Roots) -> None:
-    """A reference into this registry as an XID."""
+    """Normalise a reference into this registry to an XID."""
     value = holder.get(name)
     if isinstance(value, str) and (reference := names.canonical_reference(value, roots)) != value:
         report_reference(entity, pointer, value, reference)
@@ -98,36 +99,28 @@ def normalise_reference(entity: RewrittenEntity, holder: dict[str, Any], name: s
 
 
 def report_reference(entity: RewrittenEntity, pointer: str, value: str, reference: str) -> None:
-    """Note that `value` is read as `reference`."""
-    code, message = "old-reference-form", f"'{preview(value)}' is '{preview(reference)}'"
+    """Report that `value` was read as `reference`."""
+    code, message = "old-reference-form", f"'{preview(value)}' was read as the XID '{preview(reference)}'"
     if names.lacks_slash(value):
-        code, message = (
-            "missing-slash",
-            f"'{preview(value)}' lacks the slash that an XID begins with: '{preview(reference)}'",
-        )
+        code, message = "missing-slash", f"an XID begins with a slash; write '{preview(reference)}'"
     entity.report(code, pointer, message, expected=reference, actual=value)
 
 
 def normalise_text(entity: RewrittenEntity, name: str, canonical: Callable[[str], str], code: str) -> None:
-    """An attribute whose value has one name: an empty text is no value, other spellings get the one."""
+    """Replace a value by its canonical spelling. An empty string, and a value that is not a string, are dropped."""
     value = entity.values.get(name)
     if value is None:
         return
     if not isinstance(value, str):
-        entity.report(
-            "wrong-shape",
-            entity.at(name),
-            f"'{name}' must be a string; found '{preview(value)}'",
-            expected="a string",
-            actual=value,
-        )
+        message = f"'{name}' must be a string; found '{preview(value)}'"
+        entity.report("wrong-shape", entity.at(name), message, expected="a string", actual=value)
         del entity.values[name]
     elif not value.strip():
         message = f"'{name}' must be a non-empty string; the empty one is ignored"
         entity.report("bad-attribute", entity.at(name), message, expected="a non-empty string", actual=value)
         del entity.values[name]
     elif (spelled := canonical(value)) != value:
-        message = f"'{preview(value)}' is '{preview(spelled)}'"
+        message = f"'{preview(value)}' was read as '{preview(spelled)}', its name in 1.0-rc4"
         entity.report(code, entity.at(name), message, expected=spelled, actual=value)
         entity.values[name] = spelled
 
@@ -136,10 +129,10 @@ def normalise_text(entity: RewrittenEntity, name: str, canonical: Callable[[str]
 
 
 def normalise_selectors(entity: RewrittenEntity, *, core_format: bool = False, keep_precision: bool = False) -> None:
-    """`envelope` and `protocol`, from whichever attribute said so, in their one spelling.
+    """Normalise `envelope` and `protocol`, whose names were `format` and `binding` in earlier specifications.
 
     `core_format`: `format` may also be the attribute that every Version has since 1.0. `keep_precision`: an envelope
-    without a version is less precise on purpose, and stays so.
+    without a version is kept without one.
     """
     _place_format(entity, core_format=core_format)
     for old, new in names.SELECTOR_NAMES.items():
@@ -154,10 +147,10 @@ def normalise_selectors(entity: RewrittenEntity, *, core_format: bool = False, k
 
 
 def _add_envelope_version(entity: RewrittenEntity) -> None:
-    """A message names the version of CloudEvents; without one it is read as 1.0 (R2, R3)."""
+    """Add the version that the envelope of a message requires: CloudEvents is read as 1.0 (R2, R3)."""
     value = entity.values.get("envelope")
     if isinstance(value, str) and names.names_cloudevents(value) and not value.strip().partition("/")[2]:
-        message = f"envelope '{preview(value)}' has no version; it is read as '{names.CLOUDEVENTS}', write that"
+        message = f"the envelope '{preview(value)}' has no version; write '{names.CLOUDEVENTS}' (assumed here)"
         entity.report("bad-envelope", entity.at("envelope"), message, expected=names.CLOUDEVENTS, actual=value)
         entity.values["envelope"] = names.CLOUDEVENTS
 
@@ -168,8 +161,8 @@ def _precise_envelope(text: str) -> str:
 
 
 def _place_format(entity: RewrittenEntity, *, core_format: bool) -> None:
-    """0.5's `format`: an envelope when it says CloudEvents, else a protocol; rc4's is left alone."""
-    # Reading: on a message that nothing marks as older, a format that is no protocol of ours is rc4's core attribute.
+    """Rename the `format` of 0.5: to `envelope` if it is CloudEvents, otherwise to `protocol`."""
+    # Reading: in a message without marks of an older text, a `format` that is not a known protocol is rc4's attribute.
     value = entity.values.get("format")
     if not isinstance(value, str):
         return
@@ -182,7 +175,7 @@ def _place_format(entity: RewrittenEntity, *, core_format: bool) -> None:
 def _drop_none(entity: RewrittenEntity, name: str) -> None:
     value = entity.values.get(name)
     if isinstance(value, str) and value.strip().casefold() == names.NO_SELECTOR:
-        message = f"'{name}' is '{value}', read as not given"
+        message = f"'{value}' means that there is no {name}; remove '{name}'"
         entity.report("none-selector", entity.at(name), message, actual=value)
         del entity.values[name]
 
@@ -193,7 +186,7 @@ def _drop_none(entity: RewrittenEntity, name: str) -> None:
 def normalise_message(
     entity: RewrittenEntity, key: str, *, protocol: str | None, roots: Roots, version: bool = False
 ) -> None:
-    """A message, or a Version of one. `protocol` is its container's, for options without a selector of their own."""
+    """Normalise a message, or one of its Versions. `protocol`: that of its group, for messages without their own."""
     entity.old = entity.old or not names.BEFORE_1_NAMES.isdisjoint(entity.values)
     if version:
         _normalise_version_identity(entity, key)
@@ -214,7 +207,7 @@ def normalise_message(
 
 
 def _normalise_version_identity(entity: RewrittenEntity, key: str) -> None:
-    """In 0.5 the `id` of a Version is its resource's."""
+    """Normalise the identifiers of a Version; in 0.5 its `id` is that of the Resource."""
     message_id = entity.xid.split("/")[4]
     if "id" in entity.values and entity.values["id"] == message_id:
         entity.rename("id", "messageid", "old-id-name")
@@ -223,14 +216,14 @@ def _normalise_version_identity(entity: RewrittenEntity, key: str) -> None:
 
 
 def _place_uri(entity: RewrittenEntity) -> None:
-    """The texts' own picture of a borrowed message says ``uri``; what works is `xref` (docs/catalogues.md#dialects)."""
+    """Read `uri` as `xref`: a figure in the specification shows aliases so (docs/catalogues.md#dialects)."""
     value = entity.values.get("uri")
     if isinstance(value, str) and "/messages/" in names.canonical_reference(value):
         entity.rename("uri", "xref")
 
 
 def _normalise_base(entity: RewrittenEntity, roots: Roots) -> None:
-    """The base under its one name and as an XID; several spellings must agree (D35)."""
+    """Rename the base message to `basemessage` and normalise it to an XID; several spellings must agree (D35)."""
     for name in names.BASE_NAMES:
         normalise_reference(entity, entity.values, name, entity.at(name), roots)
     preferred = next((name for name in names.BASE_NAMES if entity.values.get(name)), None)
@@ -267,7 +260,7 @@ SCALAR_MEMBERS: Final = ("type", "value", "required")
 
 
 def _unwrap_attributes(entity: RewrittenEntity, metadata: dict[str, Any]) -> None:
-    """``attributes`` is a wrapper, unless it looks like a property definition of that name (D44)."""
+    """Unwrap ``attributes``, unless it is itself a property definition (D44)."""
     wrapped = metadata.get("attributes")
     if not isinstance(wrapped, dict) or not wrapped or not all(isinstance(value, dict) for value in wrapped.values()):
         return
@@ -279,31 +272,28 @@ def _unwrap_attributes(entity: RewrittenEntity, metadata: dict[str, Any]) -> Non
     for name, definition in wrapped.items():
         target = child(pointer, name)
         if name in metadata and metadata[name] != definition:
-            message, inner = (
-                f"'{name}' stands outside of 'attributes' too and differs; that counts",
-                child(source, name),
-            )
-            entity.log.report_source(
-                "conflicting-names", inner, message, entity.xid, expected=metadata[name], actual=definition
-            )
+            message = f"'attributes.{name}' differs from '{name}', which is used; remove 'attributes.{name}'"
+            details = {"expected": metadata[name], "actual": definition}
+            entity.log.report_source("conflicting-names", child(source, name), message, entity.xid, **details)
             continue
         metadata[name] = definition
         entity.log.origins[target] = child(source, name)
-    message = "the attributes stand in 'envelopemetadata' itself"
+    message = "'attributes' was unwrapped: write its members in 'envelopemetadata' itself"
     entity.log.report_source("wrapped-metadata", source, message, entity.xid, actual="attributes")
 
 
 def _normalise_message_options(entity: RewrittenEntity, protocol: str | None) -> None:
     options = entity.inner("protocoloptions")
     if options is not None:
-        chosen = entity.values.get("protocol") or protocol
-        entity.values["protocoloptions"] = normalise_options(entity, chosen, options)
+        own_protocol = entity.values.get("protocol") or protocol
+        entity.values["protocoloptions"] = normalise_options(entity, own_protocol, options)
 
 
 def _normalise_versions(entity: RewrittenEntity, protocol: str | None, roots: Roots) -> None:
-    chosen = entity.values.get("protocol") or protocol
+    own_protocol = entity.values.get("protocol") or protocol
     entity.rewrite_each(
-        "versions", lambda version, key: normalise_message(version, key, protocol=chosen, roots=roots, version=True)
+        "versions",
+        lambda version, key: normalise_message(version, key, protocol=own_protocol, roots=roots, version=True),
     )
 
 
@@ -311,7 +301,7 @@ def _normalise_versions(entity: RewrittenEntity, protocol: str | None, roots: Ro
 
 
 def normalise_group(entity: RewrittenEntity, key: str, roots: Roots) -> None:
-    """A message group with all its messages."""
+    """Normalise a message group with its messages."""
     normalise_identity(entity, "messagegroupid", key)
     normalise_origin(entity)
     drop_server_attributes(entity)
@@ -321,7 +311,7 @@ def normalise_group(entity: RewrittenEntity, key: str, roots: Roots) -> None:
 
 
 def normalise_messages(entity: RewrittenEntity, roots: Roots) -> None:
-    """The messages that a group or an endpoint holds."""
+    """Normalise the messages of a group or an endpoint."""
     protocol = entity.values.get("protocol")
     entity.rewrite_each(
         "messages", lambda message, key: normalise_message(message, key, protocol=protocol, roots=roots)

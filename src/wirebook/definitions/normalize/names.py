@@ -1,4 +1,4 @@
-"""The names that documents have used, and the one name each has here: tables, and the functions that look them up.
+"""The spellings of names in all known specifications and samples, and the canonical name of each.
 
 Spec: docs/catalogues.md#dialects; message/spec.md; message-0.5-wip.md.
 """
@@ -21,7 +21,7 @@ COLLECTIONS: Final = {
     "schemaGroups": "schemagroups",
 }
 
-# -- attributes: old name -> name of 1.0-rc4 ------------------------------------------------------------------------
+# -- attributes: old name to name in 1.0-rc4 --------------------------------------------------------------------------
 
 SELECTOR_NAMES: Final = {"binding": "protocol"}
 MESSAGE_NAMES: Final = SELECTOR_NAMES | {
@@ -34,15 +34,15 @@ MESSAGE_NAMES: Final = SELECTOR_NAMES | {
     "schemaurl": "dataschemauri",
     "dataschemaurl": "dataschemauri",
 }
-# Names that only a document before 1.0 has.
+# Names that occur only in documents before 1.0.
 BEFORE_1_NAMES: Final = frozenset({"id", "binding", "metadata", "message", "schemaformat", "schema", "schemaurl"})
 VERSION_NAMES: Final = {"ancestor": "ancestorid"}
-# Three spellings of one attribute, the preferred one first (D35).
+# The spellings of the base message, the name in 1.0-rc4 first (D35).
 BASE_NAMES: Final = ("basemessage", "basemessageuri", "basemessageurl")
-# What 0.5 wrote on a resource and 1.0 keeps in its `meta`.
+# Attributes that 0.5 has in a Resource and 1.0 in its `meta`.
 META_NAMES: Final = ("xref", "defaultversionid", "defaultversionsticky")
 SERVER_META_NAMES: Final = ("readonly", "defaultversionurl")
-# ``messagesurl``, ``messagescount`` and their like, with the collections' old names too.
+# ``messagesurl``, ``messagescount`` and so on, also for the old names of collections.
 COLLECTION_SUMMARY: Final = re.compile(
     r"(?i:messagegroups|definitiongroups|schemagroups|endpoints|messages|definitions|schemas|versions)(?:url|count)\Z"
 )
@@ -57,7 +57,7 @@ PROTOCOL_NAMES: Final = {name.casefold(): name for name in PROTOCOLS} | {
     "mqtt": "MQTT/5.0",
     "mqtt/5": "MQTT/5.0",
 }
-# One protocol whatever version is named.
+# Protocols whose version is ignored.
 PROTOCOL_FAMILIES: Final = {"http": "HTTP", "kafka": "KAFKA", "nats": "NATS"}
 CLOUDEVENTS: Final = "CloudEvents/1.0"
 
@@ -104,40 +104,41 @@ FORMAT_VERSIONS: Final = {
 }
 
 CURRENT_TIME: Final = "0000-01-01T00:00:00Z"
-# The sentinel as 0.5 and one published sample spell it (D10).
+# The value for the current time as 0.5 and one published sample spell it (D10).
 OLD_CURRENT_TIMES: Final = re.compile(
     r"(?:01-01-0000[Tt]00:00:00(?:\.0+)?(?:[Zz]|[+-]00:00)|0001-01-01[Tt]00:00:00(?:\.0+)?\+00:00)\Z"
 )
 
 
 def canonical_protocol(text: str) -> str:
-    """The one name of a protocol; a protocol that is not ours keeps its own."""
+    """Return the canonical name of a protocol; an unknown protocol is returned unchanged."""
     folded = text.strip().casefold()
     family = PROTOCOL_FAMILIES.get(folded.partition("/")[0])
     return family or PROTOCOL_NAMES.get(folded, text)
 
 
 def is_known_protocol(text: object) -> bool:
+    """Return whether a protocol is one that Wirebook reads, in any spelling."""
     return isinstance(text, str) and canonical_protocol(text) in PROTOCOLS
 
 
 def protocol_family(protocol: object) -> str:
-    """What stands before the version, folded: two definitions of one family share their options (D38)."""
+    """Return the name of a protocol without its version, in lower case; a family has the same options (D38)."""
     return str(protocol).partition("/")[0].casefold()
 
 
 def names_cloudevents(text: object) -> bool:
-    """Does the envelope name CloudEvents, in whatever version?"""
+    """Return whether an envelope is CloudEvents in any version."""
     return isinstance(text, str) and text.partition("/")[0].casefold() == "cloudevents"
 
 
 def is_cloudevents(text: object) -> bool:
-    """Is it the one envelope that is read, CloudEvents/1.0 (R3)?"""
+    """Return whether an envelope is CloudEvents/1.0, the only one that Wirebook reads (R3)."""
     return isinstance(text, str) and canonical_envelope(text) == CLOUDEVENTS
 
 
 def canonical_envelope(text: str) -> str:
-    """The one name of an envelope. CloudEvents without a version, or with a third digit, is CloudEvents/1.0."""
+    """Return the canonical name of an envelope. CloudEvents without a version, or as 1.0.x, is CloudEvents/1.0."""
     name, _, version = text.strip().partition("/")
     if name.casefold() == "cloudevents" and re.fullmatch(r"(?:1|1\.0|1\.0\.\d+)?", version):
         return CLOUDEVENTS
@@ -145,12 +146,12 @@ def canonical_envelope(text: str) -> str:
 
 
 def canonical_type(text: str) -> str:
-    """The one name of a property type; an unknown one as it is (and lint says so)."""
+    """Return the canonical name of a property type; an unknown one is returned unchanged (lint reports it)."""
     return TYPE_NAMES.get(text.strip().casefold(), text)
 
 
 def canonical_format(text: str) -> str:
-    """The one name of a schema format: ``JSONSchema/Draft-07`` is ``JsonSchema/draft-07``."""
+    """Return the canonical name of a schema format: ``JSONSchema/Draft-07`` becomes ``JsonSchema/draft-07``."""
     name, slash, version = text.strip().partition("/")
     family = FORMAT_FAMILIES.get(name.casefold())
     if family is None:
@@ -163,15 +164,14 @@ def canonical_format(text: str) -> str:
 
 
 def canonical_reference(text: str, roots: tuple[str, ...] = ()) -> str:
-    """A reference into this registry as an XID path; any other reference as it is.
+    """Return a reference into this registry as an XID path; any other reference is returned unchanged.
 
-    ``#/definitionGroups/g/definitions/m`` is ``/messagegroups/g/messages/m``; so is a URL below one of `roots`, the
-    addresses the registry was read from, and a path without its leading slash. What follows an id (a fragment,
-    ``:Name``) stays.
+    ``#/definitionGroups/g/definitions/m`` becomes ``/messagegroups/g/messages/m``; so does a path without the leading
+    slash, and a URL below one of `roots`, the URLs of the registry. A suffix of an id (a fragment, ``:Name``) is kept.
     """
     if lacks_slash(text):
         text = f"/{text}"
-    # Reading: the schema text still shows `#/schemagroups/...`; one form for every reference, so it becomes a path too.
+    # Reading: the schema specification still shows `#/schemagroups/...`; it becomes a path as any other reference.
     if text.startswith("#/"):
         pointer = unquote(text) if "%" in text else text
         return "/" + "/".join(_with_new_names(list(parse_pointer(pointer))))
@@ -189,10 +189,10 @@ WITHOUT_SLASH: Final = re.compile(
 
 
 def lacks_slash(text: str) -> bool:
-    """Is `text` the path of an entity without the slash that an XID begins with?"""
+    """Return whether `text` is the XID of an entity without its leading slash."""
     return WITHOUT_SLASH.match(text) is not None
 
 
 def _with_new_names(parts: list[str]) -> list[str]:
-    """Collections stand at the even places of a path; those with an old name get the new one."""
+    """Rename the collections in a path, which are its first and third part."""
     return [COLLECTIONS.get(part, part) if index in (0, 2) else part for index, part in enumerate(parts)]

@@ -1,6 +1,6 @@
-"""What kind of document this is: a registry, a collection of groups, or one group; all become a registry.
+"""Read a document that is a part of a registry (one group, or a collection of groups) as a registry.
 
-Spec: core/spec.md#doc-flag (the views a server gives of its parts).
+Spec: core/spec.md#doc-flag (the documents that a server returns for its parts).
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ REGISTRY_MARKS: Final = ("specversion", "registryid", *GROUP_TYPES, *OLD_COLLECT
 
 
 def as_registry(value: Any, log: Log) -> dict[str, Any] | None:
-    """`value` as a registry document, or None when it is nothing of a registry."""
+    """Return `value` as a registry document, or None if it is neither a registry nor a part of one."""
     if not isinstance(value, dict):
         return None
-    if (place := _group_place(value)) is not None:
-        collection, key = place
-        log.origins[f"/{collection}/{key}"] = ""
-        return {collection: {key: value}}
-    if (found := collection_of(value)) is not None:
-        log.origins[f"/{found}"] = ""
-        return {found: value}
+    if (group := _collection_and_id(value)) is not None:
+        groups, key = group
+        log.origins[f"/{groups}/{key}"] = ""
+        return {groups: {key: value}}
+    if (collection := collection_of(value)) is not None:
+        log.origins[f"/{collection}"] = ""
+        return {collection: value}
     return value if _is_registry(value) else None
 
 
@@ -35,8 +35,8 @@ def _is_registry(value: dict[str, Any]) -> bool:
     return any(mark in value for mark in REGISTRY_MARKS) and document_kind(value) is None
 
 
-def _group_place(value: dict[str, Any]) -> tuple[str, str] | None:
-    """(collection, id) of a document that is one group."""
+def _collection_and_id(value: dict[str, Any]) -> tuple[str, str] | None:
+    """Return the collection and the id of a document that is one group."""
     xid = parse_xid(value.get("xid"))
     if xid is not None and xid.resource is None:
         return xid.groups, xid.group

@@ -1,1 +1,1 @@
-"""Resolution: aliases followed, base messages merged, endpoints given their definitions."""
+"""Resolve references: follow aliases, merge base messages, find the definitions of endpoints."""

@@ -1,4 +1,4 @@
-"""What makes a definition or an alias wrong once references are followed.
+"""Errors in definitions and aliases that show when references are resolved.
 
 Spec: message/spec.md#envelope, #message-protocols; core/spec.md#cross-referencing-resources; docs/semantics.md R4,
 D27, D30, D33, D41.
@@ -23,27 +23,28 @@ EXCLUSIVE: Final = (
 
 
 def contradictions(attributes: dict[str, Any], definition: DocumentMessage) -> Iterator[Problem]:
-    """What makes a definition no candidate: options that exclude each other (D30, D33), another group's selectors."""
+    """Yield why a definition cannot be used: exclusive options (D30, D33), or selectors that its group forbids."""
     options = attributes.get("protocoloptions")
     for protocol, first, second, code in EXCLUSIVE:
         if attributes.get("protocol") == protocol and isinstance(options, dict) and {first, second} <= options.keys():
-            message = f"'{first}' and '{second}' exclude each other; remove one"
+            message = f"'{first}' and '{second}' are mutually exclusive; remove one"
             yield Problem(
                 code=code, message=message, pointer=f"{definition.pointer}/protocoloptions/{second}", xid=definition.xid
             )
     for name in SELECTORS:
         group, own = definition.group.get(name), attributes.get(name)
         if isinstance(group, str) and isinstance(own, str) and not fits_selector(group, own):
-            yield _foreign_selector(definition, name, group, own)
+            yield _selector_mismatch(definition, name, group, own)
 
 
-def _foreign_selector(definition: DocumentMessage, name: str, group: str, own: str) -> Problem:
-    """A group's messages all have its envelope and its protocol, those it borrows too (R4, D27, D41)."""
+def _selector_mismatch(definition: DocumentMessage, name: str, group: str, own: str) -> Problem:
+    """All messages of a group have its envelope and protocol, aliases included (R4, D27, D41)."""
     code, at = (f"{name}-mismatch", name) if definition.xref is None else ("xref-selector", "meta/xref")
     holder = "endpoint" if definition.container.startswith("/endpoints/") else "group"
+    message = f"the message has the {name} '{preview(own)}', but its {holder} requires '{preview(group)}'"
     return Problem(
         code=code,
-        message=f"the message has the {name} '{preview(own)}' and its {holder} '{preview(group)}'",
+        message=message,
         pointer=f"{definition.pointer}/{at}",
         xid=definition.xid,
         expected=group,
@@ -54,7 +55,7 @@ def _foreign_selector(definition: DocumentMessage, name: str, group: str, own: s
 def alias_problems(
     definition: DocumentMessage, definitions: dict[str, DocumentMessage]
 ) -> Iterator[tuple[str, str, str]]:
-    """(code, pointer, message) of everything wrong with an alias (D41)."""
+    """Yield (code, pointer, message) of each error in an alias (D41)."""
     if definition.xref is None:
         return
     pointer = f"{definition.pointer}/meta/xref"
@@ -64,7 +65,11 @@ def alias_problems(
     if target is None:
         reference = parse_xid(definition.xref)
         if not is_message(reference) or (reference and reference.version):
-            yield "bad-xref", pointer, f"'{preview(definition.xref)}' is not the XID of a message"
+            yield (
+                "bad-xref",
+                pointer,
+                f"'{preview(definition.xref)}' is not the XID of a message; write '/messagegroups/GROUP/messages/ID'",
+            )
         else:
             yield "dangling-xref", pointer, f"'{preview(definition.xref)}' does not exist in the catalogue"
         return
@@ -76,31 +81,31 @@ def alias_problems(
         )
 
 
-# What an alias may have beside `xref`: its identity. Other attributes are its target's.
+# Attributes that an alias may have beside `xref`; all others are those of its target.
 ALIAS_NAMES: Final = frozenset({"self", "shortself", "xid", "meta", "metaurl", "versionsurl", "versionscount"})
 ALIAS_META_NAMES: Final = frozenset({"self", "shortself", "xid", "xref", "defaultversionurl"})
-# What a server shows although nobody set it.
+# Values that a server returns by default.
 META_DEFAULTS: Final = {"readonly": False, "defaultversionsticky": False, "compatibility": "none"}
 
 
 def alias_siblings(alias: dict[str, Any], target: dict[str, Any] | None, id_name: str) -> Iterator[tuple[str, ...]]:
-    """The members of a Resource that is an alias which it must not have, as tokens of a pointer.
+    """Yield the members that an alias must not have, as tokens of a pointer.
 
     Spec: core/spec.md#cross-referencing-resources ("MUST NOT include nested collections or any other attributes").
     """
-    # Reading: a server shows an alias with its target's attributes; what says the same as the target is no sibling.
-    shown_attributes, shown_meta = _shown_by(target)
+    # Reading: a server returns an alias with its target's attributes, so members equal to those are allowed.
+    target_attributes, target_meta = _target_attributes(target)
     for name, value in alias.items():
-        if name not in ALIAS_NAMES and name != id_name and not _same(name, value, shown_attributes):
+        if name not in ALIAS_NAMES and name != id_name and not _same(name, value, target_attributes):
             yield (escape(name),)
     meta = alias.get("meta")
     for name, value in meta.items() if isinstance(meta, dict) else ():
-        if name not in ALIAS_META_NAMES and name != id_name and not _same(name, value, shown_meta):
+        if name not in ALIAS_META_NAMES and name != id_name and not _same(name, value, target_meta):
             yield "meta", escape(name)
 
 
-def _shown_by(target: dict[str, Any] | None) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The attributes of a Resource and of its `meta`, as a server shows them for it and for its aliases."""
+def _target_attributes(target: dict[str, Any] | None) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the attributes of an alias target and of its `meta`, as a server returns them."""
     if target is None:
         return {}, {}
     versions: dict[str, Any] = target.get("versions") or {}
@@ -111,20 +116,21 @@ def _shown_by(target: dict[str, Any] | None) -> tuple[dict[str, Any], dict[str, 
     return attributes, META_DEFAULTS | dates | meta | {"defaultversionid": default}
 
 
-def _same(name: str, value: Any, shown_attributes: dict[str, Any]) -> bool:
-    expected = shown_attributes.get(name)
+def _same(name: str, value: Any, target_attributes: dict[str, Any]) -> bool:
+    expected = target_attributes.get(name)
     if name == "versions" and isinstance(value, dict) and isinstance(expected, dict):
         return value.keys() == expected.keys()
     return value is None or value == expected
 
 
 def sibling_message(tokens: tuple[str, ...]) -> str:
+    """Return the message for a member that an alias must not have."""
     name = ".".join(tokens)
     return f"'{name}' has no effect: a Resource with 'meta.xref' has the attributes of its target; remove it"
 
 
 def fits_selector(group: str, message: str) -> bool:
-    """Is the message's selector the group's, or more precise (R4)?"""
-    # Reading: the endpoint text lets a group be less precise than its messages; so may a message group.
-    here, there = group.casefold(), message.casefold()
-    return here == there or there.startswith(f"{here}/")
+    """Return whether the envelope or protocol of a message equals that of its group, or is more precise (R4)."""
+    # Reading: the endpoint specification lets a group be less precise than its messages; so may a message group be.
+    group, message = group.casefold(), message.casefold()
+    return group == message or message.startswith(f"{group}/")

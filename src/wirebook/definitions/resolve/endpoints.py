@@ -1,11 +1,10 @@
-"""Which definitions an endpoint has: its own messages, and those of every message group it names.
+"""Resolve the definitions of endpoints: their own messages, and those of the message groups they refer to.
 
 Spec: endpoint/spec.md#messagegroups; docs/semantics.md R29, D43, D50.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,7 +19,8 @@ from wirebook.text.pointers import escape
 class ResolvedEndpoint:
     """One endpoint.
 
-    Shape: `messages` are XIDs, its own first; `groups` are those found, `dangling` the references that are not.
+    Shape: `messages` are XIDs, its own first; `groups` are the XIDs of its message groups; `dangling` are references to
+    groups that the catalogue does not have.
     """
 
     xid: str
@@ -31,9 +31,9 @@ class ResolvedEndpoint:
 
 
 def resolve_endpoints(document: dict[str, Any], log: Log) -> dict[str, ResolvedEndpoint]:
-    """Every endpoint of a normalised registry document, by XID."""
-    found = (_resolve(key, endpoint, document, log) for key, endpoint in document.get("endpoints", {}).items())
-    return {endpoint.xid: endpoint for endpoint in found}
+    """Resolve every endpoint of a normalised registry document; the result is by XID."""
+    endpoints = (_resolve(key, endpoint, document, log) for key, endpoint in document.get("endpoints", {}).items())
+    return {endpoint.xid: endpoint for endpoint in endpoints}
 
 
 def _resolve(key: str, endpoint: dict[str, Any], document: dict[str, Any], log: Log) -> ResolvedEndpoint:
@@ -44,39 +44,32 @@ def _resolve(key: str, endpoint: dict[str, Any], document: dict[str, Any], log: 
     known = [reference for reference in first if _group_id(reference) in groups]
     dangling = [reference for reference in first if _group_id(reference) not in groups]
     for reference in dangling:
-        _report(xid, key, first[reference], reference, log)
+        code = group_code(reference)
+        message = f"the message group '{preview(reference)}' {GROUP_MESSAGES[code]}"
+        log.report(code, f"/endpoints/{escape(key)}/messagegroups/{first[reference]}", message, xid, actual=reference)
     messages = [f"{xid}/messages/{message}" for message in endpoint.get("messages") or ()]
-    messages += [message for reference in known for message in _messages_of(reference, groups)]
+    for reference in known:
+        members = groups[_group_id(reference)].get("messages") or ()
+        messages += [f"{reference}/messages/{message}" for message in members]
     attributes = {name: value for name, value in endpoint.items() if name != "messages"}
     return ResolvedEndpoint(xid, attributes, tuple(messages), tuple(dangling), tuple(known))
 
 
 def _group_id(reference: str) -> str:
-    """The id of a group of this registry; that of no group for a reference to elsewhere."""
-    prefix, found, group = reference.partition("/messagegroups/")
-    return group if found and not prefix else ""
-
-
-def _messages_of(reference: str, groups: dict[str, Any]) -> Iterator[str]:
-    for message in groups[_group_id(reference)].get("messages") or ():
-        yield f"{reference}/messages/{message}"
-
-
-def _report(xid: str, key: str, index: int, reference: str, log: Log) -> None:
-    code = group_code(reference)
-    pointer = f"/endpoints/{escape(key)}/messagegroups/{index}"
-    log.report(code, pointer, f"the message group '{preview(reference)}' {GROUP_MESSAGES[code]}", xid, actual=reference)
+    """Return the id of a message group of this registry; empty for any other reference."""
+    prefix, separator, group = reference.partition("/messagegroups/")
+    return group if separator and not prefix else ""
 
 
 GROUP_MESSAGES: Final = {
-    "external-group": "is in another registry, which is not fetched",
+    "external-group": "is in another registry and is not fetched; load that registry too",
     "dangling-group": "does not exist in the catalogue",
-    "bad-group": "is neither the XID of a message group nor an absolute URI",
+    "bad-group": "is neither an XID ('/messagegroups/GROUP') nor an absolute URI",
 }
 
 
 def group_code(reference: str) -> str:
-    """What is wrong with a reference that led to no group of this registry."""
+    """Return the problem code of a reference to a group that the catalogue does not have."""
     if not reference.startswith("/"):
         return "external-group" if ABSOLUTE_URI.match(reference) else "bad-group"
     xid = parse_xid(reference)
