@@ -1,6 +1,6 @@
-"""Every row of the checklist has a test that is named by its id, or a line in docs/conformance.md that says why not.
+"""Every row of tests/conformance/rows is held by a test or a vector that names it, or docs/conformance.md says why not.
 
-How a test names its rows:
+A vector lists its rows. How a test names its rows:
 
     test_c_ver_06_ancestors_exist        C-VER-06          test_amb_14_none_is_no_value      AMB-14
     test_c_val_04_and_05_unknown         two               test_c_doc_10_to_13_shown         four
@@ -11,30 +11,36 @@ How a test names its rows:
 from __future__ import annotations
 
 import ast
+import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.conformance.run import read_vectors
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "conformance.md"
+ROWS = ROOT / "tests" / "conformance" / "rows"
 
-ROW = re.compile(r"^\| (C-[A-Z]+-\d\d|AMB-\d\d) \|", re.MULTILINE)
-ERROR = re.compile(r"^\| ([a-z_]+)(?: \(http\.md\))? \| [45]\d\d", re.MULTILINE)
+LEVELS = {"MUST", "MUST if supported", "SHOULD", "MAY", "NOTE"}
 LINE = re.compile(r"^\| `([^`]+)` \| (\S.*) \|$", re.MULTILINE)
 GROUP = re.compile(r"(?:^|_)(c_[a-z]+|amb)((?:(?:_and|_to)?_\d\d(?!\d))+)")
 NUMBERS = re.compile(r"(\d\d)(?:_to_(\d\d))?")
 LITERAL = re.compile(r"(?:C-[A-Z]+|AMB)-\d\d|E![a-z_]+")
+CHECKLIST_ROW = re.compile(r"^\| (C-[A-Z]+-\d\d|AMB-\d\d) \|", re.MULTILINE)
+CHECKLIST_ERROR = re.compile(r"^\| ([a-z_]+)(?: \(http\.md\))? \| [45]\d\d", re.MULTILINE)
 
 
-def rows_of(checklist: str) -> set[str]:
-    """The ids of a checklist; a type of error is `E!name`."""
-    return set(ROW.findall(checklist)) | {f"E!{name}" for name in ERROR.findall(checklist)}
+def read_rows() -> list[dict[str, Any]]:
+    return [row for path in sorted(ROWS.glob("*.json")) for row in json.loads(path.read_text())]
 
 
 def rows_in_name(name: str) -> Iterator[str]:
-    """The ids that the name of a test gives."""
+    """The rows that the name of a test contains."""
     for area, numbers in GROUP.findall(name.removeprefix("test_")):
         for first, last in NUMBERS.findall(numbers):
             for number in range(int(first), int(last or first) + 1):
@@ -42,7 +48,7 @@ def rows_in_name(name: str) -> Iterator[str]:
 
 
 def rows_in_module(tree: ast.Module) -> Iterator[str]:
-    """The ids that the tests of a module give."""
+    """The rows that the tests of a module name."""
     tables = {
         target.id: node.value
         for node in tree.body
@@ -58,23 +64,30 @@ def rows_in_module(tree: ast.Module) -> Iterator[str]:
 
 
 def rows_in_table(node: ast.AST, tables: dict[str, ast.expr]) -> Iterator[str]:
-    """The ids among the strings of an expression and of the tables that it names."""
-    for each in ast.walk(node):
-        if isinstance(each, ast.Name) and each.id in tables:
-            yield from rows_in_table(tables[each.id], {})
-        elif isinstance(each, ast.Constant) and isinstance(each.value, str) and LITERAL.fullmatch(each.value):
-            yield each.value
+    """The rows among the strings of an expression and of the tables that it names."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name) and part.id in tables:
+            yield from rows_in_table(tables[part.id], {})
+        elif isinstance(part, ast.Constant) and isinstance(part.value, str) and LITERAL.fullmatch(part.value):
+            yield part.value
 
 
 @pytest.fixture(scope="module")
-def rows(shared: Path) -> set[str]:
-    return rows_of((shared / "spec" / "core-checklist.md").read_text())
+def rows() -> set[str]:
+    return {row["id"] for row in read_rows()}
 
 
 @pytest.fixture(scope="module")
-def tested() -> set[str]:
+def shown() -> set[str]:
+    """The rows of vectors."""
+    return {row for vector in read_vectors() for row in vector.rows}
+
+
+@pytest.fixture(scope="module")
+def tested(shown: set[str]) -> set[str]:
+    """The rows of vectors and tests."""
     modules = [ast.parse(path.read_text()) for path in (ROOT / "tests").rglob("test_*.py") if path != Path(__file__)]
-    return {row for module in modules for row in rows_in_module(module)}
+    return shown | {row for module in modules for row in rows_in_module(module)}
 
 
 @pytest.fixture(scope="module")
@@ -82,24 +95,66 @@ def explained() -> set[str]:
     return {row for row, _ in LINE.findall(PAGE.read_text())}
 
 
-def test_the_checklist_is_read_whole(rows: set[str]) -> None:
-    count = {kind: sum(row.startswith(kind) for row in rows) for kind in ("C-", "AMB-", "E!")}
-    assert count == {"C-": 473, "AMB-": 25, "E!": 66}
+def test_row_is_complete() -> None:
+    for row in read_rows():
+        assert LITERAL.fullmatch(row["id"])
+        assert row["level"] in LEVELS, row["id"]
+        assert re.fullmatch(r"[a-z]+/[a-z]+\.md#[a-z0-9_-]+", row["place"]), row["id"]
+        assert row["requirement"].endswith("."), row["id"]
+        assert row["id"].startswith("E!") == (row.keys() >= {"status", "subject"}), row["id"]
 
 
-def test_every_row_has_a_test_or_a_reason(rows: set[str], tested: set[str], explained: set[str]) -> None:
+def test_row_id_is_unique() -> None:
+    assert not [id_ for id_, count in Counter(row["id"] for row in read_rows()).items() if count > 1]
+
+
+def test_every_row_has_a_test_a_vector_or_a_reason(rows: set[str], tested: set[str], explained: set[str]) -> None:
     assert not sorted(rows - tested - explained)
 
 
-def test_a_row_is_in_one_place(tested: set[str], explained: set[str]) -> None:
+def test_row_with_a_reason_has_no_test(tested: set[str], explained: set[str]) -> None:
     assert not sorted(explained & tested), "docs/conformance.md says that these have no test"
 
 
-def test_what_is_named_is_in_the_checklist(rows: set[str], tested: set[str], explained: set[str]) -> None:
+def test_every_named_row_exists(rows: set[str], tested: set[str], explained: set[str]) -> None:
     assert not sorted((tested | explained) - rows)
 
 
-def test_names_of_tests_are_read() -> None:
+def test_vectors_expect_errors_with_the_status_of_their_rows() -> None:
+    statuses = {row["id"]: row["status"] for row in read_rows() if "status" in row}
+    for vector in read_vectors():
+        for step in vector.steps:
+            expected = step.get("expect", {})
+            if "error" in expected:
+                types, status = expected["error"]["type"], expected["status"]
+                first = types if isinstance(types, str) else types[0]
+                code = status if isinstance(status, int) else status[0]
+                assert statuses[f"E!{first}"] == code, (vector.area, vector.name)
+
+
+def test_names_of_tests_are_parsed() -> None:
     assert [*rows_in_name("test_c_ver_06_x_of_10_things")] == ["C-VER-06"]
     assert [*rows_in_name("test_c_val_04_and_05_c_err_02")] == ["C-VAL-04", "C-VAL-05", "C-ERR-02"]
     assert [*rows_in_name("test_amb_14_c_doc_10_to_12")] == ["AMB-14", "C-DOC-10", "C-DOC-11", "C-DOC-12"]
+
+
+def test_rows_are_those_of_the_checklist(rows: set[str], shared: Path) -> None:
+    checklist = (shared / "spec" / "core-checklist.md").read_text()
+    assert rows == set(CHECKLIST_ROW.findall(checklist)) | {f"E!{name}" for name in CHECKLIST_ERROR.findall(checklist)}
+
+
+def test_places_exist_in_the_text(shared: Path) -> None:
+    texts: dict[str, set[str]] = {}
+    for row in read_rows():
+        file, anchor = row["place"].split("#")
+        if file not in texts:
+            texts[file] = set(anchors((shared / "spec" / "xregistry-1.0-rc4" / file).read_text()))
+        assert anchor in texts[file], row["id"]
+
+
+def anchors(text: str) -> Iterator[str]:
+    """The anchors of the headings of a Markdown text."""
+    headings = re.findall(r"^#+ (.*)$", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL), re.MULTILINE)
+    for heading in headings:
+        words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
+        yield re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
