@@ -53,6 +53,8 @@ class Vector:
     rows: list[str]
     model: dict[str, Any]
     steps: list[dict[str, Any]]
+    irreversible: bool = False
+    """Whether the capabilities cannot be restored afterwards."""
 
 
 def read_vectors(folder: Path = FOLDER) -> Iterator[Vector]:
@@ -60,7 +62,7 @@ def read_vectors(folder: Path = FOLDER) -> Iterator[Vector]:
     models = {path.stem: json.loads(path.read_text("utf-8")) for path in (folder / "models").glob("*.json")}
     for path in sorted(folder.glob("*.json")):
         for vector in json.loads(path.read_text("utf-8")):
-            yield Vector(path.stem, vector["name"], vector["rows"], models[vector["model"]], vector["steps"])
+            yield Vector(path.stem, **{**vector, "model": models[vector["model"]]})
 
 
 # -- matching -----------------------------------------------------------------------------------------------------
@@ -149,6 +151,14 @@ class Values:
             if int(other[1:]) < int(label[1:]) and later >= time:
                 raise Mismatch(f"{where}: expected a time after {other!r}, {later.isoformat()}, got {value}")
 
+    def match_value(self, label: str, value: Any, where: str) -> None:
+        if not isinstance(value, str):
+            raise Mismatch(f"{where}: expected a string, got {_text(value)}")
+        for other, known in self.variables.items():
+            if (other == label) != (known == value) and (other == label or re.fullmatch(r"v\d+", other)):
+                raise Mismatch(f"{where}: expected the value {label!r}, got {value!r}, and {other!r} is {known!r}")
+        self.variables[label] = value
+
     def match_epoch(self, raised: int, value: Any, where: str) -> None:
         self.match(self.epoch + raised, value, where)
 
@@ -168,6 +178,7 @@ MATCHERS: dict[str, Callable[[Values, Any, Any, str], None]] = {
     "$exact": Values.match_exactly,
     "$saved": Values.match_saved,
     "$time": Values.match_time,
+    "$value": Values.match_value,
     "$epoch": Values.match_epoch,
     "$repeat": Values.match_repeat,
     "$list": Values.match_list,
@@ -220,6 +231,7 @@ def run_vector(vector: Vector, send: Send, values: Values, *, first_choice: bool
 
     for number, step in enumerate(vector.steps, 1):
         path = next_path if step["path"] == "${next}" else values.fill(step["path"])
+        path = path.removeprefix(values.variables["base"])
         if step["method"] != "GET" and "error" in step.get("expect", {}):
             unchanged = unchanged or read_registry()
         elif step["method"] != "GET":
@@ -234,7 +246,7 @@ def run_vector(vector: Vector, send: Send, values: Values, *, first_choice: bool
             values.bodies[step["save"]] = json.loads(response.body)
         links = _links(response)
         if "next" in links:
-            next_path = links["next"][0].removeprefix(values.variables["base"])
+            next_path = links["next"][0]
     check_unchanged(len(vector.steps) + 1)
 
 
@@ -377,7 +389,8 @@ def main() -> int:
     vectors = [
         vector
         for vector in read_vectors()
-        if (not arguments.area or vector.area in arguments.area)
+        if not vector.irreversible
+        and (not arguments.area or vector.area in arguments.area)
         and (not arguments.row or set(arguments.row) & set(vector.rows))
     ]
     held, failures = run_all(Server(arguments.url, headers), vectors)

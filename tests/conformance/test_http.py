@@ -12,8 +12,8 @@ import pytest
 
 from tests.conformance.run import Response, Values, Vector, read_vectors, run_vector
 from tests.httpapi.conftest import BASE, Client, database, postgresql, postgresql_engine, sqlite_engine
-from wirebook.core.offer import OFFER
-from wirebook.core.state import Members
+from wirebook.core.entities.state import Members
+from wirebook.core.model.offered_formats import OFFER
 from wirebook.httpapi.setup import make_registry, make_service
 from wirebook.schema.validator import SchemaValidator
 from wirebook.storage.database import Database, open_database

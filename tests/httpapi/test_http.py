@@ -6,7 +6,6 @@ Spec: core/http.md#http-api-patterns; core/http.md#http-options-method; core/htt
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,29 +14,6 @@ from tests.httpapi.servers import serving
 from tests.httpapi.test_app import Web
 
 F, X = "/dirs/d/files/f", "/dirs/d/datas/x"
-JSON = "application/json; charset=utf-8"
-ENTITY = "GET, OPTIONS, PATCH, POST, PUT"
-ALLOWED = {
-    "/": ENTITY,
-    "/export": "GET, OPTIONS",
-    "/capabilities": "GET, OPTIONS, PATCH, PUT",
-    "/capabilitiesoffered": "GET, OPTIONS",
-    "/model": "GET, OPTIONS",
-    "/modelsource": "GET, OPTIONS, PUT",
-    "/dirs": "DELETE, GET, OPTIONS, PATCH, POST",
-    "/dirs/d": f"DELETE, {ENTITY}",
-    "/dirs/d/datas": "DELETE, GET, OPTIONS, PATCH, POST",
-    X: f"DELETE, {ENTITY}",
-    f"{F}$details": f"DELETE, {ENTITY}",
-    f"{X}/meta": "GET, OPTIONS, PATCH, PUT",
-    f"{X}/versions": "DELETE, GET, OPTIONS, PATCH, POST",
-    f"{X}/versions/v1": "DELETE, GET, OPTIONS, PATCH, PUT",
-    f"{F}/versions/1$details": "DELETE, GET, OPTIONS, PATCH, PUT",
-    "/.xregistry": "GET, OPTIONS",
-    "/.well-known/xregistry": "GET, OPTIONS",
-}
-METHODS = ("GET", "PUT", "PATCH", "POST", "DELETE", "TRACE", "PURGE")
-KINDS = ("capabilitiesoffered", "export", "modelsource")
 
 
 @pytest.fixture
@@ -47,79 +23,7 @@ def filled(registry: Client) -> Client:
     return registry
 
 
-def limit_available(registry: Client, **kinds: Any) -> None:
-    """Makes other kinds of data available than there are; None is not at all."""
-    available = {**registry.get("/capabilities").json["available"], **kinds}
-    sent = {name: kind for name, kind in available.items() if kind is not None}
-    assert registry.patch("/capabilities", {"available": sent}).status == 200
-
-
 # -- paths and methods --------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_c_http_01_amb_23_what_is_not_available_has_no_path(filled: Client, kind: str) -> None:
-    assert filled.get(f"/{kind}").status == 200
-    limit_available(filled, **{kind: None})
-    for method in (*METHODS, "OPTIONS"):
-        assert filled.send(method, f"/{kind}", {}).error == (404, "api_not_found", f"/{kind}")
-    if kind == "modelsource":
-        assert filled.get("/?inline=modelsource").error == (400, "not_available", "/modelsource")
-        assert filled.put("/", {"modelsource": {}}).error == (400, "not_available", "/modelsource")
-        assert "modelsource" not in filled.get("/export").json
-
-
-@pytest.mark.parametrize(
-    "path", ["/model/x", "/modelsource/dirs", "/export/dirs", "/capabilities/flags", "/.x", "/.x/y"]
-)
-def test_c_http_01_paths_that_no_entity_can_have(filled: Client, path: str) -> None:
-    for method in ("GET", "PUT", "DELETE", "OPTIONS"):
-        assert filled.send(method, path, {}).error == (404, "api_not_found", path)
-
-
-@pytest.mark.parametrize("path", ALLOWED)
-def test_c_http_02_and_03_c_opt_01_amb_13_methods_of_every_path(filled: Client, path: str) -> None:
-    before = filled.get("/export").body
-    reply = filled.send("OPTIONS", path)
-    assert (reply.status, reply.body) == (200, b"")
-    assert reply.headers["Allow"] == reply.headers["Access-Control-Allow-Methods"] == ALLOWED[path]
-    for method in set(METHODS) - set(ALLOWED[path].split(", ")):
-        refused = filled.send(method, path, {})
-        assert refused.error == (405, "action_not_supported", path), method
-        assert refused.json["args"] == {"action": method}
-        assert refused.headers["Allow"] == ALLOWED[path]
-    assert filled.get("/export").body == before
-
-
-@pytest.mark.parametrize("path", ALLOWED)
-def test_c_opt_01_what_is_listed_works(filled: Client, path: str) -> None:
-    for method in sorted(ALLOWED[path].split(", "), reverse=True):  # what deletes comes last
-        assert filled.send(method, path, {}).status not in (404, 405), method
-
-
-def test_c_opt_01_what_may_not_be_written_is_not_listed(filled: Client) -> None:
-    limit_available(filled, entities={"mutable": False}, modelsource={"mutable": False})
-    for path in ("/", "/dirs", "/dirs/d", X, f"{X}/meta", f"{X}/versions", "/modelsource", "/model"):
-        assert filled.send("OPTIONS", path).headers["Allow"] == "GET, OPTIONS"
-    assert filled.send("OPTIONS", "/capabilities").headers["Allow"] == ALLOWED["/capabilities"]
-    assert filled.send("OPTIONS", "/dirs/none").status == 200
-    assert filled.put("/modelsource", {}).error == (400, "not_available", "/modelsource")
-
-
-def test_amb_22_a_document_is_not_patched(filled: Client) -> None:
-    for path, names in ((F, "DELETE, GET, OPTIONS, POST, PUT"), (f"{F}/versions/1", "DELETE, GET, OPTIONS, PUT")):
-        reply = filled.patch(path, {"name": "n"})
-        assert reply.error == (405, "details_required", F)
-        assert reply.headers["Allow"] == names
-
-
-def test_c_ent_11_amb_24_types_that_are_none(filled: Client) -> None:
-    for method in (*METHODS, "OPTIONS"):
-        assert filled.send(method, "/nope/x/y", {}).error == (400, "unknown_group_type", "/nope")
-        reply = filled.send(method, "/dirs/none/nope/x/versions", {})
-        assert reply.error == (400, "unknown_resource_type", "/dirs/none/nope")
-    for path in ("/Dirs", "/DIRS/d", "/dir"):
-        assert filled.get(path).error[1] == "unknown_group_type"
 
 
 @pytest.mark.parametrize(
@@ -128,37 +32,6 @@ def test_c_ent_11_amb_24_types_that_are_none(filled: Client) -> None:
 def test_paths_that_lead_nowhere(filled: Client, path: str) -> None:
     for method in ("GET", "PUT", "POST", "DELETE"):
         assert filled.send(method, path, {}).error == (404, "not_found", path)
-
-
-@pytest.mark.parametrize(
-    ("path", "subject"),
-    [
-        ("/$details", "/$details"),
-        ("/dirs$details", "/dirs$details"),
-        ("/nope$details", "/nope$details"),
-        ("/dirs/d$details", "/dirs/d$details"),
-        ("/dirs/d/files$details", "/dirs/d/files$details"),
-        (f"{F}/meta$details", f"{F}/meta$details"),
-        (f"{F}/versions$details", f"{F}/versions$details"),
-        (f"{F}$details/meta", f"{F}$details"),
-        (f"{F}$details/versions/1", f"{F}$details"),
-        ("/dirs/none$details/files", "/dirs/none$details"),
-    ],
-)
-def test_c_dtl_03_details_of_what_has_none(filled: Client, path: str, subject: str) -> None:
-    for method in ("GET", "PUT", "PATCH", "POST", "DELETE", "OPTIONS"):
-        reply = filled.send(method, path, {})
-        assert reply.error == (400, "bad_details", subject)
-        assert "args" not in reply.json
-
-
-# -- discovery ----------------------------------------------------------------------------------------------------
-
-
-def test_c_dsc_01_and_02_amb_13_where_registries_are(registry: Client) -> None:
-    for path in ("/.xregistry", "/.well-known/xregistry"):
-        reply = registry.get(path)
-        assert (reply.status, reply.headers["Content-Type"], reply.json) == (200, JSON, {"registries": [BASE]})
 
 
 # -- as it comes over the wire ------------------------------------------------------------------------------------

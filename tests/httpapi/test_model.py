@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ from tests.httpapi.conftest import Client, serve
 from wirebook.core.model.builtin import builtin_model
 from wirebook.storage.database import Database
 
-TEXTS = "spec/xregistry-1.0-rc4"
 STRING: dict[str, Any] = {"type": "string"}
 Source = dict[str, Any]
 
@@ -74,111 +72,6 @@ def fault(client: Client, source: Any) -> str:
 
 
 # -- the model and its source -------------------------------------------------------------------------------------
-
-
-def test_c_mod_01_the_model_is_only_read(registry: Client) -> None:
-    reply = registry.get("/model")
-    assert (reply.status, reply.headers["Content-Type"]) == (200, "application/json; charset=utf-8")
-    assert reply.json["groups"].keys() == {"boxes", "dirs"}
-    for method in ("PUT", "POST", "PATCH", "DELETE"):
-        refused = registry.send(method, "/model", {})
-        assert refused.error == (405, "action_not_supported", "/model")
-        assert "GET" in refused.headers["Allow"]
-    assert registry.get("/model/dirs").error[0] in (400, 404)
-
-
-def test_c_mod_02_and_03_the_full_model_leaves_nothing_out(empty: Client, shared: Path) -> None:
-    folder = shared / TEXTS / "core"
-    source, full = (json.loads((folder / f"sample-model{end}.json").read_text()) for end in ("", "-full"))
-    assert json.dumps(model(empty, source)) == json.dumps(full)
-    source["groups"]["dirs"]["resources"]["files"]["hasdocument"] = False
-    attributes = model(empty, source)["groups"]["dirs"]["resources"]["files"]["attributes"]
-    assert not {"file", "fileurl", "filebase64"} & attributes.keys()
-
-
-def test_c_mod_04_and_05_the_source_is_what_was_sent(empty: Client) -> None:
-    fresh = empty.get("/modelsource")
-    assert (fresh.status, fresh.json) == (200, {})
-    source = {"$schema": "http://h/s", "groups": {"zs": {"singular": "z"}, "as": {"singular": "a", "plural": "as"}}}
-    assert empty.put("/modelsource", source).body == empty.get("/modelsource").body
-    assert json.dumps(empty.get("/modelsource").json) == json.dumps(source)
-    assert list(empty.get("/model").json["groups"]) == ["as", "zs"]
-    assert "$schema" not in empty.get("/model").json
-    assert empty.put("/modelsource", b"").error == (400, "missing_body", "/modelsource")
-    assert empty.put("/modelsource", b"{").error[:2] == (400, "parsing_data")
-    assert empty.put("/modelsource", {}).json == {}
-    assert "groups" not in empty.get("/model").json
-    assert empty.get("/zs").error[0] == 400
-
-
-@pytest.mark.parametrize("source", [None, {}])
-def test_c_mod_05_nothing_empties_the_model(database: Database, source: Any) -> None:
-    client = serve(database, groups())
-    assert client.put("/modelsource", json.dumps(source).encode()).json == {}
-    assert "groups" not in client.get("/model").json
-
-
-@pytest.mark.parametrize("source", [None, {}])
-def test_c_mod_05_nothing_empties_the_model_through_the_registry(database: Database, source: Any) -> None:
-    client = serve(database, groups())
-    assert client.patch("/", {"modelsource": source}).status == 200
-    assert "groups" not in client.get("/model").json
-
-
-@pytest.mark.parametrize("source", [[], 0, False, "", "x", 5])
-def test_c_mod_05_what_is_no_model_is_refused(registry: Client, source: Any) -> None:
-    assert fault(registry, source) == "model_error"
-
-
-def test_c_mod_06_names_may_be_left_out(empty: Client) -> None:
-    full = model(empty, version(**STRING))["groups"]["dirs"]
-    assert (full["plural"], full["resources"]["files"]["plural"]) == ("dirs", "files")
-    assert full["resources"]["files"]["attributes"]["x"] == {"name": "x", "type": "string"}
-
-
-def test_c_typ_06_times_in_a_model_are_in_utc(empty: Client) -> None:
-    hour = "2024-01-01T02:00:00+02:00"
-    attributes = {
-        "at": {"type": "timestamp", "enum": [hour], "required": True, "default": hour},
-        "n": {"type": "integer", "required": True, "default": 3.0},
-    }
-    source = {"groups": {"gs": {"singular": "g", "attributes": attributes}}}
-    assert empty.put("/modelsource", source).json == source
-    shown = empty.get("/model").json["groups"]["gs"]["attributes"]["at"]
-    assert (shown["enum"], shown["default"]) == (["2024-01-01T00:00:00Z"], "2024-01-01T00:00:00Z")
-    made = empty.put("/gs/g", {})
-    assert (made.json["at"], repr(made.json["n"])) == ("2024-01-01T00:00:00Z", "3")
-    assert empty.put("/gs/g", {"at": "2024-01-01T01:00:00+01:00"}).status == 200
-
-
-def test_c_mod_31_defaults_of_aspects(empty: Client) -> None:
-    full = model(empty, resources())["groups"]["dirs"]["resources"]["files"]
-    names = [name for name in full if not name.endswith("attributes")]
-    assert {name: full[name] for name in names} == {
-        "plural": "files",
-        "singular": "file",
-        "maxversions": 0,
-        "setversionid": True,
-        "hasdocument": True,
-        "versionmode": "manual",
-        "singleversionroot": False,
-        "validateformat": False,
-        "validatecompatibility": False,
-        "strictvalidation": False,
-    }
-
-
-def test_c_mod_46_aspects_that_describe(empty: Client) -> None:
-    root = {"description": "d", "documentation": "http://h/d", "labels": {"a": ""}}
-    type_ = {**root, "icon": "http://h/i", "modelversion": "1.2", "modelcompatiblewith": "http://h/m"}
-    source = root | groups(**type_, resources={"files": {"singular": "file", **type_}})
-    source["groups"]["dirs"]["attributes"] = {"x": {"type": "string", "description": "an x"}}
-    full = model(empty, source)
-    group = full["groups"]["dirs"]
-    assert root.items() <= full.items()
-    assert type_.items() <= group.items()
-    assert type_.items() <= group["resources"]["files"].items()
-    assert group["attributes"]["x"]["description"] == "an x"
 
 
 def test_aspects_that_say_nothing_are_not_in_the_full_model(empty: Client) -> None:
@@ -411,95 +304,6 @@ def test_faults(empty: Client, row: str) -> None:
     assert [(source, name) for source, name, _ in found] == [(source, name) for source, _, name in found]
 
 
-def test_c_mod_19_and_20_what_is_named(empty: Client) -> None:
-    required = empty.put("/modelsource", attribute(type="string", default="a")).json
-    scalar = empty.put("/modelsource", attribute(type="map", item=STRING, default={})).json
-    assert required["args"] == scalar["args"] == {"name": "x"}
-
-
-# -- what is allowed ----------------------------------------------------------------------------------------------
-
-ALLOWED: list[tuple[str, Any]] = [
-    ("C-MOD-09", attribute(type="array", item={"type": "map", "item": {"type": "array", "item": STRING}})),
-    ("C-MOD-10", attribute(type="object", attributes={})),
-    ("C-MOD-10", attribute(type="map", item={"type": "object", "attributes": {"q": STRING}})),
-    ("C-MOD-11", attribute(type="xid", target="/dirs")),
-    ("C-MOD-11", version(type="url", target="/dirs/files")),
-    ("C-MOD-11", version(type="uri", target="/dirs/files[/versions]")),
-    ("C-MOD-11", version(type="array", item={"type": "xid", "target": "/dirs/files/versions"})),
-    ("C-MOD-13", attribute(type="object", namecharset="Extended", attributes={"a-b": STRING, "1.c:d": STRING})),
-    ("C-MOD-13", attribute(type="object", namecharset="STRICT", attributes={"ab": STRING})),
-    ("C-MOD-14", attribute(type="object", namecharset="extended", attributes={"a-b": siblings(**{"c-d": STRING})})),
-    ("C-MOD-15", attribute(type="string", enum=[])),
-    ("C-MOD-15", attribute(type="decimal", enum=[1, 2.5])),
-    ("C-MOD-16", attribute(type="string", enum=["a"], strict=False, default="b", required=True)),
-    ("C-MOD-20", attribute(type="string", default=None)),
-    ("C-MOD-23", version(type="object", attributes={"q": {"type": "string", "matchversions": True}})),
-    ("C-MOD-23", version(type="string", matchversions=True)),
-    ("C-MOD-25", attribute(type="integer", enum=[1, 2], ifvalues={"1": {"siblingattributes": {"y": STRING}}})),
-    ("C-MOD-25", attribute(type="string", enum=["a"], strict=False, ifvalues={"b": {}})),
-    ("C-MOD-25", attribute(**siblings(y=siblings(z=STRING)))),
-    ("C-MOD-26", attribute(type="string", ifvalues={key: {"siblingattributes": {"y": STRING}} for key in "ab"})),
-    ("C-MOD-26", groups(attributes={"x": siblings(z=STRING), "y": siblings(z=STRING)})),
-    ("C-MOD-26", attribute(**siblings(**{"*": {"type": "any"}}))),
-    ("C-MOD-28", {"groups": {"d" * 57: {"singular": "d" * 61}}}),
-    ("C-MOD-29", groups(resources={"f" * 57: {"singular": "f" * 55}})),
-    (
-        "C-MOD-29",
-        {
-            "groups": {
-                name: {"singular": f"{name}1", "resources": resources()["groups"]["dirs"]["resources"]} for name in "ab"
-            }
-        },
-    ),
-    ("C-MOD-33", resources(typemap={"Text/*": "STRING", "*+xml": "Binary", "a/b": "json"})),
-    ("C-MOD-34", resources(attributes={"x": STRING}, metaattributes={"x": {"type": "integer"}})),
-    ("C-MOD-34", resources(hasdocument=False, attributes={"file": STRING, "fileurl": STRING, "filebase64": STRING})),
-    ("C-MOD-35", resources(attributes={"name": {"type": "string", "required": True}, "format": {"enum": ["a"]}})),
-    ("C-MOD-35", groups(attributes={"labels": {"required": True}, "createdat": {"required": True}})),
-    ("C-MOD-35", resources(metaattributes={"compatibility": {"type": "string", "enum": ["full"]}})),
-    ("C-MOD-38", groups(ximportresources=[])),
-    ("C-MOD-38", groups(ximportresources=None)),
-    ("C-VER-15", resources(versionmode="createdat")),
-    ("C-VER-16", resources(versionmode="Manual")),
-    ("C-VAL-16", resources(validatecompatibility=True, validateformat=True)),
-    ("AMB-20", attribute(type="array", item=STRING, enum=["a"])),
-]
-
-
-@pytest.mark.parametrize("row", sorted({row for row, _ in ALLOWED}))
-def test_allowed(empty: Client, row: str) -> None:
-    for source in (source for each, source in ALLOWED if each == row):
-        assert model(empty, source)
-
-
-def test_c_mod_35_attributes_of_the_text_stay(empty: Client) -> None:
-    sticky = {"name": "defaultversionsticky", "enum": [False], "required": True, "default": False}
-    source = resources(metaattributes={"defaultversionsticky": sticky}, attributes={"name": {"required": True}})
-    full = model(empty, source)["groups"]["dirs"]["resources"]["files"]
-    assert full["metaattributes"]["defaultversionsticky"] == {**sticky, "type": "boolean", "strict": True}
-    assert full["attributes"]["name"] == {"name": "name", "type": "string", "required": True}
-    assert full["attributes"]["epoch"] == {"name": "epoch", "type": "uinteger", "readonly": True, "required": True}
-    assert list(full["attributes"]) == list(
-        model(empty, resources())["groups"]["dirs"]["resources"]["files"]["attributes"]
-    )
-
-
-# -- imports ------------------------------------------------------------------------------------------------------
-
-
-def test_c_mod_38_and_39_imports_are_in_the_source_alone(empty: Client) -> None:
-    source = imports("/boxes/files", resources={"others": {"singular": "other"}})
-    source["groups"]["crates"] = {"singular": "crate", "ximportresources": ["/dirs/files"]}
-    full = model(empty, source)
-    assert "ximportresources" not in json.dumps(full)
-    assert full["groups"]["dirs"]["resources"].keys() == {"files", "others"}
-    expected = full["groups"]["boxes"]["resources"]["files"]
-    assert [full["groups"][name]["resources"]["files"] for name in ("dirs", "crates")] == [expected, expected]
-    assert {"filesurl", "filescount", "files"} <= full["groups"]["crates"]["attributes"].keys()
-    assert empty.put("/crates/c/files/f$details", {}).status == 201
-
-
 # -- the published models -----------------------------------------------------------------------------------------
 
 
@@ -511,36 +315,3 @@ def test_the_built_in_source_can_be_put_back(database: Database) -> None:
     assert client.get("/model").body == full.body
     client.put("/endpoints/e/messages/m", {})
     assert client.put("/modelsource", source.body).status == 200
-
-
-LABELS = "an object of strings whose keys are map keys (1 to 63 of a-z 0-9 : - _ . with a letter or a digit first)"
-
-
-@pytest.mark.parametrize(
-    ("source", "why"),
-    [
-        (resources(maxversions="x"), "maxversions is 'x'; it must be an unsigned integer"),
-        (resources(hasdocument=1), "hasdocument is 1; it must be true or false"),
-        (resources(labels={"": "x"}), LABELS),
-        (resources(labels=["a"]), LABELS),
-        (
-            resources(labels={"Stage": "x"}),
-            LABELS,
-        ),
-        (
-            resources(labels={"a b": "x"}),
-            LABELS,
-        ),
-        (
-            resources(labels={"a" * 64: "x"}),
-            LABELS,
-        ),
-        (resources(typemap={"": "json"}), "typemap is an object; it must be an object of strings without an empty key"),
-        (resources(attributes=5), "attributes is 5; it must be an object"),
-        (resources(typemap={"a/*b*": "json"}), "typemap['a/*b*'] has more than one '*' in its key"),
-    ],
-)
-def test_c_mod_07_errors_say_what_would_be_right(registry: Client, source: Source, why: str) -> None:
-    error = registry.put("/modelsource", source)
-    assert error.error == (400, "model_error", "/model")
-    assert error.json["args"]["error_detail"].endswith(why)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from typing import Any
 
@@ -81,45 +80,6 @@ def refused_on_path(client: Client, model: Source) -> str:
 # -- attributes -----------------------------------------------------------------------------------------------------
 
 
-def test_c_mod_22_new_defaults_are_shown_and_old_values_stay(client: Client) -> None:
-    one = {"x": {**STRING, "required": True, "default": "one"}}
-    versions(client, "v1", "v2")
-    before = epochs(client)
-    put(client, source({"attributes": one}, one, attributes=one, metaattributes=one))
-    assert epochs(client) == before
-    shown = client.get("/?inline").json
-    group = shown["dirs"]["d"]
-    resource = group["files"]["f"]
-    entities = [shown, group, resource, resource["meta"], *resource["versions"].values()]
-    assert [entity["x"] for entity in entities] == ["one"] * 6
-    assert client.get("/dirs?filter=files.x=one").json.keys() == {"d"}
-    two = {"x": {**STRING, "required": True, "default": "two"}}
-    put(client, source({"attributes": two}, two, attributes=two, metaattributes=two))
-    assert [client.get(path).json["x"] for path in ("/", "/dirs/d", F, META)] == ["one"] * 4
-    assert client.patch("/dirs/d", {"x": None}).json["x"] == "two"
-    assert client.patch("/dirs/d", {"x": "own"}).json["x"] == "own"
-    assert client.put("/dirs/d", {}).json["x"] == "two"
-    assert client.patch(F, {}).json["x"] == "one"
-    assert client.put(F, {}).json["x"] == "two"
-    assert client.get(f"{F}/versions/v1").json["x"] == "one"
-    assert client.patch(META, {}).json["x"] == "one"
-    assert client.put("/dirs/e/files/n", {}).json["x"] == "two"
-    bare = {"x": STRING}
-    put(client, source({"attributes": bare}, bare, attributes=bare, metaattributes=bare))
-    assert client.put(F, {}).json.get("x") is None
-
-
-def test_c_mod_22_defaults_in_objects_need_the_object(client: Client) -> None:
-    objects = {"o": {"type": "object", "attributes": {"a": STRING}}, "q": {"type": "object", "attributes": {}}}
-    put(client, source(attributes=objects))
-    client.put(F, {"o": {"a": "1"}})
-    objects["o"]["attributes"]["n"] = {"type": "integer", "required": True, "default": 5}
-    objects["q"]["attributes"]["n"] = {"type": "integer", "required": True, "default": 5}
-    put(client, source(attributes=objects))
-    shown = client.get(F).json
-    assert (shown["o"], "q" in shown) == ({"a": "1", "n": 5}, False)
-
-
 def test_attributes_are_shown_in_the_order_of_the_new_model(client: Client) -> None:
     any_ = {"*": {"type": "any"}}
     put(client, source({"attributes": any_}, attributes=any_))
@@ -143,98 +103,8 @@ def attributes(level: str, own: Source) -> Source:
     return source({"attributes": own}) if level == "group" else source(**{level: own})
 
 
-PATHS = {"registry": "/", "group": "/dirs/d", "attributes": F, "metaattributes": META}
 INTEGER: Source = {"type": "integer"}
 REQUIRED: Source = {**STRING, "required": True}
-CHANGES: list[tuple[Source, Any, Source]] = [
-    (STRING, "a", {}),
-    (STRING, "a", {"x": INTEGER}),
-    (STRING, "a", {"x": {**STRING, "enum": ["b"]}}),
-    (STRING, None, {"x": REQUIRED}),
-    ({"type": "integer"}, 5, {"x": STRING}),
-    ({"type": "integer"}, -5, {"x": {"type": "uinteger"}}),
-    ({"type": "map", "item": STRING}, {"a": "1"}, {"x": {"type": "map", "item": INTEGER}}),
-    ({"type": "array", "item": STRING}, ["a"], {"x": {"type": "map", "item": STRING}}),
-    ({"type": "any"}, {"a": [1]}, {"x": {"type": "object", "attributes": {"a": STRING}}}),
-    ({"type": "object", "attributes": {"a": STRING}}, {"a": "1"}, {"x": {"type": "object", "attributes": {}}}),
-    ({"type": "object", "attributes": {}}, {}, {"x": {"type": "object", "attributes": {"a": REQUIRED}}}),
-    ({"type": "uri"}, "/dirs/d/files/f", {"x": {"type": "uri", "target": "/dirs"}}),
-    ({"type": "xid"}, "/dirs/d", {"x": {"type": "xid", "target": "/dirs/files"}}),
-    (STRING, "a", {"x": {**STRING, "ifvalues": {"A": {"siblingattributes": {"y": REQUIRED}}}}}),
-]
-
-
-@pytest.mark.parametrize("level", PATHS)
-def test_c_mod_36_attributes_that_do_not_comply(client: Client, level: str) -> None:
-    versions(client, "v1")
-    for before, value, after in CHANGES:
-        put(client, attributes(level, {"x": before}))
-        assert client.patch(PATHS[level], {"x": value}).status == 200
-        assert refused_on_path(client, attributes(level, after)) == "model_compliance_error"
-        assert client.patch(PATHS[level], {"x": None}).status == 200
-
-
-def test_c_mod_36_says_which_entity_does_not_comply(client: Client) -> None:
-    put(client, source(attributes={"x": STRING}))
-    versions(client, "v1", "v2", x="a")
-    reply = client.put("/modelsource", source(attributes={"x": {**STRING, "enum": ["b"]}})).json
-    assert reply["detail"].startswith(f"{F}/versions/v1: x: ")
-
-
-def test_c_mod_36_what_complies_is_accepted(client: Client) -> None:
-    put(client, source(attributes={"x": {"type": "integer"}, "y": STRING}))
-    client.put(F, {"x": 5, "y": "A"})
-    before = client.get(F).body
-    wider = {"x": {"type": "decimal"}, "y": {**STRING, "enum": ["a", "b"]}, "z": STRING}
-    put(client, source(attributes=wider))
-    assert client.get(F).body == before
-    put(client, source(attributes={"x": {"type": "any"}, "*": STRING}))
-    assert client.get(F).body == before
-    put(client, source(attributes={"*": {"type": "any"}}))
-    assert client.get(F).body == before
-    assert refused(client, source(attributes={"*": STRING}))[0] == "model_compliance_error"
-
-
-def test_c_mod_17_values_stay_where_an_attribute_becomes_read_only(client: Client) -> None:
-    one = {"x": STRING, "o": {"type": "object", "attributes": {"a": STRING}}}
-    put(client, source({"attributes": one}, attributes=one, metaattributes=one))
-    value = {"x": "a", "o": {"a": "b"}}
-    for path in ("/dirs/d", F):
-        client.put(path, value)
-    client.patch(META, value)
-    locked = {
-        "x": {**STRING, "readonly": True},
-        "o": {"type": "object", "attributes": {"a": {**STRING, "readonly": True}}},
-    }
-    put(client, source({"attributes": locked}, attributes=locked, metaattributes=locked))
-    for path in ("/dirs/d", F, META):
-        assert client.get(path).json.items() >= value.items()
-        for send in (client.put, client.patch):
-            assert send(path, {"x": 5}).json["x"] == "a"
-            assert send(path, {"x": None}).json["x"] == "a"
-    assert "x" not in client.put("/dirs/e", {"x": "a"}).json
-
-
-def test_c_mod_35_attributes_of_the_text_that_are_narrowed(client: Client) -> None:
-    """Ids among a few, names that must be there, a rule that all have."""
-    ids = {"type": "string", "immutable": True, "required": True, "enum": ["d", "e"]}
-    versions(client, "v1")
-    for model in (
-        source({"attributes": {"dirid": {**ids, "enum": ["e"]}}}),
-        source(attributes={"versionid": {**ids, "enum": ["v2"]}}),
-        source(attributes={"fileid": ids}),
-        source({"attributes": {"name": {**STRING, "required": True}}}),
-        source(metaattributes={"labels": {"type": "map", "item": STRING, "required": True}}),
-    ):
-        assert refused(client, model) == ("model_compliance_error", "/model")
-    rule = {"type": "string", "enum": ["Full", "backward"], "required": True, "default": "backward"}
-    put(client, source({"attributes": {"dirid": ids}}, metaattributes={"compatibility": rule}))
-    assert client.get(META).json["compatibility"] == "backward"
-    before = state(client)
-    assert client.put("/dirs/f", {}).error == (400, "invalid_attribute", "/dirs/f")
-    assert client.patch(META, {"compatibility": "forward"}).error[1] == "invalid_attribute"
-    assert state(client) == before
-    assert client.put("/dirs/e/files/f", {}).status == 201
 
 
 def test_names_that_the_model_takes(client: Client) -> None:
@@ -256,44 +126,6 @@ def test_names_that_the_model_takes(client: Client) -> None:
 
 
 # -- types ------------------------------------------------------------------------------------------------------------
-
-
-def test_c_mod_30_names_of_types_stay(client: Client) -> None:
-    for model in (source({"singular": "folder"}), source(singular="text")):
-        assert refused(client, model) == ("model_error", "/model")
-    put(client, {})
-    put(client, source({"singular": "folder"}))
-
-
-@pytest.mark.parametrize("model", [{}, {"groups": {"dirs": {"singular": "dir"}}}, {"groups": {}}])
-def test_c_mod_37_types_with_entities_stay(client: Client, model: Source) -> None:
-    versions(client, "v1")
-    assert refused(client, model) == ("model_compliance_error", "/model")
-    client.delete("/dirs/d")
-    put(client, model)
-    assert client.get(F).status in (400, 404)
-    put(client, source())
-    assert client.get("/dirs").json == {}
-    assert client.get(F).error == (404, "not_found", F)
-
-
-def test_c_mod_37_a_null_removes_types_too(client: Client) -> None:
-    versions(client, "v1")
-    before = state(client)
-    assert client.patch("/", {"modelsource": None}).error == (400, "model_compliance_error", "/model")
-    assert state(client) == before
-
-
-def test_c_mod_36_references_to_types_that_go(client: Client) -> None:
-    model = source(attributes={"x": {"type": "xid"}, "t": {"type": "xidtype"}})
-    model["groups"]["boxes"] = {"singular": "box"}
-    put(client, model)
-    del (without := copy.deepcopy(model))["groups"]["boxes"]
-    for value in ({"x": "/boxes/b"}, {"t": "/boxes"}):
-        assert client.put(F, value).json.items() >= value.items()
-        assert refused(client, without) == ("model_compliance_error", "/model")
-    client.put(F, {"x": "/dirs/d", "t": "/dirs/files/versions"})
-    put(client, without)
 
 
 BARE = source(attributes={"x": STRING})
@@ -344,34 +176,6 @@ def test_a_type_beside_others(client: Client) -> None:
         del after["d"][name]
     assert after == json.loads(before)
     assert client.put("/boxes/b/files/f", {"meta": {"xref": F}}).status == 201
-
-
-# -- documents --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "document", [{"file": {"a": 1}}, {"file": "text"}, {"filebase64": "YQ=="}, {"fileurl": "http://h/f"}]
-)
-def test_c_mod_32_documents_need_a_type_that_has_them(client: Client, document: Source) -> None:
-    put(client, source(hasdocument=True))
-    client.put(f"{F}/versions/v1$details", {})
-    client.put(f"{F}/versions/v2$details", document)
-    assert refused(client, source(hasdocument=False)) == ("hasdocument_violation", f"{F}/versions/v2")
-    assert client.put("/modelsource", source(hasdocument=False)).json["args"] == {"plural": "files"}
-    client.delete(f"{F}/versions/v2")
-    put(client, source(hasdocument=False))
-    assert client.get(F).json["self"].endswith(F)
-    assert client.get(f"{F}$details").json["versionid"] == "v1"
-
-
-def test_c_mod_32_empty_documents_are_none(client: Client) -> None:
-    put(client, source(hasdocument=True))
-    client.put(F, b"", content_type="text/plain")
-    client.put("/dirs/d/files/g$details", {"filebase64": ""})
-    put(client, source(hasdocument=False))
-    assert client.get(F).json["contenttype"] == "text/plain"
-    put(client, source(hasdocument=True))
-    assert client.get(F).body == b""
 
 
 # -- Versions ---------------------------------------------------------------------------------------------------------
@@ -458,24 +262,6 @@ def said(client: Client, path: str = V1) -> Source:
     return {name: value for name, value in shown.items() if "validated" in name and "reason" not in name}
 
 
-def test_c_val_01_validation_switched_on_and_off(client: Client) -> None:
-    put(client, source(hasdocument=True))
-    client.put(f"{V1}$details", {"format": "Avro/1.9", "file": {"type": "string"}})
-    client.put(f"{V2}$details", {"format": "Other/1", "file": {}})
-    assert (said(client), said(client, V2)) == ({}, {})
-    before = epochs(client)
-    put(client, source(**VALIDATED))
-    assert (said(client), said(client, V2)) == ({"formatvalidated": True}, {"formatvalidated": False})
-    assert client.get(f"{V2}$details").json["formatvalidatedreason"]
-    assert refused(client, source(**VALIDATED, strictvalidation=True)) == ("format_unknown", V2)
-    put(client, source(hasdocument=True))
-    assert (said(client), said(client, V2)) == ({}, {})
-    assert "reason" not in client.get(f"{V2}$details").body.decode()
-    assert epochs(client) == before
-    client.put(f"{V1}$details", {"format": "Avro/1.9", "file": {"type": "nothing"}})
-    assert refused(client, source(**VALIDATED)) == ("format_violation", V1)
-
-
 def test_compatibility_switched_on_and_off(client: Client) -> None:
     put(client, source(**VALIDATED))
     client.put(f"{V1}$details", {"format": "Avro/1.9", "file": {"type": "int"}})
@@ -519,24 +305,6 @@ def shared(boxes: Source) -> Source:
     model = source(attributes={"x": STRING})
     model["groups"]["boxes"] = {"singular": "box", **boxes}
     return model
-
-
-def test_c_mod_45_one_way_to_define_a_type_for_another(client: Client) -> None:
-    imported = shared({"ximportresources": ["/dirs/files"]})
-    local = shared({"resources": {"files": imported["groups"]["dirs"]["resources"]["files"]}})
-    included = shared({"resources": {"$include": "#/groups/dirs/resources"}})
-    put(client, imported)
-    versions(client, "v1", x="a")
-    client.put("/boxes/b/files/g", {"x": "b"})
-    client.put("/boxes/b/files/h", {"meta": {"xref": F}})
-    before = [client.get("/model").body, client.get("/dirs?inline").body, client.get("/boxes?inline").body]
-    for model in (local, included, imported, included, local, imported):
-        put(client, model)
-        assert [client.get("/model").body, client.get("/dirs?inline").body, client.get("/boxes?inline").body] == before
-    assert client.put("/boxes/b/files/i", {"meta": {"xref": F}}).status == 201
-    other = copy.deepcopy(local)
-    other["groups"]["boxes"]["resources"]["files"]["attributes"] = {"x": STRING, "y": STRING}
-    assert refused(client, other) == ("model_compliance_error", "/model")
 
 
 # -- with the Registry ------------------------------------------------------------------------------------------------

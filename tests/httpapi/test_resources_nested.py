@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.httpapi.answers import meta_of, refuses, resource_of, seen, version_of
+from tests.httpapi.answers import meta_of, resource_of, seen, version_of
 from tests.httpapi.conftest import Client
 
 X, F = "/dirs/d/datas/x", "/dirs/d/files/x"
@@ -49,20 +49,6 @@ def test_collections_follow_the_method(registry: Client, method: str, keeps: boo
         assert (reply.status, "Location" in reply.headers) == (200, False)
         assert ("name" in registry.get(X).json) == keeps, url
     assert registry.get(f"{X}/meta").json["labels"] == {"m": "1"}
-
-
-def test_c_res_06_what_fails_late_leaves_nothing(registry: Client) -> None:
-    refuses(registry, "PUT", X, {"name": "n", "meta": {"zz": 1}, "versions": {"a": {}}}, "unknown_attribute")
-    registry.put(X, {})
-    refuses(registry, "PUT", X, {"versions": {"a": {}}, "meta": {"epoch": 99}}, "mismatched_epoch")
-    refuses(registry, "PUT", X, {"versions": {"a": {}, "b": {"xint": "x"}}}, "invalid_attribute")
-    both = {"datas": {"x": {"name": "n"}, "y": {"xint": "x"}}}
-    for method, url, sent in (
-        ("POST", "/dirs/d", both),
-        ("PUT", "/dirs/d", both),
-        ("PATCH", "/", {"dirs": {"d": both}}),
-    ):
-        refuses(registry, method, url, sent, "invalid_attribute")
 
 
 # -- back again -----------------------------------------------------------------------------------------------------
