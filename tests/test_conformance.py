@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.run import read_vectors
+from tests.conformance.run import Vector, read_vectors
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "conformance.md"
@@ -31,8 +31,25 @@ LINE = re.compile(r"^\| `([^`]+)` \| (\S.*) \|$", re.MULTILINE)
 GROUP = re.compile(r"(?:^|_)(c_[a-z]+|amb)((?:(?:_and|_to)?_\d\d(?!\d))+)")
 NUMBERS = re.compile(r"(\d\d)(?:_to_(\d\d))?")
 LITERAL = re.compile(r"(?:C-[A-Z]+|AMB)-\d\d|E![a-z_]+")
+SEGMENTS = {"entity xid": {1, 3, 5, 6, 7}, "Group xid": {3}, "Resource xid": {5}, "Version xid": {7}}
+"""How many parts the subjects have."""
+NOT_IN_THE_MODEL = {"E!unknown_group_type", "E!unknown_resource_type"}
+"""The subjects of these errors are no entities."""
 CHECKLIST_ROW = re.compile(r"^\| (C-[A-Z]+-\d\d|AMB-\d\d) \|", re.MULTILINE)
 CHECKLIST_ERROR = re.compile(r"^\| ([a-z_]+)(?: \(http\.md\))? \| [45]\d\d", re.MULTILINE)
+DEFINITION = re.compile(r"^#+ (\w+)\n(.*?)(?=^#+ |\Z|<!-- end)", re.DOTALL | re.MULTILINE)
+SUBJECT = re.compile(r"^\* Subject: `([^`]*)`", re.MULTILINE)
+SUBJECTS = {
+    "<request_path>": "request path",
+    "<request_url>": "request path",
+    "<path>": "request path",
+    "<entity_xid>": "entity xid",
+    "<group_xid>": "Group xid",
+    "<resource_xid>": "Resource xid",
+    "<version_xid>": "Version xid",
+    "<capability_available_type>": "the kind of data",
+}
+"""How the rows call the subjects of the text."""
 
 
 def read_rows() -> list[dict[str, Any]]:
@@ -120,16 +137,33 @@ def test_every_named_row_exists(rows: set[str], tested: set[str], explained: set
     assert not sorted((tested | explained) - rows)
 
 
-def test_vectors_expect_errors_with_the_status_of_their_rows() -> None:
-    statuses = {row["id"]: row["status"] for row in read_rows() if "status" in row}
+def expected_errors() -> Iterator[tuple[Vector, dict[str, Any], dict[str, Any]]]:
+    """The steps that expect an error, with the row of its type."""
+    rows = {row["id"]: row for row in read_rows()}
     for vector in read_vectors():
         for step in vector.steps:
-            expected = step.get("expect", {})
-            if "error" in expected:
-                types, status = expected["error"]["type"], expected["status"]
-                first = types if isinstance(types, str) else types[0]
-                code = status if isinstance(status, int) else status[0]
-                assert statuses[f"E!{first}"] == code, (vector.area, vector.name)
+            if "error" in step.get("expect", {}):
+                types = step["expect"]["error"]["type"]
+                yield vector, step, rows[f"E!{types if isinstance(types, str) else types[0]}"]
+
+
+def test_vectors_expect_errors_with_the_status_of_their_rows() -> None:
+    for vector, step, row in expected_errors():
+        status = step["expect"]["status"]
+        assert row["status"] == (status if isinstance(status, int) else status[0]), (vector.area, vector.name)
+
+
+def test_vectors_expect_errors_with_the_subject_of_their_rows() -> None:
+    for vector, step, row in expected_errors():
+        subject, kind = step["expect"]["error"].get("subject"), row["subject"]
+        if vector.area != "errors" or row["id"] in NOT_IN_THE_MODEL:
+            continue
+        if kind == "request path":
+            assert subject == step["path"].partition("?")[0], vector.name
+        elif kind in SEGMENTS:
+            assert len(subject.split("/")) - (subject == "/") in SEGMENTS[kind], vector.name
+        elif kind.startswith("/"):
+            assert subject == kind, vector.name
 
 
 def test_names_of_tests_are_parsed() -> None:
@@ -141,6 +175,16 @@ def test_names_of_tests_are_parsed() -> None:
 def test_rows_are_those_of_the_checklist(rows: set[str], shared: Path) -> None:
     checklist = (shared / "spec" / "core-checklist.md").read_text()
     assert rows == set(CHECKLIST_ROW.findall(checklist)) | {f"E!{name}" for name in CHECKLIST_ERROR.findall(checklist)}
+
+
+def test_subjects_of_errors_are_those_of_the_text(shared: Path) -> None:
+    subjects = {}
+    for file in ("spec.md", "http.md"):
+        text = (shared / "spec" / "xregistry-1.0-rc4" / "core" / file).read_text()
+        for name, definition in DEFINITION.findall(text.partition("<!-- start-err-def -->")[2]):
+            subject = SUBJECT.search(definition)
+            subjects[f"E!{name}"] = SUBJECTS.get(subject[1], subject[1]) if subject else "none"
+    assert subjects == {row["id"]: row["subject"] for row in read_rows() if "subject" in row}
 
 
 def test_places_exist_in_the_text(shared: Path) -> None:

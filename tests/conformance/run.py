@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 FOLDER = Path(__file__).resolve().parent / "http"
 TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 VARIABLE = re.compile(r"\$\{(\w+)\}")
+DEFINITION = re.compile(r"https://github\.com/xregistry/spec/blob/main/core/(spec|http)\.md#\w+")
 LINK = re.compile(r'<([^>]*)>\s*;[^,<]*?rel="?([\w-]+)"?(?:[^,<]*?count="?(\d+))?')
 
 
@@ -297,12 +298,20 @@ def _check(expected: dict[str, Any], response: Response, values: Values, first_c
     if "body" in expected:
         values.match(expected["body"], _json(response), "body")
     if "error" in expected:
+        if response.headers.get("content-type") != "application/json; charset=utf-8":
+            raise Mismatch(f"content type of an error: {response.headers.get('content-type')}")
         _check_error(expected["error"], _json(response), values, first_choice)
 
 
 def _check_error(expected: dict[str, Any], error: Any, values: Values, first_choice: bool) -> None:
-    if not isinstance(error, dict):
-        raise Mismatch(f"expected an error, got {_text(error)}")
+    if not isinstance(error, dict) or not isinstance(error.get("title"), str) or not error["title"]:
+        raise Mismatch(f"expected an error with a title, got {_text(error)}")
+    if not error.keys() <= {"type", "title", "detail", "subject", "args", "instance", "source"}:
+        raise Mismatch(f"unknown members in the error {_text(error)}")
+    if not all(isinstance(argument, str) for argument in error.get("args", {}).values()):
+        raise Mismatch(f"arguments must be strings in the error {_text(error)}")
+    if not DEFINITION.fullmatch(str(error.get("type"))):
+        raise Mismatch(f"expected the URL of a definition as the type of the error {_text(error)}")
     types = _list(expected["type"])
     name = str(error.get("type")).rpartition("#")[2]
     if name not in (types[:1] if first_choice else types):
@@ -359,7 +368,8 @@ class Server:
         self.request("PATCH", "/capabilities", capabilities)
         for plural in self.request("GET", "/model").get("groups", {}):
             self.request("DELETE", f"/{plural}")
-        self.request("PUT", "/", {"modelsource": model})
+        for source in ({}, model):  # types of the last model cannot change in place
+            self.request("PUT", "/", {"modelsource": source})
         registry = self.request("GET", "/")
         return Values({"base": self.base, "registryid": registry["registryid"]}, registry["epoch"])
 
