@@ -1,4 +1,4 @@
-"""What reading Avro's JSON encoding and writing Avro check alike: one function per kind of type."""
+"""Checks that the JSON reader and the writer of Avro share: one function per kind of type."""
 
 from __future__ import annotations
 
@@ -8,58 +8,62 @@ from typing import Any
 from wirebook.schema.avro.types import AvroType
 
 MAX_FLOAT = {"float": 3.4028235677973362e38, "double": 1.7976931348623157e308}
-"""The largest numbers that are rounded to a finite one."""
+"""The largest number that each type rounds to a finite one."""
 
 
-class ValueFault:
-    """What is wrong, while a value is read: (pointer, what was expected, what is there)."""
+class Mismatches:
+    """The parts of a value that do not match its type. Shape: `entries` are (pointer, expected, actual)."""
 
     def __init__(self, limit: int) -> None:
-        self.errors: list[tuple[str, Any, Any]] = []
+        self.entries: list[tuple[str, Any, Any]] = []
         self.limit = limit
 
     def add(self, pointer: str, expected: Any, actual: Any) -> None:
-        if len(self.errors) < self.limit:
-            self.errors.append((pointer, expected, actual))
+        """Record a mismatch, unless there are enough."""
+        if len(self.entries) < self.limit:
+            self.entries.append((pointer, expected, actual))
 
 
-Check = Callable[[AvroType, Any, str, ValueFault], Any]
+Check = Callable[[AvroType, Any, str, Mismatches], Any]
+"""Return the decoded value of a type; (type, value, pointer, mismatches)."""
 
 
-def incompatibility(name: Callable[[AvroType], str]) -> Check:
-    """What says that a value is not of the type, under the `name` of the type."""
+def mismatch(name: Callable[[AvroType], str]) -> Check:
+    """Return a check that rejects every value, under the `name` of its type."""
 
-    def wrong(type_: AvroType, value: Any, pointer: str, found: ValueFault) -> None:
-        found.add(pointer, {"type": name(type_)}, value)
+    def reject(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> None:
+        mismatches.add(pointer, {"type": name(type_)}, value)
 
-    return wrong
+    return reject
 
 
-def checked(test: Callable[[Any], bool], wrong: Check) -> Check:
-    """Takes a value as it is where it passes."""
+def checked(test: Callable[[Any], bool], reject: Check) -> Check:
+    """Return a check that accepts the values that pass `test` unchanged and passes the others to `wrong`."""
 
-    def check(type_: AvroType, value: Any, pointer: str, found: ValueFault) -> Any:
+    def check(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> Any:
         if not test(value):
-            wrong(type_, value, pointer, found)
+            reject(type_, value, pointer, mismatches)
         return value
 
     return check
 
 
-def integer(bits: int) -> Callable[[Any], bool]:
+def is_integer(bits: int) -> Callable[[Any], bool]:
+    """Return the test for integers of so many bits."""
     limit = 1 << (bits - 1)
     return lambda value: isinstance(value, int) and not isinstance(value, bool) and -limit <= value < limit
 
 
-def characters(value: Any) -> bytes | None:
-    """The bytes that a text of Avro's JSON encoding stands for."""
+def bytes_of_characters(value: Any) -> bytes | None:
+    """Return the bytes that a string in Avro's JSON encoding stands for; None if it stands for none."""
     try:
         return value.encode("latin-1") if isinstance(value, str) else None
     except UnicodeEncodeError:
         return None
 
 
-def check_enum(type_: AvroType, value: Any, pointer: str, found: ValueFault) -> Any:
+def check_enum(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> Any:
+    """Check that a value is a symbol of an enum."""
     if value not in type_.symbols:
-        found.add(pointer, {"enum": list(type_.symbols)}, value)
+        mismatches.add(pointer, {"enum": list(type_.symbols)}, value)
     return value

@@ -1,7 +1,7 @@
 """The columns of an Avro type.
 
-Rule: a union with null is nullable; of several types it is a struct with one member per branch; a type that contains
-itself is JSON text. Times of day and nanoseconds stay the numbers that they are: Spark has no type that holds them.
+Rule: a union with null is nullable. A union of several other types is a struct with one member per branch. A type that
+contains itself is JSON text. Times of day and nanoseconds stay the numbers that encode them: Spark has no such types.
 """
 
 from __future__ import annotations
@@ -17,58 +17,64 @@ import pyarrow as pa
 
 from wirebook.schema.avro.types import AvroType
 from wirebook.schema.layout import NOTHING, Cell, ColumnLayout, List, Map, ScalarColumn, Struct
-from wirebook.schema.scalar_columns import BOOLEAN, BYTES, DOUBLE, FLOAT, INSTANT, INT32, INT64, JSON, LOCAL_TIME, TEXT
+from wirebook.schema.scalar_columns import (
+    BOOLEAN,
+    BYTES,
+    DOUBLE,
+    FLOAT,
+    INSTANT,
+    INT32,
+    INT64,
+    JSON,
+    LOCAL_TIME,
+    TEXT,
+    unchanged,
+)
 
-MAX_LEVELS = 32  # of named types
-MAX_COLUMNS = 4000  # types in all
+MAX_LEVELS = 32
+"""The deepest nesting of named types that has columns; deeper types are JSON text."""
+MAX_COLUMNS = 4000
+"""The most types that have columns."""
 _EPOCH, _EPOCH_UTC, _DAY = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC), date(1970, 1, 1)
 _WIDE = Context(prec=1000)
 
 
 def layout_of(type_: AvroType) -> ColumnLayout:
-    """The shape of the values of a type."""
+    """Return the column layout of a type."""
     return _AvroColumns().layout(type_, ())
 
 
 class _AvroColumns:
-    """Shapes of types written out wherever they are used; beyond so many levels or columns JSON text."""
+    """Layouts of types, written out wherever they are used; JSON text beyond the limits of levels and columns."""
 
     def __init__(self) -> None:
         self.left = MAX_COLUMNS
 
-    def layout(self, type_: AvroType, inside: tuple[AvroType, ...]) -> ColumnLayout:
+    def layout(self, type_: AvroType, ancestors: tuple[AvroType, ...]) -> ColumnLayout:
         self.left -= 1
-        if type_ in inside or self.left < 0 or len(inside) > MAX_LEVELS:
+        if type_ in ancestors or self.left < 0 or len(ancestors) > MAX_LEVELS:
             return JSON
-        within = (*inside, type_) if type_.name else inside
+        inner = (*ancestors, type_) if type_.name else ancestors
         if type_.kind == "record":
-            members = {name: self.layout(field, within) for name, field in type_.fields}
-            required = frozenset(name for name, field in type_.fields if not _nullable(field))
+            members = {name: self.layout(field, inner) for name, field in type_.fields}
+            required = frozenset(name for name, field in type_.fields if not field.is_nullable)
             return Struct(members, required, type_.docs) if members else JSON
         if type_.kind in ("array", "map"):
             assert type_.items is not None
-            items = self.layout(type_.items, within)
+            items = self.layout(type_.items, inner)
             return List(items) if type_.kind == "array" else Map(items)
         if type_.kind == "union":
-            return self._union(type_, within)
+            return self._union(type_, inner)
         return LOGICAL[type_.logical](type_) if type_.logical else PLAIN[type_.kind]
 
-    def _union(self, type_: AvroType, inside: tuple[AvroType, ...]) -> ColumnLayout:
+    def _union(self, type_: AvroType, ancestors: tuple[AvroType, ...]) -> ColumnLayout:
         branches = [branch for branch in type_.branches if branch.kind != "null"]
         if len(branches) == 1:
-            return self.layout(branches[0], inside)
-        return Struct({branch.branch_name: self.layout(branch, inside) for branch in branches}) if branches else TEXT
+            return self.layout(branches[0], ancestors)
+        return Struct({branch.branch_name: self.layout(branch, ancestors) for branch in branches}) if branches else TEXT
 
 
-def _nullable(type_: AvroType) -> bool:
-    return type_.kind == "null" or (type_.kind == "union" and any(branch.kind == "null" for branch in type_.branches))
-
-
-def _same(value: Any) -> Cell:
-    return value, NOTHING
-
-
-def _scalar(name: str, arrow: pa.DataType, cell: Callable[[Any], Cell] = _same, **more: Any) -> ScalarColumn:
+def _scalar(name: str, arrow: pa.DataType, cell: Callable[[Any], Cell] = unchanged, **more: Any) -> ScalarColumn:
     return ScalarColumn(name, arrow, more.pop("wire", arrow), {}, cell, **more)
 
 
@@ -86,7 +92,7 @@ PLAIN: dict[str, ScalarColumn] = {
 }
 
 
-# -- logical types: cells from the encoded value ----------------------------------------------------------------------
+# -- logical types: the cell of an encoded value -----------------------------------------------------------------------
 
 
 def _moment(base: datetime, unit: str) -> Callable[[Any], Cell]:

@@ -1,7 +1,7 @@
-"""Apache Avro: one document to a reader of payloads, binary or JSON encoded.
+"""Compiles an Avro schema into a reader and writer of payloads, binary or JSON encoded.
 
-Rule: the content type decides. JSON (``application/json``, ``...+json``) and a JSON value in a structured event are
-Avro's JSON encoding, everything else is binary: one value and nothing after it, written with this very schema.
+Rule: the content type decides. JSON (``application/json``, ``...+json``) and a JSON value in a structured event are in
+Avro's JSON encoding; everything else is binary: one value and nothing after it, written with this very schema.
 
 Spec: Avro 1.11; schema/spec.md#433-apache-avro-schema (a record of the document by name).
 """
@@ -10,18 +10,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
 from wirebook.problems import Problem
-from wirebook.schema.avro.checks import ValueFault
+from wirebook.schema.avro.checks import Mismatches
 from wirebook.schema.avro.columns import layout_of
 from wirebook.schema.avro.read import DecodeError, Decoder, decode, decoder_of
 from wirebook.schema.avro.read_columns import is_columnar, read_values
 from wirebook.schema.avro.read_json import from_json
 from wirebook.schema.avro.types import AvroError, AvroType, parse_types
-from wirebook.schema.avro.write import settle, to_binary, to_json
+from wirebook.schema.avro.write import normalise, to_binary, to_json
 from wirebook.schema.cursor import Cursor
 from wirebook.schema.json_reader import json_payload, parse_payload
 from wirebook.schema.layout import REST, Struct
@@ -43,18 +43,22 @@ from wirebook.text.json import JsonError
 from wirebook.text.mediatypes import is_json
 from wirebook.text.pointers import format_pointer
 
-FEW = 16  # rows: fewer are read one by one, a column costs about 100 µs per field before its first row
-BATCH = 8192  # rows read at a time
-JSON_TYPES = (str, bool, int, float, type(None))
-MEDIA_TYPE = "application/vnd.apache.avro"
+MEDIA_TYPE: Final = "application/vnd.apache.avro"
+MIN_COLUMN: Final = 16
+"""Columns with fewer rows are read row by row: a column costs about 100 µs per field before its first row."""
+BATCH: Final = 8192
+"""Rows that are read at a time."""
 
 
 def compile_avro(source: SchemaSource) -> CompiledSchema | Unsupported:
-    """A reader for the document's type, or for the named type in it that the fragment names."""
+    """Return a reader for the type of the document, or for the named type in it that the fragment names.
+
+    Problems: schema-not-compilable
+    """
     label = f"Avro/{source.format.version}" if source.format.version else "Avro"
     try:
-        whole, names = parse_types(source.document, source.resolve)
-        type_ = _chosen(whole, names, source.fragment)
+        root, names = parse_types(source.document, source.resolve)
+        type_ = _named_type(names, source.fragment) if source.fragment else root
         reader = AvroReader(label, layout_of(type_), source.options.limits, type_)
         _ = reader.decoder
     except (AvroError, RecursionError) as error:
@@ -62,14 +66,13 @@ def compile_avro(source: SchemaSource) -> CompiledSchema | Unsupported:
     return reader
 
 
-def _chosen(whole: AvroType, names: dict[str, AvroType], part: str | None) -> AvroType:
-    if not part:
-        return whole
-    wanted = part.rpartition("/")[2]
-    found = names.get(wanted) or next((each for name, each in names.items() if name.endswith(f".{wanted}")), None)
-    if found is None:
-        raise AvroError(f"the schema does not define '{wanted}'; it defines {', '.join(names) or 'no named type'}")
-    return found
+def _named_type(names: dict[str, AvroType], fragment: str) -> AvroType:
+    """Return the type that a fragment names, with or without its namespace. Raises: AvroError"""
+    name = fragment.rpartition("/")[2]
+    full = name if name in names else next((known for known in names if known.endswith(f".{name}")), None)
+    if full is None:
+        raise AvroError(f"the schema does not define '{name}'; it defines {', '.join(names) or 'no named type'}")
+    return names[full]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,10 +83,11 @@ class AvroReader(SchemaReader):
 
     @cached_property
     def decoder(self) -> Decoder:
+        """The decoder of the binary encoding."""
         return decoder_of(self.type)
 
     def read(self, payload: Payload) -> DecodedPayload:
-        """What one payload is."""
+        """Decode and validate one payload."""
         if payload.raw is None or is_json(payload.content_type):
             return self._read_json(payload)
         if len(payload.raw) > self.limits.size:
@@ -102,38 +106,40 @@ class AvroReader(SchemaReader):
             value = parse_payload(payload, self.limits)
         except JsonError as error:
             return undecodable(error)
-        found = ValueFault(MAX_PROBLEMS)
-        decoded = from_json(self.type, value, "", found)
-        if not found.errors:
+        mismatches = Mismatches(MAX_PROBLEMS)
+        decoded = from_json(self.type, value, "", mismatches)
+        if not mismatches.entries:
             return self.decoded(decoded)
-        return DecodedPayload(
-            value, None, tuple(_problem(*error) for error in sorted(found.errors, key=str)), "invalid-payload"
-        )
+        problems = tuple(_problem(*entry) for entry in sorted(mismatches.entries, key=str))
+        return DecodedPayload(value, None, problems, "invalid-payload")
 
     def encode(self, value: Any, content_type: str | None = None) -> Encoded:
-        """A value in the JSON encoding where the content type is JSON, else in the binary one."""
-        found = ValueFault(MAX_PROBLEMS)
+        """Write a value: in the JSON encoding if the content type is JSON, else in the binary encoding."""
+        mismatches = Mismatches(MAX_PROBLEMS)
         try:
-            settled = settle(self.type, value, "", found)
+            normalised = normalise(self.type, value, "", mismatches)
         except RecursionError:
-            deep = Problem("payload-too-deep", "the value is nested too deeply", slot="payload")
-            return Encoded(None, (deep,))
-        if found.errors:
-            wrong = ((pointer, expected, _said(actual)) for pointer, expected, actual in found.errors)
-            return Encoded(None, tuple(_problem(*each) for each in sorted(wrong, key=str)))
+            return Encoded(None, (Problem("payload-too-deep", "the value is nested too deeply", slot="payload"),))
+        if mismatches.entries:
+            entries = ((pointer, expected, _json_value(actual)) for pointer, expected, actual in mismatches.entries)
+            return Encoded(None, tuple(_problem(*entry) for entry in sorted(entries, key=str)))
         if is_json(content_type):
-            return json_payload(to_json(self.type, settled), str(content_type))
-        return Encoded(Payload(to_binary(self.type, settled), content_type=content_type or MEDIA_TYPE))
+            return json_payload(to_json(self.type, normalised), str(content_type))
+        return Encoded(Payload(to_binary(self.type, normalised), content_type=content_type or MEDIA_TYPE))
 
     def read_column(self, payloads: pa.BinaryArray, content_type: str | None = None) -> ColumnReading:
-        """What a column of payloads is. Cost: 0.05 to 0.1 µs per field and row; JSON encoded payloads, and types that
-        contain themselves, are read one by one."""
-        if len(payloads) < FEW or is_json(content_type) or not self.columnar:
+        """Decode and validate a column.
+
+        Cost: 0.05 to 0.1 µs per field and row. JSON encoded payloads, and types that contain themselves, are read row
+        by row.
+        """
+        if len(payloads) < MIN_COLUMN or is_json(content_type) or not self.columnar:
             return read_each(self, payloads, content_type)
         return joined([self._read_batch(payloads[at : at + BATCH]) for at in range(0, len(payloads), BATCH)])
 
     @cached_property
     def columnar(self) -> bool:
+        """Whether columns of the binary encoding can be decoded at once."""
         return is_columnar(self.type) and REST not in dict(self.type.fields)
 
     def _read_batch(self, payloads: pa.BinaryArray) -> ColumnReading:
@@ -147,11 +153,24 @@ class AvroReader(SchemaReader):
         return with_others(self, payloads, reading)
 
 
-def _said(value: Any) -> Any:
-    """A value that an application gave, as a problem may show it: JSON, or its text."""
-    return value if isinstance(value, JSON_TYPES) else repr(value)
+def _json_value(value: Any) -> Any:
+    """Return a value of an application as a problem shows it: a JSON scalar, or its text."""
+    return value if isinstance(value, str | bool | int | float | None) else repr(value)
 
 
 def _problem(pointer: str, expected: Any, actual: Any) -> Problem:
-    message = f"expected {expected}" if actual is not None else f"expected {expected}, found nothing"
+    keyword, value = next(iter(expected.items()))
+    listed = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    message = MESSAGES[keyword].format(listed)
     return Problem("payload-invalid", message, slot=f"payload#{pointer}", expected=expected, actual=preview(actual))
+
+
+MESSAGES: Final = {
+    "type": "expected a value of the type {}",
+    "enum": "expected one of the symbols {}",
+    "fields": "unknown field; the record has the fields {}",
+    "required": "the field '{}' is missing",
+    "union": 'expected a value of one of the types {}, written as {{"type": value}} unless it is null',
+    "one of, by name": 'the value can be of several types: write {{"type": value}} with one of {}',
+}
+"""The message of a mismatch, by what was expected."""

@@ -1,6 +1,6 @@
-"""Values of Avro's logical types as the numbers and bytes that are encoded: the way back of the columns.
+"""Values of Avro's logical types as the numbers and bytes that encode them.
 
-A value that is not of the logical type stays as it is: it may be the encoded value itself.
+A value that does not belong to the logical type is returned unchanged: it may be the encoded value itself.
 
 Spec: Avro 1.11 "Logical Types"; docs/types.md
 """
@@ -27,7 +27,7 @@ _PARTS = ("months", "days", "milliseconds")
 
 
 def encoded_value(type_: AvroType, value: Any) -> Any:
-    """What is encoded in place of `value`."""
+    """Return the value that encodes `value`."""
     if not type_.logical:
         return value
     try:
@@ -37,8 +37,10 @@ def encoded_value(type_: AvroType, value: Any) -> Any:
 
 
 def from_plain(type_: AvroType, value: Any) -> Any:
-    """The value of a logical type that JSON has as a text or number: RFC 3339 and ISO 8601, decimals. A number's text
-    is the number and no bytes."""
+    """Return the value of a logical type that JSON has as a string or number: RFC 3339, ISO 8601 and decimals.
+
+    For a decimal, a string of digits is the number, not its bytes.
+    """
     read = PLAIN.get(type_.logical or "")
     return value if read is None or isinstance(value, bool) else read(value)
 

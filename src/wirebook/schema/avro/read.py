@@ -1,11 +1,11 @@
-"""Avro's binary encoding, strictly: one function per type, made once per schema.
+"""Decodes Avro's binary encoding strictly: one decoder per type, made once per schema.
 
-A decoder takes (bytes, position, depth) and gives (value, position). It refuses what the text does not allow: booleans
-other than 0 and 1, integers that do not fit, indexes outside a union or an enum, bytes that are missing or left over.
-Branches of a union of several types are {branch: value}, a nullable type is its value or None.
+A decoder takes (bytes, position, depth) and returns (value, position). It rejects what the text does not allow:
+booleans other than 0 and 1, integers that do not fit, indexes outside a union or an enum, missing bytes and bytes left
+over. A value of a union of several types is ``{branch: value}``; a nullable type is its value or None.
 
-Spec: Avro 1.11 "Binary Encoding". Our own, because fastavro's reader takes such bytes for values and dies in C on a
-deeply nested one; it is the oracle in the tests.
+Spec: Avro 1.11 "Binary Encoding". We have a decoder of our own because fastavro's accepts invalid bytes and crashes on
+deeply nested values; fastavro is the oracle in the tests.
 """
 
 from __future__ import annotations
@@ -17,12 +17,17 @@ from typing import Any
 from wirebook.schema.avro.types import AvroType
 
 Decoder = Callable[[bytes, int, int], tuple[Any, int]]
-MAX_EMPTY = 10_000  # items of a type whose encoding takes no bytes: nothing else limits their number
+"""Decode the value at a position: (bytes, position, remaining depth) to (value, position of its end)."""
+MAX_EMPTY = 10_000
+"""The most items of a type that is encoded in no bytes: nothing else limits their number."""
 _FLOAT, _DOUBLE = struct.Struct("<f"), struct.Struct("<d")
 
 
 class DecodeError(ValueError):
-    """Why bytes are not a value: `code`, `message`, where: `offset` in bytes, `path` of members, innermost first."""
+    """Why bytes are not a value.
+
+    Shape: `code` and `message` of the problem; `offset` in bytes; `path` of members, innermost first.
+    """
 
     def __init__(self, message: str, offset: int, code: str = "payload-syntax") -> None:
         super().__init__(message)
@@ -31,28 +36,28 @@ class DecodeError(ValueError):
 
 
 def decode(decoder: Decoder, data: bytes, depth: int) -> Any:
-    """The value that `data` is, all of it. Raises: DecodeError."""
+    """Return the value of `data`, which has no other bytes. Raises: DecodeError"""
     value, end = decoder(data, 0, depth)
     if end != len(data):
-        raise DecodeError(f"{len(data) - end} bytes are left over", end)
+        raise DecodeError(f"{len(data) - end} bytes after the end of the value", end)
     return value
 
 
 def decoder_of(type_: AvroType, known: dict[int, Decoder] | None = None) -> Decoder:
-    """The decoder of a type; a named type that contains itself is called through a table."""
+    """Return the decoder of a type. A named type that is used again is looked up in `known` when it is called."""
     known = {} if known is None else known
     if type_.name and id(type_) in known:
         return _later(id(type_), known)
     if type_.name:
         known[id(type_)] = _unmade
-    made = MAKERS[type_.kind](type_, known)
+    decoder = DECODERS[type_.kind](type_, known)
     if type_.name:
-        known[id(type_)] = made
-    return made
+        known[id(type_)] = decoder
+    return decoder
 
 
 def _later(key: int, known: dict[int, Decoder]) -> Decoder:
-    """A named type used again: its decoder may still be in the making."""
+    """Return a decoder that looks up another one, which may not be made yet."""
 
     def read(data: bytes, at: int, depth: int) -> tuple[Any, int]:
         return known[key](data, at, depth)
@@ -68,7 +73,7 @@ def _unmade(*_: Any) -> tuple[Any, int]:
 
 
 def read_long(data: bytes, at: int, depth: int = 0) -> tuple[int, int]:  # noqa: ARG001
-    """A zigzag number of at most 64 bits."""
+    """Decode a zigzag number of at most 64 bits."""
     number = shift = 0
     try:
         while (byte := data[at]) & 0x80:
@@ -76,19 +81,19 @@ def read_long(data: bytes, at: int, depth: int = 0) -> tuple[int, int]:  # noqa:
             shift += 7
             at += 1
             if shift > 63:
-                raise DecodeError("an integer is longer than 64 bits", at)
+                raise DecodeError("an integer has more than 64 bits", at)
     except IndexError:
-        raise DecodeError("the bytes end within an integer", at) from None
+        raise DecodeError("the payload ends inside an integer", at) from None
     number |= byte << shift
     if number >> 64:
-        raise DecodeError("an integer is longer than 64 bits", at)
+        raise DecodeError("an integer has more than 64 bits", at)
     return (number >> 1) ^ -(number & 1), at + 1
 
 
 def _int(data: bytes, at: int, depth: int) -> tuple[int, int]:
     number, end = read_long(data, at, depth)
     if not -0x80000000 <= number <= 0x7FFFFFFF:
-        raise DecodeError(f"{number} is no int of 32 bits", at)
+        raise DecodeError(f"{number} is not an int of 32 bits", at)
     return number, end
 
 
@@ -98,9 +103,9 @@ def _null(data: bytes, at: int, depth: int) -> tuple[None, int]:  # noqa: ARG001
 
 def _boolean(data: bytes, at: int, depth: int) -> tuple[bool, int]:  # noqa: ARG001
     if at >= len(data):
-        raise DecodeError("the bytes end before a boolean", at)
+        raise DecodeError("the payload ends before a boolean", at)
     if data[at] > 1:
-        raise DecodeError(f"the byte {data[at]} is no boolean", at)
+        raise DecodeError(f"the byte {data[at]} is not a boolean; expected 0 or 1", at)
     return data[at] == 1, at + 1
 
 
@@ -109,7 +114,7 @@ def _floating(layout: struct.Struct) -> Decoder:
         try:
             return layout.unpack_from(data, at)[0], at + layout.size
         except struct.error:
-            raise DecodeError("the bytes end within a floating-point number", at) from None
+            raise DecodeError("the payload ends inside a floating-point number", at) from None
 
     return read
 
@@ -117,7 +122,7 @@ def _floating(layout: struct.Struct) -> Decoder:
 def _bytes(data: bytes, at: int, depth: int) -> tuple[bytes, int]:
     length, begin = read_long(data, at, depth)
     if not 0 <= length <= len(data) - begin:
-        raise DecodeError(f"a length of {length} with {len(data) - begin} bytes left", at)
+        raise DecodeError(f"a length of {length}, but {len(data) - begin} bytes are left", at)
     return data[begin : begin + length], begin + length
 
 
@@ -134,7 +139,7 @@ def _string(data: bytes, at: int, depth: int) -> tuple[str, int]:
 
 def _deeper(depth: int, at: int) -> int:
     if depth <= 0:
-        raise DecodeError("nested too deeply", at, "payload-too-deep")
+        raise DecodeError("the value is nested too deeply", at, "payload-too-deep")
     return depth - 1
 
 
@@ -160,7 +165,7 @@ def _enum(type_: AvroType, known: dict[int, Decoder]) -> Decoder:  # noqa: ARG00
     def read(data: bytes, at: int, depth: int) -> tuple[str, int]:
         index, end = read_long(data, at, depth)
         if not 0 <= index < len(symbols):
-            raise DecodeError(f"the enum '{type_.name}' has no symbol {index}", at)
+            raise DecodeError(f"the enum '{type_.name}' has no symbol with the index {index}", at)
         return symbols[index], end
 
     return read
@@ -171,31 +176,34 @@ def _fixed(type_: AvroType, known: dict[int, Decoder]) -> Decoder:  # noqa: ARG0
 
     def read(data: bytes, at: int, depth: int) -> tuple[bytes, int]:  # noqa: ARG001
         if len(data) - at < size:
-            raise DecodeError(f"the bytes end within the {size} of '{type_.name}'", at)
+            raise DecodeError(f"the payload ends inside the {size} bytes of '{type_.name}'", at)
         return data[at : at + size], at + size
 
     return read
 
 
 def _union(type_: AvroType, known: dict[int, Decoder]) -> Decoder:
-    several = sum(branch.kind != "null" for branch in type_.branches) > 1
+    is_wrapped = sum(branch.kind != "null" for branch in type_.branches) > 1
     branches = [(branch.branch_name, decoder_of(branch, known)) for branch in type_.branches]
 
     def read(data: bytes, at: int, depth: int) -> tuple[Any, int]:
         index, begin = read_long(data, at, depth)
         if not 0 <= index < len(branches):
-            raise DecodeError(f"the union has no branch {index}", at)
+            raise DecodeError(f"the union has no branch with the index {index}", at)
         name, decoder = branches[index]
         value, end = decoder(data, begin, depth)
-        return (value, end) if not several or name == "null" else ({name: value}, end)
+        return (value, end) if not is_wrapped or name == "null" else ({name: value}, end)
 
     return read
 
 
 def _blocks(type_: AvroType, add: Callable[[Any, bytes, int, int], int], make: Callable[[], Any]) -> Decoder:
-    """Arrays and maps: blocks of counted items, the last with none; after a negative count stands the block's size."""
+    """Return the decoder of an array or a map: blocks of counted items; a count of 0 ends them.
+
+    The size of a block in bytes follows a negative count.
+    """
     assert type_.items is not None
-    least = smallest(type_.items) + (1 if type_.kind == "map" else 0)
+    min_size = min_bytes(type_.items) + (1 if type_.kind == "map" else 0)
 
     def read(data: bytes, at: int, depth: int) -> tuple[Any, int]:
         inner, value, total = _deeper(depth, at), make(), 0
@@ -208,8 +216,8 @@ def _blocks(type_: AvroType, add: Callable[[Any, bytes, int, int], int], make: C
                 _, at = read_long(data, at, depth)
                 count = -count
             total += count
-            if count * least > len(data) - at or (least == 0 and total > MAX_EMPTY):
-                raise DecodeError(f"a block of {count} items with {len(data) - at} bytes left", start)
+            if count * min_size > len(data) - at or (min_size == 0 and total > MAX_EMPTY):
+                raise DecodeError(f"a block of {count} items, but {len(data) - at} bytes are left", start)
             for _ in range(count):
                 at = add(value, data, at, inner)
 
@@ -222,11 +230,11 @@ def _array(type_: AvroType, known: dict[int, Decoder]) -> Decoder:
 
     def add(value: list[Any], data: bytes, at: int, depth: int) -> int:
         try:
-            each, at = item(data, at, depth)
+            element, at = item(data, at, depth)
         except DecodeError as error:
             error.path.append(len(value))
             raise
-        value.append(each)
+        value.append(element)
         return at
 
     return _blocks(type_, add, list)
@@ -248,10 +256,10 @@ def _map(type_: AvroType, known: dict[int, Decoder]) -> Decoder:
     return _blocks(type_, add, dict)
 
 
-def smallest(type_: AvroType, inside: tuple[AvroType, ...] = ()) -> int:
-    """The fewest bytes that a value takes (0 for a type that contains itself: it has no value without a union)."""
+def min_bytes(type_: AvroType, ancestors: tuple[AvroType, ...] = ()) -> int:
+    """Return the fewest bytes that encode a value; 0 for a type that contains itself, which has no finite value."""
     if type_.kind == "record":
-        return 0 if type_ in inside else sum(smallest(field, (*inside, type_)) for _, field in type_.fields)
+        return 0 if type_ in ancestors else sum(min_bytes(field, (*ancestors, type_)) for _, field in type_.fields)
     if type_.kind == "union":
         return 1
     return {"null": 0, "float": 4, "double": 8, "fixed": type_.size}.get(type_.kind, 1)
@@ -261,7 +269,7 @@ def _plain(decoder: Decoder) -> Callable[[AvroType, dict[int, Decoder]], Decoder
     return lambda type_, known: decoder  # noqa: ARG005
 
 
-MAKERS: dict[str, Callable[[AvroType, dict[int, Decoder]], Decoder]] = {
+DECODERS: dict[str, Callable[[AvroType, dict[int, Decoder]], Decoder]] = {
     "null": _plain(_null),
     "boolean": _plain(_boolean),
     "int": _plain(_int),

@@ -1,8 +1,8 @@
-"""Whole columns of Avro's binary encoding, strictly: what avro_binary.py does for one value, by array arithmetic.
+"""Decodes whole columns of Avro's binary encoding strictly: what read.py does for one value, by array arithmetic.
 
-Each reader takes a type and a cursor over the rows and gives the column of values. A row is given up (left to the
-reference) at anything that is wrong, and at what is rare: arrays in several blocks, very long ones, decimals beyond 64
-bits, moments that Python's datetime cannot say.
+Each reader takes a type and a cursor over the rows and returns the column of values. A row is rejected, and left to the
+reference, if anything is wrong with it, and if it has something rare: arrays in several blocks or of many items,
+decimals beyond 64 bits, instants that Python's datetime cannot represent.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from wirebook.schema.avro.types import AvroType, expanded_size, is_recursive
 from wirebook.schema.cursor import Array, Cursor
 from wirebook.schema.scalar_columns import INSTANT, LOCAL_TIME
 
-FEW = 16  # rows: an array that goes on in fewer of them is left to the reference
+MIN_ROWS = 16
+"""An array that continues in fewer rows is left to the reference."""
 MAX_ITEMS = 4096
 MILLIS = (-62135596800000, 253402300799999)  # the years 1 to 9999
 DAYS = (-719162, 2932896)
@@ -28,7 +29,7 @@ UUID_DIGITS = [place for place in range(36) if place not in (8, 13, 18, 23)]
 
 
 def is_columnar(type_: AvroType) -> bool:
-    """Can a column of this type be read at once?"""
+    """Whether a column of this type can be decoded at once."""
     small = expanded_size(type_) <= MAX_COLUMNS and not is_recursive(type_)
     return small and _levels(type_) <= MAX_LEVELS and not _too_wide(type_)
 
@@ -43,7 +44,7 @@ def _too_wide(type_: AvroType) -> bool:
 
 
 def read_values(type_: AvroType, cursor: Cursor) -> pa.Array:
-    """The next value of each row."""
+    """Decode the next value of each row."""
     if type_.logical in LOGICAL:
         return LOGICAL[type_.logical](type_, cursor)
     return READERS[type_.kind](type_, cursor)
@@ -63,7 +64,7 @@ def _boolean(type_: AvroType, cursor: Cursor) -> pa.Array:  # noqa: ARG001
 
 
 def _ints(cursor: Cursor, low: int = -(2**31), high: int = 2**31 - 1) -> Array:
-    """The next integer, within bounds (0 where it is not)."""
+    """Decode the next integer of each row. Rows where it is out of bounds are rejected; their value is 0."""
     values = cursor.longs()
     cursor.require((values >= low) & (values <= high))
     return np.where(cursor.good, values, 0)
@@ -128,7 +129,7 @@ def _date(type_: AvroType, cursor: Cursor) -> pa.Array:  # noqa: ARG001
 
 
 def _decimal(type_: AvroType, cursor: Cursor) -> pa.Array:
-    """Two's complement, big-endian, of at most eight bytes here."""
+    """Decode two's complement, big-endian; at most eight bytes here."""
     precision, scale = type_.attributes["precision"], type_.attributes["scale"]
     lengths = np.full(len(cursor), type_.size, np.int64) if type_.kind == "fixed" else cursor.longs()
     cursor.require((lengths >= 0) & (lengths <= np.minimum(8, cursor.end - cursor.at)))
@@ -143,7 +144,7 @@ def _decimal(type_: AvroType, cursor: Cursor) -> pa.Array:
 
 
 def _uuid(type_: AvroType, cursor: Cursor) -> pa.Array:
-    """A uuid as text; one of sixteen bytes is written in hexadecimal digits."""
+    """Decode a uuid as text; the sixteen bytes of a fixed type are written as hexadecimal digits."""
     if type_.kind == "string":
         return _string(type_, cursor)
     octets = cursor.data[cursor.at[:, None] + np.arange(16)]
@@ -182,20 +183,20 @@ def _record(type_: AvroType, cursor: Cursor) -> pa.Array:
 
 
 def _union(type_: AvroType, cursor: Cursor) -> pa.Array:
-    chosen = _ints(cursor, 0, len(type_.branches) - 1)
-    parts = {branch.branch_name: _branch(branch, cursor, np.flatnonzero((chosen == index) & cursor.good))
+    indexes = _ints(cursor, 0, len(type_.branches) - 1)
+    parts = {branch.branch_name: _branch(branch, cursor, np.flatnonzero((indexes == index) & cursor.good))
              for index, branch in enumerate(type_.branches) if branch.kind != "null"}  # fmt: skip
     if len(parts) == 1:
         return next(iter(parts.values()))
     names = [branch.branch_name for branch in type_.branches]
-    absent = chosen == names.index("null") if "null" in names else np.zeros(len(cursor), bool)
+    absent = indexes == names.index("null") if "null" in names else np.zeros(len(cursor), bool)
     if not parts:
         return pa.nulls(len(cursor), pa.string())
     return pa.StructArray.from_arrays(list(parts.values()), list(parts), mask=pa.array(absent))
 
 
 def _branch(type_: AvroType, cursor: Cursor, rows: Array) -> pa.Array:
-    """The values of the rows that have this branch, null for the others."""
+    """Decode the values of the rows with this branch; the others are null."""
     part = cursor.select(rows)
     values = read_values(type_, part)
     cursor.update(rows, part)
@@ -203,7 +204,7 @@ def _branch(type_: AvroType, cursor: Cursor, rows: Array) -> pa.Array:
 
 
 def _places(rows: Array, count: int) -> pa.Array:
-    """For each of `count` rows its place among `rows`, or null."""
+    """Return for each of `count` rows its index among `rows`, or null."""
     places, absent = np.zeros(count, np.int64), np.ones(count, bool)
     places[rows], absent[rows] = np.arange(len(rows)), False
     return pa.array(places, mask=absent)
@@ -230,30 +231,30 @@ def _map(type_: AvroType, cursor: Cursor) -> pa.Array:
 
 
 def _items(cursor: Cursor, read: Callable[[Cursor], list[pa.Array]]) -> tuple[list[Array], list[list[pa.Array]]]:
-    """The items of one block per row, first all first items, then all second ones, and the rows that they are of."""
+    """Decode the items of one block per row: all first items, then all second ones. Return their rows and columns."""
     counts = _ints(cursor, 0, MAX_ITEMS)
     owners: list[Array] = []
     columns: list[list[pa.Array]] = []
     for index in range(int(counts.max(initial=0))):
-        more = counts > index
-        if index >= FEW > more.sum():
-            cursor.require(~more)
-        rows = np.flatnonzero(more & cursor.good)
+        has_item = counts > index
+        if index >= MIN_ROWS > has_item.sum():
+            cursor.require(~has_item)
+        rows = np.flatnonzero(has_item & cursor.good)
         if not rows.size:
             break
         part = cursor.select(rows)
         columns.append(read(part))
         owners.append(rows)
         cursor.update(rows, part)
-    filled = np.flatnonzero((counts > 0) & cursor.good)
-    part = cursor.select(filled)
+    not_empty = np.flatnonzero((counts > 0) & cursor.good)
+    part = cursor.select(not_empty)
     part.require(part.longs() == 0)
-    cursor.update(filled, part)
+    cursor.update(not_empty, part)
     return owners, columns
 
 
 def _row_major(owners: list[Array], count: int) -> tuple[pa.Array, pa.Array]:
-    """Offsets of lists, and the order that brings their items together."""
+    """Return the offsets of lists, and the order that sorts their items by row."""
     rows = np.concatenate([np.empty(0, np.int64), *owners]).astype(np.int64)
     offsets = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=count)))).astype(np.int32)
     return pa.array(offsets), pa.array(np.argsort(rows, kind="stable"))
@@ -264,14 +265,14 @@ def _concat(parts: list[pa.Array], empty: pa.Array) -> pa.Array:
 
 
 def _with_repeats(owners: list[Array], keys: pa.Array, count: int) -> Array:
-    """The rows whose map has a key twice."""
-    found = np.zeros(count, bool)
+    """Return the rows whose map repeats a key."""
+    has_repeats = np.zeros(count, bool)
     if len(owners) > 1:
         rows = np.concatenate(owners)
         codes = np.asarray(keys.dictionary_encode().indices, dtype=np.int64)
         pairs, times = np.unique(rows * (codes.max() + 1) + codes, return_counts=True)
-        found[pairs[times > 1] // (codes.max() + 1)] = True
-    return found
+        has_repeats[pairs[times > 1] // (codes.max() + 1)] = True
+    return has_repeats
 
 
 READERS: dict[str, Callable[[AvroType, Cursor], Any]] = {

@@ -1,7 +1,8 @@
-"""Avro's JSON encoding: one function per type, from a JSON value to the value that the binary encoding would give.
+"""Reads Avro's JSON encoding: one function per type, from a JSON value to the value that the binary encoding gives.
 
-Rule: a value of a union other than null is wrapped: {"string": "a"}; plain JSON without the wrapping is refused, and so
-is a record with a field too few or too many. Bytes are strings whose characters are the bytes (U+0000 to U+00FF).
+Rule: a value of a union other than null is wrapped: ``{"string": "a"}``. Plain JSON without the wrapper is rejected,
+and so is a record with a missing or an unknown field. Bytes are strings whose characters are the bytes (U+0000 to
+U+00FF).
 
 Spec: Avro 1.11 "JSON Encoding".
 """
@@ -15,89 +16,89 @@ from typing import Any
 from wirebook.schema.avro.checks import (
     MAX_FLOAT,
     Check,
-    ValueFault,
-    characters,
+    Mismatches,
+    bytes_of_characters,
     check_enum,
     checked,
-    incompatibility,
-    integer,
+    is_integer,
+    mismatch,
 )
 from wirebook.schema.avro.types import AvroType
 from wirebook.text.pointers import child
 
-SINGLE = struct.Struct("<f")  # a float is the number that its binary encoding has
+SINGLE = struct.Struct("<f")  # rounds a float to the number that its binary encoding has
 
 
-def from_json(type_: AvroType, value: Any, pointer: str, found: ValueFault) -> Any:
-    """The value that `value` encodes; what does not fit goes to `found`."""
-    return READERS[type_.kind](type_, value, pointer, found)
+def from_json(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> Any:
+    """Return the value that a JSON value encodes. What does not match the type is added to `mismatches`."""
+    return READERS[type_.kind](type_, value, pointer, mismatches)
 
 
-_wrong = incompatibility(attrgetter("branch_name"))
+_reject = mismatch(attrgetter("branch_name"))
 
 
-def _floating(type_: AvroType, value: Any, pointer: str, found: ValueFault) -> Any:
+def _floating(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > MAX_FLOAT[type_.kind]:
-        _wrong(type_, value, pointer, found)
+        _reject(type_, value, pointer, mismatches)
         return None
     return SINGLE.unpack(SINGLE.pack(value))[0] if type_.kind == "float" else float(value)
 
 
-def _bytes(type_: AvroType, value: Any, pointer: str, found: ValueFault) -> Any:
-    octets = characters(value)
+def _bytes(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> Any:
+    octets = bytes_of_characters(value)
     if octets is None or (type_.kind == "fixed" and len(octets) != type_.size):
-        _wrong(type_, value, pointer, found)
+        _reject(type_, value, pointer, mismatches)
     return octets
 
 
-def _record(type_: AvroType, value: Any, pointer: str, found: ValueFault) -> Any:
+def _record(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> Any:
     if not isinstance(value, dict):
-        return _wrong(type_, value, pointer, found)
+        return _reject(type_, value, pointer, mismatches)
     names = dict(type_.fields)
     for name in value.keys() - names.keys():
-        found.add(child(pointer, name), {"fields": list(names)}, value[name])
+        mismatches.add(child(pointer, name), {"fields": list(names)}, value[name])
     for name in names.keys() - value.keys():
-        found.add(pointer, {"required": name}, None)
-    return {name: from_json(field, value[name], child(pointer, name), found)
+        mismatches.add(pointer, {"required": name}, None)
+    return {name: from_json(field, value[name], child(pointer, name), mismatches)
             for name, field in type_.fields if name in value}  # fmt: skip
 
 
-def _array(type_: AvroType, value: Any, pointer: str, found: ValueFault) -> Any:
+def _array(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> Any:
     if not isinstance(value, list):
-        return _wrong(type_, value, pointer, found)
+        return _reject(type_, value, pointer, mismatches)
     assert type_.items is not None
-    return [from_json(type_.items, each, child(pointer, index), found) for index, each in enumerate(value)]
+    return [from_json(type_.items, item, child(pointer, index), mismatches) for index, item in enumerate(value)]
 
 
-def _map(type_: AvroType, value: Any, pointer: str, found: ValueFault) -> Any:
+def _map(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> Any:
     if not isinstance(value, dict):
-        return _wrong(type_, value, pointer, found)
+        return _reject(type_, value, pointer, mismatches)
     assert type_.items is not None
-    return {key: from_json(type_.items, each, child(pointer, key), found) for key, each in value.items()}
+    return {key: from_json(type_.items, item, child(pointer, key), mismatches) for key, item in value.items()}
 
 
-def _union(type_: AvroType, value: Any, pointer: str, found: ValueFault) -> Any:
+def _union(type_: AvroType, value: Any, pointer: str, mismatches: Mismatches) -> Any:
     branches = {branch.branch_name: branch for branch in type_.branches}
     if value is None and "null" in branches:
         return None
     name = next(iter(value)) if isinstance(value, dict) and len(value) == 1 else "null"
     if name == "null" or name not in branches:
-        found.add(pointer, {"union": list(branches)}, value)
+        mismatches.add(pointer, {"union": list(branches)}, value)
         return None
-    chosen = from_json(branches[name], value[name], child(pointer, name), found)
+    decoded = from_json(branches[name], value[name], child(pointer, name), mismatches)
     several = len(branches.keys() - {"null"}) > 1
-    return {name: chosen} if several else chosen
+    return {name: decoded} if several else decoded
 
 
 READERS: dict[str, Check] = {
-    "null": checked(lambda value: value is None, _wrong),
-    "boolean": checked(lambda value: isinstance(value, bool), _wrong),
-    "int": checked(integer(32), _wrong),
-    "long": checked(integer(64), _wrong),
+    "null": checked(lambda value: value is None, _reject),
+    "boolean": checked(lambda value: isinstance(value, bool), _reject),
+    "int": checked(is_integer(32), _reject),
+    "long": checked(is_integer(64), _reject),
     "float": _floating,
     "double": _floating,
     "bytes": _bytes,
-    "string": checked(lambda value: isinstance(value, str), _wrong),
+    "string": checked(lambda value: isinstance(value, str), _reject),
     "fixed": _bytes,
     "enum": check_enum,
     "record": _record,
