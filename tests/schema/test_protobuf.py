@@ -267,15 +267,15 @@ def test_recursion_is_json_text() -> None:
 
 
 BAD = {
-    "0a": ("undecodable", "payload-syntax", "payload#/id", "the bytes end within an integer (byte 1)"),
-    "0a05aa": ("undecodable", "payload-syntax", "payload#/id", "a length of 5 with 1 bytes left (byte 1)"),
+    "0a": ("undecodable", "payload-syntax", "payload#/id", "the payload ends inside an integer (byte 1)"),
+    "0a05aa": ("undecodable", "payload-syntax", "payload#/id", "a length of 5, but 1 bytes are left (byte 1)"),
     "0a01ff": ("undecodable", "payload-syntax", "payload#/id", "a string is not valid UTF-8 (byte 2)"),
-    "b201020aff": ("undecodable", "payload-syntax", "payload#/line/sku", "the bytes end within an integer (byte 4)"),
-    "00": ("undecodable", "payload-syntax", "payload#", "0 is no number of a field (byte 0)"),
-    "0f": ("undecodable", "payload-syntax", "payload#/id", "there is no wire type 7 (byte 1)"),
-    "0c": ("undecodable", "payload-syntax", "payload#", "a group 1 ends that did not begin (byte 0)"),
+    "b201020aff": ("undecodable", "payload-syntax", "payload#/line/sku", "the payload ends inside an integer (byte 4)"),
+    "00": ("undecodable", "payload-syntax", "payload#", "0 is not a valid field number (byte 0)"),
+    "0f": ("undecodable", "payload-syntax", "payload#/id", "invalid wire type 7 (byte 1)"),
+    "0c": ("undecodable", "payload-syntax", "payload#", "group 1 ends but did not begin (byte 0)"),
     "10ffffffffffffffffffff01": (
-        "undecodable", "payload-syntax", "payload#/a", "an integer is longer than 64 bits (byte 1)"),
+        "undecodable", "payload-syntax", "payload#/a", "an integer has more than 64 bits (byte 1)"),
     "0805": ("invalid-payload", "payload-invalid", "payload#/id", "field 1 is encoded as varint"),
     "b201020805": ("invalid-payload", "payload-invalid", "payload#/line/sku", "field 1 is encoded as varint"),
 }  # fmt: skip
@@ -594,7 +594,7 @@ def test_a_compiler_that_died_is_started_again() -> None:
 
 def test_a_schema_that_keeps_the_compiler_busy(monkeypatch: pytest.MonkeyPatch) -> None:
     """It costs that schema alone."""
-    monkeypatch.setattr(protoc, "SECONDS", 0)
+    monkeypatch.setattr(protoc, "TIMEOUT", 0)
     schema = compile_schema("Protobuf/3", EVERYTHING, "Order")
     assert isinstance(schema, Unsupported)
     assert "longer than 0 seconds" in str(schema.problems[0].message)

@@ -1,9 +1,9 @@
-"""The columns of a JSON Schema: what its keywords say about layout.
+"""The columns of a JSON Schema.
 
-Only layout: a value that does not lie as expected is left over in ``_rest`` (shapes.py), so this may guess well instead
-of proving. Objects with `properties` become structs, objects with only `additionalProperties` maps, arrays lists;
-`allOf`, `$ref` and siblings are combined, `anyOf`/`oneOf` joined where all alternatives have one type in common; what
-has no type, or refers to itself, is JSON text.
+Columns only need to guess well: a value that does not fit its column goes to ``_rest`` (layout.py). Objects with
+`properties` become structs, objects with only `additionalProperties` maps, arrays lists. `allOf`, `$ref` and the
+keywords beside them are combined; `anyOf` and `oneOf` are joined if all alternatives have a type in common. A schema
+without a type, or one that refers to itself, is JSON text.
 """
 
 from __future__ import annotations
@@ -20,65 +20,69 @@ from wirebook.schema.merging import join, meet
 from wirebook.schema.scalar_columns import BOOLEAN, DATE, INT64, JSON, NUMBER, TEXT, TIMESTAMP, WIDE_INTEGER
 
 MAX_LEVELS = 32
-MAX_COLUMNS = 4000  # nodes in all; beyond, JSON text
+"""The deepest nesting of schemas that has columns; deeper schemas are JSON text."""
+MAX_COLUMNS = 4000
+"""The most schemas that have columns; the others are JSON text."""
 MAX_INT64 = 2**63 - 1
 FORMATS = {"date-time": TIMESTAMP, "date": DATE}
-Resolver = Any  # of `referencing`, which does not name the type in its interface
+Resolver = Any  # of `referencing`, whose interface does not export the type
 
 
 class _Walk:
-    """One walk over a schema: how many columns are left, and which references are being followed."""
+    """The state of a walk over a schema: the columns that remain, and the references that are being followed."""
 
     def __init__(self) -> None:
-        self.left = MAX_COLUMNS
-        self.open: list[str] = []
+        self.remaining = MAX_COLUMNS
+        self.ancestors: list[str] = []
 
 
 def layout_of(schema: Any, resolver: Resolver) -> ColumnLayout:
-    """The shape of the values of `schema`, whose references `resolver` follows."""
+    """Return the column layout of the values of `schema`. `resolver` resolves its references."""
     return _layout(schema, resolver, _Walk())
 
 
 def _layout(schema: Any, resolver: Resolver, walk: _Walk) -> ColumnLayout:
-    walk.left -= 1
-    if not isinstance(schema, dict) or walk.left < 0 or len(walk.open) > MAX_LEVELS:
+    walk.remaining -= 1
+    if not isinstance(schema, dict) or walk.remaining < 0 or len(walk.ancestors) > MAX_LEVELS:
         return JSON
     if isinstance(schema.get("$id"), str):
         resolver = resolver.in_subresource(DRAFT202012.create_resource(schema))
     parts = [_own(schema, resolver, walk)]
     if isinstance(schema.get("$ref"), str):
         parts.append(_referred(schema["$ref"], resolver, walk))
-    parts += [_nested(each, resolver, walk) for each in _list(schema.get("allOf"))]
-    parts += [_alternatives(_list(schema.get(word)), resolver, walk) for word in ("anyOf", "oneOf") if word in schema]
+    parts += [_nested(subschema, resolver, walk) for subschema in _list(schema.get("allOf"))]
+    parts += [
+        _alternatives(_list(schema.get(keyword)), resolver, walk) for keyword in ("anyOf", "oneOf") if keyword in schema
+    ]
     return reduce(meet, parts)
 
 
 def _referred(reference: str, resolver: Resolver, walk: _Walk) -> ColumnLayout:
     try:
-        found = resolver.lookup(reference)
+        resolved = resolver.lookup(reference)
     except Unresolvable:
         return JSON
-    key = str(id(found.contents))
-    if key in walk.open:
+    key = str(id(resolved.contents))
+    if key in walk.ancestors:
         return JSON
-    walk.open.append(key)
+    walk.ancestors.append(key)
     try:
-        return _layout(found.contents, found.resolver, walk)
+        return _layout(resolved.contents, resolved.resolver, walk)
     finally:
-        walk.open.pop()
+        walk.ancestors.pop()
 
 
 def _nested(schema: Any, resolver: Resolver, walk: _Walk) -> ColumnLayout:
-    """The shape of a subschema, one level further in."""
-    walk.open.append("")
+    """Return the layout of a subschema, one level deeper."""
+    walk.ancestors.append("")
     try:
         return _layout(schema, resolver, walk)
     finally:
-        walk.open.pop()
+        walk.ancestors.pop()
 
 
 def _alternatives(schemas: list[Any], resolver: Resolver, walk: _Walk) -> ColumnLayout:
-    layouts = [_nested(each, resolver, walk) for each in schemas if not _only_null(each)]
+    layouts = [_nested(schema, resolver, walk) for schema in schemas if not _only_null(schema)]
     return reduce(join, layouts) if layouts else JSON
 
 
@@ -87,7 +91,7 @@ def _only_null(schema: Any) -> bool:
 
 
 def _own(schema: dict[str, Any], resolver: Resolver, walk: _Walk) -> ColumnLayout:
-    """The shape that the keywords beside references and combinations give."""
+    """Return the layout that the keywords give that are not references or combinations."""
     types = [type_ for type_ in _types(schema) if type_ != "null"]
     if set(types) == {"integer", "number"}:
         types = ["number"]
@@ -97,29 +101,29 @@ def _own(schema: dict[str, Any], resolver: Resolver, walk: _Walk) -> ColumnLayou
         return _object(schema, resolver, walk)
     if types[0] == "array":
         items = schema.get("items")
-        lists = isinstance(items, dict) and "prefixItems" not in schema
-        return List(_nested(items, resolver, walk)) if lists else JSON
+        is_list = isinstance(items, dict) and "prefixItems" not in schema
+        return List(_nested(items, resolver, walk)) if is_list else JSON
     return _scalar(types[0], schema)
 
 
 def _scalar(type_: str, schema: dict[str, Any]) -> ColumnLayout:
     if type_ == "integer":
-        bounds = [schema.get(word) for word in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")]
-        wide = any(isinstance(bound, int | float) and abs(bound) > MAX_INT64 + 1 for bound in bounds)
-        return WIDE_INTEGER if wide else INT64
+        bounds = [schema.get(keyword) for keyword in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")]
+        is_wide = any(isinstance(bound, int | float) and abs(bound) > MAX_INT64 + 1 for bound in bounds)
+        return WIDE_INTEGER if is_wide else INT64
     if type_ == "string":
-        declared = schema.get("format")
-        return FORMATS.get(declared, TEXT) if isinstance(declared, str) else TEXT
+        format_ = schema.get("format")
+        return FORMATS.get(format_, TEXT) if isinstance(format_, str) else TEXT
     return {"number": NUMBER, "boolean": BOOLEAN}.get(type_, JSON)
 
 
 def _types(schema: dict[str, Any]) -> list[str]:
-    """The types that a schema's own keywords allow, as far as they tell."""
-    declared = schema.get("type")
-    if isinstance(declared, str):
-        return [declared]
-    if isinstance(declared, list):
-        return [each for each in declared if isinstance(each, str)]
+    """Return the types that the keywords of a schema allow, as far as they tell."""
+    type_ = schema.get("type")
+    if isinstance(type_, str):
+        return [type_]
+    if isinstance(type_, list):
+        return [name for name in type_ if isinstance(name, str)]
     if "enum" in schema or "const" in schema:
         values = _list(schema.get("enum")) if "enum" in schema else [schema["const"]]
         return sorted({_type_of(value) for value in values})
@@ -149,7 +153,7 @@ def _described(schema: Any) -> bool:
 
 
 def _never_null(schema: dict[str, Any], properties: dict[str, Any]) -> Iterable[str]:
-    """The members that are always there with a value."""
+    """Return the members that are required and never null."""
     required = {name for name in _list(schema.get("required")) if isinstance(name, str)}
     return (name for name in required & properties.keys() if _excludes_null(properties[name]))
 

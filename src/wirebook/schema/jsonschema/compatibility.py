@@ -1,11 +1,11 @@
-"""JSON Schema: is every value that the old schema accepts accepted by the new one?
+"""JSON Schema compatibility: is every value that the old schema accepts accepted by the new one?
 
-Rule: containment, decided for one case of the old schema after the other (jsonschema_cases.py), keyword by keyword of
-the new one. It is sound and not complete: what is not refused is compatible; what cannot be shown to be so is refused,
-by the keyword or as ``cannot-be-shown``. Strictly, an open object accepts any further property, so that a new property
-narrows it; as declared (docs/decisions/0091), it does not.
+Rule: containment, decided for each case of the old schema (compatibility_cases.py) and each keyword of the new one. It
+is sound but not complete: a schema that is not rejected is compatible. If it cannot be shown that a keyword accepts all
+values, the keyword is incompatible, or the rule is ``cannot-be-shown``. An open object accepts any further property, so
+a new property narrows it, unless documents are compared as declared (docs/decisions/0091).
 
-Spec: the drafts 04 to 2020-12; `format` counts where the draft asserts it (D52).
+Spec: the drafts 04 to 2020-12; `format` counts if the draft asserts it (D52).
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from wirebook.schema.jsonschema.compatibility_rules import RULES, Conjunction, a
 from wirebook.schema.source import SchemaSource
 from wirebook.text.pointers import child
 
-MAX_LEVELS = 100  # of values within values
-STEPS = 20_000
+MAX_LEVELS = 100
+"""The deepest nesting of values that is compared."""
+MAX_STEPS = 20_000
 
 
 def backward(old: SchemaSource, new: SchemaSource) -> list[Incompatibility]:
-    """Why values of `old` are not all values of `new`; both are valid schemas.
+    """Return why values of `old` are not all values of `new`; both are valid schemas.
 
     Raises: TooComplexError
     """
-    return _compared(old, new, declared_only=False)
+    return _compare(old, new, declared_only=False)
 
 
 def backward_as_declared(old: SchemaSource, new: SchemaSource) -> list[Incompatibility]:
-    """The same for documents that have no properties but those that the old schema names or constrains: a new
-    optional property narrows nothing then.
+    """The same for documents without properties that `old` neither names nor constrains.
 
-    Raises: TooComplexError
+    A new optional property is compatible then. Raises: TooComplexError
     """
-    return _compared(old, new, declared_only=True)
+    return _compare(old, new, declared_only=True)
 
 
-def _compared(old: SchemaSource, new: SchemaSource, *, declared_only: bool) -> list[Incompatibility]:
+def _compare(old: SchemaSource, new: SchemaSource, *, declared_only: bool) -> list[Incompatibility]:
     before = FlatDocument(old.document, old.format.version, declared_only=declared_only)
     return contained(before, FlatDocument(new.document, new.format.version))
 
@@ -51,23 +51,25 @@ def _compared(old: SchemaSource, new: SchemaSource, *, declared_only: bool) -> l
 def contained(
     old: FlatDocument, new: FlatDocument, implied: Callable[[str, str], bool] | None = None
 ) -> list[Incompatibility]:
-    """`implied` knows of two patterns that texts with the first have the second."""
-    found = Containment(old, Steps(STEPS), implied).of(keywords_of([old.root]), new.root, "", 0)
-    return _each_once(found)
+    """Return why values of `old` are not all values of `new`, one reason for each place and rule.
 
-
-def _each_once(incompatibilities: list[Incompatibility]) -> list[Incompatibility]:
-    found: dict[tuple[str, str], Incompatibility] = {}
-    for incompatibility in incompatibilities:
-        found.setdefault((incompatibility.path, incompatibility.rule), incompatibility)
-    return list(found.values())
+    `implied` says whether strings that match its first pattern or format always match its second.
+    Raises: TooComplexError
+    """
+    distinct: dict[tuple[str, str], Incompatibility] = {}
+    for reason in Containment(old, Steps(MAX_STEPS), implied).of(keywords_of([old.root]), new.root, "", 0):
+        distinct.setdefault((reason.path, reason.rule), reason)
+    return list(distinct.values())
 
 
 @dataclass
 class Containment:
-    """Shape: `open` the pairs that are being compared, with the level of the value where: a pair within itself holds
-    if the rest does, where it is of a smaller value. `known` what came of others; what was shown with the help of an
-    open pair is forgotten if that pair fails."""
+    """The comparison of two documents; the `Comparison` of the rules.
+
+    Shape: `open` are the pairs of schemas that are being compared, with the level of the value: a pair inside itself
+    holds if everything else does and the value is smaller. `known` are the results of other pairs. Results that assume
+    an open pair are dropped if that pair fails.
+    """
 
     old: FlatDocument
     steps: Steps
@@ -76,105 +78,107 @@ class Containment:
     open: dict[Any, int] = field(default_factory=dict)
     known: dict[Any, list[Incompatibility]] = field(default_factory=dict)
 
-    def of(self, words: Conjunction, new: Node, path: str, level: int) -> list[Incompatibility]:
-        """Why values for which `words` hold are not all of `new`, `path` being its place."""
+    def of(self, sets: Conjunction, new: Node, path: str, level: int) -> list[Incompatibility]:
+        """Return why values that meet the keywords `sets` are not all valid against `new`, which stands at `path`."""
         if new.schema is True or new.schema == {}:
             return []
-        key = (frozenset(map(id, words)), id(new.schema))
+        key = (frozenset(map(id, sets)), id(new.schema))
         if key in self.known:
             return self.known[key]
         if key in self.open:
-            return [] if level > self.open[key] else [Incompatibility(path, UNPROVEN, "a schema within itself", None)]
+            return [] if level > self.open[key] else [Incompatibility(path, UNPROVEN, "a recursive schema", None)]
         self.steps.take()
         if level > MAX_LEVELS:
-            return [Incompatibility(path, UNPROVEN, f"values within values, {MAX_LEVELS} levels deep", None)]
-        before, self.open[key] = len(self.known), level
-        found = self._of(words, new, path, level)
+            return [Incompatibility(path, UNPROVEN, f"values nested more than {MAX_LEVELS} levels deep", None)]
+        known_count, self.open[key] = len(self.known), level
+        incompatibilities = self._of(sets, new, path, level)
         del self.open[key]
-        if found:
-            for assumed in [each for each in list(self.known)[before:] if not self.known[each]]:
+        if incompatibilities:
+            for assumed in [pair for pair in list(self.known)[known_count:] if not self.known[pair]]:
                 del self.known[assumed]
-        self.known[key] = found
-        return found
+        self.known[key] = incompatibilities
+        return incompatibilities
 
-    def _of(self, words: Conjunction, new: Node, path: str, level: int) -> list[Incompatibility]:
-        if any(self.same.holds(word.node, new) for word in words):
+    def _of(self, sets: Conjunction, new: Node, path: str, level: int) -> list[Incompatibility]:
+        if any(self.same.holds(old.node, new) for old in sets):
             return []
-        wanted = [(word, self._unlike(words, word)) for word in new.document.words(new)]
-        wanted = [(each, names) for each, names in wanted if names]
-        found: list[Incompatibility] = []
-        for case in self._cases(words) if wanted else ():
-            every = (each for want, names in wanted for each in self._case(case, want, names, path, level))
-            incompatibilities = list(islice(every, MAX_INCOMPATIBILITIES))
-            if incompatibilities and not self.is_empty(case, level):
-                found += incompatibilities
-            if len(found) >= MAX_INCOMPATIBILITIES:
+        changed = [(keywords, self._changed(sets, keywords)) for keywords in new.document.keywords(new)]
+        changed = [(keywords, names) for keywords, names in changed if names]
+        incompatibilities: list[Incompatibility] = []
+        for case in self._cases(sets) if changed else ():
+            reasons = (
+                reason for keywords, names in changed for reason in self._case(case, keywords, names, path, level)
+            )
+            of_case = list(islice(reasons, MAX_INCOMPATIBILITIES))
+            if of_case and not self.is_empty(case, level):
+                incompatibilities += of_case
+            if len(incompatibilities) >= MAX_INCOMPATIBILITIES:
                 break
-        return found
+        return incompatibilities
 
-    def _unlike(self, words: Conjunction, new: KeywordSet) -> list[str]:
-        """The keywords that no old schema has just so."""
-        return [word for word in new.words if not any(self._alike(each, new, word) for each in words)]
+    def _changed(self, sets: Conjunction, new: KeywordSet) -> list[str]:
+        """Return the keywords that no old schema has with the same meaning."""
+        return [keyword for keyword in new.values if not any(self._is_same(old, new, keyword) for old in sets)]
 
-    def _alike(self, old: KeywordSet, new: KeywordSet, word: str) -> bool:
-        if word not in old.words or word in PAIRED or old.node.document.draft != new.node.document.draft:
+    def _is_same(self, old: KeywordSet, new: KeywordSet, keyword: str) -> bool:
+        if keyword not in old.values or keyword in PAIRED or old.node.document.draft != new.node.document.draft:
             return False
-        return self.same.values(old.node, new.node, word, (old.words[word], new.words[word]))
+        return self.same.values(old.node, new.node, keyword, (old.values[keyword], new.values[keyword]))
 
     def _case(self, case: Case, new: KeywordSet, names: list[str], path: str, level: int) -> Iterator[Incompatibility]:
         self.steps.take()
-        if "never" in new.words:
+        if "never" in new.values:
             yield Incompatibility(path, "nothing-allowed", case.described(), False)
-        elif "elsewhere" in new.words:
-            yield Incompatibility(path, UNPROVEN, case.described(), {"$ref": new.words["elsewhere"]})
-        elif case.type not in new.types and "enum" not in new.words:
+        elif "elsewhere" in new.values:
+            yield Incompatibility(path, UNPROVEN, case.described(), {"$ref": new.values["elsewhere"]})
+        elif case.type not in new.types and "enum" not in new.values:
             yield Incompatibility(child(path, "type"), "type-narrowed", case.described(), new.get("type"))
         else:
             yield from assertion_incompatibilities(self, case, new, names, path)
-            for word in names:
-                if word in RULES:
-                    yield from RULES[word](self, case, new, path, level)
+            for keyword in names:
+                if keyword in RULES:
+                    yield from RULES[keyword](self, case, new, path, level)
 
-    def _cases(self, words: Conjunction, nots: tuple[Node, ...] = ()) -> list[Case]:
-        found = cases(self.old, words, nots)
-        self.steps.take(1 + len(found) + sum(len(each.words) for each in found) // 4)
-        return found
+    def _cases(self, sets: Conjunction, nots: tuple[Node, ...] = ()) -> list[Case]:
+        split = cases(self.old, sets, nots)
+        self.steps.take(1 + len(split) + sum(len(case.sets) for case in split) // 4)
+        return split
 
     # -- for the rules ----------------------------------------------------------------------------------------------
 
-    def holds(self, words: Conjunction, new: Node, level: int) -> bool:
-        """Is it shown that all values of `words` are of `new`?"""
-        return not self.of(words, new, "", level)
+    def holds(self, sets: Conjunction, new: Node, level: int) -> bool:
+        """Whether it is shown that all values of `sets` are valid against `new`."""
+        return not self.of(sets, new, "", level)
 
     def is_empty(self, case: Case, level: int) -> bool:
-        """Is it shown that a case has no values?"""
+        """Whether it is shown that a case has no values."""
         self.steps.take()
         if self._has_no_measure(case):
             return True
         if any(self.holds(_with_value(case), not_, level) for not_ in case.nots):
             return True
-        return any(part is None or self.is_nothing(part, level + 1) for part in _needed(case))
+        return any(sets is None or self.is_nothing(sets, level + 1) for sets in _needed(case))
 
-    def is_nothing(self, words: Conjunction, level: int) -> bool:
-        """Is it shown that no value meets all of some schemas?"""
-        key = (frozenset(map(id, words)), "nothing")
+    def is_nothing(self, sets: Conjunction, level: int) -> bool:
+        """Whether it is shown that no value meets all keywords of some schemas."""
+        key = (frozenset(map(id, sets)), "nothing")
         if key in self.open or level > MAX_LEVELS:
             return False
-        if not words:
+        if not sets:
             return False
         self.open[key] = level
         try:
-            return all(self.is_empty(case, level) for case in self._cases(words))
+            return all(self.is_empty(case, level) for case in self._cases(sets))
         finally:
             del self.open[key]
 
     def excludes(self, case: Case, schema: Node, level: int) -> bool:
-        """Is it shown that no value of a case is of a schema?"""
+        """Whether it is shown that no value of a case is valid against a schema."""
         more = keywords_of([schema])
         if any(self.holds(more, not_, level) for not_ in case.nots):
             return True
-        both = tuple({id(each): each for each in (*_with_value(case), *more)}.values())
-        return all(self.is_empty(each, level) for each in self._cases(both, case.nots))
+        both = tuple({id(keywords): keywords for keywords in (*_with_value(case), *more)}.values())
+        return all(self.is_empty(keywords, level) for keywords in self._cases(both, case.nots))
 
     @staticmethod
     def _has_no_measure(case: Case) -> bool:
@@ -193,7 +197,7 @@ class Containment:
 
 PAIRED = ("minContains", "maxContains", "contains", "prefixItems", "items", "additionalProperties", "never",
           "unevaluatedItems", "unevaluatedProperties", "if")  # fmt: skip
-"""Keywords whose meaning depends on those beside them."""
+"""Keywords whose meaning depends on the keywords beside them."""
 
 
 def _or_more(limit: Any) -> Any:
@@ -202,12 +206,12 @@ def _or_more(limit: Any) -> Any:
 
 def _with_value(case: Case) -> Conjunction:
     if not case.single:
-        return case.words
-    return (*case.document.words(case.document.literal(case.value)), *case.words)
+        return case.sets
+    return (*case.document.keywords(case.document.literal(case.value)), *case.sets)
 
 
 def _needed(case: Case) -> Iterator[Conjunction | None]:
-    """What must be there: if it cannot be, there is no such value."""
+    """Yield the schemas of parts that every value of a case has: without such a part there is no value."""
     if case.type == "object":
         yield from map(case.member, sorted(case.required))
     elif case.type == "array":

@@ -1,7 +1,7 @@
-"""What the values of some JSON Schemas look like, case by case: one branch of each choice, one type, one value of an
-enumeration.
+"""The cases of the values of JSON Schemas: one branch of each alternative, one type, one value of an enumeration.
 
-Rule: a case may say less than the schemas (a choice too many is left out): more values, never fewer.
+Rule: a case may guarantee less than the schemas do (alternatives beyond a limit are dropped): it has more values, never
+fewer.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from wirebook.schema.jsonschema.compatibility_keywords import (
 )
 
 MAX_CASES = 64
+"""The most combinations of alternatives that are distinguished."""
 FURTHER = ("additionalProperties", "patternProperties", "unevaluatedProperties")
 ABSENT: Any = object()
 Limit = tuple[Fraction, bool]
@@ -30,29 +31,33 @@ Limit = tuple[Fraction, bool]
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """Values of one `type` for which all `words` hold and none of `nots`; or one `value`."""
+    """Values of one `type` that meet all keywords of `sets` and are not valid against any of `nots`; or one `value`."""
 
     document: FlatDocument
     type: str
-    words: tuple[KeywordSet, ...]
+    sets: tuple[KeywordSet, ...]
     nots: tuple[Node, ...] = ()
     value: Any = field(default=ABSENT)
 
     @property
     def single(self) -> bool:
+        """Whether the case is one value."""
         return self.value is not ABSENT
 
-    def most(self, word: str) -> Any:
-        """The largest value of a keyword; None if none has it."""
-        return max((each.words[word] for each in self.words if word in each.words), default=None)
+    def most(self, keyword: str) -> Any:
+        """Return the largest value of a keyword; None without the keyword."""
+        return max((keywords.values[keyword] for keywords in self.sets if keyword in keywords.values), default=None)
 
-    def least(self, word: str) -> Any:
-        return min((each.words[word] for each in self.words if word in each.words), default=None)
+    def least(self, keyword: str) -> Any:
+        """Return the smallest value of a keyword; None without the keyword."""
+        return min((keywords.values[keyword] for keywords in self.sets if keyword in keywords.values), default=None)
 
-    def every(self, word: str) -> list[Any]:
-        return [each.words[word] for each in self.words if word in each.words]
+    def every(self, keyword: str) -> list[Any]:
+        """Return all values of a keyword."""
+        return [keywords.values[keyword] for keywords in self.sets if keyword in keywords.values]
 
     def described(self) -> Any:
+        """Return the case as an incompatibility shows it."""
         if self.single:
             return {"type": "null"} if self.value is None else self.value
         return {"type": "integer" if self.integers else self.type}
@@ -61,10 +66,12 @@ class Case:
 
     @cached_property
     def integers(self) -> bool:
-        return self.type == "number" and any(word.integers for word in self.words)
+        """Whether all values are integers."""
+        return self.type == "number" and any(keywords.integers for keywords in self.sets)
 
     @cached_property
     def low(self) -> Limit | None:
+        """The lower limit of numbers."""
         bounds = self.every("low")
         bound = max(bounds) if bounds else None
         if bound is None or not self.integers:
@@ -73,21 +80,23 @@ class Case:
 
     @cached_property
     def high(self) -> Limit | None:
+        """The upper limit of numbers."""
         bounds = self.every("high")
-        bound = min(bounds, key=lambda each: (each[0], not each[1])) if bounds else None
+        bound = min(bounds, key=lambda limit: (limit[0], not limit[1])) if bounds else None
         if bound is None or not self.integers:
             return bound
         return Fraction(math.ceil(bound[0]) - 1 if bound[1] else math.floor(bound[0])), False
 
     @cached_property
     def steps(self) -> list[Fraction]:
-        """What all numbers are multiples of."""
+        """The numbers that all values are multiples of."""
         return [*map(fraction, self.every("multipleOf")), *([Fraction(1)] if self.integers else [])]
 
     # -- objects ----------------------------------------------------------------------------------------------------
 
     @cached_property
     def required(self) -> frozenset[str]:
+        """The properties that every value has."""
         if self.single:
             return frozenset(self.value)
         return frozenset(name for names in self.every("required") for name in names)
@@ -97,92 +106,102 @@ class Case:
         """The properties that the schemas name, or that the value has."""
         if self.single:
             return frozenset(self.value)
-        return self.required | {name for word in self.words for name in word.get("properties") or ()}
+        return self.required | {name for keywords in self.sets for name in keywords.get("properties") or ()}
 
     @cached_property
     def patterns(self) -> frozenset[str]:
+        """The patterns of property names."""
         if self.single:
             return frozenset()
-        return frozenset(pattern for word in self.words for pattern in word.get("patternProperties") or ())
+        return frozenset(pattern for keywords in self.sets for pattern in keywords.get("patternProperties") or ())
 
     def member(self, name: str) -> tuple[KeywordSet, ...] | None:
-        """What the values of a property are; None if it is never there."""
+        """Return the keywords of a property; None if no value has the property."""
         if name not in (self.value if self.single else self.names) and (self.single or self.is_closed):
             return None
-        nodes = [node for word in self.words for node in _of_property(word, name)]
+        nodes = [node for keywords in self.sets for node in _of_property(keywords, name)]
         own = [self._literal(self.value[name])] if self.single else []
         return _possible(keywords_of([*own, *nodes]))
 
     def matching(self, pattern: str) -> tuple[KeywordSet, ...] | None:
-        """What is sure of the properties whose names have a pattern and that no schema names."""
-        nodes = [node for word in self.words for node in _of_pattern(word, pattern)]
+        """Return the keywords that properties are known to meet whose names match a pattern and that no schema
+        names.
+        """
+        nodes = [node for keywords in self.sets for node in _of_pattern(keywords, pattern)]
         return _possible(keywords_of(nodes))
 
     @cached_property
     def others(self) -> tuple[KeywordSet, ...] | None:
-        """What the properties are that no schema names and no pattern meets."""
+        """The keywords of properties that no schema names and no pattern matches; None if there are none."""
         if self.single or self.is_closed:
             return None
-        return _possible(keywords_of([node for word in self.words for node in _additional(word)]))
+        return _possible(keywords_of([node for keywords in self.sets for node in _additional(keywords)]))
 
     @cached_property
     def is_declared(self) -> bool:
-        """Whether documents have no properties but those that the schemas name or constrain; an object without
-        `properties` declares none, and may have any.
+        """Whether documents have no properties but those that the schemas name or constrain. An object without
+        `properties` declares none and may have any.
         """
         return (
-            self.document.declared_only and not self.single and any("properties" in word.words for word in self.words)
+            self.document.declared_only
+            and not self.single
+            and any("properties" in keywords.values for keywords in self.sets)
         )
 
     @cached_property
     def is_closed(self) -> bool:
-        """Whether there are no properties but those named, because no schema mentions further ones."""
-        return self.is_declared and not any(word in each.words for each in self.words for word in FURTHER)
+        """Whether there are only named properties, because no schema mentions further ones."""
+        return self.is_declared and not any(keyword in keywords.values for keywords in self.sets for keyword in FURTHER)
 
     def is_undeclared(self, name: str) -> bool:
         """Whether documents do not have a property, because no schema names it or constrains its value."""
         if not self.is_declared or name in self.names:
             return False
-        has_unknown = any(word.matches(pattern, name) is None for word in self.words for pattern in self.patterns)
-        return not has_unknown and _is_anything(node for word in self.words for node in _of_property(word, name))
+        has_unknown = any(
+            keywords.matches(pattern, name) is None for keywords in self.sets for pattern in self.patterns
+        )
+        return not has_unknown and _is_anything(node for keywords in self.sets for node in _of_property(keywords, name))
 
     @cached_property
     def is_unconstrained(self) -> bool:
-        """Whether documents have no properties but those named, because no schema constrains the value of others."""
-        others = (node for word in self.words for node in _additional(word))
+        """Whether documents have only named properties, because no schema constrains the values of others."""
+        others = (node for keywords in self.sets for node in _additional(keywords))
         return self.is_declared and not self.patterns and _is_anything(others)
 
     @property
     def most_properties(self) -> int | None:
+        """The most properties that a value has; None without a limit."""
         closed = len(self.names) if not self.patterns and self.others is None else None
-        return min((each for each in (self.least("maxProperties"), closed) if each is not None), default=None)
+        return min((limit for limit in (self.least("maxProperties"), closed) if limit is not None), default=None)
 
     # -- arrays -----------------------------------------------------------------------------------------------------
 
     @cached_property
     def prefix(self) -> int:
-        """How many first items may differ from the others."""
+        """The number of first items that may differ from the others."""
         if self.single:
             return len(self.value)
-        return max((len(word.get("prefixItems") or ()) for word in self.words), default=0)
+        return max((len(keywords.get("prefixItems") or ()) for keywords in self.sets), default=0)
 
     @cached_property
     def longest(self) -> int | None:
+        """The most items that a value has; None without a limit."""
         if self.single:
             return len(self.value)
         closed = next((at for at in range(self.prefix + 1) if self._item(at) is None), None)
-        return min((each for each in (self.least("maxItems"), closed) if each is not None), default=None)
+        return min((limit for limit in (self.least("maxItems"), closed) if limit is not None), default=None)
 
     @cached_property
     def shortest(self) -> int:
+        """The fewest items that a value has."""
         return len(self.value) if self.single else self.most("minItems") or 0
 
     def item(self, at: int) -> tuple[KeywordSet, ...] | None:
-        """What the items at a place are; None if there is none."""
+        """Return the keywords of the item at a position; None if there is none."""
         return None if self.longest is not None and at >= self.longest else self._item(at)
 
     def _item(self, at: int) -> tuple[KeywordSet, ...] | None:
-        nodes = [node for word in self.words for node in item_of(word, at)]
+        nodes = [node for keywords in self.sets for node in item_of(keywords, at)]
         own = [self._literal(self.value[at])] if self.single else []
         return _possible(keywords_of([*own, *nodes]))
 
@@ -194,90 +213,100 @@ def _is_anything(nodes: Iterable[Node]) -> bool:
     return all(node.schema is True or node.schema == {} for node in nodes)
 
 
-def _possible(words: tuple[KeywordSet, ...]) -> tuple[KeywordSet, ...] | None:
-    return None if any("never" in word.words for word in words) else words
+def _possible(sets: tuple[KeywordSet, ...]) -> tuple[KeywordSet, ...] | None:
+    return None if any("never" in keywords.values for keywords in sets) else sets
 
 
-def _of_property(words: KeywordSet, name: str) -> Iterator[Node]:
-    properties = words.get("properties") or {}
-    matches = [(pattern, words.matches(pattern, name)) for pattern in words.get("patternProperties") or ()]
+def _of_property(keywords: KeywordSet, name: str) -> Iterator[Node]:
+    properties = keywords.get("properties") or {}
+    matches = [(pattern, keywords.matches(pattern, name)) for pattern in keywords.get("patternProperties") or ()]
     if name in properties:
-        yield words.node.at(properties[name])
-    yield from (words.node.at(words.words["patternProperties"][pattern]) for pattern, match in matches if match)
+        yield keywords.node.at(properties[name])
+    yield from (keywords.node.at(keywords.values["patternProperties"][pattern]) for pattern, match in matches if match)
     if name not in properties and all(match is False for _, match in matches):
-        yield from _additional(words, name)
+        yield from _additional(keywords, name)
 
 
-def _of_pattern(words: KeywordSet, pattern: str) -> Iterator[Node]:
-    patterns = words.get("patternProperties") or {}
+def _of_pattern(keywords: KeywordSet, pattern: str) -> Iterator[Node]:
+    patterns = keywords.get("patternProperties") or {}
     if pattern in patterns:
-        yield words.node.at(patterns[pattern])
-    elif not patterns and "additionalProperties" in words.words:
-        yield words.node.at(words.words["additionalProperties"])
+        yield keywords.node.at(patterns[pattern])
+    elif not patterns and "additionalProperties" in keywords.values:
+        yield keywords.node.at(keywords.values["additionalProperties"])
 
 
-def _additional(words: KeywordSet, name: str | None = None) -> Iterator[Node]:
-    """The schema of further properties. Of what is not evaluated only a refusal that nothing else could lift."""
-    if "additionalProperties" in words.words:
-        yield words.node.at(words.words["additionalProperties"])
-    elif "unevaluatedProperties" in words.words:
-        names = evaluated_names(words.node, set())
+def _additional(keywords: KeywordSet, name: str | None = None) -> Iterator[Node]:
+    """Yield the schema of additional properties. Of `unevaluatedProperties`, only one that nothing else can
+    override.
+    """
+    if "additionalProperties" in keywords.values:
+        yield keywords.node.at(keywords.values["additionalProperties"])
+    elif "unevaluatedProperties" in keywords.values:
+        names = evaluated_names(keywords.node, set())
         if names is not None and name not in names:
-            yield words.node.at(words.words["unevaluatedProperties"])
+            yield keywords.node.at(keywords.values["unevaluatedProperties"])
 
 
-def evaluated_names(node: Node, inside: set[int]) -> set[str] | None:
-    """The properties that anything in a schema may evaluate; None if they cannot be listed."""
+def evaluated_names(node: Node, ancestors: set[int]) -> set[str] | None:
+    """Return the properties that anything in a schema may evaluate; None if they cannot be listed."""
     schema = node.schema
-    if id(schema) in inside or not isinstance(schema, dict):
+    if id(schema) in ancestors or not isinstance(schema, dict):
         return set()
-    inside = {*inside, id(schema)}
-    if any(word in schema for word in ("additionalProperties", "patternProperties")):
+    ancestors = {*ancestors, id(schema)}
+    if any(keyword in schema for keyword in ("additionalProperties", "patternProperties")):
         return None
     names = set(schema.get("properties") or ())
-    branches = [each for word in ("allOf", "anyOf", "oneOf") for each in schema.get(word) or ()]
-    branches += [schema[word] for word in ("if", "then", "else") if word in schema]
+    branches = [subschema for keyword in ("allOf", "anyOf", "oneOf") for subschema in schema.get(keyword) or ()]
+    branches += [schema[keyword] for keyword in ("if", "then", "else") if keyword in schema]
     branches += list((schema.get("dependentSchemas") or {}).values())
     nested = [node.at(branch) for branch in branches]
-    for found in [*nested, *map(node.referred, node.references)]:
-        more = None if found is None or _leaves_open(found, inside) else evaluated_names(found, inside)
+    for target in [*nested, *map(node.referred, node.references)]:
+        more = None if target is None or _leaves_open(target, ancestors) else evaluated_names(target, ancestors)
         if more is None:
             return None
         names |= more
     return names
 
 
-def _leaves_open(node: Node, inside: set[int]) -> bool:
-    """Does a schema evaluate all that is left?"""
-    return isinstance(node.schema, dict) and id(node.schema) not in inside and "unevaluatedProperties" in node.schema
+def _leaves_open(node: Node, ancestors: set[int]) -> bool:
+    """Whether a schema evaluates everything that is left."""
+    return isinstance(node.schema, dict) and id(node.schema) not in ancestors and "unevaluatedProperties" in node.schema
 
 
-def item_of(words: KeywordSet, at: int) -> Iterator[Node]:
-    prefix = words.get("prefixItems") or ()
+def item_of(keywords: KeywordSet, at: int) -> Iterator[Node]:
+    """Yield the schema of the item at a position."""
+    prefix = keywords.get("prefixItems") or ()
     if at < len(prefix):
-        yield words.node.at(prefix[at])
-    elif "items" in words.words:
-        yield words.node.at(words.words["items"])
+        yield keywords.node.at(prefix[at])
+    elif "items" in keywords.values:
+        yield keywords.node.at(keywords.values["items"])
 
 
 # -- cases ------------------------------------------------------------------------------------------------------------
 
 
-def cases(document: FlatDocument, words: tuple[KeywordSet, ...], nots: tuple[Node, ...] = ()) -> list[Case]:
-    """The cases of values for which all `words` hold, and none of `nots`. `document` is for what stands in none."""
-    found: list[Case] = []
-    for chosen, refused in _branches(words, nots):
-        finite = next((each.words["enum"] for each in chosen if "enum" in each.words), None)
-        types = frozenset[str].intersection(*(each.types for each in chosen)) if chosen else frozenset(ALL)
+def cases(document: FlatDocument, sets: tuple[KeywordSet, ...], nots: tuple[Node, ...] = ()) -> list[Case]:
+    """Return the cases of the values that meet all keywords of `sets` and none of `nots`.
+
+    `document` is the document of schemas that stand in none.
+    """
+    split: list[Case] = []
+    for chosen, refused in _branches(sets, nots):
+        finite = next((keywords.values["enum"] for keywords in chosen if "enum" in keywords.values), None)
+        types = frozenset[str].intersection(*(keywords.types for keywords in chosen)) if chosen else frozenset(ALL)
         if finite is not None:
-            values = [each for each in finite if type_of(each) in types and not any(w.refuses(each) for w in chosen)]
-            found += [Case(document, type_of(value), chosen, refused, value) for value in values]
+            values = [
+                value
+                for value in finite
+                if type_of(value) in types and not any(keywords.refuses(value) for keywords in chosen)
+            ]
+            split += [Case(document, type_of(value), chosen, refused, value) for value in values]
         else:
             for type_ in ALL:
                 more = _with_dependents(chosen) if type_ == "object" else chosen
-                if type_ in types and all(type_ in each.types for each in more):
-                    found += _of_type(Case(document, type_, more, refused))
-    return found
+                if type_ in types and all(type_ in keywords.types for keywords in more):
+                    split += _of_type(Case(document, type_, more, refused))
+    return split
 
 
 ALL = ("null", "boolean", "number", "string", "array", "object")
@@ -288,65 +317,69 @@ def _of_type(case: Case) -> list[Case]:
     values = FINITE.get(case.type)
     if values is None:
         return [case]
-    left = [value for value in values if not any(words.refuses(value) for words in case.words)]
-    return [Case(case.document, case.type, case.words, case.nots, each) for each in left]
+    remaining = [value for value in values if not any(keywords.refuses(value) for keywords in case.sets)]
+    return [Case(case.document, case.type, case.sets, case.nots, value) for value in remaining]
 
 
 def _branches(
-    words: tuple[KeywordSet, ...], nots: tuple[Node, ...]
+    sets: tuple[KeywordSet, ...], nots: tuple[Node, ...]
 ) -> list[tuple[tuple[KeywordSet, ...], tuple[Node, ...]]]:
-    """One branch of each choice, in all ways; beyond a number of ways the choices left are not made."""
-    nots = (*nots, *(node for word in words if (node := word.schema("not"))))
-    waiting = [(words, nots, frozenset[KeywordSet]())]
+    """Return the combinations of one branch of each alternative. Beyond the limit, the remaining alternatives are
+    dropped.
+    """
+    nots = (*nots, *(node for keywords in sets if (node := keywords.schema("not"))))
+    waiting = [(sets, nots, frozenset[KeywordSet]())]
     settled: list[tuple[tuple[KeywordSet, ...], tuple[Node, ...]]] = []
     while waiting:
-        current, refused, made = waiting.pop()  # `made`: whose choices are made, so that a choice within itself ends
-        at = next((index for index, each in enumerate(current) if each.choice), None)
+        current, refused, done = waiting.pop()  # `done` have been chosen from: ends recursion
+        at = next((index for index, keywords in enumerate(current) if keywords.choice), None)
         options = list(_options(current[at])) if at is not None else []
         if at is None or len(waiting) + len(settled) + len(options) > MAX_CASES:
             settled.append((tuple(_without_choices(current)), refused))
             continue
-        made |= {current[at]}
+        done |= {current[at]}
         rest = (*current[:at], current[at].chosen, *current[at + 1 :])
-        for taken, left in options:
-            more = keywords_of(taken)
-            new = [each for each in more if each not in rest and each not in made]
-            inner = tuple(node for each in new if (node := each.schema("not")))
-            waiting.append(((*rest, *new), (*refused, *left, *inner), made))
+        for met, not_met in options:
+            more = keywords_of(met)
+            new = [keywords for keywords in more if keywords not in rest and keywords not in done]
+            inner = tuple(node for keywords in new if (node := keywords.schema("not")))
+            waiting.append(((*rest, *new), (*refused, *not_met, *inner), done))
     return settled[::-1]
 
 
-def _with_dependents(words: tuple[KeywordSet, ...]) -> tuple[KeywordSet, ...]:
-    """Objects, with the schemas that depend on properties that they have."""
+def _with_dependents(sets: tuple[KeywordSet, ...]) -> tuple[KeywordSet, ...]:
+    """Return the keywords of objects with those that depend on their required properties."""
     while True:
-        required = {name for word in words for name in word.get("required") or ()}
-        nodes = [node for word in words for name, node in word.members("dependentSchemas").items() if name in required]
-        more = tuple(word for word in keywords_of(nodes) if word not in words) if nodes else ()
+        required = {name for keywords in sets for name in keywords.get("required") or ()}
+        nodes = [
+            node for keywords in sets for name, node in keywords.members("dependentSchemas").items() if name in required
+        ]
+        more = tuple(keywords for keywords in keywords_of(nodes) if keywords not in sets) if nodes else ()
         if not more:
-            return words
-        words = (*words, *more)
+            return sets
+        sets = (*sets, *more)
 
 
-def _without_choices(words: tuple[KeywordSet, ...]) -> Iterator[KeywordSet]:
-    for word in words:
-        while word.choice:
-            word = word.chosen  # noqa: PLW2901
-        yield word
+def _without_choices(sets: tuple[KeywordSet, ...]) -> Iterator[KeywordSet]:
+    for keywords in sets:
+        while keywords.choice:
+            keywords = keywords.chosen  # noqa: PLW2901
+        yield keywords
 
 
-def _options(words: KeywordSet) -> Iterator[tuple[list[Node], list[Node]]]:
-    """The ways to meet the first choice: schemas that hold, and schemas that do not."""
-    word = words.choice
-    if word == "if":
-        condition = words.node.at(words.words["if"])
-        yield [condition, *_present(words, "then")], []
-        yield _present(words, "else"), [condition]
+def _options(keywords: KeywordSet) -> Iterator[tuple[list[Node], list[Node]]]:
+    """Yield the ways to meet the first alternative: the schemas that apply, and those that must not."""
+    keyword = keywords.choice
+    if keyword == "if":
+        condition = keywords.node.at(keywords.values["if"])
+        yield [condition, *_present(keywords, "then")], []
+        yield _present(keywords, "else"), [condition]
         return
-    nodes = words.nodes(str(word))
+    nodes = keywords.nodes(str(keyword))
     for index, node in enumerate(nodes):
-        yield [node], [*nodes[:index], *nodes[index + 1 :]] if word == "oneOf" else []
+        yield [node], [*nodes[:index], *nodes[index + 1 :]] if keyword == "oneOf" else []
 
 
-def _present(words: KeywordSet, word: str) -> list[Node]:
-    found = words.schema(word)
-    return [found] if found is not None else []
+def _present(keywords: KeywordSet, keyword: str) -> list[Node]:
+    schema = keywords.schema(keyword)
+    return [schema] if schema is not None else []

@@ -1,7 +1,6 @@
-"""JSON Schemas as flat sets of keywords: references followed, `allOf` written out, the drafts brought to one spelling.
+"""JSON Schemas as flat sets of keywords: references followed, `allOf` expanded, all drafts in one spelling.
 
-Rule: what a draft does not know has no effect. A reference that leads out of the document has no meaning here but its
-name.
+Rule: a keyword that the draft does not know has no effect. A reference that leads out of the document is only a name.
 """
 
 from __future__ import annotations
@@ -45,19 +44,19 @@ FORMATS = (
     frozenset(("uri-reference", "uri-template", "json-pointer")),
     frozenset(("idn-hostname", "iri", "iri-reference", "relative-json-pointer")),
 )
-"""Which formats assert something: from draft-04 on, from draft-06 on, from draft-07 on; none do later (D52)."""
+"""The formats that are asserted: from draft-04 on, from draft-06 on, from draft-07 on; none in later drafts (D52)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """A schema in its document, and what its references are relative to."""
+    """A schema in its document, with the resolver of its references."""
 
     schema: Any
     resolver: Any
     document: FlatDocument
 
     def at(self, schema: Any) -> Node:
-        """A schema inside this one."""
+        """Return a schema inside this one."""
         resolver = self.resolver
         name = "id" if self.document.order == 0 else "$id"
         if isinstance(schema, dict) and isinstance(schema.get(name), str):
@@ -65,32 +64,33 @@ class Node:
         return Node(schema, resolver, self.document)
 
     def referred(self, reference: str) -> Node | None:
-        """What a reference leads to; None where that is not in the document."""
+        """Return the schema that a reference leads to; None if it is not in the document."""
         try:
-            found = self.resolver.lookup(reference)
+            resolved = self.resolver.lookup(reference)
         except (Unresolvable, ValueError, LookupError, TypeError, AttributeError):
             return None
-        if not isinstance(found.contents, dict | bool):
+        if not isinstance(resolved.contents, dict | bool):
             return None
-        return Node(found.contents, found.resolver, self.document.home(found.contents))
+        return Node(resolved.contents, resolved.resolver, self.document.home(resolved.contents))
 
     def absolute(self, reference: str) -> str:
+        """Return a reference as an absolute URI."""
         return urljoin(str(getattr(self.resolver, "_base_uri", "")), reference)
 
     @property
     def references(self) -> list[str]:
-        """The references that stand in this very schema."""
+        """The references that stand directly in this schema."""
         if not isinstance(self.schema, dict):
             return []
-        known = REFERENCES if self.document.order >= D2019 else REFERENCES[:1]
-        return [self.schema[word] for word in known if isinstance(self.schema.get(word), str)]
+        keywords = REFERENCES if self.document.order >= D2019 else REFERENCES[:1]
+        return [self.schema[keyword] for keyword in keywords if isinstance(self.schema.get(keyword), str)]
 
 
 class FlatDocument:
-    """A schema document, and the flat form of each schema in it, made once.
+    """A schema document, and the flat form of each schema in it, computed once.
 
-    Shape: `formats` are those that count in addition to the draft's own: by them all that the validator knows do.
-    `declared_only`: objects have no properties but those that the document names.
+    Shape: `formats` are asserted in addition to those of the draft, and with them all formats that the validator knows;
+    `declared_only` says that objects have no properties but those that the document declares.
     """
 
     def __init__(
@@ -109,117 +109,119 @@ class FlatDocument:
         resolver = (registry if registry is not None else Registry()).resolver_with_root(resource)
         self.root = Node(document, resolver, self)
         self.validator_class = DRAFTS[self.draft][1]
-        self.made: list[Any] = []  # schemas that are not in the document, kept so that each has an identity
-        self._words: dict[int, tuple[KeywordSet, ...]] = {}
+        self.added: list[Any] = []  # schemas that are not in the document; keeping them alive keeps their ids unique
+        self._keywords: dict[int, tuple[KeywordSet, ...]] = {}
         self._negated: dict[int, Node] = {}
         self._foreign: dict[int, FlatDocument] = {}
         self._literals: dict[int, Node] = {}
 
     def home(self, schema: Any) -> FlatDocument:
-        """The document that a schema belongs to: one of its own where it declares another draft."""
+        """Return the document of a schema: one of its own if it declares another draft."""
         if not isinstance(schema, dict) or "$schema" not in schema or draft_of(schema, self.draft) == self.draft:
             return self
         return self._foreign.setdefault(id(schema), FlatDocument(schema))
 
     def node(self, schema: Any) -> Node:
-        """A schema that is not in the document."""
-        self.made.append(schema)
+        """Return the node of a schema that is not in the document."""
+        self.added.append(schema)
         return Node(schema, self.root.resolver, self)
 
     def literal(self, value: Any) -> Node:
-        """The schema of one value."""
+        """Return the schema of a single value."""
         if id(value) not in self._literals:
             self._literals[id(value)] = self.node({"enum": [value]})
-            self.made.append(value)
+            self.added.append(value)
         return self._literals[id(value)]
 
-    @cache  # noqa: B019  (as long as the comparison lasts)
+    @cache  # noqa: B019  (the document lives as long as the comparison)
     def of_type(self, type_: str) -> Node:
+        """Return the schema of the values of a type."""
         return self.node({"type": type_})
 
     def negated(self, node: Node) -> Node:
+        """Return the schema of the values that are not valid against a schema."""
         key = id(node.schema)
         if key not in self._negated:
-            self.made.append({"not": node.schema})
-            self._negated[key] = Node(self.made[-1], node.resolver, self)
+            self.added.append({"not": node.schema})
+            self._negated[key] = Node(self.added[-1], node.resolver, self)
         return self._negated[key]
-
-    def text(self) -> Node:
-        return self.of_type("string")
 
     @cache  # noqa: B019
     def requiring(self, name: str) -> Node:
+        """Return the schema of the objects with a property."""
         return self.node({"type": "object", "required": [name]})
 
-    def words(self, node: Node) -> tuple[KeywordSet, ...]:
-        """The keywords that a schema comes to, one set for each schema that it consists of."""
+    def keywords(self, node: Node) -> tuple[KeywordSet, ...]:
+        """Return the keywords of a schema: one set for each schema that it combines by references and `allOf`."""
         key = id(node.schema)
-        if key not in self._words:
-            self._words[key] = tuple(_flat(node, set()))
-        return self._words[key]
+        if key not in self._keywords:
+            self._keywords[key] = tuple(_flat(node, set()))
+        return self._keywords[key]
 
 
 def keywords_of(nodes: Iterator[Node] | list[Node]) -> tuple[KeywordSet, ...]:
-    """The keywords of several schemas that hold together, each set once."""
-    found = {id(words): words for node in nodes for words in node.document.words(node)}
-    return tuple(found.values())
+    """Return the keywords of several schemas that apply together, each set once."""
+    sets = {id(keywords): keywords for node in nodes for keywords in node.document.keywords(node)}
+    return tuple(sets.values())
 
 
-def _flat(node: Node, inside: set[int]) -> Iterator[KeywordSet]:
-    if id(node.schema) in inside or node.schema is True:
+def _flat(node: Node, ancestors: set[int]) -> Iterator[KeywordSet]:
+    if id(node.schema) in ancestors or node.schema is True:
         return
-    inside = {*inside, id(node.schema)}
+    ancestors = {*ancestors, id(node.schema)}
     if node.schema is False:
         yield KeywordSet(node, {"never": True})
         return
     for reference in node.references:
-        found = node.referred(reference)
+        target = node.referred(reference)
         yield from (
-            _flat(found, inside) if found is not None else [KeywordSet(node, {"elsewhere": node.absolute(reference)})]
+            _flat(target, ancestors)
+            if target is not None
+            else [KeywordSet(node, {"elsewhere": node.absolute(reference)})]
         )
     if node.references and node.document.order < D2019:
         return
-    for each in node.schema.get("allOf") or ():
-        yield from _flat(node.at(each), inside)
-    own = dict(_known(node.schema, node.document.order))
+    for subschema in node.schema.get("allOf") or ():
+        yield from _flat(node.at(subschema), ancestors)
+    values = dict(_known(node.schema, node.document.order))
     if node.document.formats is not None and "format" in node.schema:
-        own["format"] = node.schema["format"]
-    if own:
-        yield KeywordSet(node, own)
+        values["format"] = node.schema["format"]
+    if values:
+        yield KeywordSet(node, values)
     dependencies = dict(_dependencies(node.schema.get("dependencies") or {}))
     if dependencies:
         yield KeywordSet(node, dependencies)
 
 
 def _known(schema: dict[str, Any], order: int) -> Iterator[tuple[str, Any]]:
-    """The keywords that mean something in a draft, in one spelling."""
-    for word, value in schema.items():
-        if order >= SINCE.get(word, 0) and word not in ("allOf", *REFERENCES):
-            yield from _spelled(word, value, schema, order)
-    for word, strict, limit in (("minimum", "exclusiveMinimum", "low"), ("maximum", "exclusiveMaximum", "high")):
-        bound = _bound(schema, word, strict, order)
+    """Yield the keywords that have an effect in a draft, in one spelling."""
+    for keyword, value in schema.items():
+        if order >= SINCE.get(keyword, 0) and keyword not in ("allOf", *REFERENCES):
+            yield from _spelled(keyword, value, schema, order)
+    for keyword, strict, limit in (("minimum", "exclusiveMinimum", "low"), ("maximum", "exclusiveMaximum", "high")):
+        bound = _bound(schema, keyword, strict, order)
         if bound is not None:
             yield limit, bound
 
 
-def _spelled(word: str, value: Any, schema: dict[str, Any], order: int) -> Iterator[tuple[str, Any]]:
-    if word == "type":
+def _spelled(keyword: str, value: Any, schema: dict[str, Any], order: int) -> Iterator[tuple[str, Any]]:
+    if keyword == "type":
         yield "type", (value,) if isinstance(value, str) else tuple(value)
-    elif word == "const":
-        yield "enum", [value] if any(equal(value, each) for each in schema.get("enum", [value])) else []
-    elif word == "items":
+    elif keyword == "const":
+        yield "enum", [value] if any(equal(value, allowed) for allowed in schema.get("enum", [value])) else []
+    elif keyword == "items":
         yield from _items(value, schema, order)
-    elif word in PLAIN and _counts(word, value, schema, order):
-        yield word, value
+    elif keyword in PLAIN and _counts(keyword, value, schema, order):
+        yield keyword, value
 
 
-def _counts(word: str, value: Any, schema: dict[str, Any], order: int) -> bool:
-    """Does a keyword assert something in the draft?"""
-    if word == "enum":
+def _counts(keyword: str, value: Any, schema: dict[str, Any], order: int) -> bool:
+    """Whether a keyword asserts something in the draft."""
+    if keyword == "enum":
         return "const" not in schema or order < D06
-    if word == "format":
+    if keyword == "format":
         return order <= D07 and any(value in format_ for format_ in FORMATS[: order + 1])
-    return order in (D06, D07) if word in ("contentEncoding", "contentMediaType") else True
+    return order in (D06, D07) if keyword in ("contentEncoding", "contentMediaType") else True
 
 
 def _items(value: Any, schema: dict[str, Any], order: int) -> Iterator[tuple[str, Any]]:
@@ -239,117 +241,128 @@ PLAIN = frozenset(("multipleOf", "maxLength", "minLength", "pattern", "maxItems"
 
 
 def _dependencies(value: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    names = {name: each for name, each in value.items() if isinstance(each, list)}
-    schemas = {name: each for name, each in value.items() if not isinstance(each, list)}
+    names = {name: dependency for name, dependency in value.items() if isinstance(dependency, list)}
+    schemas = {name: dependency for name, dependency in value.items() if not isinstance(dependency, list)}
     if names:
         yield "dependentRequired", names
     if schemas:
         yield "dependentSchemas", schemas
 
 
-def _bound(schema: dict[str, Any], word: str, strict: str, order: int) -> tuple[Fraction, bool] | None:
-    """A limit of numbers: the number, and whether it is excluded itself."""
-    plain, exclusive = schema.get(word), schema.get(strict)
+def _bound(schema: dict[str, Any], keyword: str, exclusive_keyword: str, order: int) -> tuple[Fraction, bool] | None:
+    """Return a limit of numbers: the number, and whether it is excluded itself."""
+    inclusive, exclusive = schema.get(keyword), schema.get(exclusive_keyword)
     if order < D06:
-        return None if plain is None else (fraction(plain), exclusive is True)
-    bounds = [(fraction(plain), False)] if plain is not None else []
+        return None if inclusive is None else (fraction(inclusive), exclusive is True)
+    bounds = [(fraction(inclusive), False)] if inclusive is not None else []
     bounds += [(fraction(exclusive), True)] if exclusive is not None else []
     if not bounds:
         return None
-    return max(bounds) if word == "minimum" else min(bounds, key=lambda bound: (bound[0], not bound[1]))
+    return max(bounds) if keyword == "minimum" else min(bounds, key=lambda bound: (bound[0], not bound[1]))
 
 
 def fraction(number: Any) -> Fraction:
-    """A number as it is written: 0.1 is a tenth."""
+    """Return a number as it is written: 0.1 is a tenth."""
     return Fraction(number) if isinstance(number, int) else Fraction(repr(number))
 
 
 class KeywordSet:
-    """Keywords that hold together, with the schema where they stand."""
+    """Keywords that apply together, with the schema where they stand."""
 
-    def __init__(self, node: Node, words: dict[str, Any]) -> None:
-        self.node, self.words = node, words
+    def __init__(self, node: Node, values: dict[str, Any]) -> None:
+        self.node, self.values = node, values
         self._patterns: dict[str, Any] = {}
 
-    def get(self, word: str, default: Any = None) -> Any:
-        return self.words.get(word, default)
+    def get(self, keyword: str, default: Any = None) -> Any:
+        """Return the value of a keyword."""
+        return self.values.get(keyword, default)
 
-    def nodes(self, word: str) -> list[Node]:
-        """The schemas of a list."""
-        return [self.node.at(each) for each in self.words.get(word, ())]
+    def nodes(self, keyword: str) -> list[Node]:
+        """Return the schemas in a list."""
+        return [self.node.at(subschema) for subschema in self.values.get(keyword, ())]
 
-    def schema(self, word: str) -> Node | None:
-        return self.node.at(self.words[word]) if word in self.words else None
+    def schema(self, keyword: str) -> Node | None:
+        """Return the schema of a keyword; None without the keyword."""
+        return self.node.at(self.values[keyword]) if keyword in self.values else None
 
-    def members(self, word: str) -> dict[str, Node]:
-        """The schemas of a map."""
-        found: Mapping[str, Any] = self.words.get(word) or {}
-        return {name: self.node.at(each) for name, each in found.items()}
+    def members(self, keyword: str) -> dict[str, Node]:
+        """Return the schemas in a map."""
+        schemas: Mapping[str, Any] = self.values.get(keyword) or {}
+        return {name: self.node.at(subschema) for name, subschema in schemas.items()}
 
     @cached_property
     def choice(self) -> str | None:
-        return next((word for word in CHOICES if word in self.words), None)
+        """The first keyword with alternatives; None if there is none."""
+        return next((keyword for keyword in CHOICES if keyword in self.values), None)
 
     @cached_property
     def chosen(self) -> KeywordSet:
-        """The same without the first of its choices."""
-        return KeywordSet(self.node, {word: value for word, value in self.words.items() if word != self.choice})
+        """The same keywords without the first one with alternatives."""
+        return KeywordSet(
+            self.node, {keyword: value for keyword, value in self.values.items() if keyword != self.choice}
+        )
 
     @cached_property
     def types(self) -> frozenset[str]:
-        """The types that values may have; an integer is a number."""
-        if "never" in self.words:
+        """The types that values may have; integers are numbers."""
+        if "never" in self.values:
             return frozenset()
-        named = {"number" if each == "integer" else each for each in self.words.get("type", TYPES)}
-        if "enum" in self.words:
-            named &= {type_of(each) for each in self.words["enum"]}
+        named = {"number" if name == "integer" else name for name in self.values.get("type", TYPES)}
+        if "enum" in self.values:
+            named &= {type_of(name) for name in self.values["enum"]}
         return frozenset(named)
 
-    def spelled(self, word: str) -> str:
-        """A keyword as the document has it."""
+    def spelled(self, keyword: str) -> str:
+        """Return a keyword as the document spells it."""
         schema = self.node.schema if isinstance(self.node.schema, dict) else {}
-        if word in ("low", "high"):
-            strict = self.words[word][1] and self.node.document.order >= D06
-            return f"exclusive{BOUNDS[word].capitalize()}" if strict else BOUNDS[word]
-        if word in ("items", "prefixItems") and "prefixItems" not in schema and isinstance(schema.get("items"), list):
-            return "additionalItems" if word == "items" else "items"
-        return "dependencies" if word.startswith("dependent") and word not in schema else word
+        if keyword in ("low", "high"):
+            is_exclusive = self.values[keyword][1] and self.node.document.order >= D06
+            return f"exclusive{BOUNDS[keyword].capitalize()}" if is_exclusive else BOUNDS[keyword]
+        if (
+            keyword in ("items", "prefixItems")
+            and "prefixItems" not in schema
+            and isinstance(schema.get("items"), list)
+        ):
+            return "additionalItems" if keyword == "items" else "items"
+        return "dependencies" if keyword.startswith("dependent") and keyword not in schema else keyword
 
     @property
     def integers(self) -> bool:
-        """Are all numbers integers?"""
-        return "integer" in self.words.get("type", ()) and "number" not in self.words["type"]
+        """Whether all numbers are integers."""
+        return "integer" in self.values.get("type", ()) and "number" not in self.values["type"]
 
     # -- one value --------------------------------------------------------------------------------------------------
 
     @cached_property
     def assertions(self) -> dict[str, Any]:
-        """The keywords, as written, that have no schema in them."""
+        """The keywords, as written, whose values contain no schemas."""
         schema = self.node.schema if isinstance(self.node.schema, dict) else {}
-        known = {word: value for word, value in schema.items() if word in ASSERTIONS}
-        names = {
+        values = {keyword: value for keyword, value in schema.items() if keyword in ASSERTIONS}
+        dependent_required = {
             name: dependency
             for name, dependency in schema.get("dependencies", {}).items()
             if isinstance(dependency, list)
         }
-        known |= {"dependencies": names} if names else {}
-        if self.node.document.order < D06:  # the word itself is no number there
-            return known
-        return {word: value for word, value in known.items() if self.node.document.order >= SINCE.get(word, 0)}
+        values |= {"dependencies": dependent_required} if dependent_required else {}
+        if self.node.document.order < D06:  # in draft-04, exclusiveMinimum is not a number
+            return values
+        return {
+            keyword: value for keyword, value in values.items() if self.node.document.order >= SINCE.get(keyword, 0)
+        }
 
     def refuses(self, value: Any) -> bool | None:
-        """Does a keyword without schemas refuse a value? None where that cannot be said."""
-        if "never" in self.words:
+        """Return whether an assertion rejects a value; None if that cannot be determined."""
+        if "never" in self.values:
             return True
-        checked = self._scalar
-        return None if checked is None else not checked.is_valid(value)
+        validator = self._scalar
+        return None if validator is None else not validator.is_valid(value)
 
     @cached_property
     def _scalar(self) -> Any:
         return self.checks(self.assertions)
 
     def checks(self, assertions: dict[str, Any]) -> Any:
-        """A validator of the draft for some of the keywords; None if there is none."""
+        """Return a validator of the draft for some of the keywords; None if there is none."""
         document = self.node.document
         options = {} if document.formats is None else {"formats": document.formats, "validate_formats": True}
         try:
@@ -358,7 +371,7 @@ class KeywordSet:
             return None
 
     def matches(self, pattern: str, name: str) -> bool | None:
-        """Does a name have a pattern? None where the pattern is not one for an engine of linear time."""
+        """Return whether a name matches a pattern; None if the linear-time engine does not support the pattern."""
         if pattern not in self._patterns:
             self._patterns[pattern] = self.checks({"pattern": pattern})
         check = self._patterns[pattern]
@@ -366,6 +379,7 @@ class KeywordSet:
 
 
 def type_of(value: Any) -> str:
+    """Return the JSON type of a value."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -378,7 +392,7 @@ def type_of(value: Any) -> str:
 
 
 def equal(one: Any, other: Any) -> bool:
-    """Are two JSON values equal? True is not 1."""
+    """Whether two JSON values are equal. True is not 1."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(equal(one[name], other[name]) for name in one)
     if isinstance(one, list) and isinstance(other, list):
@@ -388,47 +402,48 @@ def equal(one: Any, other: Any) -> bool:
 
 @dataclass
 class Equivalence:
-    """Do two schemas read the same, with all that they refer to?"""
+    """Decides whether two schemas, with everything they refer to, say the same."""
 
     pairs: dict[tuple[int, int], bool] = field(default_factory=dict)
 
     def holds(self, one: Node, other: Node) -> bool:
+        """Whether two schemas say the same."""
         key = (id(one.schema), id(other.schema))
         if key in self.pairs:
             return self.pairs[key]
         if one.document.draft != other.document.draft:
             return False
         before = len(self.pairs)
-        self.pairs[key] = True  # inside itself
-        if self._alike(one, other):
+        self.pairs[key] = True  # assumed while the pair is compared
+        if self._is_same(one, other):
             return True
         for assumed in [pair for pair in islice(self.pairs, before, None) if self.pairs[pair]]:
             del self.pairs[assumed]
         self.pairs[key] = False
         return False
 
-    def values(self, one: Node, other: Node, word: str, values: tuple[Any, Any]) -> bool:
-        """Is a keyword the same in two schemas?"""
-        return self._words(one, other, {word: values[0]}, {word: values[1]})
+    def values(self, one: Node, other: Node, keyword: str, values: tuple[Any, Any]) -> bool:
+        """Whether a keyword says the same in two schemas."""
+        return self._keywords(one, other, {keyword: values[0]}, {keyword: values[1]})
 
-    def _alike(self, one: Node, other: Node) -> bool:
+    def _is_same(self, one: Node, other: Node) -> bool:
         if isinstance(one.schema, bool) or isinstance(other.schema, bool):
             return one.schema is other.schema
-        return self._words(one, other, one.schema, other.schema)
+        return self._keywords(one, other, one.schema, other.schema)
 
-    def _words(self, one: Node, other: Node, first: dict[str, Any], second: dict[str, Any]) -> bool:
+    def _keywords(self, one: Node, other: Node, first: dict[str, Any], second: dict[str, Any]) -> bool:
         names = (first.keys() | second.keys()) - ANNOTATIONS
         return all(
-            name in first and name in second and self._word(one, other, name, first[name], second[name])
+            name in first and name in second and self._keyword(one, other, name, first[name], second[name])
             for name in names
         )
 
-    def _word(self, one: Node, other: Node, name: str, first: Any, second: Any) -> bool:
+    def _keyword(self, one: Node, other: Node, name: str, first: Any, second: Any) -> bool:
         if name in REFERENCES:
-            found, others = one.referred(first), other.referred(second)
-            if found is None or others is None:
-                return found is others and one.absolute(first) == other.absolute(second)
-            return self.holds(found, others)
+            target, other_target = one.referred(first), other.referred(second)
+            if target is None or other_target is None:
+                return target is other_target and one.absolute(first) == other.absolute(second)
+            return self.holds(target, other_target)
         if name in LISTS and isinstance(first, list) and isinstance(second, list):
             pairs = list(zip(first, second, strict=False))
             return len(first) == len(second) and all(self.holds(one.at(a), other.at(b)) for a, b in pairs)

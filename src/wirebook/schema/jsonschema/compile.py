@@ -1,8 +1,8 @@
-"""JSON Schema, draft-04 to 2020-12: one document to a reader of payloads.
+"""Compiles a JSON Schema, draft-04 to 2020-12, into a reader and writer of payloads.
 
-Rule: `$schema` names the draft, else the version in the format's name, else 2020-12. `format` is asserted as the draft
-says (D52). Patterns run on the linear-time engine: a schema that needs look-around or back-references does not compile.
-References lead to other documents of the catalogue, by their `$id` or address, never to the network.
+Rule: `$schema` names the draft, else the version in the name of the format, else it is 2020-12. `format` is asserted as
+the draft says (D52). Patterns run on a linear-time engine: schemas with look-around or back-references do not compile.
+References resolve to documents of the catalogue by their `$id` or address, never to the network.
 """
 
 from __future__ import annotations
@@ -42,19 +42,22 @@ FORMAT = "JsonSchema"
 
 
 def draft_of(document: Any, version: str | None) -> str:
-    """The draft of a document: its `$schema`, else the version of the format's name, else the latest."""
-    declared = document.get("$schema") if isinstance(document, dict) else None
-    texts = [text for text in (declared, version) if isinstance(text, str)]
+    """Return the draft of a document: its `$schema`, else the version in the name of the format, else the latest."""
+    identifier = document.get("$schema") if isinstance(document, dict) else None
+    texts = [text for text in (identifier, version) if isinstance(text, str)]
     return next((draft for draft in map(_draft_in, texts) if draft), LATEST)
 
 
 def _draft_in(text: str) -> str | None:
-    words = text.lower().rstrip("#/").removesuffix("/schema").rpartition("json-schema.org/")[2]
-    return _BY_DIGITS.get(words.replace("draft", "").strip("-/ ").replace("-", ""))
+    name = text.lower().rstrip("#/").removesuffix("/schema").rpartition("json-schema.org/")[2]
+    return _BY_DIGITS.get(name.replace("draft", "").strip("-/ ").replace("-", ""))
 
 
 def compile_json_schema(source: SchemaSource) -> CompiledSchema | Unsupported:
-    """A reader for the document, or for the part of it that the fragment (a JSON Pointer or an anchor) names."""
+    """Return a reader for the document, or for the part that the fragment (a JSON Pointer or an anchor) names.
+
+    Problems: schema-not-compilable
+    """
     document, fragment = source.document, source.fragment
     draft = draft_of(document, source.format.version)
     label, (number, validator_class) = f"{FORMAT}/{draft}", DRAFTS[draft]
@@ -82,61 +85,62 @@ def compile_json_schema(source: SchemaSource) -> CompiledSchema | Unsupported:
 
 
 def _resolver(document: Any, base: str, draft: str, resolve: Resolve) -> Any:
-    """What follows references for the columns: it keeps the order of members, which the validator's own does not."""
+    """Return the resolver of references for columns. Unlike the validator's own, it keeps the order of members."""
 
     def retrieve(uri: str) -> Resource[Any]:
-        found = resolve(uri)
-        if found is None:
+        contents = resolve(uri)
+        if contents is None:
             raise LookupError(uri)
-        return SPECIFICATIONS[draft_of(found, draft)].create_resource(found)
+        return SPECIFICATIONS[draft_of(contents, draft)].create_resource(contents)
 
     registry: Registry[Any] = Registry(retrieve=retrieve)  # type: ignore[call-arg]
     return registry.with_resource(base, SPECIFICATIONS[draft].create_resource(document)).resolver(base)
 
 
 def _check_against_meta_schema(document: Any, draft: str) -> None:
-    """Raises: ValidationError, ValueError when the document is no schema of the draft."""
+    """Validate a document against the meta-schema of its draft. Raises: ValidationError, ValueError"""
     if not isinstance(document, dict | bool):
-        raise ValueError("a JSON Schema is an object or a boolean")
-    if isinstance(document, dict):  # with the draft's own `$schema`: another would be looked for on the network
+        raise ValueError("a JSON Schema must be an object or a boolean")
+    if isinstance(document, dict):  # with the draft's own `$schema`: any other would be resolved
         js.meta.validate({**document, "$schema": META_SCHEMAS[draft]})
 
 
 def _base_of(document: Any, base_uri: str) -> str:
-    """The URI that references in the document are relative to: its own `$id` where that is absolute."""
-    declared = (document.get("$id") or document.get("id")) if isinstance(document, dict) else None
-    absolute = isinstance(declared, str) and ":" in declared.split("/", 1)[0]
-    return str(declared).rstrip("#") if absolute else base_uri
+    """Return the base URI of the references in a document: its own `$id` if that is absolute."""
+    identifier = (document.get("$id") or document.get("id")) if isinstance(document, dict) else None
+    is_absolute = isinstance(identifier, str) and ":" in identifier.split("/", 1)[0]
+    return str(identifier).rstrip("#") if is_absolute else base_uri
 
 
 def pointer_in(document: Any, part: str) -> str:
-    """The fragment that names a part of a document: a JSON Pointer, with or without its first slash, the name of a
-    definition, or an anchor."""
+    """Return the fragment of a part of a document: a JSON Pointer, with or without its first slash, a definition, an
+    anchor.
+    """
     pointers = [part] if part.startswith("/") else [f"/{part}", f"/definitions/{part}", f"/$defs/{part}"]
     return next((pointer for pointer in pointers if resolve_pointer(document, pointer) is not None), part)
 
 
 def _retriever(resolve: Resolve) -> Callable[[str], Any]:
     def retrieve(uri: str) -> Any:
-        found = resolve(uri)
-        if found is None:
+        contents = resolve(uri)
+        if contents is None:
             raise LookupError(f"'{uri}' is not in the catalogue")
-        return found
+        return contents
 
     return retrieve
 
 
 def expected(error: js.ValidationError) -> dict[str, Any]:
-    """The keyword that a value breaks, with its value."""
+    """Return the keyword that a value breaks, with its value."""
     kind = error.kind
-    described = kind.as_dict()
-    values = list(described.values())
+    details = kind.as_dict()
+    values = list(details.values())
     if kind.name in ("additionalProperties", "falseSchema"):
         return {kind.name: False}
     if kind.name in ("anyOf", "oneOf"):
-        return {kind.name: f"{len(described['context'])} alternatives"}
+        return {kind.name: f"{len(details['context'])} alternatives"}
     if kind.name == "type":
-        types = described["types"]
+        types = details["types"]
         return {"type": types[0] if len(types) == 1 else types}
     return {kind.name: preview(values[0]) if values and _is_json(values[0]) else True}
 

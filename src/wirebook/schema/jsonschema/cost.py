@@ -1,7 +1,8 @@
-"""What a JSON Schema asks of one value: how many schemas it holds it against, when references are written out.
+"""The cost of a JSON Schema: against how many schemas a single value is validated when all references are expanded.
 
-Rule: `allOf`, `anyOf`, `$ref` and the like hold the same value against further schemas. Schemas that refer to the next
-one twice double with each, and no validator ends. Nothing that people write comes near the limit.
+Rule: `allOf`, `anyOf`, `$ref` and others validate the same value against further schemas. Schemas that each refer to
+the next one twice double the number every time, and no validator finishes. No schema that people write comes near the
+limit.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 
 LIMIT = 100_000
+"""The most schemas that one value is validated against."""
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 LISTS = ("allOf", "anyOf", "oneOf")
 SCHEMAS = ("not", "if", "then", "else")
@@ -23,10 +25,11 @@ BELOW_MAPS = ("properties", "patternProperties", "$defs", "definitions")
 BELOW_LISTS = ("prefixItems", "items")
 Resolver = Any
 Place = tuple[dict[str, Any], Resolver]
+"""A schema, and the resolver of its references."""
 
 
 def check_cost(schema: Any, resolver: Resolver) -> None:
-    """Raises: ValueError where some value would be held against more than 100,000 schemas at one place."""
+    """Raises: ValueError if a value would be validated against more than 100,000 schemas at one place"""
     if not isinstance(schema, dict):
         return
     counts: dict[int, int] = {}
@@ -38,54 +41,60 @@ def check_cost(schema: Any, resolver: Resolver) -> None:
             continue
         seen.add(id(place[0]))
         if _count(place, counts) > LIMIT:
-            raise ValueError(f"one value would be held against more than {LIMIT} schemas, references written out")
-        waiting += [*_here(place), *_below(place)]
+            raise ValueError(
+                f"one value would be validated against more than {LIMIT} schemas when references are expanded"
+            )
+        waiting += [*_applied(place), *_contained(place)]
 
 
 def _count(place: Place, counts: dict[int, int]) -> int:
-    """The schemas that one value is held against; one that is in itself counts once."""
+    """Return the number of schemas that one value is validated against; a schema inside itself counts once."""
     key = id(place[0])
     if key not in counts:
         counts[key] = 1
-        counts[key] = 1 + sum(_count(each, counts) for each in _here(place))
+        counts[key] = 1 + sum(_count(schema, counts) for schema in _applied(place))
     return counts[key]
 
 
-def _here(place: Place) -> Iterator[Place]:
-    """The schemas that the same value is held against."""
-    schema, resolver = _based(place)
-    for word in REFERENCES:
-        if isinstance(schema.get(word), str):
-            yield from _referred(schema[word], resolver)
+def _applied(place: Place) -> Iterator[Place]:
+    """Yield the schemas that apply to the same value."""
+    schema, resolver = _with_base(place)
+    for keyword in REFERENCES:
+        if isinstance(schema.get(keyword), str):
+            yield from _referred(schema[keyword], resolver)
     yield from _schemas(schema, resolver, SCHEMAS, LISTS, MAPS)
 
 
-def _below(place: Place) -> Iterator[Place]:
-    """The schemas of parts of the value, and those that are only defined here."""
-    schema, resolver = _based(place)
+def _contained(place: Place) -> Iterator[Place]:
+    """Yield the schemas of parts of the value, and those that are only defined here."""
+    schema, resolver = _with_base(place)
     return _schemas(schema, resolver, BELOW, BELOW_LISTS, BELOW_MAPS)
 
 
-def _based(place: Place) -> Place:
-    """The place with references relative to the `$id` that stands there."""
+def _with_base(place: Place) -> Place:
+    """Return the place with references relative to the `$id` of its schema."""
     schema, resolver = place
-    inside = isinstance(schema.get("$id"), str)
-    return schema, resolver.in_subresource(DRAFT202012.create_resource(schema)) if inside else resolver
+    has_base = isinstance(schema.get("$id"), str)
+    return schema, resolver.in_subresource(DRAFT202012.create_resource(schema)) if has_base else resolver
 
 
 def _schemas(
-    schema: dict[str, Any], resolver: Resolver, words: tuple[str, ...], lists: tuple[str, ...], maps: tuple[str, ...]
+    schema: dict[str, Any], resolver: Resolver, keywords: tuple[str, ...], lists: tuple[str, ...], maps: tuple[str, ...]
 ) -> Iterator[Place]:
-    found = [schema.get(word) for word in words]
-    found += [each for word in lists if isinstance(schema.get(word), list) for each in schema[word]]
-    found += [each for word in maps if isinstance(schema.get(word), dict) for each in schema[word].values()]
-    return ((each, resolver) for each in found if isinstance(each, dict))
+    schemas = [schema.get(keyword) for keyword in keywords]
+    schemas += [
+        subschema for keyword in lists if isinstance(schema.get(keyword), list) for subschema in schema[keyword]
+    ]
+    schemas += [
+        subschema for keyword in maps if isinstance(schema.get(keyword), dict) for subschema in schema[keyword].values()
+    ]
+    return ((subschema, resolver) for subschema in schemas if isinstance(subschema, dict))
 
 
 def _referred(reference: str, resolver: Resolver) -> Iterator[Place]:
     try:
-        found = resolver.lookup(reference)
+        resolved = resolver.lookup(reference)
     except Unresolvable:
         return
-    if isinstance(found.contents, dict):
-        yield found.contents, found.resolver
+    if isinstance(resolved.contents, dict):
+        yield resolved.contents, resolved.resolver

@@ -1,8 +1,8 @@
 """The columns of a JSON Structure type.
 
-Only layout, as for JSON Schema. Tuples, unions of several types without one column in common, `any`, and types that
-refer to themselves are JSON text; a tagged choice is a struct with one member per choice, an inline choice one struct
-with the members of all.
+As for JSON Schema, columns only need to guess well. Tuples, unions of types without a common column, `any`, and types
+that refer to themselves are JSON text. A tagged choice is a struct with one member per choice; an inline choice is one
+struct with the members of all choices.
 """
 
 from __future__ import annotations
@@ -18,23 +18,25 @@ from wirebook.schema.scalar_columns import JSON, TEXT
 from wirebook.text.pointers import resolve as resolve_pointer
 
 MAX_LEVELS = 32
-MAX_COLUMNS = 4000  # nodes in all; beyond, JSON text
+"""The deepest nesting of types that has columns; deeper types are JSON text."""
+MAX_COLUMNS = 4000
+"""The most types that have columns; the others are JSON text."""
 
 
 def layout_of(document: Node, pointer: str) -> ColumnLayout:
-    """The shape of the type at `pointer`. Raises: StructureError."""
+    """Return the column layout of the type at `pointer`. Raises: StructureError"""
     return _StructureColumns(document).layout(resolve_pointer(document, pointer))
 
 
 class _StructureColumns:
     def __init__(self, document: Node) -> None:
         self.document = document
-        self.left = MAX_COLUMNS
-        self.open: list[str] = []
+        self.remaining = MAX_COLUMNS
+        self.ancestors: list[str] = []
 
     def layout(self, node: Any) -> ColumnLayout:
-        self.left -= 1
-        if not isinstance(node, dict) or self.left < 0 or len(self.open) > MAX_LEVELS:
+        self.remaining -= 1
+        if not isinstance(node, dict) or self.remaining < 0 or len(self.ancestors) > MAX_LEVELS:
             return JSON
         type_ = node.get("type")
         if "$ref" in node:
@@ -43,21 +45,21 @@ class _StructureColumns:
             return self._union(type_)
         if isinstance(type_, dict):
             return self.layout(type_)
-        self.open.append("")
+        self.ancestors.append("")
         try:
             return self._named(node, type_)
         finally:
-            self.open.pop()
+            self.ancestors.pop()
 
     def _referred(self, reference: Any) -> ColumnLayout:
         pointer, node = definition(self.document, reference)
-        if pointer in self.open:
+        if pointer in self.ancestors:
             return JSON
-        self.open.append(pointer or "#")
+        self.ancestors.append(pointer or "#")
         try:
             return self.layout(node)
         finally:
-            self.open.pop()
+            self.ancestors.pop()
 
     def _union(self, types: list[Any]) -> ColumnLayout:
         branches = [

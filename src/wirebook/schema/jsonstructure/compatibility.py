@@ -1,7 +1,7 @@
-"""JSON Structure: is every value that the old document describes one that the new document describes?
+"""JSON Structure compatibility: does the new document describe every value that the old one describes?
 
-Rule: both are translated to JSON Schema as for reading (jsonstructure_schema.py) and compared as declared: a type
-describes the properties that it names, so a new optional property narrows nothing, unless the old type constrains it.
+Rule: both documents are translated to JSON Schema, as for reading (to_jsonschema.py), and compared as declared: a type
+describes the properties that it names, so a new optional property is compatible unless the old type constrains it.
 
 Spec: draft-vasters-json-structure-core, -validation, -conditional-composition.
 """
@@ -28,17 +28,17 @@ Bound = dict[str, Any]
 
 
 def backward(old: SchemaSource, new: SchemaSource) -> list[Incompatibility]:
-    """Why values of `old` are not all values of `new`; both are valid documents.
+    """Return why values of `old` are not all values of `new`; both are valid documents.
 
     Raises: TooComplexError, StructureError
     """
     (before, named_before), (after, named_after) = _translated(old, True), _translated(new, False)
-    found = contained(before, after, _implied(named_before, named_after))
-    return [_in_words(each, named_before | named_after) for each in found]
+    incompatibilities = contained(before, after, _implied(named_before, named_after))
+    return [_in_words(incompatibility, named_before | named_after) for incompatibility in incompatibilities]
 
 
 def _translated(source: SchemaSource, declared_only: bool) -> tuple[FlatDocument, dict[str, Bound]]:
-    """The document as JSON Schema, and what its patterns and formats stand for."""
+    """Return the document as JSON Schema, and the constraints that its patterns and formats stand for."""
     translation = Translation(source.document)
     schema = {"$id": DOCUMENT, **translation.document(root_pointer(source.document, source.fragment))}
     registry: Registry[Any] = Registry()
@@ -51,11 +51,11 @@ def _translated(source: SchemaSource, declared_only: bool) -> tuple[FlatDocument
 
 def _implied(old: dict[str, Bound], new: dict[str, Bound]) -> Callable[[str, str], bool]:
     def implied(one: str, other: str) -> bool:
-        """Do texts with the pattern or format `one` have `other`?"""
-        first, second = RANGES.get(one), RANGES.get(other)
-        if first and second:
-            return second[0] <= first[0] and first[1] <= second[1]
-        if first and other == DECIMAL:
+        """Whether all strings with the pattern or format `one` also have `other`."""
+        range_, other_range = RANGES.get(one), RANGES.get(other)
+        if range_ and other_range:
+            return other_range[0] <= range_[0] and range_[1] <= other_range[1]
+        if range_ and other == DECIMAL:
             return True
         return one in old and other in new and _is_tighter(old[one], new[other])
 
@@ -63,20 +63,20 @@ def _implied(old: dict[str, Bound], new: dict[str, Bound]) -> Callable[[str, str
 
 
 def _is_tighter(old: Bound, new: Bound) -> bool:
-    (word, had), (other, wanted) = next(iter(old.items())), next(iter(new.items()))
-    if word != other:
+    (keyword, old_limit), (other_keyword, new_limit) = next(iter(old.items())), next(iter(new.items()))
+    if keyword != other_keyword:
         return False
     try:
-        first, second = Decimal(str(had)), Decimal(str(wanted))
+        first, second = Decimal(str(old_limit)), Decimal(str(new_limit))
     except InvalidOperation:
         return False
-    if word == "multipleOf":
+    if keyword == "multipleOf":
         return second != 0 and first % second == 0
-    return first >= second if word.lower().endswith("minimum") else first <= second
+    return first >= second if keyword.lower().endswith("minimum") else first <= second
 
 
 def _in_words(incompatibility: Incompatibility, named: dict[str, Bound]) -> Incompatibility:
-    """A refusal in words of JSON Structure."""
+    """Return an incompatibility in the terms of JSON Structure."""
     texts = {
         primitive.schema.get("pattern") or primitive.schema.get("format"): name
         for name, primitive in PRIMITIVES.items()
@@ -87,7 +87,7 @@ def _in_words(incompatibility: Incompatibility, named: dict[str, Bound]) -> Inco
             return named.get(value) or ({"type": texts[value]} if value in texts else value)
         if isinstance(value, dict) and str(value.get("$ref", "")).startswith(URN):
             return {"type": value["$ref"].removeprefix(URN)}
-        return [named_as(each) for each in value] if isinstance(value, list) else value
+        return [named_as(item) for item in value] if isinstance(value, list) else value
 
     rule = (
         "type-narrowed"

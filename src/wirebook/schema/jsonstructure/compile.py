@@ -1,11 +1,12 @@
-"""JSON Structure: one document to a reader of payloads.
+"""Compiles a JSON Structure document into a reader and writer of payloads.
 
-The document is translated into JSON Schema, type by type, and read like one (jsonreader.py): the validator is native
-code and knows whole columns. The primitive types keep their names as URNs, so that errors speak of `int64`.
+The document is translated to JSON Schema, type by type, and read like one (json_reader.py): that validator is native
+code and validates whole columns. The primitive types keep their names, as URNs, so that errors name `int64`, not a
+pattern.
 
 Spec: draft-vasters-json-structure-core, -validation, -conditional-composition.
-Reading: the json-structure package decides where the texts leave room. Validation and composition keywords count when
-`$uses` names their extension or `$schema` is the extended or validation meta-schema; in a union of types only the types
+Reading: the json-structure package decides where the texts leave room. Validation and composition keywords count if
+`$uses` names their extension or `$schema` is the extended or validation meta-schema. In a union of types only the types
 count, not the keywords beside them.
 """
 
@@ -33,7 +34,10 @@ LATEST = "draft-02"
 
 
 def compile_json_structure(source: SchemaSource) -> CompiledSchema | Unsupported:
-    """A reader for the document's root type, or for the type that the fragment (a JSON Pointer) names."""
+    """Return a reader for the root type of the document, or for the type that the fragment (a JSON Pointer) names.
+
+    Problems: schema-not-compilable
+    """
     label = f"JsonStructure/{source.format.version or LATEST}"
     try:
         document = with_imports(source.document, source.base_uri, source.resolve)
@@ -61,35 +65,37 @@ def compile_json_structure(source: SchemaSource) -> CompiledSchema | Unsupported
 
 
 def _resolver(schema: dict[str, Any]) -> Any:
-    """Follows references within the schema. It is looked through once: a lookup of what is not there would do it each
-    time, and the primitive types are not."""
+    """Return the resolver of the references in a schema.
+
+    The schema is crawled once: otherwise each lookup of a primitive type, which is not in the schema, would crawl it.
+    """
     registry: Registry[Any] = Registry()
     return registry.with_resource(DOCUMENT, DRAFT202012.create_resource(schema)).crawl().resolver(DOCUMENT)
 
 
 def root_pointer(document: Any, fragment: str | None) -> str:
-    """The pointer of the type that payloads are of: what the fragment names, else `$root`, else the document.
+    """Return the pointer of the type of payloads: the one that the fragment names, else `$root`, else the document.
 
     Raises: StructureError
     """
     if not isinstance(document, dict):
-        raise StructureError("a JSON Structure document is an object")
+        raise StructureError("a JSON Structure document must be an object")
     if fragment:
         candidates = [fragment if fragment.startswith("/") else f"/{fragment}", f"/definitions/{fragment}"]
     elif "type" not in document and isinstance(document.get("$root"), str):
         candidates = [document["$root"].removeprefix("#")]
     else:
         return ""
-    found = next(
+    pointer = next(
         (candidate for candidate in candidates if isinstance(resolve_pointer(document, candidate), dict)), None
     )
-    if found is None:
-        raise StructureError(f"'{candidates[0]}' leads nowhere")
-    return found
+    if pointer is None:
+        raise StructureError(f"'{candidates[0]}' is not in the document")
+    return pointer
 
 
 class _Expected:
-    """What an error expects, in words of JSON Structure."""
+    """Returns what a validation error expected, in the terms of JSON Structure."""
 
     def __init__(self, schema: dict[str, Any], translation: Translation) -> None:
         self.schema, self.named = schema, translation.named

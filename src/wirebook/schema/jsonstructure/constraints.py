@@ -1,7 +1,9 @@
-"""The constraints of JSON Structure as JSON Schema.
+"""The constraints of JSON Structure types as JSON Schema.
 
-Spec: draft-vasters-json-structure-validation; `dependentRequired` and `has` count always, as in the json-structure
-package. Numbers that are written as strings have constraints written as strings, and compare as numbers.
+Numbers that are written as strings have constraints written as strings, and are compared as numbers.
+
+Spec: draft-vasters-json-structure-validation.
+Reading: `dependentRequired` and `has` always count, as in the json-structure package.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ NAMES = {"propertyNames": "propertyNames", "keyNames": "propertyNames"}
 
 
 class ConstraintTranslation:
-    """Translates constraints; `schema` translates a type. Fills `formats` and `named` (see Translation)."""
+    """Translates constraints. `schema` translates a type; `formats` and `named` are filled (see `Translation`)."""
 
     def __init__(self, schema: Callable[[Any], Node]) -> None:
         self.schema = schema
@@ -41,18 +43,18 @@ class ConstraintTranslation:
         self.named: dict[str, Any] = {}
 
     def always(self, node: Node) -> list[Node]:
-        """Constraints that need no extension."""
+        """Return the constraints that need no extension."""
         if node.get("type") != "object":
             return []
-        found: list[Node] = []
+        constraints: list[Node] = []
         if isinstance(node.get("dependentRequired"), dict):
-            found.append({"dependentRequired": node["dependentRequired"]})
-        if "has" in node:  # some value matches: not every value does not
-            found.append({"not": {"additionalProperties": {"not": self.schema(node["has"])}}})
-        return found
+            constraints.append({"dependentRequired": node["dependentRequired"]})
+        if "has" in node:  # some value matches: it is not true that no value matches
+            constraints.append({"not": {"additionalProperties": {"not": self.schema(node["has"])}}})
+        return constraints
 
     def validation(self, node: Node) -> list[Node]:
-        """Constraints of the validation extension, by the kind of type."""
+        """Return the constraints of the validation extension for the kind of type."""
         type_ = node.get("type")
         if type_ in NUMBERS:
             return self._numbers(node)
@@ -63,75 +65,79 @@ class ConstraintTranslation:
         return handler(node) if handler else []
 
     def _numbers(self, node: Node) -> list[Node]:
-        bounds = {word: _plain(_bound(node, word)) for word in COMPARE if word in node}
+        bounds = {keyword: _plain(_bound(node, keyword)) for keyword in COMPARE if keyword in node}
         return [bounds] if bounds else []
 
     def _number_texts(self, node: Node) -> list[Node]:
         primitive = PRIMITIVES[node["type"]]
-        words = [word for word in COMPARE if word in node]
-        ranges = [word for word in words if word != "multipleOf" and primitive.bounds]
-        return [self._range(node, word) if word in ranges else self._predicate(node, word) for word in words]
+        keywords = [keyword for keyword in COMPARE if keyword in node]
+        ranges = [keyword for keyword in keywords if keyword != "multipleOf" and primitive.bounds]
+        return [
+            self._range(node, keyword) if keyword in ranges else self._predicate(node, keyword) for keyword in keywords
+        ]
 
-    def _range(self, node: Node, word: str) -> Node:
-        """A bound of integers in strings, as a pattern."""
+    def _range(self, node: Node, keyword: str) -> Node:
+        """Return a bound of integers in strings as a pattern."""
         low, high = PRIMITIVES[node["type"]].bounds or (0, 0)
-        bound = _bound(node, word)
-        step, whole = (1 if word.startswith("exclusive") else 0), int(bound.to_integral_value("ROUND_FLOOR"))
-        if word.lower().endswith("minimum"):
+        bound = _bound(node, keyword)
+        step, whole = (1 if keyword.startswith("exclusive") else 0), int(bound.to_integral_value("ROUND_FLOOR"))
+        if keyword.lower().endswith("minimum"):
             low = max(low, whole + step if whole == bound else whole + 1)
         else:
             high = min(high, whole - step if whole == bound else whole)
         pattern = f"^{integers_between(low, high)}$"
-        self.named[pattern] = {word: node[word]}
+        self.named[pattern] = {keyword: node[keyword]}
         return {"pattern": pattern}
 
-    def _predicate(self, node: Node, word: str) -> Node:
-        """A bound that only a function can check: a format of our own."""
-        bound, compare, name = _bound(node, word), COMPARE[word], f"{word} {node[word]}"
+    def _predicate(self, node: Node, keyword: str) -> Node:
+        """Return a bound that only a function can check, as a format of our own."""
+        bound, compare, name = _bound(node, keyword), COMPARE[keyword], f"{keyword} {node[keyword]}"
 
         def holds(text: str) -> bool:
             try:
                 return compare(Decimal(text), bound)
             except InvalidOperation:
-                return True  # no number: the type says so
+                return True  # not a number: the type reports that
 
         self.formats[name] = holds
-        self.named[name] = {word: node[word]}
+        self.named[name] = {keyword: node[keyword]}
         return {"format": name}
 
     def _strings(self, node: Node) -> list[Node]:
-        found = {word: node[word] for word in STRINGS if word in node}
+        schema = {keyword: node[keyword] for keyword in STRINGS if keyword in node}
         if node.get("format") in FORMATS:
-            found["format"] = node["format"]
-        return [found] if found else []
+            schema["format"] = node["format"]
+        return [schema] if schema else []
 
     def _items(self, node: Node) -> list[Node]:
-        found = {word: node[word] for word in ITEMS if word in node}
+        schema = {keyword: node[keyword] for keyword in ITEMS if keyword in node}
         if node.get("uniqueItems") is True:
-            found["uniqueItems"] = True
+            schema["uniqueItems"] = True
         if "contains" in node:
-            found["contains"] = self.schema(node["contains"])
-        return [found] if found else []
+            schema["contains"] = self.schema(node["contains"])
+        return [schema] if schema else []
 
     def _object(self, node: Node) -> list[Node]:
-        found = {word: node[word] for word in ENTRIES.values() if word in node}
-        found |= {to: node[word] for word, to in ENTRIES.items() if word in node}
-        for word, to in PATTERNS.items():
-            if isinstance(node.get(word), dict):
-                found[to] = {pattern: self.schema(each) for pattern, each in node[word].items()}
-        for word, to in NAMES.items():
-            if word in node:
-                found[to] = self.schema(node[word])
-        return [found] if found else []
+        schema = {keyword: node[keyword] for keyword in ENTRIES.values() if keyword in node}
+        schema |= {to: node[keyword] for keyword, to in ENTRIES.items() if keyword in node}
+        for keyword, to in PATTERNS.items():
+            if isinstance(node.get(keyword), dict):
+                schema[to] = {
+                    pattern: self.schema(property_schema) for pattern, property_schema in node[keyword].items()
+                }
+        for keyword, to in NAMES.items():
+            if keyword in node:
+                schema[to] = self.schema(node[keyword])
+        return [schema] if schema else []
 
 
-def _bound(node: Node, word: str) -> Decimal:
-    """The value of a numeric constraint, a number or its text. Raises: ValueError."""
-    value = node[word]
+def _bound(node: Node, keyword: str) -> Decimal:
+    """Return the value of a numeric constraint, a number or its text. Raises: ValueError"""
+    value = node[keyword]
     try:
         return Decimal(str(value))
     except InvalidOperation:
-        raise ValueError(f"'{word}' is {value!r}, no number") from None
+        raise ValueError(f"'{keyword}' must be a number, not {value!r}") from None
 
 
 def _plain(bound: Decimal) -> int | float:

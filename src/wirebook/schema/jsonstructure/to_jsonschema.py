@@ -1,7 +1,7 @@
-"""From JSON Structure to JSON Schema 2020-12: one function per kind of type.
+"""Translates JSON Structure to JSON Schema 2020-12: one function per kind of type.
 
 Spec: draft-vasters-json-structure-core "Compound Types", "Composition Rules", "Extensions and Add-Ins".
-Deviation: members that an add-in of `$offers` would bring are allowed without the instance naming it in `$uses`.
+Deviation: members that an add-in of `$offers` brings are allowed even if the instance does not name it in `$uses`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,12 @@ from wirebook.text.pointers import escape
 from wirebook.text.pointers import resolve as resolve_pointer
 
 DOCUMENT = f"{URN}document"
-UNION = "x-union"  # an annotation: the types that an anyOf stands for
-MAX_LEVELS = 64  # of inline types, and of types that extend one another
-RESERVED = ("$schema", "$uses")  # members that any root object may have
+UNION = "x-union"
+"""An annotation: the types that an `anyOf` stands for."""
+MAX_LEVELS = 64
+"""The deepest nesting of inline types, and the longest chain of `$extends`."""
+RESERVED = ("$schema", "$uses")
+"""Members that any root object may have."""
 VALIDATION, COMPOSITION = "JSONStructureValidation", "JSONStructureConditionalComposition"
 CONDITIONS = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else")
 
@@ -30,16 +33,16 @@ Node = dict[str, Any]
 
 
 def definition(document: Node, reference: Any) -> tuple[str, Node]:
-    """The pointer and the type that a `$ref` or `$extends` names. Raises: StructureError."""
+    """Return the pointer and the type that a `$ref` or `$extends` names. Raises: StructureError"""
     pointer = reference.removeprefix("#") if isinstance(reference, str) else ""
-    found = resolve_pointer(document, pointer) if isinstance(reference, str) and reference.startswith("#") else None
-    if not isinstance(found, dict):
-        raise StructureError(f"the reference {reference!r} leads nowhere")
-    return pointer, found
+    node = resolve_pointer(document, pointer) if isinstance(reference, str) and reference.startswith("#") else None
+    if not isinstance(node, dict):
+        raise StructureError(f"the reference {reference!r} is not in the document")
+    return pointer, node
 
 
 def extended(document: Node, node: Node) -> Node:
-    """A type with the properties that it has through `$extends`, base first. Raises: StructureError."""
+    """Return a type with the properties that it inherits by `$extends`, base first. Raises: StructureError"""
     return _extended(document, node, 0, {})
 
 
@@ -48,7 +51,7 @@ def _extended(document: Node, node: Node, level: int, known: dict[str, Node]) ->
     if bases is None or node.get("type") == "choice":
         return node
     if level > MAX_LEVELS:
-        raise StructureError(f"'$extends' goes in circles at {bases!r}")
+        raise StructureError(f"'$extends' is circular at {bases!r}")
     properties, required = dict[str, Any](), list[Any]()
     for reference in bases if isinstance(bases, list) else [bases]:
         pointer, base = definition(document, reference)
@@ -56,32 +59,32 @@ def _extended(document: Node, node: Node, level: int, known: dict[str, Node]) ->
             known[pointer] = _extended(document, base, level + 1, known)
         base = known[pointer]
         properties = {**mapping(base, "properties"), **properties}
-        required += [each for each in sequence(base, "required") if each not in required]
+        required += [name for name in sequence(base, "required") if name not in required]
     merged = {**properties, **mapping(node, "properties")}
     return {**node, "properties": merged, "required": [*required, *sequence(node, "required")]}
 
 
-def mapping(node: Node, word: str) -> Node:
-    """An object under a keyword; nothing there is an empty one. Raises: StructureError."""
-    found = node.get(word, {})
-    if not isinstance(found, dict):
-        raise StructureError(f"'{word}' is no object")
-    return found
+def mapping(node: Node, keyword: str) -> Node:
+    """Return the object of a keyword, empty if absent. Raises: StructureError"""
+    value = node.get(keyword, {})
+    if not isinstance(value, dict):
+        raise StructureError(f"'{keyword}' must be an object")
+    return value
 
 
-def sequence(node: Node, word: str) -> list[Any]:
-    """An array under a keyword; nothing there is an empty one. Raises: StructureError."""
-    found = node.get(word, [])
-    if not isinstance(found, list):
-        raise StructureError(f"'{word}' is no array")
-    return found
+def sequence(node: Node, keyword: str) -> list[Any]:
+    """Return the array of a keyword, empty if absent. Raises: StructureError"""
+    value = node.get(keyword, [])
+    if not isinstance(value, list):
+        raise StructureError(f"'{keyword}' must be an array")
+    return value
 
 
 class Translation:
     """The translation of one document.
 
-    Shape: `formats` and `named` are filled on the way: predicates that no keyword of JSON Schema can say, and what a
-    pattern or format of ours stands for.
+    Shape: `formats` are predicates that no keyword of JSON Schema expresses; `named` says which constraint a pattern or
+    a format of ours stands for. Both are filled during the translation.
     """
 
     def __init__(self, document: Node) -> None:
@@ -109,18 +112,18 @@ class Translation:
         return {**schema, "$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": self.definitions}
 
     def resources(self) -> list[tuple[str, Node]]:
-        """The primitive types that the translation refers to."""
+        """Return the primitive types that the translation refers to."""
         return [(f"{URN}{name}", _primitive(name)) for name in sorted(self.used)]
 
     # -- types --------------------------------------------------------------------------------------------------
 
     def schema(self, node: Any, *, root: bool = False) -> Node:
-        """The JSON Schema of one type. Raises: StructureError."""
+        """Return the JSON Schema of one type. Raises: StructureError"""
         if not isinstance(node, dict):
-            raise StructureError("a type is not an object")
+            raise StructureError("a type must be an object")
         self.level += 1
         if self.level > MAX_LEVELS:
-            raise StructureError(f"types are nested deeper than {MAX_LEVELS} levels")
+            raise StructureError(f"types are nested more than {MAX_LEVELS} levels deep")
         try:
             return self._typed(node, root)
         finally:
@@ -134,15 +137,17 @@ class Translation:
             return self._union(type_)
         if isinstance(type_, dict):
             referred = self.schema(type_)
-            local = {word: value for word, value in node.items() if word in ("properties", "required") and value}
+            local = {
+                keyword: value for keyword, value in node.items() if keyword in ("properties", "required") and value
+            }
             return {"allOf": [referred, self._object({**local, "type": "object"})]} if local else referred
-        if type_ is None and not any(word in node for word in CONDITIONS):
+        if type_ is None and not any(keyword in node for keyword in CONDITIONS):
             raise StructureError("a type has no 'type'")
-        own = {} if type_ is None else self._named(node, type_, root)
-        return self._with(own, [*self._constraints(node), *self._conditions(node)])
+        schema = {} if type_ is None else self._named(node, type_, root)
+        return self._with(schema, [*self._constraints(node), *self._conditions(node)])
 
     def _named(self, node: Node, type_: Any, root: bool) -> Node:
-        """The schema of a type that is named: primitive or compound."""
+        """Return the schema of a named type: primitive or compound."""
         if node.get("abstract") is True:
             raise StructureError(f"the type '{node.get('name', '')}' is abstract and has no values")
         if type_ in PRIMITIVES:
@@ -161,7 +166,7 @@ class Translation:
     def _reference(self, reference: Any) -> Node:
         pointer, node = definition(self.source, reference)
         if pointer not in self.definitions:
-            self.definitions[pointer] = {}  # so that a type may refer to itself
+            self.definitions[pointer] = {}  # a type may refer to itself
             level, self.level = self.level, 0
             self.definitions[pointer] = self.schema(node)
             self.level = level
@@ -176,7 +181,7 @@ class Translation:
         return {"anyOf": branches, UNION: [type_ if isinstance(type_, str) else _name(type_) for type_ in types]}
 
     def _object(self, node: Node, *, root: bool = False) -> Node:
-        properties = {name: self.schema(each) for name, each in mapping(node, "properties").items()}
+        properties = {name: self.schema(property_) for name, property_ in mapping(node, "properties").items()}
         schema: Node = {"type": "object", "properties": properties} | _required(sequence(node, "required"))
         extra = node.get("additionalProperties")
         if extra is False:
@@ -188,9 +193,11 @@ class Translation:
         return schema
 
     def _offered(self) -> list[str]:
-        """The members that add-ins may bring."""
-        addins = [each for value in mapping(self.source, "$offers").values() for each in _as_list(value)]
-        types = [definition(self.source, addin)[1] if isinstance(addin, str) else addin for addin in addins]
+        """Return the members that add-ins may bring."""
+        addins = [addin for value in mapping(self.source, "$offers").values() for addin in _as_list(value)]
+        types = [
+            definition(self.source, reference)[1] if isinstance(reference, str) else reference for reference in addins
+        ]
         return [name for type_ in types if isinstance(type_, dict) for name in mapping(type_, "properties")]
 
     def array(self, node: Node) -> Node:
@@ -203,8 +210,8 @@ class Translation:
 
     def tuple(self, node: Node) -> Node:
         properties, order = mapping(node, "properties"), node.get("tuple")
-        if not isinstance(order, list) or not all(isinstance(each, str) and each in properties for each in order):
-            raise StructureError("'tuple' does not list the names of its properties")
+        if not isinstance(order, list) or not all(isinstance(member, str) and member in properties for member in order):
+            raise StructureError("'tuple' must list the names of its properties")
         items = [self.schema(properties[name]) for name in order]
         return {"type": "array", "prefixItems": items, "minItems": len(items), "maxItems": len(items)}
 
@@ -219,7 +226,7 @@ class Translation:
                     "maxProperties": 1}  # fmt: skip
         selector = node.get("selector")
         if not isinstance(selector, str):
-            raise StructureError("an inline choice has no 'selector'")
+            raise StructureError("an inline choice must have a 'selector'")
         chosen = [
             {"if": _selects(selector, name), "then": self._variant(choice, selector)}
             for name, choice in choices.items()
@@ -228,31 +235,33 @@ class Translation:
                 "allOf": chosen}  # fmt: skip
 
     def _variant(self, node: Any, selector: str) -> Node:
-        """A choice of an inline union: its own type, in which the selector may stand."""
+        """Return the schema of a choice of an inline union: its own type with the selector."""
         type_ = variant(self.source, node)
         return self.schema({**type_, "properties": {selector: {"type": "any"}, **mapping(type_, "properties")}})
 
     # -- constraints --------------------------------------------------------------------------------------------------
 
     def _constraints(self, node: Node) -> list[Node]:
-        words: Node = {word: node[word] for word in ("const", "enum") if word in node}
-        always: list[Node] = [words] if words else []
+        values: Node = {keyword: node[keyword] for keyword in ("const", "enum") if keyword in node}
+        always: list[Node] = [values] if values else []
         always += self.rules.always(node)
         return [*always, *self.rules.validation(node)] if self.validation else always
 
     def _conditions(self, node: Node) -> list[Node]:
         if not self.composition:
             return []
-        found: Node = {}
-        for word in CONDITIONS:
-            if word in node:
-                value = node[word]
-                found[word] = [self.schema(each) for each in value] if isinstance(value, list) else self.schema(value)
-        return [found] if found else []
+        schema: Node = {}
+        for keyword in CONDITIONS:
+            if keyword in node:
+                value = node[keyword]
+                schema[keyword] = (
+                    [self.schema(subschema) for subschema in value] if isinstance(value, list) else self.schema(value)
+                )
+        return [schema] if schema else []
 
     @staticmethod
     def _with(own: Node, constraints: list[Node]) -> Node:
-        """A type with what constrains it beside."""
+        """Return the schema of a type with its constraints."""
         if not constraints:
             return own
         merged: Node = dict(own)
@@ -276,7 +285,7 @@ COMPOUNDS: dict[str, Callable[[Translation, Node], Node]] = {
 
 
 def variant(document: Node, node: Any) -> Node:
-    """The object type of a choice, followed through references, with what it inherits. Raises: StructureError."""
+    """Return the object type of a choice: references followed, inherited properties included. Raises: StructureError"""
     for _ in range(MAX_LEVELS):
         if not isinstance(node, dict):
             break
@@ -284,7 +293,7 @@ def variant(document: Node, node: Any) -> Node:
         if reference is None:
             return extended(document, node)
         node = definition(document, reference)[1]
-    raise StructureError("a choice is not an object type")
+    raise StructureError("a choice must be an object type")
 
 
 def _primitive(name: str) -> Node:
@@ -294,10 +303,10 @@ def _primitive(name: str) -> Node:
 
 
 def _required(names: list[Any]) -> Node:
-    """`required`: names, or alternative sets of names of which exactly one is there. Raises: StructureError."""
+    """Return `required`: names, or sets of names of which exactly one must be present. Raises: StructureError"""
     sets = [name for name in names if isinstance(name, list)]
     if not all(isinstance(name, str) for set_ in (sets or [names]) for name in set_):
-        raise StructureError("'required' has something else than names in it")
+        raise StructureError("'required' must be a list of names, or of lists of names")
     return (
         {"oneOf": [{"required": set_} for set_ in sets]} if sets else {"required": sorted(set(names), key=names.index)}
     )

@@ -1,10 +1,11 @@
-"""The primitive types of JSON Structure: which JSON values they are, and which columns.
+"""The primitive types of JSON Structure: which JSON values they have, and which columns.
 
-Each is a small JSON Schema of its own. Integers are draft-04, the one draft in which `1.0` is no integer, as here.
+Each type is a small JSON Schema of its own. Integers use draft-04, the only draft in which `1.0` is not an integer, as
+in JSON Structure.
 
 Spec: draft-vasters-json-structure-core, "JSON Primitive Types", "Extended Primitive Types".
-Reading: `uri` is an RFC 3986 reference, relative or absolute; `time` may have an offset; `jsonpointer` may be written
-as a fragment (`#/a`); the fraction of a `decimal` may be left out.
+Reading: `uri` is an RFC 3986 reference, relative or absolute; `time` may have an offset; `jsonpointer` may be a URI
+fragment (`#/a`); the fraction of a `decimal` may be omitted.
 """
 
 from __future__ import annotations
@@ -44,20 +45,24 @@ DECIMAL = "^-?(0|[1-9][0-9]*)(\\.[0-9]+)?$"
 UUID = "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$"
 POINTER = "^#?(/([^~/]|~[01])*)*$"
 BASE64_TEXT = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
-MAX_FLOAT = 3.4028235677973362e38  # what rounds to the largest 32-bit float
+MAX_FLOAT = 3.4028235677973362e38
+"""The largest number that rounds to a finite 32-bit float."""
 
 
 @dataclass(frozen=True, eq=False)
 class Primitive:
-    """Shape: `schema` of its JSON values, `leaf` of their column, `bounds` of an integer written as a string."""
+    """A primitive type.
+
+    Shape: `schema` of its JSON values; `column` of its values; `bounds` of an integer that is written as a string.
+    """
 
     schema: dict[str, Any]
-    leaf: ScalarColumn
+    column: ScalarColumn
     bounds: tuple[int, int] | None = None
 
 
-def _number(low: int, high: int, leaf: ScalarColumn) -> Primitive:
-    return Primitive({"$schema": DRAFT_04, "type": "integer", "minimum": low, "maximum": high}, leaf)
+def _number(low: int, high: int, column: ScalarColumn) -> Primitive:
+    return Primitive({"$schema": DRAFT_04, "type": "integer", "minimum": low, "maximum": high}, column)
 
 
 def _digits(low: int, high: int, arrow: pa.DataType) -> Primitive:
@@ -114,11 +119,11 @@ NUMBER_TEXTS = frozenset(("decimal",)) | {name for name, primitive in PRIMITIVES
 
 
 def scalar_column(node: Mapping[str, Any]) -> ScalarColumn:
-    """The column of a schema of a primitive type: `precision` and `scale` matter, and `contentEncoding`."""
+    """Return the column of a primitive type with its attributes: `precision`, `scale` and `contentEncoding`."""
     type_ = node["type"]
     if type_ == "decimal" and ("precision" in node or "scale" in node):
         precision, scale = node.get("precision", 34), node.get("scale", min(7, node.get("precision", 34)))
         return decimal_text(precision, scale) if isinstance(precision, int) and isinstance(scale, int) else TEXT
     if type_ == "binary" and node.get("contentEncoding", "base64") != "base64":
         return TEXT
-    return PRIMITIVES[type_].leaf
+    return PRIMITIVES[type_].column

@@ -1,8 +1,8 @@
 """The columns of a Protobuf message.
 
-Rule: a message is a struct of its fields; one that contains itself, or has no fields, is JSON text. Of the well-known
-types, timestamps, wrappers and Struct, Value, ListValue have columns of their own; the others are the messages that
-they are.
+Rule: a message is a struct of its fields. A message that contains itself, or has no fields, is JSON text. Of the
+well-known types, timestamps, wrappers and Struct, Value and ListValue have columns of their own; the others are plain
+messages.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from wirebook.schema.layout import NOTHING, Cell, ColumnLayout, List, Map, Scala
 from wirebook.schema.scalar_columns import BOOLEAN, BYTES, DOUBLE, FLOAT, INT32, INT64, JSON, TEXT, TIMESTAMP
 
 MAX_LEVELS = 32
-MAX_COLUMNS = 4000  # fields in all; beyond, JSON text
+"""The deepest nesting of messages that has columns; deeper messages are JSON text."""
+MAX_COLUMNS = 4000
+"""The most fields that have columns; the messages of the others are JSON text."""
 WELL_KNOWN = "google.protobuf."
 TIMESTAMP_NAME = f"{WELL_KNOWN}Timestamp"
 PLAIN_JSON = frozenset(f"{WELL_KNOWN}{name}" for name in ("Struct", "Value", "ListValue"))
@@ -24,7 +26,7 @@ WRAPPERS = frozenset(
     f"{WELL_KNOWN}{name}Value"
     for name in ("Double", "Float", "Int64", "UInt64", "Int32", "UInt32", "Bool", "String", "Bytes")
 )
-Descriptor = Any  # of a message; google.protobuf.descriptor's classes are made in C
+Descriptor = Any  # of a message; the classes of google.protobuf.descriptor are built in C and have no types
 FieldDescriptor = Any
 
 
@@ -55,19 +57,20 @@ SCALARS: dict[int, ScalarColumn] = {
 
 
 def layout_of(descriptor: Descriptor, docs: dict[str, str]) -> ColumnLayout:
-    """The shape of a message; `docs` are the comments of its members by full name."""
+    """Return the column layout of a message. `docs` are the comments of all members by full name."""
     return _ProtobufColumns(docs).message(descriptor)
 
 
 def is_map(field: FieldDescriptor) -> bool:
+    """Whether a field is a map."""
     return field.message_type is not None and field.message_type.GetOptions().map_entry
 
 
 class _ProtobufColumns:
     def __init__(self, docs: dict[str, str]) -> None:
         self.docs = docs
-        self.left = MAX_COLUMNS
-        self.open: list[str] = []
+        self.remaining = MAX_COLUMNS
+        self.ancestors: list[str] = []
 
     def message(self, descriptor: Descriptor) -> ColumnLayout:
         name = descriptor.full_name
@@ -75,23 +78,21 @@ class _ProtobufColumns:
             return TIMESTAMP
         if name in WRAPPERS:
             return self.single(descriptor.fields[0])
-        closed = name in PLAIN_JSON or name in self.open or len(self.open) >= MAX_LEVELS
-        if closed or not descriptor.fields or self.left < len(descriptor.fields):
+        is_closed = name in PLAIN_JSON or name in self.ancestors or len(self.ancestors) >= MAX_LEVELS
+        if is_closed or not descriptor.fields or self.remaining < len(descriptor.fields):
             return JSON
-        self.open.append(name)
+        self.ancestors.append(name)
         try:
             return self._struct(descriptor)
         finally:
-            self.open.pop()
+            self.ancestors.pop()
 
     def _struct(self, descriptor: Descriptor) -> ColumnLayout:
-        self.left -= len(descriptor.fields)
+        self.remaining -= len(descriptor.fields)
         members = {field.name: self.field(field) for field in descriptor.fields}
-        always = frozenset(field.name for field in descriptor.fields if not field.has_presence or field.is_required)
-        documented = {
-            field.name: self.docs[field.full_name] for field in descriptor.fields if field.full_name in self.docs
-        }
-        return Struct(members, always, documented)
+        required = frozenset(field.name for field in descriptor.fields if not field.has_presence or field.is_required)
+        docs = {field.name: self.docs[field.full_name] for field in descriptor.fields if field.full_name in self.docs}
+        return Struct(members, required, docs)
 
     def field(self, field: FieldDescriptor) -> ColumnLayout:
         if is_map(field):

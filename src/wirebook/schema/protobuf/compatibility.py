@@ -1,11 +1,12 @@
-"""Protocol Buffers: can a parser of the new schema read the bytes that the old one allows?
+"""Protobuf compatibility: can a parser with the new schema read the bytes that the old one allows?
 
-Rule: the wire decides. Fields are told by their numbers, types by what the text calls compatible; names of fields and
-types, JSON names, services and options are free to change, as no byte has them.
+Rule: only the wire format counts. Fields are identified by number, and types are compatible as the text says. Names of
+fields and types, JSON names, services and options may change: they are not in the bytes.
 
 Spec: protobuf.dev "Updating A Message Type", "Oneof: Backwards-compatibility Issues", "Reserved Fields", "Field
 Presence"; schema/spec.md#434-protobuf-schema (a payload is any message of the document).
-Reading: what the text calls compatible for some values only (bytes that happen to be UTF-8, or a message) is refused.
+Reading: types that the text calls compatible for some values only (bytes that happen to be valid UTF-8, or a message)
+are not compatible.
 """
 
 from __future__ import annotations
@@ -31,13 +32,14 @@ FAMILIES = (
     frozenset((F.TYPE_FIXED64, F.TYPE_SFIXED64)),
 )
 NUMERIC = frozenset(F.Type.values()) - {F.TYPE_STRING, F.TYPE_BYTES, F.TYPE_MESSAGE, F.TYPE_GROUP}
-WIDENED = frozenset(((F.TYPE_STRING, F.TYPE_BYTES), (F.TYPE_MESSAGE, F.TYPE_BYTES)))  # old, new
+WIDENED = frozenset(((F.TYPE_STRING, F.TYPE_BYTES), (F.TYPE_MESSAGE, F.TYPE_BYTES)))
+"""Old and new types of which only the new one reads the other."""
 ENUM_WIDTHS = VARINTS - {F.TYPE_BOOL}
 TYPES = {number: name.removeprefix("TYPE_").lower() for name, number in F.Type.items()}
 
 
 def backward(old: SchemaSource, new: SchemaSource) -> list[Incompatibility]:
-    """Why bytes of a message of `old` cannot be parsed by that of `new`; both are valid schemas.
+    """Return why bytes of a message of `old` cannot be parsed with `new`; both are valid schemas.
 
     Raises: TooComplexError, ProtocError
     """
@@ -50,7 +52,7 @@ def backward(old: SchemaSource, new: SchemaSource) -> list[Incompatibility]:
 
 @dataclass(frozen=True)
 class _Member:
-    """A field of a message, or an extension of it, with what the editions make of it. `oneof` names a real one."""
+    """A field of a message, or an extension of it. `oneof` is the name of the oneof it belongs to, unless synthetic."""
 
     field: Descriptor
     oneof: str | None = None
@@ -67,7 +69,7 @@ class _Member:
 
 
 class _ProtobufFile:
-    """A file with its imports. Shape: `own` the names of the messages that the document itself has at its top."""
+    """A file with its imports. Shape: `own` are the full names of the top-level messages of the document."""
 
     def __init__(self, files: FileDescriptorSet, root: str) -> None:
         self.pool = descriptor_pool.DescriptorPool()
@@ -77,23 +79,23 @@ class _ProtobufFile:
         for file in files.file:
             self.pool.Add(file)
             prefix = f"{file.package}." if file.package else ""
-            found = dict(_messages(file.message_type, prefix))
-            self.protos |= found
+            messages = dict(_messages(file.message_type, prefix))
+            self.protos |= messages
             if is_stub(file.name):
-                self.stubs |= found.keys()
+                self.stubs |= messages.keys()
             if file.name == root:
-                self.package, self.own = file.package, [f"{prefix}{each.name}" for each in file.message_type]
+                self.package, self.own = file.package, [f"{prefix}{message.name}" for message in file.message_type]
 
     def members(self, name: str) -> dict[int, _Member]:
-        """The fields of a message by their numbers, and what extends it."""
+        """Return the fields of a message, and its extensions, by number."""
         message, descriptor = self.protos[name], self.pool.FindMessageTypeByName(name)
         fields = zip(message.field, descriptor.fields, strict=True)
-        own = [_Member(field, _oneof(message, proto)) for proto, field in fields]
+        declared = [_Member(field, _oneof(message, proto)) for proto, field in fields]
         extensions = map(_Member, self.pool.FindAllExtensions(descriptor))
-        return {each.field.number: each for each in [*own, *extensions]}
+        return {member.field.number: member for member in [*declared, *extensions]}
 
     def enum(self, member: _Member) -> tuple[dict[str, int], bool]:
-        """The numbers of an enum by their names, and whether it is closed."""
+        """Return the numbers of an enum by name, and whether the enum is closed."""
         enum = member.field.enum_type
         return {value.name: value.number for value in enum.values}, bool(enum.is_closed)
 
@@ -105,12 +107,12 @@ def _messages(messages: Any, prefix: str) -> Iterator[tuple[str, DescriptorProto
 
 
 def _oneof(message: DescriptorProto, field: FieldDescriptorProto) -> str | None:
-    real = field.HasField("oneof_index") and not field.proto3_optional
-    return message.oneof_decl[field.oneof_index].name if real else None
+    is_real = field.HasField("oneof_index") and not field.proto3_optional
+    return message.oneof_decl[field.oneof_index].name if is_real else None
 
 
 class _MessageComparison:
-    """All messages of the old document with those of the new one, and the types that their fields lead to."""
+    """Compares all messages of the old document with those of the new one, and the types of their fields."""
 
     def __init__(self, old: _ProtobufFile, new: _ProtobufFile, steps: Steps) -> None:
         self.old, self.new, self.steps = old, new, steps
@@ -138,12 +140,16 @@ class _MessageComparison:
         before, after = self.old.protos[old], self.new.protos[new]
         if before.options.message_set_wire_format != after.options.message_set_wire_format:
             yield Incompatibility(new, "message-set-changed", _wire_format(before), _wire_format(after))
-        was, is_ = self.old.members(old), self.new.members(new)
-        self.steps.take(1 + len(was) + len(is_))
-        for number, member in sorted(is_.items()):
+        old_members, new_members = self.old.members(old), self.new.members(new)
+        self.steps.take(1 + len(old_members) + len(new_members))
+        for number, member in sorted(new_members.items()):
             path = f"{new}.{member.field.name}"
-            yield from self._field(was[number], member, path) if number in was else _added(before, member, path)
-        yield from _oneofs(was, is_, new)
+            yield from (
+                self._field(old_members[number], member, path)
+                if number in old_members
+                else _added(before, member, path)
+            )
+        yield from _oneofs(old_members, new_members, new)
 
     def _field(self, old: _Member, new: _Member, path: str) -> Iterator[Incompatibility]:
         if new.field.is_required and not old.field.is_required:
@@ -167,41 +173,42 @@ class _MessageComparison:
         self._wait(*names)
 
     def _enums(self, old: _Member, new: _Member, path: str) -> Iterator[Incompatibility]:
-        """An open enum keeps a number that it has no name for; a closed one loses it."""
-        was, _ = self.old.enum(old)
-        is_, closed = self.new.enum(new)
-        self.steps.take(1 + len(was) + len(is_))
-        numbers = set(is_.values())
-        for name, number in was.items():
-            if is_.get(name, number) != number:
-                yield Incompatibility(f"{path}.{name}", "enum-value-renumbered", number, is_[name])
-            elif closed and number not in numbers:
+        """Compare two enums. An open enum keeps a number without a name; a closed one loses it."""
+        old_numbers, _ = self.old.enum(old)
+        new_numbers, is_closed = self.new.enum(new)
+        self.steps.take(1 + len(old_numbers) + len(new_numbers))
+        numbers = set(new_numbers.values())
+        for name, number in old_numbers.items():
+            if new_numbers.get(name, number) != number:
+                yield Incompatibility(f"{path}.{name}", "enum-value-renumbered", number, new_numbers[name])
+            elif is_closed and number not in numbers:
                 yield Incompatibility(f"{path}.{name}", "enum-value-removed", f"{name} = {number}", None)
 
 
 def _added(message: DescriptorProto, member: _Member, path: str) -> Iterator[Incompatibility]:
-    """A number that the old message has no field for: bytes may still have it, if it was in use once."""
+    """Check a new field number: old bytes may still have a field with it if it was used before."""
     number = member.field.number
     if member.field.is_required:
         yield Incompatibility(path, "required-added", None, "required")
-    ranges = [each for each in message.reserved_range if each.start <= number < each.end]
-    if ranges:
+    reserved = [range_ for range_ in message.reserved_range if range_.start <= number < range_.end]
+    if reserved:
         yield Incompatibility(path, "reserved-number-used", f"{number} reserved", number)
-    extensions = [each for each in message.extension_range if each.start <= number < each.end]
+    extensions = [range_ for range_ in message.extension_range if range_.start <= number < range_.end]
     if extensions and not member.field.is_extension:
         yield Incompatibility(path, "extension-number-used", f"{number} for extensions", number)
 
 
 def _oneofs(old: dict[int, _Member], new: dict[int, _Member], path: str) -> Iterator[Incompatibility]:
-    """Of the members of a oneof only the last one in the bytes is kept: those that could stand together are not moved
-    into one."""
-    joined: dict[str, list[int]] = {}
+    """Check fields that moved into a oneof. Parsers keep only the last member of a oneof, so fields that old bytes may
+    have at the same time must not share one.
+    """
+    members: dict[str, list[int]] = {}
     for number, member in new.items():
         if member.oneof and number in old:
-            joined.setdefault(member.oneof, []).append(number)
-    for name, numbers in joined.items():
-        homes = {old[number].oneof for number in numbers}
-        if len(numbers) > 1 and (None in homes or len(homes) > 1):
+            members.setdefault(member.oneof, []).append(number)
+    for name, numbers in members.items():
+        old_oneofs = {old[number].oneof for number in numbers}
+        if len(numbers) > 1 and (None in old_oneofs or len(old_oneofs) > 1):
             names = [old[number].field.name for number in sorted(numbers)]
             yield Incompatibility(f"{path}.{name}", "moved-into-oneof", names, f"oneof {name}")
 

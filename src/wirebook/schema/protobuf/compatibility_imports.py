@@ -1,7 +1,7 @@
-"""Protobuf files whose imports are not all there.
+"""Compiles a Protobuf file whose imports are not all known.
 
-Rule: what is imported and not known (registry.md: nothing is fetched) is stood in for: an empty message for every
-type that protoc misses. The document itself is checked in full; of such a type only the name is known.
+Rule: as nothing is fetched (registry.md), an unknown import is replaced by files that define every type that protoc
+misses as an empty message. The document itself is checked in full; only the names of such types are known.
 """
 
 from __future__ import annotations
@@ -16,28 +16,31 @@ from wirebook.schema.protobuf.source import MAX_FILES, texts_of
 from wirebook.schema.source import MissingImportsError, SchemaSource, SchemaText
 
 STUBS = "wirebook_not_there/"
-MAX_ROUNDS = 40  # protoc names a few types at a time
+"""The folder of the files that replace unknown imports."""
+MAX_ROUNDS = 40
+"""The most attempts to compile: protoc reports only a few missing types at a time."""
 _UNDEFINED = re.compile(r'"(\.?[A-Za-z_][A-Za-z0-9_.]{0,400})" (?:is not defined|seems to be defined in)')
 _OPTION = re.compile(r"[Oo]ption \"?\([^)]{1,400}\)")
 
 
 def is_stub(file: str) -> bool:
+    """Whether a file replaces an unknown import."""
     return file.startswith(STUBS)
 
 
 def lenient_files(source: SchemaSource) -> tuple[FileDescriptorSet, str]:
-    """The descriptors of a document and of what it imports, with stand-ins for what is not there; and which of the
-    files is the document.
+    """Return the descriptors of a document and its imports, with replacements for unknown ones, and the document's
+    file.
 
     Raises: ProtocError, MissingImportsError
     """
     missing: list[str] = []
 
     def include(name: str, base_uri: str) -> SchemaText | None:
-        found = source.include(name, base_uri)
-        if found is None:
+        imported = source.include(name, base_uri)
+        if imported is None:
             missing.append(name)
-        return found
+        return imported
 
     texts = texts_of(replace(source, include=include))
     root = next(iter(texts))
@@ -50,41 +53,44 @@ def _completed(texts: dict[str, str], root: str, missing: list[str]) -> FileDesc
         try:
             return compile_files(texts | _stubs(missing, names), root)
         except ProtocError as error:
-            found = set(_UNDEFINED.findall(str(error))) - names
-            if not found:
-                raise _judged(error) from None
-            names |= found
-    raise MissingImportsError(f"more than {MAX_ROUNDS} rounds to find what of the imports is needed")
+            undefined = set(_UNDEFINED.findall(str(error))) - names
+            if not undefined and _needs_import(error):
+                raise MissingImportsError(str(error)) from None
+            if not undefined:
+                raise
+            names |= undefined
+    raise MissingImportsError(f"the types of the missing imports were not found in {MAX_ROUNDS} attempts")
 
 
-def _judged(error: ProtocError) -> ValueError:
-    """An option of one's own, or a type that is no message, needs the import itself."""
+def _needs_import(error: ProtocError) -> bool:
+    """Whether only the import itself can resolve an error: custom options, and types that are not messages."""
     lines = str(error).split("; ")
-    needs = all(_OPTION.search(line) or _UNDEFINED.search(line) or " is not an enum" in line for line in lines)
-    return MissingImportsError(str(error)) if needs else error
+    return all(_OPTION.search(line) or _UNDEFINED.search(line) or " is not an enum" in line for line in lines)
 
 
 def _stubs(missing: list[str], names: set[str]) -> dict[str, str]:
-    """Files for the paths that are missing, which together define the types."""
+    """Return files at the missing paths, which together define the types."""
     packages: dict[str, set[str]] = {}
     for name in names:
         package, type_ = _split(name.removeprefix("."))
         packages.setdefault(package, set()).add(type_)
-    files = {f"{STUBS}{index}.proto": _file(*each) for index, each in enumerate(sorted(packages.items()))}
+    files = {
+        f"{STUBS}{index}.proto": _file(*package_types) for index, package_types in enumerate(sorted(packages.items()))
+    }
     public = "".join(f'import public "{path}";\n' for path in files)
     return files | dict.fromkeys(missing[:MAX_FILES], f'syntax = "proto3";\n{public}')
 
 
 def _split(name: str) -> tuple[str, str]:
-    """Package and type: packages begin with a small letter, by custom."""
+    """Split a full name into package and type. By convention, packages begin with a lower-case letter."""
     parts = name.split(".")
     count = next((index for index, part in enumerate(parts) if part[:1].isupper()), len(parts) - 1)
     return ".".join(parts[:count]), ".".join(parts[count:])
 
 
 def _file(package: str, types: set[str]) -> str:
-    declared = f"package {package};\n" if package else ""
-    return f'syntax = "proto3";\n{declared}{_messages(types)}'
+    package_line = f"package {package};\n" if package else ""
+    return f'syntax = "proto3";\n{package_line}{_messages(types)}'
 
 
 def _messages(types: set[str]) -> str:

@@ -1,8 +1,8 @@
-"""Protobuf schemas to descriptors, by protoc.
+"""Compiles Protobuf files to descriptors with protoc.
 
-protoc runs in a process of its own, which is started for the first schema and stays for the next ones (60 ms for the
-first, 1 ms for each other): a text that brings it down, or keeps it busy, costs that one schema and nothing else. It
-sees the files that it is given and the well-known types, nothing else.
+protoc runs in a process of its own, which starts with the first schema and is kept (60 ms for the first schema, 1 ms
+for each other one): a file that crashes protoc, or keeps it busy, costs one schema only. The process sees nothing but
+the files that it is given and the well-known types.
 """
 
 from __future__ import annotations
@@ -24,17 +24,19 @@ from google.protobuf.message import DecodeError
 
 from wirebook.schema.protobuf import protoc_process
 
-SECONDS = 20  # for one schema
-SHOWN = 5  # lines of what protoc says
-_NO_ERROR = re.compile(r"\bwarning:|^[IW][0-9]{4} ", re.IGNORECASE)
+TIMEOUT = 20
+"""The longest that protoc may take for one schema. Units: seconds."""
+MAX_LINES = 5
+"""The most lines of protoc's errors that are reported."""
+_NOT_AN_ERROR = re.compile(r"\bwarning:|^[IW][0-9]{4} ", re.IGNORECASE)
 
 
 class ProtocError(ValueError):
-    """Why there are no descriptors, in protoc's words."""
+    """Why there are no descriptors, in the words of protoc."""
 
 
 def compile_files(files: Mapping[str, str], root: str) -> FileDescriptorSet:
-    """The descriptors of the file `root` of `files` (path to text), and of all that it imports, imports first.
+    """Return the descriptors of the file `root` of `files` (path to text) and all files that it imports, imports first.
 
     Raises: ProtocError
     """
@@ -42,15 +44,15 @@ def compile_files(files: Mapping[str, str], root: str) -> FileDescriptorSet:
         folder = Path(name)
         try:
             _write(folder / "files", files)
-        except OSError as error:  # one path leads through another, or is too long
-            raise ProtocError(f"the imports cannot be laid out as files: {error.strerror}") from error
+        except OSError as error:  # one path is a folder of another, or too long
+            raise ProtocError(f"the imports cannot be written as files: {error.strerror}") from error
         code = _PROCESS.run(folder, root)
         if code != 0:
-            raise ProtocError(_errors(folder) or f"protoc ended with {code}")
+            raise ProtocError(_errors(folder) or f"protoc failed with exit code {code}")
         try:
             return FileDescriptorSet.FromString((folder / protoc_process.OUTPUT).read_bytes())
         except (DecodeError, OSError) as error:
-            raise ProtocError(f"protoc gave no descriptors: {error}") from error
+            raise ProtocError(f"protoc wrote no descriptors: {error}") from error
 
 
 def _write(folder: Path, files: Mapping[str, str]) -> None:
@@ -66,12 +68,12 @@ def _errors(folder: Path) -> str:
     except OSError:
         return ""
     places = text.replace(f"{folder / 'files'}{os.sep}", "").splitlines()
-    lines = [line.strip() for line in places if line.strip() and not _NO_ERROR.search(line)]
-    return "; ".join(lines[:SHOWN])
+    lines = [line.strip() for line in places if line.strip() and not _NOT_AN_ERROR.search(line)]
+    return "; ".join(lines[:MAX_LINES])
 
 
 class _Process:
-    """The process, started when it is needed; a forked child gets one of its own."""
+    """The protoc process, started when it is needed. A forked child gets a process of its own."""
 
     def __init__(self) -> None:
         self._running: subprocess.Popen[str] | None = None
@@ -83,17 +85,17 @@ class _Process:
 
     def _forget(self) -> None:
         self._lock = threading.Lock()
-        self._of_parents.append(self._running)  # not ours to end
+        self._of_parents.append(self._running)  # a parent's process must not be ended here
         self._running = None
         self._owner = os.getpid()
 
     def run(self, folder: Path, root: str) -> int:
-        """protoc's exit code. Raises: ProtocError when it does not come back."""
+        """Run protoc and return its exit code. Raises: ProtocError if it does not answer"""
         with self._lock:
             process = self._started()
             assert process.stdin is not None
             assert process.stdout is not None
-            timer = threading.Timer(SECONDS, process.kill)
+            timer = threading.Timer(TIMEOUT, process.kill)
             timer.start()
             try:
                 process.stdin.write(json.dumps({"folder": str(folder), "root": root}) + "\n")
@@ -105,7 +107,7 @@ class _Process:
                 timer.cancel()
             if not answer.endswith("\n"):
                 self._end()
-                raise ProtocError(f"protoc stopped without an answer, or took longer than {SECONDS} seconds")
+                raise ProtocError(f"protoc crashed or took longer than {TIMEOUT} seconds")
             return int(answer)
 
     def _started(self) -> subprocess.Popen[str]:
@@ -114,7 +116,7 @@ class _Process:
         if self._running is None:
             script = str(Path(protoc_process.__file__))
             paths = os.pathsep.join(path for path in sys.path if path)
-            self._running = subprocess.Popen(  # noqa: S603  (this very Python, and a script of ours)
+            self._running = subprocess.Popen(  # noqa: S603  (the same Python and a script of this package)
                 [sys.executable, "-P", script],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -131,10 +133,11 @@ class _Process:
             process.wait()
             for pipe in (process.stdin, process.stdout):
                 if pipe is not None:
-                    with contextlib.suppress(OSError):  # what was still to be written goes nowhere
+                    with contextlib.suppress(OSError):  # buffered input that cannot be written any more
                         pipe.close()
 
     def stop(self) -> None:
+        """End the process when Python exits."""
         if self._owner == os.getpid():
             self._end()
 

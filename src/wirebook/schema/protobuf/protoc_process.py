@@ -1,6 +1,6 @@
-"""protoc, run for one request after another in a process of its own: a line of JSON in, a line with the exit code out.
+"""The protoc process: compiles one request after another. It reads requests as lines of JSON and writes exit codes.
 
-Run as a script, not imported: it starts in a tenth of the time that the package takes. `protoc.py` starts and ends it.
+protoc.py starts this file as a script, because that takes a tenth of the time of importing the package.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ OUTPUT, ERRORS, INCLUDED = "descriptors.bin", "errors.txt", "_proto"
 
 
 def serve() -> None:
-    """Answers until its input ends. Whatever protoc prints goes to a file in the folder of the request."""
+    """Answer requests until the input ends. Everything protoc prints goes to a file in the folder of the request."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _limit_memory()
     answers = os.fdopen(os.dup(1), "w")
@@ -29,14 +29,15 @@ def serve() -> None:
 
 
 def _limit_memory() -> None:
-    with contextlib.suppress(ImportError, ValueError, OSError):  # not every system has limits
+    with contextlib.suppress(ImportError, ValueError, OSError):  # not every system has resource limits
         import resource  # noqa: PLC0415
 
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 
 def run(folder: Path, root: str) -> int:
-    import grpc_tools  # noqa: PLC0415  (an absent package is an answer, not the end of the process)
+    """Compile the file `root` of a folder, and return the exit code of protoc."""
+    import grpc_tools  # noqa: PLC0415  (if the package is missing, only the request fails)
     from grpc_tools import protoc  # noqa: PLC0415
 
     errors = os.open(folder / ERRORS, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

@@ -1,10 +1,10 @@
-"""Protobuf messages as plain values: dicts, lists, numbers, texts, bytes.
+"""Reads Protobuf messages as plain values: dicts, lists, numbers, strings, bytes.
 
-Rule: a field without presence that is not set has its default; one with presence is absent. Names are those of the
-schema. An enum is its name, or its number where it has none; a key of a map is text; a timestamp is RFC 3339 text.
-A field that the schema does not have is kept under its number, as ``{"7": [{"varint": 5}]}``; extensions are kept
-under ``[full.name]``. Below JSON text (`whole` False) fields that are not set are left out and numbers that JSON does
-not have are text, as in Protobuf's own JSON.
+Rule: a field without presence that is not set has its default; a field with presence that is not set is absent. Names
+are those of the schema. An enum value is its name, or its number if it has no name. Map keys are strings. A timestamp
+is RFC 3339 text. Unknown fields are kept under their number, as ``{"7": [{"varint": 5}]}``, and extensions under
+``[full.name]``. Below JSON text, where there is no column layout, fields that are not set are omitted and numbers that
+JSON does not have are strings, as in Protobuf's own JSON.
 
 Spec: protobuf.dev "Encoding", "Field Presence", "ProtoJSON Format".
 """
@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from itertools import repeat
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
 from google.protobuf.unknown_fields import UnknownFieldSet
@@ -24,19 +24,23 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from wirebook.schema.layout import ColumnLayout, List, Map, Struct
 from wirebook.schema.protobuf.columns import PLAIN_JSON, TIMESTAMP_NAME, WRAPPERS, Descriptor, FieldDescriptor, is_map
 
-# The functions of all messages: on a message itself a field or a nested type may have the name.
-BASE: Any = next(each for each in Timestamp.__mro__ if "HasField" in vars(each))
+BASE: Any = next(class_ for class_ in Timestamp.__mro__ if "HasField" in vars(class_))
+"""The class with the functions of all messages. On a message itself a field or a nested type may hide a function."""
 Message = Any
 Convert = Callable[[Any, int], Any]
+"""Return the plain value of a message or a field value, which may be nested so many levels deep."""
 WIRE_TYPES = {0: "varint", 1: "fixed64", 2: "bytes", 3: "group", 5: "fixed32"}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SECONDS = (-62135596800, 253402300799)  # the years 1 to 9999
-_BY_TYPE = {1: 1, 2: 5, 6: 1, 7: 5, 9: 2, 10: 3, 11: 2, 12: 2, 15: 5, 16: 1}  # field type to wire type; others: varint
+_BY_TYPE = {1: 1, 2: 5, 6: 1, 7: 5, 9: 2, 10: 3, 11: 2, 12: 2, 15: 5, 16: 1}
+"""The wire type of each field type; the others are varints."""
 
 
 class MessageError(ValueError):
-    """Why a message is not as its schema has it: `code`, `message`, what was expected and is there, and where: `path`
-    of members, innermost first."""
+    """Why a message is not a valid value of its schema.
+
+    Shape: `code` and `message` of the problem, with `expected` and `actual`; `path` of members, innermost first.
+    """
 
     def __init__(self, message: str, expected: Any = None, actual: Any = None, code: str = "payload-invalid") -> None:
         super().__init__(message)
@@ -45,14 +49,13 @@ class MessageError(ValueError):
 
 
 class MessageReaders:
-    """Readers of the messages of one pool, each made once."""
+    """The readers of the messages of one schema, each made once."""
 
     def __init__(self) -> None:
-        self._made: dict[tuple[str, int], Convert] = {}
+        self._readers: dict[tuple[str, int], Convert] = {}
 
     def reader(self, descriptor: Descriptor, layout: ColumnLayout | None) -> Convert:
-        """What takes a message, and how much deeper it may be nested, and gives its value; `shape` is that of its
-        column, None below JSON text."""
+        """Return the reader of a message with a column layout; None below JSON text."""
         name = descriptor.full_name
         if name == TIMESTAMP_NAME:
             return _timestamp
@@ -61,25 +64,31 @@ class MessageReaders:
         if name in PLAIN_JSON:
             return PLAIN_READERS[name]
         key = (name, id(layout) if isinstance(layout, Struct) else 0)
-        if key not in self._made:
-            self._made[key] = self._later(key)  # a message inside itself
-            self._made[key] = self._message(descriptor, layout)
-        return self._made[key]
+        if key not in self._readers:
+            self._readers[key] = self._later(key)  # for a message inside itself
+            self._readers[key] = self._message(descriptor, layout)
+        return self._readers[key]
 
     def _later(self, key: tuple[str, int]) -> Convert:
         def read(message: Message, depth: int) -> Any:
-            return self._made[key](message, depth)
+            return self._readers[key](message, depth)
 
         return read
 
     def _message(self, descriptor: Descriptor, layout: ColumnLayout | None) -> Convert:
         members = layout.members if isinstance(layout, Struct) else {}
-        readers = {each.number: (each.name, self.field(each, members.get(each.name))) for each in descriptor.fields}
+        readers = {
+            declared.number: (
+                declared.name,
+                self.field(declared, members.get(declared.name)),
+            )
+            for declared in descriptor.fields
+        }
         defaults: Callable[[], dict[str, Any]] = _Defaults(descriptor) if isinstance(layout, Struct) else dict
 
         def read(message: Message, depth: int) -> dict[str, Any]:
             if depth <= 0:
-                raise MessageError("nested too deeply", code="payload-too-deep")
+                raise MessageError("the message is nested too deeply", code="payload-too-deep")
             value, name = defaults(), ""
             try:
                 for field, listfield in BASE.ListFields(message):
@@ -97,7 +106,7 @@ class MessageReaders:
         return read
 
     def field(self, field: FieldDescriptor, layout: ColumnLayout | None) -> Convert:
-        """The reader of a field's value; of a field without a column, `shape` is None."""
+        """Return the reader of the value of a field; `layout` is None for a field without a column."""
         if is_map(field):
             return self._map(field, layout)
         inner = layout.item if isinstance(layout, List) else layout
@@ -129,20 +138,20 @@ class MessageReaders:
         key_of = KEYS.get(entry["key"].type, str)
 
         def read(value: Any, depth: int) -> dict[str, Any]:
-            found: dict[str, Any] = {}
+            entries: dict[str, Any] = {}
             for key in sorted(map(_text, value, repeat(0))):
                 try:
-                    found[key_of(key)] = inner(value[key], depth)
+                    entries[key_of(key)] = inner(value[key], depth)
                 except MessageError as error:
                     error.path.append(key_of(key))
                     raise
-            return found
+            return entries
 
         return read
 
 
 class _Defaults:
-    """The value of a message of which nothing is set: what its fields without presence are then."""
+    """Returns the value of a message in which nothing is set: the defaults of its fields without presence."""
 
     def __init__(self, descriptor: Descriptor) -> None:
         fields = [field for field in descriptor.fields if not field.has_presence]
@@ -166,7 +175,7 @@ def _same(value: Any, depth: int) -> Any:  # noqa: ARG001
 
 
 def _text(value: Any, depth: int) -> Any:  # noqa: ARG001
-    if isinstance(value, bytes):  # proto2 hands over what is no UTF-8
+    if isinstance(value, bytes):  # proto2 returns the bytes of a string that is not valid UTF-8
         raise MessageError("a string is not valid UTF-8", code="payload-syntax")
     return value
 
@@ -183,20 +192,20 @@ def _enum(field: FieldDescriptor) -> Convert:
 
 
 def names_of(field: FieldDescriptor) -> dict[int, str]:
-    """The names of an enum by number; of several with one number, the first."""
+    """Return the names of an enum by number; if several names have the same number, the first."""
     return {value.number: value.name for value in reversed(field.enum_type.values)}
 
 
 def _list(single: Convert) -> Convert:
     def read(values: Iterable[Any], depth: int) -> list[Any]:
-        found: list[Any] = []
+        items: list[Any] = []
         try:
             for value in values:
-                found.append(single(value, depth))
+                items.append(single(value, depth))
         except MessageError as error:
-            error.path.append(len(found))
+            error.path.append(len(items))
             raise
-        return found
+        return items
 
     return read
 
@@ -216,11 +225,11 @@ def _timestamp(message: Message, depth: int) -> Any:
     return f"{moment}.{nanos:09d}".rstrip("0").rstrip(".") + "Z" if nanos else f"{moment}Z"
 
 
-# -- google.protobuf.Struct, Value, ListValue: the JSON values that they stand for ------------------------------------
+# -- google.protobuf.Struct, Value, ListValue: the JSON value that they stand for -------------------------------------
 
 
 def _plain_value(message: Message, depth: int) -> Any:
-    kind = _known(message, depth).WhichOneof("kind")
+    kind = _checked(message, depth).WhichOneof("kind")
     if kind is None or kind == "null_value":
         return None
     if kind == "struct_value":
@@ -231,20 +240,23 @@ def _plain_value(message: Message, depth: int) -> Any:
 
 
 def _plain_struct(message: Message, depth: int) -> dict[str, Any]:
-    fields = _known(message, depth).fields
+    fields = _checked(message, depth).fields
     return {key: _plain_value(fields[key], depth - 1) for key in sorted(fields)}
 
 
 def _plain_list(message: Message, depth: int) -> list[Any]:
-    return [_plain_value(value, depth - 1) for value in _known(message, depth).values]
+    return [_plain_value(value, depth - 1) for value in _checked(message, depth).values]
 
 
-def _known(message: Message, depth: int) -> Message:
+def _checked(message: Message, depth: int) -> Message:
+    """Return a message without unknown fields that is not nested too deeply. Raises: MessageError"""
     if depth <= 0:
-        raise MessageError("nested too deeply", code="payload-too-deep")
+        raise MessageError("the message is nested too deeply", code="payload-too-deep")
     if len(UnknownFieldSet(message)):
         name = message.DESCRIPTOR.full_name
-        raise MessageError(f"a field that {name} does not have", {"type": name}, "a field with another number")
+        raise MessageError(
+            f"unknown field in a message of the type {name}", {"type": name}, "a field with another number"
+        )
     return message
 
 
@@ -253,44 +265,33 @@ PLAIN_READERS: dict[str, Convert] = dict(
 )
 
 
-# -- fields that the schema does not have -----------------------------------------------------------------------------
-
-
-class Unknown(NamedTuple):
-    number: int
-    wire_type: int
-    data: Any
+# -- unknown fields ---------------------------------------------------------------------------------------------------
 
 
 def unknown_fields(fields: Any, descriptor: Descriptor | None, depth: int) -> dict[str, list[Any]]:
-    """Fields by number; those of a number that the schema has must be of its wire type (an enum's value without a name
-    is kept here by closed enums).
+    """Return unknown fields by number.
+
+    A field whose number the schema has must be of its wire type: closed enums keep values without a name here.
 
     Raises: MessageError
     """
     if depth <= 0:
-        raise MessageError("nested too deeply", code="payload-too-deep")
-    found: dict[str, list[Any]] = {}
+        raise MessageError("the message is nested too deeply", code="payload-too-deep")
+    values: dict[str, list[Any]] = {}
     for field in fields:
-        unknown = Unknown(field.field_number, field.wire_type, field.data)
-        known = descriptor and descriptor.fields_by_number.get(unknown.number)
-        if known and unknown.wire_type not in wire_types(known):
-            raise _mismatch(known, unknown.wire_type)
-        grouped = unknown.wire_type == 3
-        value = unknown_fields(unknown.data, None, depth - 1) if grouped else unknown.data
-        found.setdefault(str(unknown.number), []).append({WIRE_TYPES[unknown.wire_type]: value})
-    return dict(sorted(found.items(), key=itemgetter(0)))
+        number, wire_type, data = field.field_number, field.wire_type, field.data
+        known = descriptor and descriptor.fields_by_number.get(number)
+        if known and wire_type not in wire_types(known):
+            expected, actual = [WIRE_TYPES[allowed] for allowed in wire_types(known)], WIRE_TYPES[wire_type]
+            error = MessageError(f"field {number} is encoded as {actual}", {"encoding": expected}, actual)
+            error.path.append(known.name)
+            raise error
+        value = unknown_fields(data, None, depth - 1) if wire_type == 3 else data
+        values.setdefault(str(number), []).append({WIRE_TYPES[wire_type]: value})
+    return dict(sorted(values.items(), key=itemgetter(0)))
 
 
 def wire_types(field: FieldDescriptor) -> tuple[int, ...]:
-    """How a field may be encoded: packed, too, where it is a list of numbers."""
+    """Return the wire types of a field: a list of numbers may be packed."""
     own = _BY_TYPE.get(field.type, 0)
     return (own, 2) if field.is_repeated and own not in (2, 3) else (own,)
-
-
-def _mismatch(field: FieldDescriptor, wire_type: int) -> MessageError:
-    expected = [WIRE_TYPES[each] for each in wire_types(field)]
-    actual = WIRE_TYPES[wire_type]
-    error = MessageError(f"field {field.number} is encoded as {actual}", {"encoding": expected}, actual)
-    error.path.append(field.name)
-    return error

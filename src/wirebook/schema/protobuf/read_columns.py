@@ -1,7 +1,7 @@
-"""Whole columns of Protobuf messages: parsed one by one in C, then taken apart field by field.
+"""Reads whole columns of Protobuf messages: parsed one by one in C, then converted field by field.
 
-No Python of ours runs per value, but for JSON text. A row is given up (left to the reference) at whatever is not plain:
-a field that the schema does not have, an enum without a name, a timestamp finer than microseconds.
+No Python code of ours runs for single values, except for JSON text. A row is given up, and left to the reference, if it
+has anything that is not plain: an unknown field, an enum value without a name, a timestamp finer than microseconds.
 """
 
 from __future__ import annotations
@@ -37,23 +37,26 @@ MAX_DEPTH: Final = 100
 
 @dataclass
 class Rows:
-    """Which row each of some messages or values is of, and the rows that are given up."""
+    """The row that each of some messages or values belongs to, and the rows that are given up."""
 
     owners: Array
     given_up: Array
 
     def give_up(self, where: Array) -> None:
+        """Give up the rows of the values at a mask."""
         self.given_up[self.owners[where]] = True
 
     def of(self, owners: Array) -> Rows:
+        """Return the same rows for other values."""
         return Rows(owners, self.given_up)
 
 
 Read = Callable[[Sequence[Any], Rows], pa.Array]
+"""Return the column of messages or field values, none of which is None."""
 
 
 def reader_of(descriptor: Descriptor, layout: ColumnLayout, values: MessageReaders) -> Read:
-    """What makes a column of messages, of which none is None."""
+    """Return the column reader of messages."""
     if isinstance(layout, Struct):
         return _struct(descriptor, layout, values)
     if layout is JSON:
@@ -66,7 +69,7 @@ def reader_of(descriptor: Descriptor, layout: ColumnLayout, values: MessageReade
 
 
 def _known_only(read: Read) -> Read:
-    """Gives up the rows of messages with fields that the schema does not have."""
+    """Return a reader that gives up the rows of messages with unknown fields."""
 
     def checked(messages: Sequence[Message], rows: Rows) -> pa.Array:
         counts = np.fromiter(map(len, map(UnknownFieldSet, messages)), np.int64, len(messages))
@@ -88,7 +91,7 @@ def _struct(descriptor: Descriptor, layout: Struct, values: MessageReaders) -> R
 
 
 def _field(field: FieldDescriptor, layout: ColumnLayout, values: MessageReaders) -> Read:
-    """What makes the column of one field of messages."""
+    """Return the column reader of one field of messages."""
     get = attrgetter(field.name)
     if is_map(field):
         assert isinstance(layout, Map)
@@ -106,19 +109,19 @@ def _optional(name: str, single: Read) -> Read:
     get = attrgetter(name)
 
     def read(messages: Sequence[Message], rows: Rows) -> pa.Array:
-        there = np.fromiter(map(BASE.HasField, messages, repeat(name)), bool, len(messages))
-        if there.all():
+        is_set = np.fromiter(map(BASE.HasField, messages, repeat(name)), bool, len(messages))
+        if is_set.all():
             return single(list(map(get, messages)), rows)
-        places = np.flatnonzero(there)
+        places = np.flatnonzero(is_set)
         present = list(map(get, map(messages.__getitem__, places.tolist())))
         column = single(present, rows.of(rows.owners[places]))
-        return column.take(pa.array(np.cumsum(there) - 1, mask=~there))
+        return column.take(pa.array(np.cumsum(is_set) - 1, mask=~is_set))
 
     return read
 
 
 def _single(field: FieldDescriptor, layout: ColumnLayout, values: MessageReaders) -> Read:
-    """What makes a column of a field's values."""
+    """Return the column reader of the values of a field."""
     if field.message_type is not None:
         return reader_of(field.message_type, layout, values)
     if field.enum_type is not None:
@@ -140,7 +143,9 @@ def _lists(get: Callable[[Message], Any], single: Read) -> Read:
 
 
 def _maps(field: FieldDescriptor, layout: Map, values: MessageReaders) -> Read:
-    """Entries in the order of their keys: that of the messages themselves is no order at all."""
+    """Return the column reader of a map. Entries are in the order of their keys: messages have no order of their
+    own.
+    """
     entry = field.message_type.fields_by_name
     get, key_of = attrgetter(field.name), KEYS.get(entry["key"].type, str)
     single = _single(entry["value"], layout.values, values)
@@ -149,7 +154,7 @@ def _maps(field: FieldDescriptor, layout: Map, values: MessageReaders) -> Read:
         maps = list(map(get, messages))
         lengths = np.fromiter(map(len, maps), np.int64, len(maps))
         keys = list(map(sorted, maps))
-        items = [each[key] for each, own in zip(maps, keys, strict=True) for key in own]
+        items = [entries[key] for entries, own_keys in zip(maps, keys, strict=True) for key in own_keys]
         column = single(items, rows.of(np.repeat(rows.owners, lengths)))
         names = pa.array(list(map(key_of, chain.from_iterable(keys))), pa.string())
         return pa.MapArray.from_arrays(_offsets(lengths), names, column)
@@ -178,10 +183,10 @@ def _names(field: FieldDescriptor) -> Read:
 def _timestamps(messages: Sequence[Message], rows: Rows) -> pa.Array:
     seconds = np.fromiter(map(attrgetter("seconds"), messages), np.int64, len(messages))
     nanos = np.fromiter(map(attrgetter("nanos"), messages), np.int64, len(messages))
-    plain = (seconds >= SECONDS[0]) & (seconds <= SECONDS[1]) & (nanos >= 0) & (nanos < 10**9) & (nanos % 1000 == 0)
-    if not plain.all():
-        rows.give_up(~plain)
-    moments = np.where(plain, seconds, 0) * 1_000_000 + nanos // 1000
+    is_plain = (seconds >= SECONDS[0]) & (seconds <= SECONDS[1]) & (nanos >= 0) & (nanos < 10**9) & (nanos % 1000 == 0)
+    if not is_plain.all():
+        rows.give_up(~is_plain)
+    moments = np.where(is_plain, seconds, 0) * 1_000_000 + nanos // 1000
     return pa.array(moments).view(pa.timestamp("us", tz="UTC"))
 
 

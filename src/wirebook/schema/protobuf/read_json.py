@@ -1,6 +1,6 @@
-"""Protobuf's JSON mapping: a JSON value to a message, and back.
+"""Reads Protobuf's JSON mapping: a JSON value into a message.
 
-Spec: protobuf.dev "ProtoJSON Format"; members that the schema does not have are refused, as it says.
+Spec: protobuf.dev "ProtoJSON Format". As the text requires, unknown members are rejected.
 """
 
 from __future__ import annotations
@@ -22,102 +22,105 @@ from wirebook.schema.protobuf.columns import WELL_KNOWN, Descriptor, FieldDescri
 from wirebook.schema.protobuf.read import Message
 from wirebook.text.pointers import format_pointer
 
-_INSIDE = re.compile(r"Failed to parse \S{1,200} field: ")
-_PLACE = re.compile(r"""[ ]at "?\w+(?:[.\[][^ ]{0,1000})?"?\.*\Z""")
+_PREFIX = re.compile(r"Failed to parse \S{1,200} field: ")
+_SUFFIX = re.compile(r"""[ ]at "?\w+(?:[.\[][^ ]{0,1000})?"?\.*\Z""")
 
 
 def from_json(message: Message, value: Any, descriptor: Descriptor, depth: int) -> tuple[Problem, ...]:
-    """Fills a message with a JSON value; what does not fit, at most 20 places."""
+    """Fill a message with a JSON value, and return the places that do not match, at most 20 (``payload-invalid``)."""
     if _fill(message, value, descriptor, depth) is None:
         return ()
-    found = islice(_faults(value, descriptor, (), depth), MAX_PROBLEMS)
-    return tuple(starmap(_problem, found))
+    faults = islice(_faults(value, descriptor, (), depth), MAX_PROBLEMS)
+    return tuple(starmap(_problem, faults))
 
 
 def _fill(message: Message, value: Any, descriptor: Descriptor, depth: int) -> str | None:
-    """The first fault, in the library's words."""
+    """Fill a message, and return the first fault in the words of the library."""
     if not isinstance(value, dict) and not descriptor.full_name.startswith(WELL_KNOWN):
         return "expected an object"
     try:
         json_format.ParseDict(value, message, descriptor_pool=descriptor.file.pool, max_recursion_depth=depth)
     except KeyError as error:  # an Any within an Any
-        return f"there is no member {error}"
+        return f"unknown member {error}"
     except (json_format.Error, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         return str(error)
     return None
 
 
-# -- places: the library tells some of them; which members do not fit shows when each is tried alone ------------------
+# -- places of faults: the library reports few; trying each member alone finds the others ----------------------------
 
 Fault = tuple[tuple[str | int, ...], str, Any]
+"""The path, the message and the value of a fault."""
 
 
 def _faults(
-    value: Any, descriptor: Descriptor, path: tuple[str | int, ...], depth: int, said: str = "does not fit"
+    value: Any, descriptor: Descriptor, path: tuple[str | int, ...], depth: int, default: str = "does not match"
 ) -> Iterator[Fault]:
-    """Where in a message; `said` of the whole is what is said where nothing in it is wrong alone."""
+    """Yield the faults in the value of a message. `default` is the message if no member is invalid by itself."""
     class_ = message_factory.GetMessageClass(descriptor)
-    found = False
-    plain = not isinstance(value, dict) or descriptor.full_name.startswith(WELL_KNOWN)
-    for name, each in () if plain else value.items():
-        fault = _fill(class_(), {name: each}, descriptor, depth)
-        if fault is not None:
-            found = True
-            field = _named(descriptor, name)
-            here = (path if field is None else (*path, name), fault, each)
-            yield from [here] if field is None else _inside(field, name, here, depth)
-    if not found:
-        yield path, _fill(class_(), value, descriptor, depth) or said, value
+    has_fault = False
+    is_leaf = not isinstance(value, dict) or descriptor.full_name.startswith(WELL_KNOWN)
+    for name, member in () if is_leaf else value.items():
+        message = _fill(class_(), {name: member}, descriptor, depth)
+        if message is not None:
+            has_fault = True
+            field = field_named(descriptor, name)
+            if field is None:
+                yield path, message, member
+            else:
+                yield from _faults_inside(field, name, ((*path, name), message, member), depth)
+    if not has_fault:
+        yield path, _fill(class_(), value, descriptor, depth) or default, value
 
 
-def _inside(field: FieldDescriptor, name: str, fault: Fault, depth: int) -> Iterator[Fault]:
-    """Where in a member that does not fit; `fault` is what is said of the whole."""
-    here, _, value = fault
-    found = False
+def _faults_inside(field: FieldDescriptor, name: str, fault: Fault, depth: int) -> Iterator[Fault]:
+    """Yield the faults in the value of a field, or `fault`, which is that of the whole value."""
+    path, message, value = fault
+    has_fault = False
     class_ = message_factory.GetMessageClass(field.containing_type)
-    for step, part, alone in _parts(field, value):
-        inner = _fill(class_(), {name: alone}, field.containing_type, depth)
-        if inner is not None:
-            found = True
+    for step, item, single in _items(field, value):
+        item_message = _fill(class_(), {name: single}, field.containing_type, depth)
+        if item_message is not None:
+            has_fault = True
             type_ = field.message_type.fields_by_name["value"].message_type if is_map(field) else field.message_type
-            yield from (
-                [((*here, step), inner, part)] if type_ is None else _faults(part, type_, (*here, step), depth, inner)
-            )
-    if not found and field.message_type is not None and not field.is_repeated:
-        yield from _faults(value, field.message_type, here, depth, fault[1])
-    elif not found:
+            if type_ is None:
+                yield (*path, step), item_message, item
+            else:
+                yield from _faults(item, type_, (*path, step), depth, item_message)
+    if not has_fault and field.message_type is not None and not field.is_repeated:
+        yield from _faults(value, field.message_type, path, depth, message)
+    elif not has_fault:
         yield fault
 
 
-def _parts(field: FieldDescriptor, value: Any) -> Iterator[tuple[str | int, Any, Any]]:
-    """The items of a list or a map: the step to each, the item, and a list or map of it alone."""
+def _items(field: FieldDescriptor, value: Any) -> Iterator[tuple[str | int, Any, Any]]:
+    """Yield the index or key of each item of a list or a map, the item, and a list or map of that item alone."""
     if is_map(field):
-        yield from ((key, each, {key: each}) for key, each in (value.items() if isinstance(value, dict) else ()))
+        yield from ((key, item, {key: item}) for key, item in (value.items() if isinstance(value, dict) else ()))
     elif field.is_repeated and isinstance(value, list):
-        yield from ((index, each, [each]) for index, each in enumerate(value))
+        yield from ((index, item, [item]) for index, item in enumerate(value))
 
 
-def _named(descriptor: Descriptor, name: str) -> FieldDescriptor | None:
+def field_named(descriptor: Descriptor, name: str) -> FieldDescriptor | None:
+    """Return the field with a name of the schema or of its JSON mapping."""
     return descriptor.fields_by_name.get(name) or descriptor.fields_by_camelcase_name.get(name)
 
 
-def _problem(path: tuple[str | int, ...], fault: str, value: Any) -> Problem:
-    text = preview(_PLACE.sub("", _INSIDE.sub("", fault).partition("\n")[0]).rstrip(". "))
+def _problem(path: tuple[str | int, ...], message: str, value: Any) -> Problem:
+    text = preview(_SUFFIX.sub("", _PREFIX.sub("", message).partition("\n")[0]).rstrip(". "))
     slot = f"payload#{format_pointer(path)}"
     return Problem("payload-invalid", text, slot=slot, expected=text, actual=preview(json_value(value)))
 
 
-def _key(key: Any) -> Any:
-    """The key of a map as JSON has it."""
-    return str(key).lower() if isinstance(key, bool) else str(key) if isinstance(key, int) else key
-
-
 def json_value(value: Any) -> Any:
-    """A value with bytes, times and numbers as the JSON mapping writes them."""
+    """Return a value with bytes, times, numbers and map keys as the JSON mapping writes them."""
     if isinstance(value, dict):
-        return {_key(key): json_value(each) for key, each in value.items()}
+        keys = (
+            str(key).lower() if isinstance(key, bool) else str(key) if isinstance(key, int) else key for key in value
+        )
+        return dict(zip(keys, map(json_value, value.values()), strict=True))
     if isinstance(value, list):
-        return [json_value(each) for each in value]
+        return [json_value(item) for item in value]
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, float) and not math.isfinite(value):

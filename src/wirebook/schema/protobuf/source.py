@@ -1,8 +1,8 @@
-"""A Protobuf schema's text and all that it imports, to the descriptor of one message.
+"""Compiles a Protobuf schema and its imports, and selects the message of the payloads.
 
-Rule: an import is a document of the catalogue (lookup.py) or one of the well-known types. The fragment, or the suffix
-behind a colon, names the message, with or without its package; without either it is the one message of the document,
-or the one that no other message of it refers to.
+Rule: an import is a document of the catalogue (lookup.py) or a well-known type. The fragment, or the suffix after a
+colon, names the message, with or without its package. Without a name it is the only message of the document, or the
+only one that no other message refers to.
 
 Spec: schema/spec.md#434-protobuf-schema; docs/decisions/0050.
 """
@@ -16,41 +16,42 @@ from typing import Any
 from google.protobuf import descriptor_pool
 from google.protobuf.descriptor_pb2 import DescriptorProto, FileDescriptorProto, FileDescriptorSet
 
+from wirebook.schema.protobuf.columns import Descriptor
 from wirebook.schema.protobuf.protoc import ProtocError, compile_files
 from wirebook.schema.source import SchemaSource, UnnamedTypeError
 
-MAX_BYTES = 4 * 1024 * 1024  # of text, imports included
+MAX_CHARACTERS = 4 * 1024 * 1024
+"""The most characters of a schema and its imports."""
 MAX_FILES = 500
 WELL_KNOWN = "google/protobuf/"
 _IMPORT = re.compile(r"""\bimport\s+(?:(?:public|weak|option)\s+)?(?:"([^"\n\\]{1,400})"|'([^'\n\\]{1,400})')""")
 _PATH = re.compile(r"[A-Za-z0-9_@~+ .:-]+(?:/[A-Za-z0-9_@~+ .:-]+)*\Z")
 _DECLARES = re.compile(r"(?:^|;|\*/)[ \t]*(?:syntax|edition)[ \t]*=", re.MULTILINE)
 
-Descriptor = Any  # of google.protobuf.descriptor, whose classes are made in C
-
 
 def descriptor_of(source: SchemaSource) -> tuple[Descriptor, dict[str, str], tuple[int, ...]]:
-    """The message, in a pool of its own; the comments of all members, by their full names; and the message's place in
-    its file: its index, and those inside it.
+    """Return the message, the comments of all members by full name, and the message indexes in its file.
 
     Raises: ProtocError, UnnamedTypeError, ValueError, TypeError
     """
     files = texts_of(source)
     root = next(iter(files))
-    found = compile_files(files, root)
+    descriptors = compile_files(files, root)
     pool = descriptor_pool.DescriptorPool()
-    for file in found.file:
+    for file in descriptors.file:
         pool.Add(file)
-    own = next(file for file in found.file if file.name == root)
-    name = _chosen(own, source.fragment)
-    return pool.FindMessageTypeByName(name), dict(_comments(found)), _places(own)[name]
+    root_file = next(file for file in descriptors.file if file.name == root)
+    name = _chosen(root_file, source.fragment)
+    return pool.FindMessageTypeByName(name), dict(_comments(descriptors)), _places(root_file)[name]
 
 
 # -- texts ------------------------------------------------------------------------------------------------------------
 
 
 def texts_of(source: SchemaSource) -> dict[str, str]:
-    """The document, first, and what it imports, by the paths that protoc knows them by. Raises: ProtocError"""
+    """Return the document, which is first, and its imports, by the paths that protoc knows them by. Raises:
+    ProtocError
+    """
     root = "schema.proto"
     texts = {root: _with_syntax(source.document, source.format.version)}
     waiting = [(root, source.base_uri)]
@@ -58,36 +59,38 @@ def texts_of(source: SchemaSource) -> dict[str, str]:
     while waiting:
         path, base_uri = waiting.pop()
         for name in _imports(texts[path]):
-            found = None if name in texts else source.include(name, base_uri)
-            if found is not None:
-                texts[name] = _with_syntax(found.content, found.version)
-                waiting.append((name, found.base_uri))
-                size += len(found.content)
-        if size > MAX_BYTES or len(texts) > MAX_FILES:
-            raise ProtocError(f"the schema and its imports are more than {MAX_BYTES} characters or {MAX_FILES} files")
+            imported = None if name in texts else source.include(name, base_uri)
+            if imported is not None:
+                texts[name] = _with_syntax(imported.content, imported.version)
+                waiting.append((name, imported.base_uri))
+                size += len(imported.content)
+        if size > MAX_CHARACTERS or len(texts) > MAX_FILES:
+            raise ProtocError(
+                f"the schema and its imports have more than {MAX_CHARACTERS} characters or {MAX_FILES} files"
+            )
     return texts
 
 
 def _imports(text: str) -> Iterator[str]:
-    for found in _IMPORT.finditer(text):
-        name = found[1] or found[2]
+    for match in _IMPORT.finditer(text):
+        name = match[1] or match[2]
         parts = name.split("/")
         if _PATH.match(name) and not {".", ".."} & set(parts) and not name.startswith(WELL_KNOWN):
             yield name
 
 
 def _with_syntax(text: str, version: str | None) -> str:
-    """A text that names no syntax has that of the format's name: ``Protobuf/3``."""
+    """Return a text that declares its syntax. A text that does not has the syntax of its format: ``Protobuf/3``."""
     text = text.removeprefix("\ufeff")
-    declared = _DECLARES.search(text) is not None
-    return text if declared or not (version or "").startswith("3") else f'syntax = "proto3"; {text}'
+    is_declared = _DECLARES.search(text) is not None
+    return text if is_declared or not (version or "").startswith("3") else f'syntax = "proto3"; {text}'
 
 
 # -- the message ------------------------------------------------------------------------------------------------------
 
 
 def _places(file: FileDescriptorProto) -> dict[str, tuple[int, ...]]:
-    """Each message of a file by its full name, with the indexes that lead to it."""
+    """Return each message of a file by full name, with the indexes that lead to it."""
     prefix = f"{file.package}." if file.package else ""
     return dict(_nested(file.message_type, prefix, ()))
 
@@ -99,29 +102,31 @@ def _nested(messages: Any, prefix: str, path: tuple[int, ...]) -> Iterator[tuple
             yield from _nested(message.nested_type, f"{prefix}{message.name}.", (*path, index))
 
 
-def _chosen(file: FileDescriptorProto, part: str | None) -> str:
+def _chosen(file: FileDescriptorProto, fragment: str | None) -> str:
     names = list(_places(file))
     if not names:
         raise ProtocError("the schema defines no message")
-    if part:
-        wanted = part.strip("/").rpartition("/")[2].removeprefix(".")
-        found = [name for name in names if name == wanted] or [name for name in names if name.endswith(f".{wanted}")]
-        if not found:
-            raise ProtocError(f"the schema does not define the message '{wanted}'; it defines {_listed(names)}")
-        return min(found, key=lambda name: name.count("."))
+    if fragment:
+        suffix = fragment.strip("/").rpartition("/")[2].removeprefix(".")
+        candidates = [name for name in names if name == suffix] or [
+            name for name in names if name.endswith(f".{suffix}")
+        ]
+        if not candidates:
+            raise ProtocError(f"the schema does not define the message '{suffix}'; it defines {_listed(names)}")
+        return min(candidates, key=lambda name: name.count("."))
     prefix = f"{file.package}." if file.package else ""
-    own = [f"{prefix}{each.name}" for each in file.message_type]
+    own = [f"{prefix}{message.name}" for message in file.message_type]
     unused = [name for name in own if name not in _used(file, name)]
-    for candidates in (own, unused):
-        if len(candidates) == 1:
-            return candidates[0]
+    for group in (own, unused):
+        if len(group) == 1:
+            return group[0]
     raise UnnamedTypeError(f"the schema defines {len(own)} messages and the reference names none: {_listed(own)}")
 
 
-def _used(file: FileDescriptorProto, but: str) -> set[str]:
-    """The messages that members of other messages refer to."""
+def _used(file: FileDescriptorProto, excluded: str) -> set[str]:
+    """Return the messages that members of other messages refer to."""
     prefix = f"{file.package}." if file.package else ""
-    others = [each for each in file.message_type if f"{prefix}{each.name}" != but]
+    others = [message for message in file.message_type if f"{prefix}{message.name}" != excluded]
     return {name for other in others for name in _referred(other)}
 
 
@@ -139,7 +144,7 @@ def _listed(names: list[str]) -> str:
 
 
 def _comments(files: FileDescriptorSet) -> Iterator[tuple[str, str]]:
-    """The comment of each member, by its full name: what stands before it, else behind it on its line."""
+    """Yield the comment of each member by full name: the one before it, else the one after it on its line."""
     for file in files.file:
         places = file.source_code_info.location
         texts = {tuple(place.path): place.leading_comments or place.trailing_comments for place in places}
@@ -150,7 +155,9 @@ def _comments(files: FileDescriptorSet) -> Iterator[tuple[str, str]]:
 def _described(
     messages: Any, prefix: str, path: tuple[int, ...], texts: Mapping[tuple[int, ...], str]
 ) -> Iterator[tuple[str, str]]:
-    """4, 3 and 2 are the numbers of messages, nested messages and fields in descriptor.proto."""
+    """Yield the comments of messages. In descriptor.proto 4, 3 and 2 are the numbers of messages, nested messages,
+    fields.
+    """
     for index, message in enumerate(messages):
         for number, field in enumerate(message.field):
             text = texts.get((*path, index, 2, number))

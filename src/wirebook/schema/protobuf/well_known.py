@@ -1,9 +1,9 @@
-"""Well-known types as reading gives them, which their JSON does not know.
+"""Writes well-known types as `read` returns them, which Protobuf's JSON mapping does not accept.
 
-A Duration is ``{"seconds": 1, "nanos": 5}``, a FieldMask ``{"paths": [...]}``, an Any, of whatever type,
-``{"type_url": ..., "value": ...}``, a Timestamp beyond the years 1 to 9999 ``{"seconds": ..., "nanos": ...}``.
+A Duration is ``{"seconds": 1, "nanos": 5}``, a FieldMask ``{"paths": [...]}``, an Any of whatever type ``{"type_url":
+..., "value": ...}``, a Timestamp beyond the years 1 to 9999 ``{"seconds": ..., "nanos": ...}``.
 
-Rule: for the library's parser a neutral value takes the place of each; then the fields are set in the message itself.
+Rule: the library's parser gets a neutral value in place of each; afterwards the fields are set in the message itself.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from wirebook.problems import Problem
 from wirebook.schema.payload_problems import preview
 from wirebook.schema.protobuf.columns import TIMESTAMP_NAME, WELL_KNOWN, Descriptor, FieldDescriptor, is_map
 from wirebook.schema.protobuf.read import Message
+from wirebook.schema.protobuf.read_json import field_named
 from wirebook.text.pointers import format_pointer
 
 NEUTRAL: dict[str, Any] = {
@@ -27,17 +28,17 @@ NEUTRAL: dict[str, Any] = {
     TIMESTAMP_NAME: "1970-01-01T00:00:00Z",
 }
 EXPECTED = {
-    "paths": "paths, a list of texts",
+    "paths": "paths, a list of strings",
     "seconds": "seconds and nanos, integers of 64 and 32 bits",
     "nanos": "seconds and nanos, integers of 64 and 32 bits",
-    "type_url": "type_url, a text, and value, bytes",
-    "value": "type_url, a text, and value, bytes",
+    "type_url": "type_url, a string, and value, bytes",
+    "value": "type_url, a string, and value, bytes",
 }
 KEYS = {"true": True, "false": False}
 
 
 class WellKnownMessage(NamedTuple):
-    """A message in parts: the steps that lead to it (of a field, an index, a key of a map), its path, its fields."""
+    """A well-known message in a value: the steps to it in the message (fields, indexes, keys), its path, its fields."""
 
     steps: tuple[Any, ...]
     path: tuple[str | int, ...]
@@ -45,13 +46,13 @@ class WellKnownMessage(NamedTuple):
 
 
 class WellKnownMessages:
-    """The messages in parts of one value."""
+    """The well-known messages of one value."""
 
     def __init__(self) -> None:
-        self.found: list[WellKnownMessage] = []
+        self.messages: list[WellKnownMessage] = []
 
     def taken_out(self, value: Any, descriptor: Descriptor, depth: int) -> Any:
-        """The value with neutral ones in their place."""
+        """Return the value with neutral values in place of its well-known messages, which are kept."""
         return self._message(value, descriptor, WellKnownMessage((), (), {}), depth)
 
     def _message(self, value: Any, descriptor: Descriptor, at: WellKnownMessage, depth: int) -> Any:
@@ -59,11 +60,11 @@ class WellKnownMessages:
         if not isinstance(value, dict) or depth < 0:
             return value
         if name in NEUTRAL and value.keys() <= set(descriptor.fields_by_name.keys()):
-            self.found.append(at._replace(fields=value))
+            self.messages.append(at._replace(fields=value))
             return NEUTRAL[name]
         if name.startswith(WELL_KNOWN):
             return value
-        return {key: self._field(each, _named(descriptor, key), key, at, depth) for key, each in value.items()}
+        return {key: self._field(member, field_named(descriptor, key), key, at, depth) for key, member in value.items()}
 
     def _field(self, value: Any, field: FieldDescriptor | None, key: str, at: WellKnownMessage, depth: int) -> Any:
         if field is None or field.message_type is None:
@@ -81,13 +82,13 @@ class WellKnownMessages:
         if inner.message_type is None or not isinstance(value, dict):
             return value
         return {
-            key: self._message(each, inner.message_type, _inside(at, _key(key_type, key), key), depth - 1)
-            for key, each in value.items()
+            key: self._message(item, inner.message_type, _inside(at, _key(key_type, key), key), depth - 1)
+            for key, item in value.items()
         }
 
     def put_into(self, message: Message) -> Iterator[Problem]:
-        """Sets the fields in a message that was parsed from the rest; what does not fit is a problem."""
-        for part in self.found:
+        """Set the fields in a message that was parsed from the rest. Yields problems: payload-invalid"""
+        for part in self.messages:
             try:
                 _set(reduce(_step, part.steps, message), part.fields)
             except (TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -96,16 +97,12 @@ class WellKnownMessages:
                 yield Problem("payload-invalid", text, slot=slot, expected=expected, actual=preview(part.fields))
 
 
-def _named(descriptor: Descriptor, name: str) -> FieldDescriptor | None:
-    return descriptor.fields_by_name.get(name) or descriptor.fields_by_camelcase_name.get(name)
-
-
 def _inside(at: WellKnownMessage, step: Any, preview_as: str | int) -> WellKnownMessage:
     return WellKnownMessage((*at.steps, step), (*at.path, preview_as), {})
 
 
 def _key(field: FieldDescriptor, key: str) -> Any:
-    """The key of a map as the message has it; one that is none is the parser's to refuse."""
+    """Return the key of a map as the message has it. The parser rejects an invalid key."""
     if field.type == 9:
         return key
     return KEYS.get(key, key) if field.type == 8 else int(key) if key.lstrip("-").isdecimal() else key
@@ -118,7 +115,7 @@ def _step(message: Any, step: Any) -> Any:
 def _set(message: Message, fields: dict[str, Any]) -> None:
     for name, value in fields.items():
         if name == "paths" and not isinstance(value, list):
-            raise TypeError("no list")
+            raise TypeError("not a list")
         if name == "paths":
             message.paths[:] = value
         elif value is not None:
@@ -129,4 +126,4 @@ def _octets(text: Any) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except binascii.Error as error:
-        raise ValueError(f"the value is no base64: {error}") from None
+        raise ValueError(f"the value is not valid base64: {error}") from None

@@ -30,25 +30,27 @@ def to_binary(message: Message) -> bytes:
 
 
 def to_json(message: Message, descriptor: Descriptor) -> Any:
-    """A message as a JSON value, under the names of the schema; a Problem where it has none (an Any of a type that the
-    schema does not know, a duration of more than 10,000 years). The keys of maps are in order."""
+    """Return a message as a JSON value, under the names of the schema, with map keys in order.
+
+    Returns a Problem if there is no JSON for it: an Any of an unknown type, a duration of more than 10,000 years.
+    """
     pool = descriptor.file.pool
     try:
         value = json_format.MessageToDict(message, preserving_proto_field_name=True, descriptor_pool=pool)
     except (json_format.Error, ValueError, TypeError, KeyError, OverflowError) as error:
-        return Problem("payload-invalid", f"there is no JSON for it: {preview(str(error))}", slot="payload")
+        return Problem("payload-invalid", f"the value has no JSON form: {preview(str(error))}", slot="payload")
     return _in_order(value, descriptor)
 
 
 def _in_order(value: Any, type_: Descriptor | None) -> Any:
-    """The library has the keys of maps in an order that is another in each process."""
+    """Sort the keys of maps, which the library returns in an order that changes between processes."""
     if isinstance(value, list):
-        return [_in_order(each, type_) for each in value]
+        return [_in_order(item, type_) for item in value]
     if type_ is None or not isinstance(value, dict):
         return value
     if type_.full_name.startswith(WELL_KNOWN):  # a Struct, or the message in an Any
         return {key: _in_order(value[key], type_) for key in sorted(value)}
-    return {name: _field_in_order(each, type_.fields_by_name.get(name)) for name, each in value.items()}
+    return {name: _field_in_order(item, type_.fields_by_name.get(name)) for name, item in value.items()}
 
 
 def _field_in_order(value: Any, field: FieldDescriptor | None) -> Any:

@@ -1,1 +1,1 @@
-"""XML Schema."""
+"""XML Schema, 1.0 and 1.1."""

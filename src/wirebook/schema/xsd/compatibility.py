@@ -1,8 +1,8 @@
-"""XML Schema: is every document that is valid by the old schema valid by the new one?
+"""XML Schema compatibility: is every document that is valid against the old schema valid against the new one?
 
-Rule: every global element of the old schema is compared with the one of its name, and what it contains: content models
-as languages (content_models.py), attributes one by one, simple types by their facets (xsd_types.py). Types without a
-use are compared by their names where a document may choose them (xsi:type).
+Rule: each global element of the old schema is compared with its namesake, and so is everything that it contains:
+content models as languages (compatibility_content.py), attributes one by one, simple types by their facets
+(compatibility_types.py). Types that no element uses are compared by name if a document may select them (xsi:type).
 
 Spec: XML Schema 1.0 and 1.1 part 1.
 """
@@ -40,12 +40,11 @@ MODEL_STEPS = 10_000
 
 
 def backward(old: SchemaSource, new: SchemaSource) -> list[Incompatibility]:
-    """Why documents of `old` are not all valid by `new`; both are valid schemas.
+    """Return why documents of `old` are not all valid against `new`; both are valid schemas.
 
     Raises: XsdError, TooComplexError
     """
-    models = [lenient_model(each) for each in (old, new)]
-    return list(_XsdComparison(models[0], models[1], Steps()).incompatibilities())
+    return list(_XsdComparison(lenient_model(old), lenient_model(new), Steps()).incompatibilities())
 
 
 class _XsdComparison:
@@ -61,27 +60,27 @@ class _XsdComparison:
             return
         for element in self.old.elements.values():
             name = element.name
-            found = self.new.maps.elements.get(name)
-            if found is None:
+            namesake = self.new.maps.elements.get(name)
+            if namesake is None:
                 yield Incompatibility(f"/{_local(name)}", "element-removed", _local(name), None)
             else:
-                yield from self._element(element, found, f"/{_local(name)}")
+                yield from self._element(element, namesake, f"/{_local(name)}")
         yield from self._choosable()
         while self.waiting:
             yield from self._types(*self.waiting.pop())
 
     def _choosable(self) -> Iterator[Incompatibility]:
-        """Types that documents may name: those that are derived from others, and all if there are no elements."""
+        """Compare the types that documents may select: those derived from others; all if there are no elements."""
         for type_ in self.old.types.values():
             name = type_.name
             base = type_.base_type
             derived = base is not None and not (base.name or XS).startswith(XS) and type_.is_complex()
             if derived or not self.old.elements:
-                found = self.new.maps.types.get(name)
-                if found is None:
+                namesake = self.new.maps.types.get(name)
+                if namesake is None:
                     yield Incompatibility(f"/{_local(name)}", "type-removed", _local(name), None)
                 else:
-                    self._wait(type_, found, f"/{_local(name)}")
+                    self._wait(type_, namesake, f"/{_local(name)}")
 
     def _wait(self, old: Component, new: Component, path: str) -> None:
         if (id(old), id(new)) not in self.seen:
@@ -97,11 +96,13 @@ class _XsdComparison:
         if old.nillable and not new.nillable:
             yield Incompatibility(path, "nillable-removed", "nillable", "not nillable")
         yield from _fixed(old, new, path)
-        olds = set(map(_identity, old.identities))
-        added = [identity for identity in new.identities if _identity(identity) not in olds]
+        old_constraints = set(map(_identity, old.identities))
+        added = [identity for identity in new.identities if _identity(identity) not in old_constraints]
         if added:
-            yield Incompatibility(path, "identity-constraint-added", None, [_local(each.name) for each in added])
-        if [str(each) for each in getattr(new, "alternatives", ())]:
+            yield Incompatibility(
+                path, "identity-constraint-added", None, [_local(constraint.name) for constraint in added]
+            )
+        if getattr(new, "alternatives", ()):
             yield Incompatibility(path, UNPROVEN, None, "alternative types")
         self._wait(old.type, new.type, path)
 
@@ -137,29 +138,39 @@ class _XsdComparison:
     def _attributes(self, old: Any, new: Any, path: str) -> Iterator[Incompatibility]:
         wild_old, wild_new = old.get(None), new.get(None)
         for name, attribute in new.items():
-            had = old.get(name)
-            if name is not None and attribute.use == "required" and (had is None or had.use != "required"):
-                yield Incompatibility(f"{path}/@{_local(name)}", "attribute-required", had and had.use, "required")
+            old_attribute = old.get(name)
+            if (
+                name is not None
+                and attribute.use == "required"
+                and (old_attribute is None or old_attribute.use != "required")
+            ):
+                yield Incompatibility(
+                    f"{path}/@{_local(name)}", "attribute-required", old_attribute and old_attribute.use, "required"
+                )
         for name, attribute in old.items():
             if name is None or attribute.use == "prohibited":
                 continue
-            found, place = new.get(name), f"{path}/@{_local(name)}"
-            if found is None and wild_new is not None and self._is_taken(wild_new, name, self.new.maps.attributes):
+            new_attribute, place = new.get(name), f"{path}/@{_local(name)}"
+            if (
+                new_attribute is None
+                and wild_new is not None
+                and self._is_taken(wild_new, name, self.new.maps.attributes)
+            ):
                 continue
-            if found is None or found.use == "prohibited":
+            if new_attribute is None or new_attribute.use == "prohibited":
                 yield Incompatibility(place, "attribute-removed", _local(name), None)
             else:
-                yield from _fixed(attribute, found, place)
-                yield from simple_incompatibilities(attribute.type, found.type, place)
+                yield from _fixed(attribute, new_attribute, place)
+                yield from simple_incompatibilities(attribute.type, new_attribute.type, place)
         if wild_old is not None and (wild_new is None or not _covers(wild_new, wild_old)):
             yield Incompatibility(f"{path}/@*", "any-attribute-narrowed", _wild(wild_old), wild_new and _wild(wild_new))
 
-    def _is_taken(self, wildcard: Component, name: str, known: Any) -> bool:
-        """Does a wildcard take a name, whatever is in it?"""
+    def _is_taken(self, wildcard: Component, name: str, declared: Any) -> bool:
+        """Whether a wildcard accepts a name, whatever its value."""
         namespace = name[1:].partition("}")[0] if name.startswith("{") else ""
         allowed = wildcard.is_matching(name, namespace)
         return bool(allowed) and (wildcard.process_contents == "skip" or
-                                  (wildcard.process_contents == "lax" and name not in known))  # fmt: skip
+                                  (wildcard.process_contents == "lax" and name not in declared))  # fmt: skip
 
     # -- content ------------------------------------------------------------------------------------------------------
 
@@ -174,7 +185,7 @@ class _XsdComparison:
             difference = Inclusion(self._accepts(after), Steps(MODEL_STEPS)).difference(*models)
         except TooComplexError:
             yield Incompatibility(
-                path, UNPROVEN, "a content model", "a content model that takes long to compare with it"
+                path, UNPROVEN, "a content model", "a content model that takes too long to compare with it"
             )
             difference = None
         if difference is not None:
@@ -183,30 +194,32 @@ class _XsdComparison:
             place = f"{path}/{_local(name)}"
             if name in after.elements:
                 yield from self._element(element, after.elements[name], place)
-            elif name in self.new.maps.elements:  # taken by a wildcard, then validated by its declaration
+            elif name in self.new.maps.elements:  # accepted by a wildcard, then validated against its declaration
                 yield from self._element(element, self.new.maps.elements[name], place)
 
     def _model(self, type_: Component) -> Model:
         return _Particles(self.steps).of(type_.content, 0)
 
     def _accepts(self, after: _Particles) -> Any:
-        def accepts(symbol: Any, comes: Any) -> bool:
-            if symbol == comes and isinstance(symbol, str):
+        def accepts(symbol: Any, written: Any) -> bool:
+            if symbol == written and isinstance(symbol, str):
                 return True
             if isinstance(symbol, str):
                 return False
             wildcard = after.wildcards[symbol]
-            if isinstance(comes, str):
-                namespace = comes[1:].partition("}")[0] if comes.startswith("{") else ""
-                known = comes in self.new.maps.elements
-                return bool(wildcard.is_matching(comes, namespace)) and (known or wildcard.process_contents != "strict")
-            return _covers_key(symbol, comes)
+            if isinstance(written, str):
+                namespace = written[1:].partition("}")[0] if written.startswith("{") else ""
+                is_declared = written in self.new.maps.elements
+                return bool(wildcard.is_matching(written, namespace)) and (
+                    is_declared or wildcard.process_contents != "strict"
+                )
+            return _covers_key(symbol, written)
 
         return accepts
 
 
 class _Particles:
-    """The content model of a type as an expression, its elements by their names and its wildcards."""
+    """The content model of a type as an expression: elements by name, and wildcards."""
 
     def __init__(self, steps: Steps) -> None:
         self.steps = steps
@@ -226,43 +239,45 @@ class _Particles:
             return repeat((SYMBOL, key), least, most)
         if not hasattr(particle, "model"):
             return repeat(self._element(particle), least, most)
-        parts = [self.of(each, level + 1) for each in particle]
+        parts = [self.of(child, level + 1) for child in particle]
         build = {"choice": choice, "all": interleaved}.get(particle.model, sequence)
         if particle.model == "choice" and not parts:
             return NOTHING
         return repeat(build(parts), least, most)
 
     def _element(self, element: Component) -> Model:
-        """An element, or one that may stand in its place."""
-        found = [] if element.abstract else [element]
-        found += substitutes(element)
-        for each in found:
-            self.elements.setdefault(each.name, each)
-        return choice([(SYMBOL, each.name) for each in found])
+        """Return the choice of an element and its substitutes."""
+        elements = [] if element.abstract else [element]
+        elements += substitutes(element)
+        for alternative in elements:
+            self.elements.setdefault(alternative.name, alternative)
+        return choice([(SYMBOL, alternative.name) for alternative in elements])
 
 
 def _incompatibility(difference: Difference, models: tuple[Model, Model], path: str) -> Incompatibility:
-    """The difference in words: what is missing, or no longer taken."""
+    """Return a difference of content models as an incompatibility: what is missing, or no longer accepted."""
     old, new = (set(symbols(model)) for model in models)
-    expected = [_shown(fromkey) for fromkey in dict.fromkeys(difference.expected)]
-    after = f" after {', '.join(map(_shown, difference.word))}" if difference.word else ""
+    expected = [_symbol_name(symbol) for symbol in dict.fromkeys(difference.expected)]
+    after = f" after {', '.join(map(_symbol_name, difference.word))}" if difference.word else ""
     if difference.symbol is None:
-        added = [each for each in difference.expected if each not in old]
+        added = [symbol for symbol in difference.expected if symbol not in old]
         rule = "required-element-added" if added else "occurrence-narrowed"
-        return Incompatibility(f"{path}/{_shown(difference.expected[0])}" if difference.expected else path, rule,
+        return Incompatibility(f"{path}/{_symbol_name(difference.expected[0])}" if difference.expected else path, rule,
                        f"may end{after}", expected)  # fmt: skip
-    place = f"{path}/{_shown(difference.symbol)}"
+    place = f"{path}/{_symbol_name(difference.symbol)}"
     if difference.symbol not in new:
-        return Incompatibility(place, "element-removed", f"{_shown(difference.symbol)}{after}", expected)
-    added = [each for each in difference.expected if each not in old]
+        return Incompatibility(place, "element-removed", f"{_symbol_name(difference.symbol)}{after}", expected)
+    added = [symbol for symbol in difference.expected if symbol not in old]
     if added:
-        place = f"{path}/{_shown(added[0])}"
-        return Incompatibility(place, "required-element-added", f"{_shown(difference.symbol)}{after}", expected)
-    return Incompatibility(place, "content-narrowed", f"{_shown(difference.symbol)}{after}", expected or "the end")
+        place = f"{path}/{_symbol_name(added[0])}"
+        return Incompatibility(place, "required-element-added", f"{_symbol_name(difference.symbol)}{after}", expected)
+    return Incompatibility(
+        place, "content-narrowed", f"{_symbol_name(difference.symbol)}{after}", expected or "the end"
+    )
 
 
 def _simple(type_: Component) -> Component | None:
-    """The simple type of an element's text; None for elements of elements."""
+    """Return the simple type of the text of an element; None if it contains elements."""
     if not type_.is_complex():
         return type_
     return type_.content if type_.has_simple_content() else None
@@ -273,7 +288,7 @@ def _attributes(type_: Component) -> Any:
 
 
 def _tests(type_: Component) -> list[str]:
-    return [str(each.path) for each in getattr(type_, "assertions", ())]
+    return [str(assertion.path) for assertion in getattr(type_, "assertions", ())]
 
 
 def _fixed(old: Component, new: Component, path: str) -> Iterator[Incompatibility]:
@@ -299,11 +314,11 @@ def _covers(new: Component, old: Component) -> bool:
 
 
 def _covers_key(new: tuple[Any, ...], old: Any) -> bool:
-    """Does a wildcard take all that another one does?"""
+    """Whether a wildcard accepts everything that another one does."""
     if isinstance(old, str) or STRICTNESS[new[3]] > STRICTNESS[old[3]]:
         return False
-    listed = "##any" in new[0] or (set(old[0]) <= set(new[0]) and bool(old[0])) or new[0] == old[0]
-    return listed and (not new[1] or new[1] == old[1]) and set(new[2]) <= set(old[2])
+    is_wider = "##any" in new[0] or (set(old[0]) <= set(new[0]) and bool(old[0])) or new[0] == old[0]
+    return is_wider and (not new[1] or new[1] == old[1]) and set(new[2]) <= set(old[2])
 
 
 def _wild(wildcard: Component) -> str:
@@ -314,5 +329,5 @@ def _local(name: str | None) -> str:
     return (name or "").rpartition("}")[2]
 
 
-def _shown(symbol: Any) -> str:
+def _symbol_name(symbol: Any) -> str:
     return _local(symbol) if isinstance(symbol, str) else "*"

@@ -1,10 +1,10 @@
-"""Content models as regular expressions over element names, and whether one allows what another does.
+"""Content models as regular expressions over element names, and whether one accepts everything that another does.
 
 Shape: an expression is a tuple: (SYMBOL, name), (SEQUENCE, parts), (CHOICE, parts), (REPEAT, part, least, most or
-None), (ALL, parts), EMPTY (no element) or NOTHING (not even that).
+None), (ALL, parts), EMPTY (no element), or NOTHING (not even that).
 
-Rule: inclusion by derivatives (Brzozowski): after each element that the old model allows, the new one allows it and
-what may follow; where the old one may end, the new one may. Exact, as content models are deterministic.
+Rule: inclusion by Brzozowski derivatives. After each element that the old model accepts, the new model must accept it
+and what may follow; where the old model may end, the new one may. Exact, because content models are deterministic.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ Model = tuple[Any, ...]
 EMPTY: Model = ("empty",)
 NOTHING: Model = ("nothing",)
 Accepts = Callable[[Any, Any], bool]
-"""(symbol of a model, symbol that comes): is it that?"""
+"""Whether a symbol of a model accepts a symbol of a document."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Shape: after the elements `word` the old model allows `symbol` (None: the end), the new one only `expected`."""
+    """After the elements `word`, the old model accepts `symbol` (None: the end), the new one only `expected`."""
 
     word: tuple[Any, ...]
     symbol: Any
@@ -34,6 +34,7 @@ class Difference:
 
 
 def sequence(parts: list[Model]) -> Model:
+    """Return the model of parts in order."""
     flat = [inner for part in parts for inner in (part[1] if part[0] == SEQUENCE else (part,)) if inner != EMPTY]
     if NOTHING in flat:
         return NOTHING
@@ -41,12 +42,14 @@ def sequence(parts: list[Model]) -> Model:
 
 
 def choice(parts: list[Model]) -> Model:
+    """Return the model of one of the parts."""
     flat = [inner for part in parts for inner in (part[1] if part[0] == CHOICE else (part,)) if inner != NOTHING]
     once = tuple(dict.fromkeys(flat))
     return (CHOICE, once) if len(once) > 1 else (once[0] if once else NOTHING)
 
 
 def repeat(part: Model, least: int, most: int | None) -> Model:
+    """Return the model of a repeated part; `most` None is unbounded."""
     if most == 0 or part == EMPTY:
         return EMPTY
     if part == NOTHING:
@@ -55,14 +58,15 @@ def repeat(part: Model, least: int, most: int | None) -> Model:
 
 
 def interleaved(parts: list[Model]) -> Model:
-    """All of the parts, in any order."""
-    left = tuple(part for part in parts if part != EMPTY)
-    if NOTHING in left:
+    """Return the model of all parts, in any order."""
+    remaining = tuple(part for part in parts if part != EMPTY)
+    if NOTHING in remaining:
         return NOTHING
-    return (ALL, left) if len(left) > 1 else (left[0] if left else EMPTY)
+    return (ALL, remaining) if len(remaining) > 1 else (remaining[0] if remaining else EMPTY)
 
 
 def may_end(model: Model) -> bool:
+    """Whether a model accepts no element."""
     kind = model[0]
     if kind in (SEQUENCE, ALL):
         return all(map(may_end, model[1]))
@@ -74,43 +78,46 @@ def may_end(model: Model) -> bool:
 
 
 def first(model: Model) -> Iterator[Any]:
-    """The symbols that a model may begin with."""
+    """Yield the symbols that a model may begin with."""
     kind = model[0]
     if kind == SYMBOL:
         yield model[1]
     elif kind == REPEAT:
         yield from first(model[1])
     elif kind == SEQUENCE:
-        for each in model[1]:
-            yield from first(each)
-            if not may_end(each):
+        for part in model[1]:
+            yield from first(part)
+            if not may_end(part):
                 return
     elif kind in (CHOICE, ALL):
-        for each in model[1]:
-            yield from first(each)
+        for part in model[1]:
+            yield from first(part)
 
 
 def symbols(model: Model) -> Iterator[Any]:
-    """All symbols of a model."""
+    """Yield all symbols of a model."""
     if model[0] == SYMBOL:
         yield model[1]
     elif model[0] == REPEAT:
         yield from symbols(model[1])
     elif model[0] in (SEQUENCE, CHOICE, ALL):
-        for each in model[1]:
-            yield from symbols(each)
+        for part in model[1]:
+            yield from symbols(part)
 
 
 @dataclass
 class Inclusion:
-    """Shape: `accepts` says whether a symbol of the new model is one that comes in the old."""
+    """Compares models. `accepts` says whether a symbol of the new model accepts a symbol of the old one."""
 
     accepts: Accepts
     steps: Steps
     known: dict[Any, Model] = field(default_factory=dict)
 
     def difference(self, old: Model, new: Model) -> Difference | None:
-        """Where the new model does not allow what the old one does; None if it always does. Raises: TooComplexError"""
+        """Return where the new model does not accept what the old one does; None if it always does.
+
+        Raises: TooComplexError
+        """
         if self._is_within(old, new):
             return None
         waiting: deque[tuple[Model, Model, tuple[Any, ...]]] = deque([(old, new, ())])
@@ -130,7 +137,7 @@ class Inclusion:
         return None
 
     def _is_within(self, old: Model, new: Model) -> bool:
-        """Seen at once, part by part: also for numbers of occurrences that are too large to count through."""
+        """Whether inclusion is visible part by part, also for occurrences that are too many to count through."""
         self.steps.take()
         if old == new:
             return True
@@ -148,7 +155,7 @@ class Inclusion:
         return all(self._is_within(*pair) for pair in zip(old[1], new[1], strict=True))
 
     def _after(self, model: Model, symbol: Any, accepts: Accepts) -> Model:
-        """What may follow a symbol."""
+        """Return the model of what may follow a symbol."""
         key = (accepts is _is_same, model, symbol)
         if key not in self.known:
             self.steps.take()
@@ -160,28 +167,28 @@ class Inclusion:
         if kind == SYMBOL:
             return EMPTY if accepts(model[1], symbol) else NOTHING
         if kind == CHOICE:
-            return choice([self._after(each, symbol, accepts) for each in model[1]])
+            return choice([self._after(inner, symbol, accepts) for inner in model[1]])
         if kind == REPEAT:
             _, part, least, most = model
-            left = repeat(part, max(least - 1, 0), None if most is None else most - 1)
-            return sequence([self._after(part, symbol, accepts), left])
+            rest = repeat(part, max(least - 1, 0), None if most is None else most - 1)
+            return sequence([self._after(part, symbol, accepts), rest])
         if kind == SEQUENCE:
             return self._after_sequence(model[1], symbol, accepts)
         if kind == ALL:
             parts = model[1]
             return choice([
-                interleaved([self._after(each, symbol, accepts), *parts[:at], *parts[at + 1 :]])
-                for at, each in enumerate(parts)
+                interleaved([self._after(inner, symbol, accepts), *parts[:at], *parts[at + 1 :]])
+                for at, inner in enumerate(parts)
             ])  # fmt: skip
         return NOTHING
 
     def _after_sequence(self, parts: tuple[Model, ...], symbol: Any, accepts: Accepts) -> Model:
-        found: list[Model] = []
+        alternatives: list[Model] = []
         for at, part in enumerate(parts):
-            found.append(sequence([self._after(part, symbol, accepts), *parts[at + 1 :]]))
+            alternatives.append(sequence([self._after(part, symbol, accepts), *parts[at + 1 :]]))
             if not may_end(part):
                 break
-        return choice(found)
+        return choice(alternatives)
 
 
 def _is_same(one: Any, other: Any) -> bool:

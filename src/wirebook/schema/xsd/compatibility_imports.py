@@ -1,7 +1,7 @@
-"""XML Schemas whose includes and imports are not all there.
+"""Compiles an XML Schema whose includes and imports are not all known.
 
-Rule: an include or import that leads nowhere is no fault of a schema (XML Schema 1.0 part 1, 4.2: it is not an error
-for a location not to resolve); that a component is missing then says nothing.
+Rule: an include or import that cannot be resolved is not an error (XML Schema 1.0 part 1, 4.2). An error about a
+missing component then means nothing.
 """
 
 from __future__ import annotations
@@ -14,32 +14,32 @@ from wirebook.schema.source import MissingImportsError, SchemaSource, SchemaText
 from wirebook.schema.xsd.source import XS, XsdError, documents_of
 from wirebook.schema.xsd.validate import CompiledSchemas
 
-NOTHING = f'<xs:schema xmlns:xs="{XS[1:-1]}"/>'
+EMPTY_SCHEMA = f'<xs:schema xmlns:xs="{XS[1:-1]}"/>'
 _MISSING = re.compile(
     r"unknown (?:type|element|attribute|group)|not found|not loaded|cannot resolve|unmapped|no .* found", re.I
 )
 
 
 def lenient_model(source: SchemaSource) -> Any:
-    """The compiled schema, empty documents in place of what it includes and is not there.
+    """Return the compiled schema, with empty documents in place of unknown includes.
 
     Raises: XsdError, MissingImportsError
     """
-    absent: list[str] = []
+    missing: list[str] = []
 
     def include(name: str, base_uri: str) -> SchemaText | None:
-        found = source.include(name, base_uri)
-        if found is not None:
-            return found
-        absent.append(name)
-        return None if name in namespaces else SchemaText(NOTHING, f"{base_uri}#{len(absent)}")
+        text = source.include(name, base_uri)
+        if text is not None:
+            return text
+        missing.append(name)
+        return None if name in namespaces else SchemaText(EMPTY_SCHEMA, f"{base_uri}#{len(missing)}")
 
     namespaces = set(_IMPORTED.findall(source.document))
     documents = documents_of(replace(source, include=include))
     try:
         return CompiledSchemas(documents, source.format.version).model
     except XsdError as error:
-        if absent and _MISSING.search(str(error)):
+        if missing and _MISSING.search(str(error)):
             raise MissingImportsError(str(error)) from None
         raise
 

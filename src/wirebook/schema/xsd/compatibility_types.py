@@ -1,6 +1,8 @@
-"""XML Schema's simple types: does the new type take every text that the old one does?
+"""XML Schema simple types: does the new type accept every text that the old type accepts?
 
-Spec: XML Schema 1.0 part 2; white space and lexical forms count, not the values: a document is validated as text.
+Documents are validated as text, so white space and lexical forms count, not values.
+
+Spec: XML Schema 1.0 part 2.
 """
 
 from __future__ import annotations
@@ -24,16 +26,16 @@ HANDLED = frozenset((*RANGES, *LENGTHS, "enumeration", "pattern", "whiteSpace"))
 
 
 def simple_incompatibilities(old: SimpleType, new: SimpleType, path: str) -> Iterator[Incompatibility]:
-    """Why texts of `old` are not all of `new`."""
+    """Yield why texts of `old` are not all valid against `new`."""
     if new.name in ANYTHING:
         return
     values = _values(old)
     if values is not None:
-        refused = [value for value in values if not new.text_is_valid(value)]
-        if refused:
+        rejected = [value for value in values if not new.text_is_valid(value)]
+        if rejected:
             rule = "enumeration-narrowed" if new.enumeration else "type-narrowed"
             allowed = list(map(str, new.enumeration)) if new.enumeration else described(new)
-            yield Incompatibility(path, rule, refused, allowed)
+            yield Incompatibility(path, rule, rejected, allowed)
     elif old.is_union():
         for member in _plain(old).member_types:
             yield from simple_incompatibilities(member, new, path)
@@ -48,11 +50,11 @@ def simple_incompatibilities(old: SimpleType, new: SimpleType, path: str) -> Ite
 
 
 def _values(type_: SimpleType) -> list[str] | None:
-    """The texts of an enumeration."""
-    found = type_.enumeration
-    if not found or not all(isinstance(each, str | int | bool | Decimal | float) for each in found):
+    """Return the texts of an enumeration; None if there is none."""
+    values = type_.enumeration
+    if not values or not all(isinstance(value, str | int | bool | Decimal | float) for value in values):
         return None
-    return [_text(each) for each in found]
+    return [_text(value) for value in values]
 
 
 def _text(value: Any) -> str:
@@ -60,7 +62,7 @@ def _text(value: Any) -> str:
 
 
 def _plain(type_: SimpleType) -> SimpleType:
-    """The union or list that a type restricts."""
+    """Return the union or list that a type restricts."""
     while type_.base_type is not None and not hasattr(type_, "member_types") and type_.is_union():
         type_ = type_.base_type
     while type_.is_list() and not hasattr(type_, "item_type") and type_.base_type is not None:
@@ -85,30 +87,30 @@ def _atomic(old: SimpleType, new: SimpleType, path: str) -> Iterator[Incompatibi
 
 
 def builtin(type_: SimpleType) -> SimpleType:
-    """The nearest type of XML Schema itself."""
+    """Return the nearest type of XML Schema itself that a type is derived from."""
     while type_.base_type is not None and not (type_.name or "").startswith(XS):
         type_ = type_.base_type
     return type_
 
 
 def _chain(type_: SimpleType) -> list[SimpleType]:
-    found = [type_]
-    while found[-1].base_type is not None and len(found) < 100:
-        found.append(found[-1].base_type)
-    return found
+    types = [type_]
+    while types[-1].base_type is not None and len(types) < 100:
+        types.append(types[-1].base_type)
+    return types
 
 
 def _is_wider(old: SimpleType, new: SimpleType) -> bool:
-    names = {each.name for each in _chain(old)}
-    wider = {name for each in names for name in WIDER.get(each, ())}
+    names = {type_name.name for type_name in _chain(old)}
+    wider = {name for type_name in names for name in WIDER.get(type_name, ())}
     texts = new.name in TEXTS and bool(names & TEXTS)
     return new.name in names | wider or texts or new.name in ANYTHING
 
 
 def _is_wider_range(old: SimpleType, new: SimpleType) -> bool:
-    """Integers of another name, whose range is the same or larger."""
+    """Whether both are integers: facets then tell their ranges."""
     integer = f"{XS}integer"
-    return all(any(each.name == integer for each in _chain(type_)) for type_ in (old, new))
+    return all(any(ancestor.name == integer for ancestor in _chain(type_)) for type_ in (old, new))
 
 
 def _facets(old: SimpleType, new: SimpleType, path: str) -> Iterator[Incompatibility]:
@@ -118,72 +120,76 @@ def _facets(old: SimpleType, new: SimpleType, path: str) -> Iterator[Incompatibi
     yield from _bounds(old, new, path)
     yield from _patterns(old, new, path)
     for name, value in _other_facets(new).items():
-        had = _other_facets(old).get(name)
-        if not _is_enough(name, had, value):
-            yield Incompatibility(path, UNPROVEN if name == "assertion" else f"{_words(name)}-narrowed", had, value)
+        old_value = _other_facets(old).get(name)
+        if not _is_enough(name, old_value, value):
+            yield Incompatibility(
+                path, UNPROVEN if name == "assertion" else f"{_kebab_case(name)}-narrowed", old_value, value
+            )
 
 
 def _bounds(old: SimpleType, new: SimpleType, path: str) -> Iterator[Incompatibility]:
     for name, low in (("minLength", True), ("maxLength", False)):
-        had, wanted = _length(old, name), _length(new, name)
-        if wanted is not None and (had is None or (had < wanted if low else had > wanted)):
-            yield Incompatibility(path, f"{_words(name)}-narrowed", had, wanted)
+        old_length, new_length = _length(old, name), _length(new, name)
+        if new_length is not None and (
+            old_length is None or (old_length < new_length if low else old_length > new_length)
+        ):
+            yield Incompatibility(path, f"{_kebab_case(name)}-narrowed", old_length, new_length)
     for low in (True, False):
-        limit, asked = _range(old, low), _range(new, low)
-        if asked is not None and not _is_inside(limit, asked, low):
-            yield Incompatibility(path, "range-narrowed", limit and _limit(limit), _limit(asked))
+        old_limit, new_limit = _range(old, low), _range(new, low)
+        if new_limit is not None and not _is_inside(old_limit, new_limit, low):
+            yield Incompatibility(path, "range-narrowed", old_limit and _limit(old_limit), _limit(new_limit))
 
 
 def _length(type_: SimpleType, name: str) -> int | None:
-    for each in _chain(type_):
+    for ancestor in _chain(type_):
         for facet in ("length", name):
-            found = getattr(each, "facets", {}).get(f"{XS}{facet}")
-            if found is not None:
-                return int(found.value)
+            value = getattr(ancestor, "facets", {}).get(f"{XS}{facet}")
+            if value is not None:
+                return int(value.value)
     return None
 
 
 def _range(type_: SimpleType, low: bool) -> tuple[Any, bool] | None:
-    """The narrowest limit: the value, and whether it is excluded."""
-    found = []
-    for each in _chain(type_):
+    """Return the narrowest limit, and whether it is excluded itself."""
+    limits = []
+    for ancestor in _chain(type_):
         for name in RANGES[:2] if low else RANGES[2:]:
-            facet = getattr(each, "facets", {}).get(f"{XS}{name}")
+            facet = getattr(ancestor, "facets", {}).get(f"{XS}{name}")
             if facet is not None:
-                found.append((facet.value, name.endswith("Exclusive")))
-    return found[0] if found else None  # each restriction lies inside its base
+                limits.append((facet.value, name.endswith("Exclusive")))
+    return limits[0] if limits else None  # a restriction is narrower than its base
 
 
 def _limit(limit: tuple[Any, bool]) -> str:
     return f"{limit[0]}, excluded" if limit[1] else str(limit[0])
 
 
-def _is_inside(had: tuple[Any, bool] | None, wanted: tuple[Any, bool], low: bool) -> bool:
-    if had is None:
+def _is_inside(old: tuple[Any, bool] | None, new: tuple[Any, bool], low: bool) -> bool:
+    if old is None:
         return False
     try:
-        if had[0] == wanted[0]:
-            return had[1] or not wanted[1]
-        return bool(had[0] > wanted[0] if low else had[0] < wanted[0])
-    except TypeError:  # values of two types
+        if old[0] == new[0]:
+            return old[1] or not new[1]
+        return bool(old[0] > new[0] if low else old[0] < new[0])
+    except TypeError:  # values of different types
         return False
 
 
 def _patterns(old: SimpleType, new: SimpleType, path: str) -> Iterator[Incompatibility]:
-    """One of the patterns of each step of restriction has to match; built-in types have theirs by their names."""
-    olds = [set(pattern_step) for pattern_step in _pattern_steps(old)]
+    """Compare patterns. One pattern of each restriction must match; built-in types have theirs by name."""
+    old_steps = [set(pattern_step) for pattern_step in _pattern_steps(old)]
     for step in _pattern_steps(new):
-        if not any(each <= set(step) for each in olds):
-            yield Incompatibility(path, "pattern-changed", sorted(set().union(*olds)), step)
+        if not any(old_step <= set(step) for old_step in old_steps):
+            yield Incompatibility(path, "pattern-changed", sorted(set().union(*old_steps)), step)
 
 
 def _pattern_steps(type_: SimpleType) -> Iterator[list[str]]:
-    for each in _chain(type_):
-        if (each.name or "").startswith(XS):
+    for ancestor in _chain(type_):
+        if (ancestor.name or "").startswith(XS):
             return
-        found = getattr(each, "facets", {}).get(f"{XS}pattern")
-        if found is not None:
-            yield list(found.regexps)
+        facet = getattr(ancestor, "facets", {}).get(f"{XS}pattern")
+        if facet is not None:
+            yield list(facet.regexps)
 
 
 def _own_facets(type_: SimpleType) -> bool:
@@ -191,27 +197,27 @@ def _own_facets(type_: SimpleType) -> bool:
 
 
 def _other_facets(type_: SimpleType) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for each in reversed(_chain(type_)):
-        for name, facet in getattr(each, "facets", {}).items():
+    facets: dict[str, Any] = {}
+    for ancestor in reversed(_chain(type_)):
+        for name, facet in getattr(ancestor, "facets", {}).items():
             local = str(name).removeprefix(XS)
             if name is not None and local not in HANDLED:
-                found[local] = getattr(facet, "value", None) or str(facet)
-    return found
+                facets[local] = getattr(facet, "value", None) or str(facet)
+    return facets
 
 
-def _is_enough(name: str, had: Any, wanted: Any) -> bool:
+def _is_enough(name: str, old: Any, new: Any) -> bool:
     if name in ("totalDigits", "fractionDigits"):
-        return had is not None and had <= wanted
-    return bool(had == wanted)
+        return old is not None and old <= new
+    return bool(old == new)
 
 
-def _words(name: str) -> str:
-    return "".join(f"-{each.lower()}" if each.isupper() else each for each in name)
+def _kebab_case(name: str) -> str:
+    return "".join(f"-{character.lower()}" if character.isupper() else character for character in name)
 
 
 def described(type_: Any) -> str:
-    """The name of a type, or what it restricts."""
+    """Return the name of a type, or what it restricts."""
     if type_.name:
         return str(type_.name).replace(XS, "xs:")
     base = type_.base_type

@@ -1,7 +1,7 @@
-"""XML Schema: a text to a reader of XML payloads.
+"""Compiles an XML Schema into a reader and writer of XML payloads.
 
-Rule: the payload is one element, the one that the fragment names: a global element, or one with the name of a global
-type. Without a name it is the one that the schema defines, or the one that no other refers to.
+Rule: a payload is one element. The fragment names a global element, or a global type, which gets an element of its
+name. Without a fragment it is the only element that the schema defines, or the only one that no other refers to.
 
 Spec: schema/spec.md#432-xml-schema; XML Schema 1.0 and 1.1; docs/decisions/0051.
 """
@@ -56,11 +56,14 @@ _NAME = re.compile(r"""(?:@name\s*=\s*['"]|element\(|type\()?([^'"()\[\]@=/:\s]+
 
 
 def compile_xsd(source: SchemaSource) -> CompiledSchema | Unsupported:
-    """A reader for the element that the fragment names, or for the one that the document defines."""
+    """Return a reader for the element that the fragment names, or for the only one that the document defines.
+
+    Problems: unnamed-type, schema-not-compilable
+    """
     label = f"XSD/{source.format.version}" if source.format.version else "XSD"
     try:
         documents = documents_of(source)
-        name = _named(documents, source.fragment)
+        name = _element_name(documents, source.fragment)
         return _reader(label, documents, name, source)
     except UnnamedTypeError as error:
         return Unsupported(label, (Problem("unnamed-type", preview(str(error)), slot="payload"),))
@@ -82,21 +85,21 @@ def _reader(label: str, documents: Documents, name: str, source: SchemaSource) -
 
 
 def _has_unions(model: Any) -> bool:
-    """Is there a type whose values may be of several types? A pattern says which, then."""
+    """Whether there is a type whose values may have several types: a pattern may then tell them apart."""
     return any(hasattr(component, "member_types") for component in components(model))
 
 
 # -- the element ------------------------------------------------------------------------------------------------------
 
 
-def _named(documents: Documents, part: str | None) -> str:
-    """The element that is meant, by its full name. A type that is named gets an element of its name."""
+def _element_name(documents: Documents, fragment: str | None) -> str:
+    """Return the full name of the element that a fragment names. If it names a type, add an element of that type."""
     root = next(iter(documents.values()))
     namespace = root.get("targetNamespace")
     own = [document for name, document in documents.items() if document is root or _included(root, name)]
     elements = _names(own, "element")
-    if part:
-        name = _local_name(part)
+    if fragment:
+        name = _local_name(fragment)
         if name not in elements:
             types = _names(own, "complexType", "simpleType")
             if name not in types:
@@ -109,27 +112,29 @@ def _named(documents: Documents, part: str | None) -> str:
 
 def _names(roots: list[Element], *kinds: str) -> list[str]:
     tags = [XS + kind for kind in kinds]
-    return [name for root in roots for each in root.iterchildren(*tags) if (name := each.get("name"))]
+    return [name for root in roots for component in root.iterchildren(*tags) if (name := component.get("name"))]
 
 
 def _included(root: Element, name: str) -> bool:
-    return any(each.get("schemaLocation") == name for each in root.iterchildren(f"{XS}include", f"{XS}redefine"))
+    return any(
+        reference.get("schemaLocation") == name for reference in root.iterchildren(f"{XS}include", f"{XS}redefine")
+    )
 
 
-def _local_name(part: str) -> str:
-    """``Order``, ``/xs:schema/xs:element[@name='Order']``, ``element(/Order)``, ``xpointer(...)``."""
-    found = _NAME.search(part.strip().rstrip("/)"))
-    return found[1] if found else part
+def _local_name(fragment: str) -> str:
+    """Return the name in ``Order``, ``//xs:element[@name='Order']``, ``element(/Order)`` or ``xpointer(...)``."""
+    match = _NAME.search(fragment.strip().rstrip("/)"))
+    return match[1] if match else fragment
 
 
 def _add_element(documents: Documents, name: str, namespace: str | None) -> None:
-    """Adds an element of the type `name` to the first document, under the type's name."""
+    """Add an element of the type `name` to the first document, under the name of the type."""
     file, root = next(iter(documents.items()))
     prefixes = {uri: prefix for prefix, uri in root.nsmap.items()}
     if namespace and namespace not in prefixes:
-        again = root.makeelement(root.tag, dict(root.attrib), nsmap={**root.nsmap, "named": namespace})
-        again.extend(list(root))
-        documents[file], root, prefixes[namespace] = again, again, "named"
+        copy = root.makeelement(root.tag, dict(root.attrib), nsmap={**root.nsmap, "named": namespace})
+        copy.extend(list(root))
+        documents[file], root, prefixes[namespace] = copy, copy, "named"
     prefix = prefixes.get(namespace) if namespace else None
     type_ = f"{prefix}:{name}" if prefix else name
     root.append(root.makeelement(f"{XS}element", {"name": name, "type": type_}))
@@ -139,7 +144,9 @@ def _only(names: list[str], documents: Documents) -> str:
     if not names:
         raise XsdError("the schema defines no element")
     referred = {
-        each.get("ref", "").rpartition(":")[2] for root in documents.values() for each in root.iter(f"{XS}element")
+        element.get("ref", "").rpartition(":")[2]
+        for root in documents.values()
+        for element in root.iter(f"{XS}element")
     }
     for candidates in (names, [name for name in names if name not in referred]):
         if len(candidates) == 1:
@@ -156,7 +163,7 @@ def _listed(names: list[str]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class XsdReader(SchemaReader):
-    """A compiled element. `opaque`: elements may be nested as deeply as they like."""
+    """A compiled element. Shape: `opaque` says that elements may be nested without a limit."""
 
     declaration: Any
     read_element: ReadElement
@@ -165,11 +172,11 @@ class XsdReader(SchemaReader):
 
     @property
     def element(self) -> str:
-        """The full name of the element that payloads are."""
+        """The full name of the element of payloads."""
         return str(self.declaration.name)
 
     def read(self, payload: Payload) -> DecodedPayload:
-        """What one payload is: its bytes, or the text that a structured event has as its data."""
+        """Decode and validate one payload: its bytes, or the text that a structured event has as its data."""
         try:
             root = self._root(payload)
         except XmlError as error:
@@ -179,18 +186,18 @@ class XsdReader(SchemaReader):
         faults = self._faults(root)
         if faults:
             return self._invalid(faults)
-        broken: list[PatternViolation] = []
-        value = self.read_element(root, broken)
-        if broken and self.validator.is_fast(root):
-            return self._invalid([_unmatched(each) for each in broken[:MAX_PROBLEMS]])
+        violations: list[PatternViolation] = []
+        value = self.read_element(root, violations)
+        if violations and self.validator.is_fast(root):
+            return self._invalid([_unmatched(violation) for violation in violations[:MAX_PROBLEMS]])
         return self.decoded(value)
 
     def encode(self, value: Any, content_type: str | None = None) -> Encoded:
-        """XML text or its bytes as they are, another value as the element that it says; checked."""
-        found = self._written(value)
-        if not isinstance(found, bytes):
-            return Encoded(None, found)
-        payload = Payload(found, content_type=content_type or MEDIA_TYPE)
+        """Write a value as an element, which is validated. A string or bytes may be XML already."""
+        written = self._written(value)
+        if not isinstance(written, bytes):
+            return Encoded(None, written)
+        payload = Payload(written, content_type=content_type or MEDIA_TYPE)
         problems = self.read(payload).problems
         return Encoded(None, problems) if problems else Encoded(payload)
 
@@ -207,12 +214,12 @@ class XsdReader(SchemaReader):
     def _root(self, payload: Payload) -> Element:
         raw = payload.value if payload.raw is None else payload.raw
         if not isinstance(raw, bytes | str):
-            raise XmlError("a JSON value is no XML; XML in a structured event is a text")
+            raise XmlError("the payload is a JSON value; XML in a structured event must be a string")
         if len(raw) > self.limits.size:
             raise too_large(raw if isinstance(raw, bytes) else raw.encode("utf-8", "replace"), self.limits)
         root = parse_xml(raw)
         if (self.opaque or self.limits.depth < 32) and is_deeper(root, self.limits.depth):
-            raise XmlError(f"nested deeper than {self.limits.depth}", "payload-too-deep")
+            raise XmlError(f"elements are nested more than {self.limits.depth} levels deep", "payload-too-deep")
         return root
 
     def _faults(self, root: Element) -> list[XmlFault]:
@@ -224,13 +231,15 @@ class XsdReader(SchemaReader):
         return DecodedPayload(None, None, tuple(map(_problem, faults)), "invalid-payload")
 
     def read_column(self, payloads: pa.BinaryArray, content_type: str | None = None) -> ColumnReading:
-        """What a column of payloads is: each is parsed and validated in C and laid out by the reference."""
+        """Decode and validate a column row by row: parsing and validation run in C."""
         with without_collector():
             return read_each(self, payloads, content_type)
 
 
-def _unmatched(broken: PatternViolation) -> XmlFault:
-    return XmlFault(pointer_of(broken.element, broken.attribute), broken.text, f"expected the pattern {broken.pattern}")
+def _unmatched(violation: PatternViolation) -> XmlFault:
+    return XmlFault(
+        pointer_of(violation.element, violation.attribute), violation.text, f"expected the pattern {violation.pattern}"
+    )
 
 
 def _problem(fault: XmlFault) -> Problem:

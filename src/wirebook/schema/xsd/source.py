@@ -1,8 +1,8 @@
-"""An XML Schema with all that it includes and imports, as documents that refer to one another and to nothing else.
+"""Collects an XML Schema with everything that it includes and imports, as documents that refer only to one another.
 
-Rule: a schemaLocation leads to a document of the catalogue (lookup.py), an import also by its namespace; an include
-that leads nowhere is a fault, an import that does is left to what the schema takes from it. What would make compilers
-run out of memory or time is refused: content models that grow by groups within groups, and too large texts.
+Rule: a schemaLocation leads to a document of the catalogue (lookup.py), an import also by its namespace. An unknown
+include is an error; an unknown import only if the schema uses components of it. Schemas that would exhaust the memory
+or time of compilers are rejected: content models that grow by nested groups, and texts that are too large.
 
 Spec: XML Schema 1.0 and 1.1 part 1; docs/decisions/0051.
 """
@@ -26,7 +26,8 @@ XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
 MAX_CHARACTERS = 8 * 1024 * 1024
 MAX_DOCUMENTS = 300
 MAX_NODES = 60_000
-MAX_PARTICLES = 800  # elements in one content model, groups and bases written out
+MAX_PARTICLES = 800
+"""The most elements in one content model, groups and base types expanded."""
 MAX_LEVELS = 100
 MAX_OCCURS = 100_000
 REFERRING = ("include", "import", "redefine", "override")
@@ -37,7 +38,7 @@ NEW_TYPES = re.compile(r"(?:\A|:)(?:dateTimeStamp|yearMonthDuration|dayTimeDurat
 NEW_ATTRIBUTES = frozenset(
     ["xpathDefaultNamespace", "defaultAttributes", "defaultAttributesApply", "inheritable", "notNamespace", "notQName"]
 )
-# In assertions: what may take very long over few bytes, or reads what is elsewhere.
+# In assertions: expressions that may take very long on small payloads, or that read other documents.
 COSTLY = re.compile(
     r"\b(?:for|some|every)\s+\$|[\w)\]'\"]\s+to\s+[\w@($./'\"]|\b(?:matches|replace|tokenize|analyze-string|doc|"
     r"doc-available|collection|uri-collection|unparsed-text\S*|environment-variable|available-environment-variables)\s*\("
@@ -52,7 +53,7 @@ Documents = dict[str, Element]
 
 
 def documents_of(source: SchemaSource) -> Documents:
-    """The schema, first, and what it refers to, by file name; every schemaLocation is one of these names.
+    """Return the schema, which is first, and what it refers to, by file name. Every schemaLocation is such a name.
 
     Raises: XsdError
     """
@@ -65,11 +66,13 @@ def documents_of(source: SchemaSource) -> Documents:
         text = waiting.pop(0)
         size += len(text.content)
         if size > MAX_CHARACTERS or len(names) > MAX_DOCUMENTS:
-            raise XsdError(f"more than {MAX_CHARACTERS} characters or {MAX_DOCUMENTS} documents")
+            raise XsdError(
+                f"the schema and its imports have more than {MAX_CHARACTERS} characters or {MAX_DOCUMENTS} documents"
+            )
         root = documents[names[text.base_uri]] = _parsed(text.content)
         for element in root:
             if element.tag in [XS + name for name in REFERRING]:
-                waiting += _settled(element, source, text.base_uri, names)
+                waiting += _resolved(element, source, text.base_uri, names)
     _check(documents)
     return documents
 
@@ -78,43 +81,43 @@ def _parsed(text: str) -> Element:
     try:
         root = parse_xml(text)
     except XmlError as error:
-        raise XsdError(f"the schema is not XML: {error.message} (line {error.line})") from None
+        raise XsdError(f"the schema is not well-formed XML: {error.message} (line {error.line})") from None
     if root.tag != f"{XS}schema":
-        raise XsdError(f"the root is '{root.tag}' and not xs:schema")
+        raise XsdError(f"the root element must be xs:schema, not '{root.tag}'")
     if is_deeper(root, MAX_LEVELS):
-        raise XsdError(f"the schema is nested deeper than {MAX_LEVELS}")
-    for name in [each for each in root.attrib if each.startswith(VERSIONING)]:
-        del root.attrib[name]  # a mark, after which XSD 1.0 would leave out everything
+        raise XsdError(f"the schema is nested more than {MAX_LEVELS} levels deep")
+    for name in [attribute for attribute in root.attrib if attribute.startswith(VERSIONING)]:
+        del root.attrib[name]  # version marks make XSD 1.0 ignore everything
     return root
 
 
-def _settled(element: Element, source: SchemaSource, base_uri: str, names: dict[str, str]) -> Iterator[SchemaText]:
-    """Makes a reference lead to a document of ours, which is given if it is new."""
+def _resolved(element: Element, source: SchemaSource, base_uri: str, names: dict[str, str]) -> Iterator[SchemaText]:
+    """Point a reference to the file of its document, and yield the document if it is new. Raises: XsdError"""
     location, namespace = element.get("schemaLocation"), element.get("namespace")
-    found = next((text for each in (location, namespace) if each and (text := source.include(each, base_uri))), None)
-    if found is None and namespace == XML_NAMESPACE:
-        found = SchemaText(_xml_namespace(), XML_NAMESPACE)
-    if found is None:
+    document = next((text for name in (location, namespace) if name and (text := source.include(name, base_uri))), None)
+    if document is None and namespace == XML_NAMESPACE:
+        document = SchemaText(_xml_namespace(), XML_NAMESPACE)
+    if document is None:
         if element.tag != f"{XS}import":
-            raise XsdError(f"'{location}' is not in the catalogue; nothing is fetched")
+            raise XsdError(f"'{location}' is not in the catalogue; schemas are not fetched from elsewhere")
         element.attrib.pop("schemaLocation", None)
         return
-    if found.base_uri not in names:
-        names[found.base_uri] = f"{len(names)}.xsd"
-        yield found
-    element.set("schemaLocation", names[found.base_uri])
+    if document.base_uri not in names:
+        names[document.base_uri] = f"{len(names)}.xsd"
+        yield document
+    element.set("schemaLocation", names[document.base_uri])
 
 
 def _xml_namespace() -> str:
-    """The attributes of XML itself (xml:lang ...), as xmlschema brings them along."""
+    """Return the schema of the attributes of XML itself (xml:lang ...), which is part of xmlschema."""
     return (Path(xmlschema.__file__).parent / "schemas" / "XML" / "xml.xsd").read_text(encoding="utf-8")
 
 
-# -- what the documents ask for ---------------------------------------------------------------------------------------
+# -- properties of the documents --------------------------------------------------------------------------------------
 
 
 def is_new(documents: Documents) -> bool:
-    """Does a schema use what XSD 1.1 brought? Its mark on the root alone says nothing."""
+    """Whether a schema uses features of XSD 1.1. A version mark on the root alone does not count."""
     return any(_is_new(element, root) for root in documents.values() for element in root.iter(etree.Element))
 
 
@@ -132,17 +135,19 @@ def _is_new_type(name: str, value: str) -> bool:
 
 
 def has_patterns(documents: Documents) -> bool:
+    """Whether a schema has patterns."""
     return any(next(root.iter(f"{XS}pattern"), None) is not None for root in documents.values())
 
 
 def without_patterns(documents: Documents) -> None:
-    """Takes the patterns out: libxml2 tries them by backtracking."""
+    """Remove the patterns, which libxml2 would match by backtracking."""
     for root in documents.values():
         for element in list(root.iter(f"{XS}pattern")):
             element.getparent().remove(element)
 
 
 def has_wildcards(documents: Documents) -> bool:
+    """Whether a schema has wildcards (xs:any, xs:anyAttribute)."""
     wild = (f"{XS}any", f"{XS}anyAttribute")
     return any(next(root.iter(*wild), None) is not None for root in documents.values())
 
@@ -153,47 +158,49 @@ def has_wildcards(documents: Documents) -> bool:
 def _check(documents: Documents) -> None:
     nodes = [element for root in documents.values() for element in root.iter()]
     if len(nodes) > MAX_NODES:
-        raise XsdError(f"{len(nodes)} elements; at most {MAX_NODES} are read")
+        raise XsdError(f"the schema has {len(nodes)} elements; the limit is {MAX_NODES}")
     for element in nodes:
         test = element.get("test")
         if test is not None and (len(test) > 2000 or COSTLY.search(test)):
-            raise XsdError(f"the test '{test[:100]}' may take too long: for, some, every, to, and regular expressions")
+            raise XsdError(
+                f"the test '{test[:100]}' must not use for, some, every, to or regular expressions (too slow)"
+            )
         for name in ("minOccurs", "maxOccurs"):
             number = element.get(name, "0").strip()
             if number != "unbounded" and (len(number) > 6 or (number.isdecimal() and int(number) > MAX_OCCURS)):
-                raise XsdError(f"{name}='{number[:20]}'; at most {MAX_OCCURS}, or unbounded")
+                raise XsdError(f"{name}='{number[:20]}' must be at most {MAX_OCCURS}, or unbounded")
     _Sizes(nodes).check()
 
 
 class _Sizes:
-    """How many elements (or attributes) each group and type comes to, when what it refers to is written out."""
+    """The number of elements (or attributes) in each group and type when everything that it refers to is expanded."""
 
     def __init__(self, nodes: list[Element]) -> None:
         named = [node for node in nodes if node.get("name") and node.tag in KINDS]
         self.named: dict[tuple[str, str], list[Element]] = {}
-        for each in named:
-            self.named.setdefault((KINDS[each.tag], each.get("name")), []).append(each)
+        for component in named:
+            self.named.setdefault((KINDS[component.tag], component.get("name")), []).append(component)
         self.types = [node for node in nodes if node.tag == f"{XS}complexType"]
         self.known: dict[tuple[str, str], int] = {}
         self.heads: Counter[str] = Counter(
-            _local(each) for node in nodes for each in node.get("substitutionGroup", "").split()
+            _local(component) for node in nodes for component in node.get("substitutionGroup", "").split()
         )
 
     def check(self) -> None:
         for type_ in self.types:
             if self.of(type_, 0) > MAX_PARTICLES:
                 name = type_.get("name") or "a type without a name"
-                raise XsdError(f"the content of '{name}' comes to more than {MAX_PARTICLES} elements")
+                raise XsdError(f"the content of '{name}' has more than {MAX_PARTICLES} elements when it is expanded")
 
     def of(self, element: Element, level: int) -> int:
-        """The size of what stands in an element."""
+        """Return the number of elements in an element."""
         total = 0
-        for each in _content(element):
-            if each.tag in PARTICLES:
-                total += 1 + self.heads[_local(each.get("ref", ""))]
+        for part in _content(element):
+            if part.tag in PARTICLES:
+                total += 1 + self.heads[_local(part.get("ref", ""))]
             else:
-                kind, attribute = REFERENCES[each.tag]
-                total += self._named(kind, _local(each.get(attribute, "")), level)
+                kind, attribute = REFERENCES[part.tag]
+                total += self._named(kind, _local(part.get(attribute, "")), level)
             if total > MAX_PARTICLES:
                 return total
         return total
@@ -203,18 +210,18 @@ class _Sizes:
             return MAX_PARTICLES + 1
         key = (kind, name)
         if key not in self.known:
-            self.known[key] = 0  # within itself it is the compilers' to refuse
-            self.known[key] = sum(self.of(each, level + 1) for each in self.named.get(key, ()))
+            self.known[key] = 0  # compilers reject recursive groups
+            self.known[key] = sum(self.of(component, level + 1) for component in self.named.get(key, ()))
         return self.known[key]
 
 
 def _content(element: Element) -> Iterator[Element]:
-    """The particles of a content model and what it refers to; not what stands in an element of it."""
-    for each in element:
-        if each.tag in COUNTED:
-            yield each
-        if each.tag not in PARTICLES:
-            yield from _content(each)
+    """Yield the particles of a content model and what it refers to, without what is inside its elements."""
+    for part in element:
+        if part.tag in COUNTED:
+            yield part
+        if part.tag not in PARTICLES:
+            yield from _content(part)
 
 
 def _local(name: str) -> str:

@@ -1,7 +1,8 @@
-"""The columns of XML Schema's simple types: cells from the text of a value, its white space settled.
+"""The columns of XML Schema simple types: cells from the text of a value with white space normalised.
 
-Rule: as everywhere a cell is exact or null, and what is not exact is left over as text. A dateTime without an offset is
-taken for UTC and left over, too; so is a date with an offset, which a date has no place for.
+Rule: as everywhere, a cell is exact or null, and a value that is not exact goes to ``_rest`` as text. A dateTime
+without an offset is taken as UTC and also goes to ``_rest``; so does a date with an offset, which a date column cannot
+hold.
 """
 
 from __future__ import annotations
@@ -43,11 +44,11 @@ INT_LIMITS = (-(2**63), 2**63 - 1)
 
 
 def whitespace_normalizer(type_: SimpleType) -> Callable[[str], str]:
-    """What a type makes of white space."""
-    kind = type_.white_space
-    if kind == "preserve" or type_.name == f"{XS}anySimpleType":
+    """Return the function that normalises white space for a type."""
+    rule = type_.white_space
+    if rule == "preserve" or type_.name == f"{XS}anySimpleType":
         return str
-    if kind == "replace":
+    if rule == "replace":
         return lambda text: text.translate({9: " ", 10: " ", 13: " "})
     return lambda text: _SPACES.sub(" ", text).strip(" ")
 
@@ -70,7 +71,7 @@ def _integer(name: str, leaf: ScalarColumn) -> ScalarColumn:
 
 
 def _exact(cell: Cell, text: str) -> Cell:
-    """A cell, or the text where there is none."""
+    """Return a cell, or the whole text as the rest."""
     return cell if cell[1] is NOTHING else (None, text)
 
 
@@ -164,7 +165,7 @@ BUILTIN: dict[str, ScalarColumn] = {
 
 
 def scalar_column(type_: SimpleType) -> ColumnLayout:
-    """The shape of a simple type's values."""
+    """Return the column layout of a simple type."""
     if type_.is_union():
         layouts = [scalar_column(member_type) for member_type in _union(type_).member_types]
         return layouts[0] if layouts and all(layout is layouts[0] for layout in layouts) else TEXT
@@ -192,14 +193,14 @@ def _union(type_: SimpleType) -> Any:
 
 
 def item_of(type_: SimpleType) -> SimpleType:
-    """The type of a list type's items."""
+    """Return the item type of a list type."""
     while not hasattr(type_, "item_type"):
         type_ = type_.base_type
     return type_.item_type
 
 
 def builtin_name(type_: SimpleType) -> str:
-    """The nearest type of XML Schema itself that a type is derived from."""
+    """Return the name of the nearest type of XML Schema itself that a type is derived from."""
     while type_ is not None and not str(type_.name or "").startswith(XS):
         type_ = type_.base_type
     return "" if type_ is None else str(type_.name).removeprefix(XS)

@@ -1,8 +1,8 @@
-"""Validation of XML: libxml2 where it can, xmlschema where it must.
+"""Validates XML: with libxml2 if possible, otherwise with xmlschema.
 
-libxml2 knows XSD 1.0 and takes microseconds. xmlschema knows 1.1 and takes a hundred times as long; it is also what the
-columns are read from. Patterns are neither's: they run on an engine of linear time (xsd_patterns.py). With libxml2 they
-are checked beside it, value by value, where all values with patterns are in sight; otherwise xmlschema does everything.
+libxml2 supports XSD 1.0 and takes microseconds. xmlschema supports 1.1 and takes a hundred times as long; the column
+layout is also read from it. Neither checks patterns: they run on a linear-time engine (patterns.py). Readers check them
+beside libxml2, value by value, if all values with patterns are read; otherwise xmlschema validates everything.
 """
 
 from __future__ import annotations
@@ -26,14 +26,17 @@ from wirebook.schema.xsd.source import Documents, XsdError, is_new
 from wirebook.schema.xsd.xml_text import Element
 from wirebook.text.pointers import format_pointer
 
-_ABOUT = re.compile(r"Element '[^']*'(?:, attribute '([^']*)')?: ")
+_SUBJECT = re.compile(r"Element '[^']*'(?:, attribute '([^']*)')?: ")
 _STEP = re.compile(r"([^\[@]+)(?:\[([0-9]{1,9})\])?\Z")
 XSI_TYPE = "{http://www.w3.org/2001/XMLSchema-instance}type"
 
 
 @dataclass(frozen=True, slots=True)
 class XmlFault:
-    """Shape: `pointer` from the root element; `value` its text; `rule` what is broken."""
+    """One violation of the schema.
+
+    Shape: `pointer` from the root element; `value` is its text; `rule` is what it violates.
+    """
 
     pointer: str
     value: str | None
@@ -41,7 +44,7 @@ class XmlFault:
 
 
 class CompiledSchemas:
-    """The documents of a schema in xmlschema; `new`: they need XSD 1.1. Raises: XsdError"""
+    """The documents of a schema, compiled by xmlschema. `new` says that they need XSD 1.1. Raises: XsdError"""
 
     def __init__(self, documents: Documents, version: str | None) -> None:
         with TemporaryDirectory(prefix="wirebook-xsd-", ignore_cleanup_errors=True) as folder:
@@ -54,14 +57,14 @@ class CompiledSchemas:
         try:
             model = class_(str(folder / "0.xsd"), allow="sandbox", defuse="always", use_fallback=False)
         except (xmlschema.XMLSchemaException, xmlschema.XMLResourceError, ValueError, TypeError, KeyError) as error:
-            raise XsdError(_words(error)) from None
+            raise XsdError(_message(error)) from None
         except (AttributeError, IndexError, OSError, OverflowError, RecursionError) as error:
             raise XsdError(f"the schema cannot be compiled: {type(error).__name__} {error}"[:200]) from None
         make_linear(model)
         return model
 
 
-def _words(error: Exception) -> str:
+def _message(error: Exception) -> str:
     text = str(getattr(error, "message", None) or error).strip().partition("\n")[0]
     return text.rstrip(":")[:300]
 
@@ -72,7 +75,7 @@ def _write(documents: Documents, folder: Path) -> None:
 
 
 def fast_schema(documents: Documents) -> etree.XMLSchema | None:
-    """The documents compiled by libxml2; None if it does not take them. Their patterns are not to be in them."""
+    """Return the documents, which must have no patterns, compiled by libxml2; None if it does not support them."""
     with TemporaryDirectory(prefix="wirebook-xsd-", ignore_cleanup_errors=True) as folder:
         _write(documents, Path(folder))
         try:
@@ -83,7 +86,7 @@ def fast_schema(documents: Documents) -> etree.XMLSchema | None:
 
 @dataclass
 class ElementValidator:
-    """Says what is wrong with an element: by libxml2 (`fast`) or by xmlschema (`model`)."""
+    """Finds what is wrong with an element: with libxml2 (`fast`) or with xmlschema (`model`)."""
 
     model: Any
     fast: Any | None
@@ -91,55 +94,60 @@ class ElementValidator:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def is_fast(self, root: Element) -> bool:
-        """libxml2 it is, unless a payload chooses types itself and there are patterns to look at."""
-        chosen = self.patterns and next((True for each in root.iter() if XSI_TYPE in each.attrib), False)
-        return self.fast is not None and not chosen
+        """Whether libxml2 validates an element: not if it selects types itself and there are patterns."""
+        selects_type = self.patterns and next((True for element in root.iter() if XSI_TYPE in element.attrib), False)
+        return self.fast is not None and not selects_type
 
     def faults(self, root: Element) -> list[XmlFault]:
-        """At most 20, in the order of the document."""
+        """Return at most 20 faults, in the order of the document."""
         return self._by_libxml2(root) if self.is_fast(root) else self._by_xmlschema(root)
 
     def _by_libxml2(self, root: Element) -> list[XmlFault]:
         assert self.fast is not None
-        with self._lock:  # the log of errors is the schema's
+        with self._lock:  # the schema has only one log of errors
             try:
                 if self.fast.validate(root):
                     return []
             except etree.XMLSchemaValidateError as error:
                 return [XmlFault("", None, str(error))]
             entries = list(islice(self.fast.error_log, MAX_PROBLEMS))
-        found = [_fault(root, entry) for entry in entries]
-        return found or [XmlFault("", None, "the element is not valid")]
+        faults = [_fault(root, entry) for entry in entries]
+        return faults or [XmlFault("", None, "the element is not valid")]
 
     def _by_xmlschema(self, root: Element) -> list[XmlFault]:
         try:
             payload = xmlschema.XMLResource(root, allow="none", defuse="never")  # parsed already
             return [_reason(error) for error in islice(self.model.iter_errors(payload), MAX_PROBLEMS)]
         except (xmlschema.XMLSchemaException, ValueError, TypeError, RecursionError, OverflowError) as error:
-            return [XmlFault("", None, _words(error))]
+            return [XmlFault("", None, _message(error))]
 
 
 def _fault(root: Element, entry: Any) -> XmlFault:
-    """An entry of libxml2's log: its path leads to the element, its words name the attribute."""
-    about = _ABOUT.match(entry.message)
-    rule = entry.message[about.end() :] if about is not None else entry.message
+    """Return the fault of an entry in the log of libxml2: its path leads to the element, its message names the
+    attribute.
+    """
+    subject = _SUBJECT.match(entry.message)
+    rule = entry.message[subject.end() :] if subject is not None else entry.message
     element = _at(root, entry.path or "")
-    if about is not None and about[1] and about[1] in element.attrib:
-        return XmlFault(pointer_of(element, about[1]), element.get(about[1]), rule)
+    if subject is not None and subject[1] and subject[1] in element.attrib:
+        return XmlFault(pointer_of(element, subject[1]), element.get(subject[1]), rule)
     return XmlFault(pointer_of(element), _text(element), rule)
 
 
 def _at(root: Element, path: str) -> Element:
-    """The element at a path as libxml2 writes it: the names with the prefixes that the payload gives them, which may
-    mean something else on each level, ``*`` for those of a default namespace, and places among their like."""
+    """Return the element at a path as libxml2 writes it.
+
+    Names have the prefixes of the payload, which may mean something else on each level, or ``*`` in a default
+    namespace. Numbers count elements of the same name.
+    """
     element = root
     for step in path.split("/")[2:]:
-        found = _STEP.match(step)
-        alike = [each for each in element if found is not None and _is_like(each, found[1])]
-        place = int(found[2] or 1) - 1 if found is not None else 0
-        if place >= len(alike):
+        match = _STEP.match(step)
+        namesakes = [candidate for candidate in element if match is not None and _is_like(candidate, match[1])]
+        place = int(match[2] or 1) - 1 if match is not None else 0
+        if place >= len(namesakes):
             return element
-        element = alike[place]
+        element = namesakes[place]
     return element
 
 
@@ -163,17 +171,17 @@ def _text(element: Element) -> str | None:
 
 
 def pointer_of(element: Element, attribute: str | None = None) -> str:
-    """Where an element, or an attribute of it, is: names from the root on, with a number where there are several."""
+    """Return the pointer of an element, or of an attribute: names from the root, with a number if there are several."""
     steps: list[str | int] = [] if attribute is None else [attribute.rpartition("}")[2]]
     while (parent := element.getparent()) is not None:
-        alike = _alike(element, parent)
-        steps += [*([alike] if alike is not None else []), element.tag.rpartition("}")[2]]
+        index = _sibling_index(element, parent)
+        steps += [*([index] if index is not None else []), element.tag.rpartition("}")[2]]
         element = parent
     return format_pointer(reversed(steps))
 
 
-def _alike(element: Element, parent: Element) -> int | None:
-    """The place of an element among its siblings of one tag; None if it is the only one."""
+def _sibling_index(element: Element, parent: Element) -> int | None:
+    """Return the index of an element among its siblings with the same tag; None if it is the only one."""
     before = sum(1 for _ in element.itersiblings(element.tag, preceding=True))
     others: Iterator[Element] = parent.iterchildren(element.tag)
     return before if before or sum(1 for _ in islice(others, 2)) > 1 else None

@@ -1,8 +1,8 @@
-"""Values as XML: an element from what its columns are called, its children in an order that the content model allows.
+"""Writes values as XML elements, with children in an order that the content model allows.
 
-Rule: names are those of the columns (`xsd_shapes.names_of`), values as `read` gives them or as JSON has them. Null is
-`xsi:nil` where the schema allows that and asks for the element, else nothing. XML text stands for mixed content, any
-type, and under ``<tag>`` for what has no column. Whether all is valid the reader says afterwards.
+Rule: names are those of the columns (`columns.names_of`); values are as `read` returns them or as JSON has them. Null
+is `xsi:nil` if the schema allows it and requires the element, else the element is omitted. XML text stands for mixed
+content and any type, and under ``<tag>`` for children without a column. The reader validates the result.
 """
 
 from __future__ import annotations
@@ -24,11 +24,14 @@ from wirebook.text.pointers import format_pointer
 MAX_LEVELS = 100
 TYPE_NAMES = (f"@{TYPE}", "@xsi:type")
 Path = tuple[str | int, ...]
-Made = dict[str, list[Element]]  # children by tag, in order
+Children = dict[str, list[Element]]
+"""The children of an element by tag, in order."""
 
 
 class XmlWriter:
-    """Writes one value; what does not fit is in `problems`. `types` are the types that a value may choose."""
+    """Writes one value. What does not fit is in `problems`. `types` are the types that a value may select by
+    `xsi:type`.
+    """
 
     def __init__(self, types: Any) -> None:
         self.types = types
@@ -36,56 +39,52 @@ class XmlWriter:
         self.names: dict[int, ElementNames] = {}
 
     def element(self, declared: XsdElement, value: Any, path: Path = ()) -> Element | None:
-        """The element, None where there is a problem."""
+        """Return the element of a value; None if there is a problem."""
         if len(path) > MAX_LEVELS:
             self._refuse("payload-too-deep", path, f"at most {MAX_LEVELS} levels", None)
             return None
-        made = etree.Element(declared.name)
-        type_ = self._chosen(declared.type, value, made, path)
+        node = etree.Element(declared.name)
+        type_ = self._chosen(declared.type, value, node, path)
         if value is None and declared.nillable:
-            made.set(NIL, "true")
+            node.set(NIL, "true")
         elif type_.is_simple():
-            self._text(made, type_, value, path)
-        elif isinstance(value, str) and (whole := self._whole(declared, value, path)) is not None:
-            return whole
+            self._text(node, type_, value, path)
+        elif isinstance(value, str) and (parsed := self._whole(declared, value, path)) is not None:
+            return parsed
         elif type_.has_mixed_content() and not isinstance(value, dict):
             self._refuse("payload-invalid", path, "mixed content, as XML text", value)
         else:
-            self._complex(made, declared, type_, value, path)
-        return made
+            self._complex(node, declared, type_, value, path)
+        return node
 
     def _refuse(self, code: str, path: Path, expected: str, actual: Any) -> None:
         if len(self.problems) < MAX_PROBLEMS:
             slot, text = f"payload#{format_pointer(path)}", f"expected {expected}"
-            self.problems.append(Problem(code, text, slot=slot, expected=expected, actual=preview(_said(actual))))
+            self.problems.append(Problem(code, text, slot=slot, expected=expected, actual=preview(_json_value(actual))))
 
-    def _chosen(self, type_: XsdType, value: Any, made: Element, path: Path) -> XsdType:
+    def _chosen(self, type_: XsdType, value: Any, element: Element, path: Path) -> XsdType:
         """The type of an element: its own, or the one that the value chooses by `xsi:type`."""
-        named = (
-            next((value[type_name] for type_name in TYPE_NAMES if type_name in value), None)
-            if isinstance(value, dict)
-            else None
-        )
-        if named is None:
+        type_name = next((value[key] for key in TYPE_NAMES if key in value), None) if isinstance(value, dict) else None
+        if type_name is None:
             return type_
-        local = str(named).rpartition(":")[2].rpartition("}")[2]
-        found = [each for name, each in self.types.items() if name.rpartition("}")[2] == local]
-        chosen = next((each for each in found if each.is_derived(type_)), None)
+        local = str(type_name).rpartition(":")[2].rpartition("}")[2]
+        candidates = [candidate for name, candidate in self.types.items() if name.rpartition("}")[2] == local]
+        chosen = next((candidate for candidate in candidates if candidate.is_derived(type_)), None)
         if chosen is None:
-            self._refuse("payload-invalid", path, f"a type derived from '{type_.local_name or 'its own'}'", named)
+            self._refuse("payload-invalid", path, f"a type derived from '{type_.local_name or 'its own'}'", type_name)
             return type_
         namespace = chosen.target_namespace
-        prefix = etree.SubElement(made, f"{{{namespace}}}x").prefix if namespace else None
-        del made[:]
-        made.set(TYPE, f"{prefix}:{local}" if prefix else local)
+        prefix = etree.SubElement(element, f"{{{namespace}}}x").prefix if namespace else None
+        del element[:]
+        element.set(TYPE, f"{prefix}:{local}" if prefix else local)
         return chosen
 
     # -- text ---------------------------------------------------------------------------------------------------------
 
-    def _text(self, made: Element, type_: XsdType, value: Any, path: Path) -> None:
+    def _text(self, element: Element, type_: XsdType, value: Any, path: Path) -> None:
         text = self._lexical(type_, value, path)
         if text is not None:
-            self._set(made, text, path)
+            self._set(element, text, path)
 
     def _lexical(self, type_: XsdType, value: Any, path: Path) -> str | None:
         text = as_text(type_, value)
@@ -93,23 +92,23 @@ class XmlWriter:
             self._refuse("payload-invalid", path, f"a value of the type '{_name(type_)}'", value)
         return text
 
-    def _set(self, made: Element, text: str, path: Path, attribute: str | None = None) -> None:
+    def _set(self, element: Element, text: str, path: Path, attribute: str | None = None) -> None:
         try:
             if attribute is None:
-                made.text = text
+                element.text = text
             else:
-                made.set(attribute, text)
+                element.set(attribute, text)
         except ValueError:
-            self._refuse("payload-invalid", path, "characters that XML has", text)
+            self._refuse("payload-invalid", path, "only characters that XML allows", text)
 
     def _whole(self, declared: XsdElement, text: str, path: Path) -> Element | None:
-        """An element given as XML text; None for a text that is none."""
+        """Return an element that is given as XML text; None if the text is not XML."""
         if not text.lstrip().startswith("<"):
             return None
-        found = self._parsed(text, path)
-        if found is not None and found.tag != declared.name:
-            self._refuse("payload-invalid", path, f"the element '{declared.name}'", found.tag)
-        return found
+        element = self._parsed(text, path)
+        if element is not None and element.tag != declared.name:
+            self._refuse("payload-invalid", path, f"the element '{declared.name}'", element.tag)
+        return element
 
     def _parsed(self, text: Any, path: Path) -> Element | None:
         try:
@@ -122,146 +121,156 @@ class XmlWriter:
 
     # -- elements with members ----------------------------------------------------------------------------------------
 
-    def _complex(self, made: Element, declared: XsdElement, type_: XsdType, value: Any, path: Path) -> None:
+    def _complex(self, element: Element, declared: XsdElement, type_: XsdType, value: Any, path: Path) -> None:
         names = self.names.setdefault(id(type_), names_of(type_))
         if names.text is not None and not isinstance(value, dict):
             value = {names.text: value}
         if not isinstance(value, dict):
             self._refuse("payload-invalid", path, "an object" if _members(names) else "XML text", value)
             return
-        self._attributes(made, names, value, path)
+        self._attributes(element, names, value, path)
         if names.text is not None:
-            given = value.get(names.text)
-            if given is None and declared.nillable:
-                made.set(NIL, "true")
+            text_value = value.get(names.text)
+            if text_value is None and declared.nillable:
+                element.set(NIL, "true")
             else:
-                self._text(made, type_.content, given, (*path, names.text))
+                self._text(element, type_.content, text_value, (*path, names.text))
         children = dict(self._children(names, value, path))
         self._unknown(names, value, path)
         if children:
-            made.extend(_in_order(type_.content, children))
-            made.extend(each for left in children.values() for each in left)  # the reader says what is too much
+            element.extend(_in_order(type_.content, children))
+            element.extend(
+                child for rest in children.values() for child in rest
+            )  # the reader reports superfluous children
 
-    def _attributes(self, made: Element, names: ElementNames, value: dict[str, Any], path: Path) -> None:
+    def _attributes(self, element: Element, names: ElementNames, value: dict[str, Any], path: Path) -> None:
         for name, column in names.attributes.items():
             if value.get(column) is not None:
                 text = self._lexical(names.components[name].type, value[column], (*path, column))
                 if text is not None:
-                    self._set(made, text, (*path, column), name)
+                    self._set(element, text, (*path, column), name)
 
     def _children(self, names: ElementNames, value: dict[str, Any], path: Path) -> Iterator[tuple[str, list[Element]]]:
         for tag, column in names.children.items():
             if column in value:
-                made = list(self._occurrences(names, tag, value[column], (*path, column)))
-                if made:
-                    yield tag, made
+                elements = list(self._occurrences(names, tag, value[column], (*path, column)))
+                if elements:
+                    yield tag, elements
         for name, texts in value.items():
             if _is_tag(name) and isinstance(texts, list):
-                found = [self._parsed(text, (*path, name, n)) for n, text in enumerate(texts)]
-                yield name[1:-1], [each for each in found if each is not None]
+                parsed = [self._parsed(text, (*path, name, n)) for n, text in enumerate(texts)]
+                yield name[1:-1], [element for element in parsed if element is not None]
 
     def _occurrences(self, names: ElementNames, tag: str, value: Any, path: Path) -> Iterator[Element]:
         declared = names.elements[tag]
         if tag not in names.repeated:
-            given: Iterable[tuple[Path, Any]] = [(path, value)]
+            items: Iterable[tuple[Path, Any]] = [(path, value)]
         elif isinstance(value, list | tuple):
-            given = [((*path, number), each) for number, each in enumerate(value)]
+            items = [((*path, number), item) for number, item in enumerate(value)]
         else:
-            given = [(path, value)] if value is not None else []
-        for place, each in given:
-            if each is None and (not declared.nillable or (tag in names.optional and tag not in names.repeated)):
+            items = [(path, value)] if value is not None else []
+        for place, item in items:
+            if item is None and (not declared.nillable or (tag in names.optional and tag not in names.repeated)):
                 continue
-            made = self.element(declared, each, place)
-            if made is not None:
-                yield made
+            element = self.element(declared, item, place)
+            if element is not None:
+                yield element
 
     def _unknown(self, names: ElementNames, value: dict[str, Any], path: Path) -> None:
         known = {*names.attributes.values(), *names.children.values(), *([names.text] if names.text else [])}
-        for name, each in value.items():
-            if name in known or name in TYPE_NAMES or (_is_tag(name) and isinstance(each, list)):
+        for name, member in value.items():
+            if name in known or name in TYPE_NAMES or (_is_tag(name) and isinstance(member, list)):
                 continue
             listed = ", ".join(sorted(known)[:10]) or "nothing"
-            expected = f"one of its members ({listed}); content of xs:any is XML text, in a list under '<tag>'"
-            self._refuse("payload-invalid", (*path, str(name)), expected, each)
+            expected = f"one of the members {listed}; children from xs:any are a list of XML texts under '<tag>'"
+            self._refuse("payload-invalid", (*path, str(name)), expected, member)
 
 
-# -- order ------------------------------------------------------------------------------------------------------------
+# -- the order of children -------------------------------------------------------------------------------------------
 
 
-def _in_order(group: Any, left: Made, *, again: bool = False) -> Iterator[Element]:
-    """Children in an order that a content model allows, each taken out of `left`. `again`: what stands around the group
-    is repeated, so that it need not take everything at once."""
+def _in_order(group: Any, left: Children, *, again: bool = False) -> Iterator[Element]:
+    """Yield children in an order that a content model allows, removing each from `left`.
+
+    `again` says that a surrounding group is repeated, so that one round need not use all children.
+    """
     needed = max(1, _rounds(group, left))
     rounds = needed if group.max_occurs is None else min(needed, group.max_occurs)
     repeated = again or rounds > 1
     for number in range(rounds):
         before = sum(map(len, left.values()))
         share = (needed if repeated else rounds) - number
-        yield from _choice(group, left, again=repeated) if group.model == "choice" else _each(group, left, share)
+        yield from _choice(group, left, again=repeated) if group.model == "choice" else _sequence(group, left, share)
         if sum(map(len, left.values())) == before:
             return
 
 
-def _rounds(group: Any, left: Made) -> int:
-    """How often a group must stand there, for all that is left to have its place."""
+def _rounds(group: Any, remaining: Children) -> int:
+    """Return how often a group must occur for all remaining children to have a place."""
     if group.model == "choice":
-        return sum(len(left.get(tag, ())) for tag in _tags(group))
+        return sum(len(remaining.get(tag, ())) for tag in _tags(group))
     counts = [
-        ceil(sum(len(left.get(tag, ())) for tag in _tags(each)) / each.max_occurs)
-        if hasattr(each, "abstract")
-        else max((len(left.get(tag, ())) for tag in _tags(each)), default=0)
-        for each in group
-        if (each.max_occurs == 1 if hasattr(each, "model") else each.max_occurs)
+        ceil(sum(len(remaining.get(tag, ())) for tag in _tags(particle)) / particle.max_occurs)
+        if hasattr(particle, "abstract")
+        else max((len(remaining.get(tag, ())) for tag in _tags(particle)), default=0)
+        for particle in group
+        if (particle.max_occurs == 1 if hasattr(particle, "model") else particle.max_occurs)
     ]
     return max(counts, default=0)
 
 
-def _each(group: Any, left: Made, rounds: int) -> Iterator[Element]:
-    """A sequence, or all, once; `rounds` are still to come, this one included."""
-    for each in group:
-        if hasattr(each, "model"):
-            yield from _in_order(each, left, again=rounds > 1)
-        elif not hasattr(each, "abstract"):  # a wildcard takes what nothing else does
+def _sequence(group: Any, left: Children, rounds: int) -> Iterator[Element]:
+    """Yield the children of one round of a sequence, or all group. `rounds` counts the remaining rounds with this
+    one.
+    """
+    for particle in group:
+        if hasattr(particle, "model"):
+            yield from _in_order(particle, left, again=rounds > 1)
+        elif not hasattr(particle, "abstract"):  # a wildcard accepts what no element accepts
             known = {tag for other in group.iter_elements() if hasattr(other, "abstract") for tag in _tags(other)}
             for tag in [tag for tag in left if tag not in known]:
                 yield from left.pop(tag)
         else:
-            yield from _taken(each, left, rounds)
+            yield from _taken(particle, left, rounds)
 
 
-def _taken(element: XsdElement, left: Made, rounds: int) -> Iterator[Element]:
+def _taken(element: XsdElement, left: Children, rounds: int) -> Iterator[Element]:
     room = element.max_occurs
     for tag in _tags(element):
-        there = left.get(tag, [])
-        share = len(there) if rounds == 1 else ceil(len(there) / rounds)
+        children = left.get(tag, [])
+        share = len(children) if rounds == 1 else ceil(len(children) / rounds)
         count = share if room is None else min(share, room)
-        yield from there[:count]
-        del there[:count]
+        yield from children[:count]
+        del children[:count]
         room = None if room is None else room - count
 
 
-def _choice(group: Any, left: Made, *, again: bool) -> Iterator[Element]:
-    """The alternative that most of what is left may be in."""
-    given = {tag for tag, there in left.items() if there}
-    best = max(group, key=lambda each: len(given & set(_tags(each))), default=None)
+def _choice(group: Any, left: Children, *, again: bool) -> Iterator[Element]:
+    """Yield the children of the alternative that accepts most of the remaining tags."""
+    tags = {tag for tag, children in left.items() if children}
+    best = max(group, key=lambda particle: len(tags & set(_tags(particle))), default=None)
     if best is None:
         return
     if hasattr(best, "model"):
         yield from _in_order(best, left, again=again)
-    elif hasattr(best, "abstract") and given & set(_tags(best)):
+    elif hasattr(best, "abstract") and tags & set(_tags(best)):
         yield from _taken(best, left, 1)
     else:
-        yield from _each([each for each in group if not hasattr(each, "abstract")], left, 1) if _wild(group) else ()
+        yield from (
+            _sequence([particle for particle in group if not hasattr(particle, "abstract")], left, 1)
+            if _wild(group)
+            else ()
+        )
 
 
 def _wild(group: Any) -> bool:
-    return any(not hasattr(each, "abstract") and not hasattr(each, "model") for each in group)
+    return any(not hasattr(particle, "abstract") and not hasattr(particle, "model") for particle in group)
 
 
 def _tags(particle: Any) -> list[str]:
-    """The tags of the elements that a particle may be."""
+    """Return the tags of the elements that a particle accepts."""
     if hasattr(particle, "model"):
-        return list(dict.fromkeys(each.name for each, _, _ in particles(particle)))
+        return list(dict.fromkeys(element.name for element, _, _ in particles(particle)))
     if not hasattr(particle, "abstract"):
         return []
     others = [other.name for other in substitutes(particle)]
@@ -281,5 +290,5 @@ def _name(type_: XsdType) -> str:
     return str(type_.local_name or (base is not None and base.local_name) or "of the schema")
 
 
-def _said(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     return value if isinstance(value, str | bool | int | float | type(None)) else type(value).__name__

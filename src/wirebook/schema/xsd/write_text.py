@@ -1,4 +1,4 @@
-"""Values of XML Schema's simple types as their texts."""
+"""Writes the values of XML Schema simple types as text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FLOATS = frozenset(("float", "double"))
 
 
 def as_text(type_: SimpleType, value: Any) -> str | None:
-    """The text of a value; None for what is none of the type, as far as its class says."""
+    """Return the text of a value; None if its class does not suit the type."""
     if type_.is_list():
         items = value if isinstance(value, list | tuple) else [value]
         texts = [as_text(item_of(type_), item) for item in items]

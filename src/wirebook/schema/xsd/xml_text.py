@@ -1,6 +1,6 @@
-"""XML texts, read as if whoever wrote them meant harm: no DTD, no entities, nothing fetched, limits on size and depth.
+"""Parses XML that may be hostile: no DTD, no entities, nothing is fetched, limits on size and depth.
 
-libxml2's own limits hold, too: 10 MB for one text, 256 levels, what entities may come to.
+The limits of libxml2 also apply: 10 MB for one text, 256 levels, and the size of expanded entities.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _OWN = threading.local()
 
 
 class XmlError(ValueError):
-    """Why a text is not read: `code`, `message`, the `line` (from 1) and `column` where it is known."""
+    """Why a text cannot be parsed: `code` and `message` of the problem, `line` (from 1) and `column` if known."""
 
     def __init__(self, message: str, code: str = "payload-syntax", line: int = 0, column: int = 0) -> None:
         super().__init__(message)
@@ -37,7 +37,7 @@ class XmlError(ValueError):
 
 
 def parse_xml(text: bytes | str) -> Element:
-    """The root element. Raises: XmlError (payload-syntax, payload-too-large, payload-too-deep)"""
+    """Return the root element. Raises: XmlError (payload-syntax, payload-too-large, payload-too-deep)"""
     data = _without_declaration(text) if isinstance(text, str) else text
     try:
         root = etree.fromstring(data, _parser())
@@ -49,14 +49,14 @@ def parse_xml(text: bytes | str) -> Element:
 
 
 def _parser() -> Any:
-    """The parser of this thread."""
+    """Return the parser of this thread."""
     if not hasattr(_OWN, "parser"):
         _OWN.parser = etree.XMLParser(**_OPTIONS)
     return _OWN.parser
 
 
 def _without_declaration(text: str) -> bytes:
-    """A text that is no bytes any more has no encoding either."""
+    """Return a decoded text as UTF-8, without the declaration of its former encoding."""
     return _DECLARATION.sub("", text.removeprefix("\ufeff"), count=1).encode("utf-8", "surrogatepass")
 
 
@@ -68,11 +68,11 @@ def _refused(error: Exception) -> XmlError:
         code = "payload-too-deep"
     elif any(word in message.lower() for word in ("huge", "too long", "too large", "resource limit", "amplification")):
         code = "payload-too-large"
-    return XmlError(message[:200] or "no XML", code, line, column)
+    return XmlError(message[:200] or "not well-formed XML", code, line, column)
 
 
 def is_deeper(root: Element, levels: int) -> bool:
-    """Are the elements nested deeper than so many levels?"""
+    """Whether elements are nested more than so many levels deep."""
     level = [root]
     for _ in range(levels):
         level = list(chain.from_iterable(level))
@@ -82,23 +82,29 @@ def is_deeper(root: Element, levels: int) -> bool:
 
 
 def xml_of(element: Element) -> str:
-    """An element as XML text."""
+    """Return an element as XML text."""
     return str(etree.tostring(element, encoding="unicode", with_tail=False))
 
 
 def to_bytes(root: Element) -> bytes:
-    """A document in UTF-8, namespaces declared at the top, and without a prefix where every element has the same."""
-    namespaces = {etree.QName(each).namespace for each in root.iter()}
-    top = next(iter(namespaces)) if len(namespaces) == 1 else None
-    chosen = {"xsi": XSI} if any(name.startswith(f"{{{XSI}}}") for each in root.iter() for name in each.attrib) else {}
-    made = etree.Element(root.tag, dict(root.attrib), nsmap=chosen | ({None: top} if top else {}))
-    made.text = root.text
-    made.extend(list(root))
-    etree.cleanup_namespaces(made, keep_ns_prefixes=_prefixes_in_values(made))
-    return bytes(etree.tostring(made, encoding="utf-8", xml_declaration=True))
+    """Return a document in UTF-8, with namespaces declared at the root, and without prefixes if all have the same."""
+    namespaces = {etree.QName(element).namespace for element in root.iter()}
+    default_namespace = next(iter(namespaces)) if len(namespaces) == 1 else None
+    declared = (
+        {"xsi": XSI} if any(name.startswith(f"{{{XSI}}}") for element in root.iter() for name in element.attrib) else {}
+    )
+    copy = etree.Element(
+        root.tag, dict(root.attrib), nsmap=declared | ({None: default_namespace} if default_namespace else {})
+    )
+    copy.text = root.text
+    copy.extend(list(root))
+    etree.cleanup_namespaces(copy, keep_ns_prefixes=_prefixes_in_values(copy))
+    return bytes(etree.tostring(copy, encoding="utf-8", xml_declaration=True))
 
 
 def _prefixes_in_values(root: Element) -> list[str]:
-    """Prefixes that stand before a colon in a text or attribute, and not only in names."""
-    texts = (text for each in root.iter() for text in (each.text, *each.attrib.values()) if text and ":" in text)
+    """Return the prefixes that are used in texts or attribute values, not only in names."""
+    texts = (
+        text for element in root.iter() for text in (element.text, *element.attrib.values()) if text and ":" in text
+    )
     return list({text.partition(":")[0].strip() for text in texts})
