@@ -13,7 +13,7 @@ import pytest
 from wirebook.cli.app import run
 from wirebook.cli.explain import aligned
 from wirebook.definitions.compile.uritemplate import NATS_SUBJECT, TEXT, TemplateContext, parse_template
-from wirebook.definitions.explain.alignment import parted
+from wirebook.definitions.explain.alignment import align
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs" / "examples"
 BIKES = ["--catalog", str(EXAMPLES / "bikes.xreg.json")]
@@ -54,9 +54,9 @@ def test_template_over_value(capsys: pytest.CaptureFixture[str], monkeypatch: py
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(json.dumps(dock("dock/17/3/status")).encode())))
     assert explain("-") == 0
     lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
-    assert lines[0] == "-:1: unexpected: no definition fits; one came near"
+    assert lines[0] == "-:1: unexpected: no definition matches; one is close"
     assert "WRONG protocoloptions.topic_name  docks/{station}/{dock}/status" in lines
-    assert lines[5:8] == ["dock /17       /3     /status", "^", "to fit: set it to 'docks/17/3/status'"]
+    assert lines[5:8] == ["dock /17       /3     /status", "^", "fix: set it to 'docks/17/3/status'"]
 
 
 @pytest.mark.parametrize("form", [[], ["--full"], ["--json"]])
@@ -125,7 +125,7 @@ def members(values: list[dict[str, Any]]) -> set[str]:
     ],
 )
 def test_alignment_as_text(template: str, place: TemplateContext, text: str, lines: list[str]) -> None:
-    assert list(aligned(parted(parse_template(template, place), text), place.separator)) == lines
+    assert list(aligned(align(parse_template(template, place), text), place.separator)) == lines
 
 
 @pytest.mark.parametrize("command", ["match", "explain"])

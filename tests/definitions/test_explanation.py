@@ -1,4 +1,4 @@
-"""Explanations: held to `match` over every vector, and what they say of templates, names, payloads, ties."""
+"""Explanations agree with `match` on every vector; verdicts, remedies, alignment, and the order of definitions."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from tests.definitions.test_vectors import CASES, catalog_of
 from wirebook.bindings.attributes import MANDATORY
 from wirebook.catalog import Catalog
 from wirebook.definitions.compile.uritemplate import MQTT_TOPIC, NATS_SUBJECT, TEXT, TemplateContext, parse_template
-from wirebook.definitions.explain.alignment import nearest_name, parted
+from wirebook.definitions.explain.alignment import align
 from wirebook.definitions.explain.comparison import SlotReport
 from wirebook.definitions.explain.explanation import Comparison, Explanation
+from wirebook.definitions.explain.similar_names import nearest_name
 from wirebook.definitions.match.options import MatchOptions
 
 Case = dict[str, Any]
 
-# -- the same verdicts ------------------------------------------------------------------------------------------------
+# -- agreement with match ---------------------------------------------------------------------------------------------
 
 
 def explained(case: Case) -> Iterator[tuple[Any, Explanation, str | None]]:
-    """Every message of a vector, matched and explained: for its endpoint, without one, and for all the others."""
+    """Match and explain every message of a vector: with its endpoint, without one, and with every other endpoint."""
     catalog = catalog_of(json.dumps(case["catalogue"]), json.dumps(case.get("options", {})))
     for endpoint in dict.fromkeys((case.get("endpoint"), None, *catalog.scopes)):
         outcomes = catalog.match_each(case["record"], endpoint)
@@ -32,7 +33,7 @@ def explained(case: Case) -> Iterator[tuple[Any, Explanation, str | None]]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
-def test_explains_what_match_decides(case: Case) -> None:
+def test_explanation_of_every_vector_agrees_with_match(case: Case) -> None:
     for outcome, explanation, _ in explained(case):
         assert explanation.outcome.to_dict() == outcome.to_dict()
         assert explanation.reason
@@ -40,29 +41,31 @@ def test_explains_what_match_decides(case: Case) -> None:
         if outcome.outcome == "unexpected":
             assert_near(outcome, explanation)
         for comparison in explanation.comparisons if outcome.outcome != "unexpected" else ():
-            assert not comparison.wrong, "its metadata fits"
+            assert not comparison.wrong, "the metadata matches"
         if outcome.matched:
-            chosen = next(each for each in explanation.comparisons if each.definition == outcome.definition)
+            chosen = next(item for item in explanation.comparisons if item.definition == outcome.definition)
             assert (chosen.role, dict(chosen.bindings)) == ("chosen", dict(outcome.bindings))
             assert chosen.fits
 
 
 def assert_near(outcome: Any, explanation: Explanation) -> None:
-    """The slots that are wrong are those of `near`, with the same codes; beyond a wrong selector there
-    may be more, and placeholders of the other slots may contradict each other."""
-    assert all(comparison.wrong for comparison in explanation.comparisons), "its metadata do not fit"
-    found = {comparison.definition: comparison for comparison in explanation.comparisons}
+    """The wrong slots include those of `near`, with the same codes.
+
+    There may be more wrong slots only after a wrong selector, or because of conflicting placeholder values.
+    """
+    assert all(comparison.wrong for comparison in explanation.comparisons), "the metadata does not match"
+    comparisons = {comparison.definition: comparison for comparison in explanation.comparisons}
     for near in outcome.near:
-        comparison = found[near.definition]
-        told = {(report.slot, report.problem.code) for report in comparison.wrong if report.problem}
+        comparison = comparisons[near.definition]
+        reported = {(report.slot, report.problem.code) for report in comparison.wrong if report.problem}
         known = {(problem.slot, problem.code) for problem in near.problems}
         selectors = {"wrong-protocol", "wrong-envelope", "wrong-mode"}
-        assert told >= known
-        more = {code for _, code in told - known}
+        assert reported >= known
+        more = {code for _, code in reported - known}
         assert more <= {"placeholder-conflict"} or {code for _, code in known} & selectors
 
 
-def test_another_protocol_than_that_of_the_endpoint_is_the_reason() -> None:
+def test_message_over_another_protocol_than_its_endpoint_has_that_reason() -> None:
     catalog = Catalog.load({
         "messagegroups": {"g": {"messages": {"m": {"envelope": "CloudEvents/1.0", "envelopemetadata": {}}}}},
         "endpoints": {"e": {"protocol": "KAFKA", "messagegroups": ["/messagegroups/g"]}},
@@ -73,11 +76,11 @@ def test_another_protocol_than_that_of_the_endpoint_is_the_reason() -> None:
     )
     assert explanation.reason == "the endpoint's protocol is 'KAFKA', the message came over 'HTTP'"
     assert explanation.comparisons == ()
-    advice = "it fits /messagegroups/g/messages/m when it is not matched for the endpoint '/endpoints/e'"
+    advice = "the message matches /messagegroups/g/messages/m without the endpoint '/endpoints/e'"
     assert explanation.advice == (advice,)
 
 
-def test_definition_that_a_constant_of_the_endpoint_excludes_is_not_elsewhere() -> None:
+def test_mismatch_with_an_endpoint_option_gives_no_advice_for_other_endpoints() -> None:
     catalog = Catalog.load({
         "messagegroups": {"g": {"messages": {"m": {"protocol": "KAFKA", "protocoloptions": {}}}}},
         "endpoints": {
@@ -89,13 +92,13 @@ def test_definition_that_a_constant_of_the_endpoint_excludes_is_not_elsewhere() 
     assert explanation.advice == ()
 
 
-def test_an_outcome_explains_as_its_message() -> None:
-    """Also of events that only the context tells, whose outcome keeps the structured reading alone."""
+def test_outcome_is_explained_like_its_message() -> None:
+    """Also for structured events without a content type, whose outcome keeps only the event."""
     for case in CASES:
         catalog = catalog_of(json.dumps(case["catalogue"]), json.dumps(case.get("options", {})))
         for outcome, explanation, endpoint in explained(case):
-            again = catalog.explainer.explain_outcome(outcome, endpoint)
-            assert again.to_dict() == explanation.to_dict(), case["name"]
+            explained_outcome = catalog.explainer.explain_outcome(outcome, endpoint)
+            assert explained_outcome.to_dict() == explanation.to_dict(), case["name"]
 
 
 # -- slot by slot -----------------------------------------------------------------------------------------------------
@@ -142,7 +145,7 @@ HEADERS = {
 
 
 def post(body: Any = None, **changes: str | None) -> dict[str, Any]:
-    """A good request; a header that is None is left out."""
+    """A request that matches, with changed headers; None removes a header."""
     headers = HEADERS | {name.replace("_", "-"): value for name, value in changes.items()}
     pairs = [[name, value] for name, value in headers.items() if value is not None]
     text = json.dumps({"celsius": 1} if body is None else body)
@@ -157,7 +160,7 @@ def slot(record: dict[str, Any], label: str, document: Any = SENSORS) -> SlotRep
     return next(report for report in comparison_of(record, document).slots if report.slot == label)
 
 
-def test_a_good_message_fits_in_every_slot() -> None:
+def test_matching_message_fits_every_slot() -> None:
     comparison = comparison_of(post())
     assert {report.verdict for report in comparison.slots} == {"fits", "open"}
     assert comparison.payload is not None
@@ -166,7 +169,7 @@ def test_a_good_message_fits_in_every_slot() -> None:
     assert comparison.bindings == {"plant": "p1", "line": "l2"}
 
 
-def test_a_wrong_level_of_a_template() -> None:
+def test_template_with_wrong_level_is_aligned_and_corrected() -> None:
     report = slot(post(ce_source="/plant/p1/lines/l2"), "envelopemetadata.source")
     assert [(part.template, part.value, part.fits) for part in report.parts] == [
         ("", "", True),
@@ -178,13 +181,13 @@ def test_a_wrong_level_of_a_template() -> None:
     assert (report.remedy, report.nearest) == ("set it to '/plants/p1/lines/l2'", "plants")
 
 
-def test_a_missing_level_is_filled_from_another_slot() -> None:
+def test_missing_level_is_filled_from_another_slot() -> None:
     report = slot(post(ce_source="/plants/p1/lines"), "envelopemetadata.source")
     assert [part.template for part in report.parts if not part.fits] == ["{line}"]
     assert report.remedy == "set it to '/plants/p1/lines/l2'"
 
 
-def test_a_conflict_says_both_ways_out() -> None:
+def test_placeholder_conflict_has_both_remedies() -> None:
     report = slot(post(ce_subject="l3"), "envelopemetadata.subject")
     assert report.problem is not None
     assert report.problem.code == "placeholder-conflict"
@@ -195,7 +198,7 @@ def test_a_conflict_says_both_ways_out() -> None:
     ("changes", "label", "verdict", "remedy", "nearest"),
     [
         ({"ce_priority": "high"}, "envelopemetadata.priority", "wrong", "use an integer", None),
-        ({"ce_priority": None}, "envelopemetadata.priority", "wrong", "add ce-priority, integer", None),
+        ({"ce_priority": None}, "envelopemetadata.priority", "wrong", "add ce-priority (integer)", None),
         (
             {"ce_priority": None, "ce_priorty": "3"},
             "envelopemetadata.priority",
@@ -221,13 +224,13 @@ def test_a_conflict_says_both_ways_out() -> None:
             {"x_trase": "1"},
             "protocoloptions.headers.X-Trace",
             "open",
-            "'x-trase' is not declared; rename it to 'X-Trace' if it is meant",
+            "'x-trase' is not declared; did you mean 'X-Trace'?",
             "x-trase",
         ),
         ({"x_trace": "1"}, "protocoloptions.headers.X-Trace", "fits", None, None),
     ],
 )
-def test_slips_and_remedies(
+def test_changed_slot_has_verdict_remedy_and_nearest_name(
     changes: dict[str, str | None], label: str, verdict: str, remedy: str | None, nearest: str | None
 ) -> None:
     report = slot(post(**changes), label)
@@ -236,15 +239,14 @@ def test_slips_and_remedies(
     assert (report.remedy is None) == (remedy is None)
 
 
-def test_what_is_proposed_fits() -> None:
-    """Following the remedies makes the message match."""
+def test_message_matches_after_its_remedy() -> None:
     assert not Catalog.load(SENSORS).match(post(ce_source="/plant/p1/line/l2")).matched
     remedy = slot(post(ce_source="/plant/p1/line/l2"), "envelopemetadata.source").remedy
     assert remedy is not None
     assert Catalog.load(SENSORS).match(post(ce_source=remedy.split("'")[1])).matched
 
 
-def test_another_protocol_is_compared_as_far_as_it_can_be() -> None:
+def test_message_over_another_protocol_is_compared_without_protocol_options() -> None:
     record = {"protocol": "KAFKA", "headers": [["ce_" + n[3:], v] for n, v in HEADERS.items() if n[:3] == "ce-"]}
     comparison = comparison_of(record | {"value": "{}"})
     verdicts = {report.slot: report.verdict for report in comparison.slots}
@@ -254,7 +256,7 @@ def test_another_protocol_is_compared_as_far_as_it_can_be() -> None:
     assert comparison.payload is None
 
 
-def test_a_slip_in_what_makes_an_event() -> None:
+def test_typo_in_specversion_is_the_remedy_of_the_envelope() -> None:
     events = {"messagegroups": {"g": {"messages": {"m": {"envelope": "CloudEvents/1.0", "protocol": "NATS",
               "protocoloptions": {"subject": "a.b"}}}}}}  # fmt: skip
     record = {"protocol": "NATS", "subject": "a.b", "headers": [["cee-specversion", "1.0"]], "payload": "x"}
@@ -262,7 +264,7 @@ def test_a_slip_in_what_makes_an_event() -> None:
     assert (report.verdict, report.remedy) == ("wrong", "rename 'cee-specversion' to 'ce-specversion'")
 
 
-def test_a_slip_in_a_mandatory_attribute() -> None:
+def test_typo_in_a_mandatory_attribute_is_advice() -> None:
     explanation = Catalog.load(SENSORS).explain(post(ce_type=None, ce_tpye="sensor.reading"))
     assert explanation.outcome.outcome == "malformed"
     assert explanation.advice == ("rename 'ce-tpye' to 'ce-type'",)
@@ -276,29 +278,31 @@ def test_a_slip_in_a_mandatory_attribute() -> None:
     [
         ({"celcius": 1}, "", {"required": "celsius"}, "rename 'celcius' to 'celsius'", "celcius"),
         ({"celcius": 1}, "", {"additionalProperties": False}, "rename 'celcius' to 'celsius'", "celsius"),
-        ({"celsius": 1, "zzz": 1}, "", {"additionalProperties": False}, "leave out zzz", None),
+        ({"celsius": 1, "zzz": 1}, "", {"additionalProperties": False}, "remove 'zzz'", None),
         ({"celsius": 1, "quality": "goood"}, "/quality", {"enum": ["good", "poor"]}, "set it to 'good'", "good"),
         ({"celsius": 1, "unit": {"nam": 1}}, "/unit", {"required": "name"}, "rename 'nam' to 'name'", "nam"),
         ({"celsius": "x"}, "/celsius", {"type": "number"}, "use a value of type number", None),
         ({"celsius": 1, "quality": 7}, "/quality", {"enum": ["good", "poor"]}, "set it to one of 'good', 'poor'", None),
     ],
 )
-def test_faults_of_payloads(body: Any, path: str, rule: Any, remedy: str | None, nearest: str | None) -> None:
+def test_payload_fault_has_path_rule_and_remedy(
+    body: Any, path: str, rule: Any, remedy: str | None, nearest: str | None
+) -> None:
     payload = comparison_of(post(body)).payload
     assert payload is not None
     assert payload.outcome == "invalid-payload"
-    fault = next(each for each in payload.faults if each.rule == rule)
+    fault = next(fault for fault in payload.faults if fault.rule == rule)
     assert (fault.path, fault.remedy, fault.nearest) == (path, remedy, nearest)
 
 
-def test_the_payload_of_a_definition_that_came_near_is_read_too() -> None:
+def test_payload_is_validated_by_near_definitions() -> None:
     comparison = comparison_of(post({"celsius": "x"}, ce_type="sensor.readin"))
     assert [report.slot for report in comparison.wrong] == ["envelopemetadata.type"]
     assert comparison.payload is not None
     assert [fault.path for fault in comparison.payload.faults] == ["/celsius"]
 
 
-# -- several ----------------------------------------------------------------------------------------------------------
+# -- several matches --------------------------------------------------------------------------------------------------
 
 
 def twins(**more: Any) -> dict[str, Any]:
@@ -306,24 +310,24 @@ def twins(**more: Any) -> dict[str, Any]:
     return {"messagegroups": {"g": {"messages": {"a": event, "b": event} | more}}}
 
 
-def test_a_tie_names_the_rivals() -> None:
+def test_ambiguous_message_lists_equal_definitions() -> None:
     explanation = Catalog.load(twins()).explain(post())
     assert explanation.outcome.outcome == "ambiguous"
     assert [comparison.role for comparison in explanation.comparisons] == ["equal", "equal"]
     assert explanation.comparisons[0].rank == explanation.comparisons[1].rank
-    assert "2 definitions fit equally well (constant values 1" in explanation.reason
+    assert "2 definitions are equally specific (constant values: 1" in explanation.reason
     assert explanation.advice
 
 
-def test_the_most_specific_wins_and_says_by_what() -> None:
+def test_reason_names_the_decisive_criterion() -> None:
     metadata = {"type": {"value": "sensor.reading"}, "subject": {"value": "l2"}}
     better = {"envelope": "CloudEvents/1.0", "envelopemetadata": metadata}
     explanation = Catalog.load(twins(c=better)).explain(post())
-    assert explanation.reason == ("3 definitions fit; this one is the most specific: constant values 2, the next has 1")
+    assert explanation.reason == ("3 definitions match; this one is the most specific (constant values: 2, next: 1)")
     assert [comparison.role for comparison in explanation.comparisons] == ["chosen", "beaten", "beaten"]
 
 
-def test_what_fits_outside_of_the_endpoint_is_named() -> None:
+def test_definition_of_another_endpoint_that_matches_is_advice() -> None:
     document = SENSORS | {
         "endpoints": {"other": {"endpointid": "other", "usage": ["consumer"], "messages": {"x": {
             "messageid": "x", "envelope": "CloudEvents/1.0", "envelopemetadata": {"type": {"value": "x"}}}}}}
@@ -331,7 +335,7 @@ def test_what_fits_outside_of_the_endpoint_is_named() -> None:
     explanation = Catalog.load(document).explain(post(), "/endpoints/other")
     assert explanation.outcome.outcome == "unexpected"
     assert explanation.advice == (
-        "it fits /messagegroups/g/messages/reading, which the endpoint '/endpoints/other' does not carry",
+        "the message matches /messagegroups/g/messages/reading, which the endpoint '/endpoints/other' does not have",
     )
 
 
@@ -351,23 +355,25 @@ def test_what_fits_outside_of_the_endpoint_is_named() -> None:
         ("v{x}.json", TEXT, "v1.yaml", [("v{x}.json", "v1.yaml")]),
     ],
 )
-def test_alignment(template: str, place: TemplateContext, text: str, wrong: list[tuple[str, str]]) -> None:
-    parts = parted(parse_template(template, place), text)
+def test_template_and_text_are_aligned(
+    template: str, place: TemplateContext, text: str, wrong: list[tuple[str, str]]
+) -> None:
+    parts = align(parse_template(template, place), text)
     assert [(part.template, part.value) for part in parts if not part.fits] == wrong
 
 
 @pytest.mark.parametrize("text", ["/" * 5000, "a" * 100_000, "/".join("ab" * 30 for _ in range(31)), "é/" * 900])
-def test_hostile_texts_cost_little(text: str) -> None:
-    parted(parse_template("/".join("{a}" if n % 2 else "a" * 90 for n in range(31))), text)
+def test_long_text_is_explained_at_bounded_cost(text: str) -> None:
+    align(parse_template("/".join("{a}" if n % 2 else "a" * 90 for n in range(31))), text)
     nearest_name("a" * 100_000, ["a" * n for n in range(2000)])
     Catalog.load(SENSORS).explain(post(ce_source=text.encode().hex()))
 
 
-# -- which come first -------------------------------------------------------------------------------------------------
+# -- order of definitions ---------------------------------------------------------------------------------------------
 
 
 def named(*types: str, **more: Any) -> dict[str, Any]:
-    """Definitions of these types, that are alike in all else."""
+    """Definitions that differ only in their type."""
     return {
         type_: {"envelope": "CloudEvents/1.0", "envelopemetadata": {"type": {"value": type_}, **more}}
         for type_ in types
@@ -385,18 +391,18 @@ def event(type_: str, *headers: tuple[str, str], body: str = "{}") -> dict[str, 
 
 
 @pytest.mark.parametrize("type_", ["plant.staton", "PLANT.Station", "plant.station.v1"])
-def test_a_slip_in_the_type_shows_what_was_meant_first(type_: str) -> None:
+def test_typo_in_the_type_shows_the_similar_type_first(type_: str) -> None:
     messages = named(*(f"plant.kind{number}" for number in range(40)), "plant.stations", "plant.station", "z.station")
     assert first_of(messages, event(type_)) == "plant.station"
 
 
-def test_what_is_for_the_protocol_comes_before_its_neutral_twin() -> None:
+def test_definition_for_the_protocol_precedes_one_for_any_protocol() -> None:
     twin = named("a.b")["a.b"]
     messages = {"neutral": twin, "http": twin | {"protocol": "HTTP", "protocoloptions": {"path": "/"}}}
     assert first_of(messages, event("a.c")) == "http"
 
 
-def test_of_equals_the_payload_says_which_is_nearer() -> None:
+def test_definitions_at_equal_distance_are_ordered_by_payload_faults() -> None:
     def bound(name: str) -> dict[str, Any]:
         schema = {"type": "object", "required": [name], "properties": {name: {"type": "integer"}}}
         return {"dataschemaformat": "JsonSchema/draft-07", "dataschema": schema}
@@ -407,25 +413,25 @@ def test_of_equals_the_payload_says_which_is_nearer() -> None:
     assert first_of(kinds, event("a.b", *json_event, body='{"two": "x", "one": []}')) in kinds
 
 
-def test_a_conflict_is_told_beside_what_else_is_wrong() -> None:
-    """Else the message would still not fit when that was mended."""
+def test_placeholder_conflict_is_reported_with_other_mismatches() -> None:
+    """Otherwise the message would still not match once the others are fixed."""
     options = {"protocol": "KAFKA", "protocoloptions": {"key": "{n}"}}
     messages = {"m": named("a.b", subject={"value": "{n}"})["a.b"] | options}
     headers = [("ce_specversion", "1.0"), ("ce_id", "1"), ("ce_source", "/s"), ("ce_type", "a.c"), ("ce_subject", "1")]
     record = {"protocol": "KAFKA", "topic": "t", "key": "2", "headers": headers, "value": "x"}
     explanation = Catalog.load({"messagegroups": {"g": {"messages": messages}}}).explain(json.dumps(record))
-    found = [(each.slot, each.problem and each.problem.code) for each in explanation.comparisons[0].wrong]
-    assert found == [("envelopemetadata.type", "mismatch"), ("protocoloptions.key", "placeholder-conflict")]
+    wrong = [(report.slot, report.problem and report.problem.code) for report in explanation.comparisons[0].wrong]
+    assert wrong == [("envelopemetadata.type", "mismatch"), ("protocoloptions.key", "placeholder-conflict")]
 
 
-def test_what_a_cloudevent_lacks_is_named() -> None:
+def test_missing_attribute_of_a_binary_event_is_advice() -> None:
     record = event("a.b")
     record["headers"] = [pair for pair in record["headers"] if pair[0] != "ce-source"]
     explanation = Catalog.load({"messagegroups": {"g": {"messages": named("a.b")}}}).explain(json.dumps(record))
     assert (explanation.outcome.outcome, explanation.advice) == ("malformed", ("add 'ce-source'",))
 
 
-def test_what_a_structured_event_lacks_is_named_as_its_member() -> None:
+def test_missing_attribute_of_a_structured_event_is_named_as_its_member() -> None:
     body = json.dumps({"specversion": "1.0", "id": "1", "soure": "/s", "type": "t"})
     headers = [("content-type", "application/cloudevents+json")]
     record = {"protocol": "HTTP", "method": "POST", "target": "/", "headers": headers, "body": body}
@@ -438,7 +444,7 @@ def test_what_a_structured_event_lacks_is_named_as_its_member() -> None:
 
 
 def typed_catalog() -> Catalog:
-    """Two definitions that differ in almost everything but the source, which the second shares with no message."""
+    """A catalogue of two definitions for different protocols and types."""
 
     def message(type_: str, protocol: str, options: dict[str, Any], **more: Any) -> dict[str, Any]:
         metadata = {"type": {"value": type_}, **more}
@@ -476,7 +482,7 @@ def test_definition_of_the_same_type_comes_first(record: dict[str, Any]) -> None
     assert explanation.outcome.near[0].definition == "/messagegroups/g/messages/placed"
 
 
-def test_boolean_constant_is_named_as_json() -> None:
+def test_remedy_for_a_boolean_constant_is_json() -> None:
     metadata = {"type": {"value": "t"}, "urgent": {"type": "boolean", "value": True}}
     message = {"envelope": "CloudEvents/1.0", "envelopemetadata": metadata}
     catalog = Catalog.load({"specversion": "1.0-rc4", "messagegroups": {"g": {"messages": {"m": message}}}})
@@ -538,7 +544,7 @@ def test_remedy_for_a_constant_of_the_payload_is_the_constant(rule: dict[str, An
             {"protocol": "AMQP/1.0", "properties": {"subject": "s"}, "body": json.dumps(EVENT)},
             "add content-type: 'application/cloudevents+json', ",
         ),
-        (KAFKA | {"value": json.dumps({"type": "order.placed"})}, "send it as a CloudEvent"),
+        (KAFKA | {"value": json.dumps({"type": "order.placed"})}, "send the message as a CloudEvent"),
     ],
     ids=["kafka", "http batch", "mqtt", "amqp", "no event"],
 )
@@ -546,11 +552,11 @@ def test_remedy_names_the_content_type_of_a_structured_event(record: dict[str, A
     explanation = typed_catalog().explain(record)
     what = "a batch of CloudEvents" if "-batch" in remedy else "a CloudEvent"
     reports = {report.slot: report for report in explanation.comparisons[0].wrong}
-    expected = remedy if remedy.endswith("CloudEvent") else f"{remedy}as the payload is {what}"
+    expected = remedy if remedy.endswith("CloudEvent") else f"{remedy}because the payload is {what}"
     assert reports["envelope"].remedy == expected
 
 
-def test_the_instance_of_a_repeated_name_that_was_compared_is_shown() -> None:
+def test_repeated_name_shows_the_compared_instance() -> None:
     options = {"key": "{x}", "headers": {"h": {"value": "{x}"}, "g": {"value": "{y}"}}}
     message = {"messageid": "m", "protocol": "KAFKA", "protocoloptions": options}
     catalog = Catalog.load({"messagegroups": {"g": {"messagegroupid": "g", "messages": {"m": message}}}})
@@ -569,7 +575,7 @@ def test_the_instance_of_a_repeated_name_that_was_compared_is_shown() -> None:
     assert reports("3")["protocoloptions.headers.g"].verdict == "fits"
 
 
-def test_definition_that_fits_as_event_and_as_native_message_is_shown_once() -> None:
+def test_definition_that_matches_both_views_is_shown_once() -> None:
     message = {"envelope": "CloudEvents/1.0", "envelopemetadata": {}, "protocol": "MQTT/3.1.1", "protocoloptions": {}}
     document = {"messagegroups": {"g": {"messages": {"m": message}}}}
     catalog = Catalog.load(document, options=MatchOptions(accept_native=True))
@@ -578,10 +584,10 @@ def test_definition_that_fits_as_event_and_as_native_message_is_shown_once() -> 
     explanation = catalog.explain(record)
     assert (explanation.outcome.outcome, explanation.outcome.synthesized) == ("matched", False)
     assert [comparison.role for comparison in explanation.comparisons] == ["chosen"]
-    assert explanation.reason == "one definition fits"
+    assert explanation.reason == "one definition matches"
 
 
-def test_bytes_that_differ_from_their_base64_text_say_so() -> None:
+def test_bytes_that_differ_from_their_base64_text_are_shown_as_base64() -> None:
     header = {"type": "binary", "value": "gIE="}
     message = {"protocol": "KAFKA", "protocoloptions": {"headers": {"h": header}}}
     catalog = Catalog.load({"messagegroups": {"g": {"messages": {"m": message}}}})
@@ -589,4 +595,4 @@ def test_bytes_that_differ_from_their_base64_text_say_so() -> None:
     (wrong,) = catalog.explain(record).comparisons[0].wrong
     assert wrong.problem is not None
     assert (wrong.problem.expected, wrong.problem.actual) == ({"base64": "gIE="}, "gIE=")
-    assert wrong.remedy == "set it to the bytes of base64 'gIE='"
+    assert wrong.remedy == "set it to the bytes with the base64 'gIE='"

@@ -37,7 +37,7 @@ WORDS = {"fits": "fits", "wrong": "WRONG", "open": "open", "ignored": "-"}
 STYLE_OF = {"fits": GREEN, "WRONG": RED}
 VERDICT = re.compile(r"( {4})(fits|WRONG)(?= )")
 CARETS = re.compile(r" {8,}[ ^]*\^[ ^]*")
-ROLES = {"chosen": "chosen", "equal": "fits as well", "beaten": "fits, less specific", "near": "came near"}
+ROLES = {"chosen": "chosen", "equal": "equally specific", "beaten": "less specific", "near": "close"}
 
 
 def explain(  # noqa: PLR0917 (options)
@@ -127,7 +127,7 @@ def _comparison(comparison: Comparison, *, full: bool) -> Iterator[str]:
         yield from _payload(comparison.payload, width)
     hidden = len(comparison.slots) - len(shown)
     if hidden:
-        yield f"    and {counted(hidden, 'slot')} that {'is' if hidden == 1 else 'are'} not wrong"
+        yield f"    and {counted(hidden, 'more slot')} (--full shows all)"
 
 
 def _slot(report: SlotReport, width: int) -> Iterator[str]:
@@ -138,7 +138,7 @@ def _slot(report: SlotReport, width: int) -> Iterator[str]:
     if report.problem is not None and report.problem.code == "placeholder-conflict":
         yield printable(f"{blank}{report.problem.message}")
     if report.remedy:
-        yield printable(f"{blank}{'to fit' if report.verdict == 'wrong' else 'note'}: {report.remedy}")
+        yield printable(f"{blank}{'fix' if report.verdict == 'wrong' else 'note'}: {report.remedy}")
 
 
 def _texts(report: SlotReport) -> Iterator[str]:
@@ -155,14 +155,14 @@ def _texts(report: SlotReport) -> Iterator[str]:
         yield from aligned(report.parts, report.separator)
         return
     if report.verdict in ("open", "ignored"):
-        yield f"{expected}{': not there' if report.actual is None else f': {actual}'}, " + (
-            "and need not be" if report.verdict == "open" else "not compared"
+        yield f"{expected}{': absent' if report.actual is None else f': {actual}'}, " + (
+            "not required" if report.verdict == "open" else "not compared"
         )
         return
     same = report.verdict == "fits" and (report.expected == report.actual or isinstance(report.expected, dict))
     yield f"{actual}" if same else expected
     if not same:
-        yield "(not there)" if report.actual is None else actual
+        yield "(absent)" if report.actual is None else actual
 
 
 def aligned(parts: Sequence[AlignedSegment], separator: str) -> Iterator[str]:
@@ -193,13 +193,13 @@ def _padded(text: str, width: int) -> str:
 
 def _carets(part: AlignedSegment) -> str:
     """Marks under the characters in which a segment differs from its literal; under all of it where that says more."""
-    from wirebook.definitions.explain.alignment import begin_alike  # noqa: PLC0415 (a quarter of a second)
+    from wirebook.definitions.explain.similar_names import common_prefix_length  # noqa: PLC0415 (a quarter of a second)
 
     one, other = _cell(part.template), _cell(part.value)
     if not one or not other or "{" in one:
         return "^" * max(cell_len(one), cell_len(other), 1)
-    start = begin_alike(one, other)
-    rest = begin_alike(one[start:][::-1], other[start:][::-1])
+    start = common_prefix_length(one, other)
+    rest = common_prefix_length(one[start:][::-1], other[start:][::-1])
     differing = max(cell_len(text[start : len(text) - rest]) for text in (one, other))
     return " " * cell_len(other[:start]) + "^" * max(differing, 1)
 
@@ -211,9 +211,9 @@ def _payload(payload: PayloadReport, width: int) -> Iterator[str]:
     )
     blank = " " * (width + 12)
     for fault in payload.faults:
-        yield printable(f"{blank}{fault.path or 'the whole'}: {_cut(fault.message)} [{fault.code}]")
+        yield printable(f"{blank}{fault.path or 'whole payload'}: {_cut(fault.message)} [{fault.code}]")
         if fault.remedy:
-            yield printable(f"{blank}  to fit: {fault.remedy}")
+            yield printable(f"{blank}  fix: {fault.remedy}")
 
 
 def _expected(value: Any) -> str:

@@ -1,8 +1,8 @@
-"""One definition held against one message, slot by slot: what fits, what does not, and what would make it fit.
+"""Compare one definition with one message, slot by slot: what matches, what does not, and how to fix it.
 
-The verdicts are the matcher's own: a `Trace` is a trial that keeps what the matcher tells it.
+The verdicts are those of the matcher: `Trace` is a trial that records each of its decisions.
 
-Spec: docs/explain.md; docs/semantics.md D17-D20, D24-D34
+Spec: docs/explain.md; docs/semantics.md D17-D20, D24-D34; docs/decisions/0062-explanations.md
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from wirebook.definitions.compile.definition import Constraint, Definition
 from wirebook.definitions.compile.fit import Mismatch, ValueMatch, fit, preview, template_text
 from wirebook.definitions.compile.slots import ENTRY_SECTIONS, ENVELOPE, EVENT_FORMAT
 from wirebook.definitions.compile.uritemplate import Template, parse_template, uri_text
 from wirebook.definitions.compile.view import ABSENT, MessageView
-from wirebook.definitions.explain.alignment import AlignedSegment, filled, nearest_name, parted
-from wirebook.definitions.explain.typos import Slips
+from wirebook.definitions.explain.alignment import AlignedSegment, align, fill_template
+from wirebook.definitions.explain.similar_names import nearest_name
+from wirebook.definitions.explain.typos import Typos
 from wirebook.definitions.match.matcher import Trial, bind_placeholders, mismatches_of
 from wirebook.definitions.match.options import MatchOptions
 from wirebook.definitions.match.selection import EndpointScope
@@ -26,19 +27,22 @@ from wirebook.definitions.normalize.names import CLOUDEVENTS, is_cloudevents
 from wirebook.problems import Problem, quoted
 
 Verdict = Literal["fits", "wrong", "open", "ignored"]
-SELECTORS = frozenset({"wrong-protocol", "wrong-envelope", "wrong-mode"})
-ALIGNED = frozenset({"mismatch", "template-mismatch", "placeholder-conflict"})
+SELECTOR_CODES: Final = frozenset({"wrong-protocol", "wrong-envelope", "wrong-mode"})
+ALIGNED_CODES: Final = frozenset({"mismatch", "template-mismatch", "placeholder-conflict"})
+"""Mismatches whose value is shown aligned with the template."""
+UNATTACHED_CODES: Final = frozenset({"vacuous-match", "undeclared-property"})
+"""Mismatches that belong to no constraint."""
 
 
 @dataclass(frozen=True, slots=True)
 class SlotReport:
-    """What the message has in one slot, under what the definition says of it.
+    """The value of a message in one slot, compared with the definition.
 
-    Shape: `verdict` is ``fits``; ``wrong``, with the `problem` and a `remedy`; ``open``: not there, and need not be;
-    ``ignored``: not compared. `expected` is the definition's value, a template as it was written, or the type where it
-    gives none; `actual` the message's, None when it has none. `parts` sets a template over the value, segment by
-    segment, which `separator` parts. `remedy`: what would make it fit; `nearest`: the name or text that a slip was
-    probably meant to be.
+    `verdict` is ``fits``, ``wrong`` (with `problem` and `remedy`), ``open`` (absent, and not required) or ``ignored``
+    (not compared). `expected` is the value that the definition declares (a template as written), or an object with the
+    type if it declares none. `actual` is None if the message has no value. `parts` aligns a template with the value,
+    segment by segment; `separator` separates the segments. `remedy` says how to fix the message. `nearest` is the name
+    or text that was probably intended, if there is a typo.
     """
 
     slot: str
@@ -67,7 +71,7 @@ class SlotReport:
 
 @dataclass(slots=True)
 class Trace(Trial):
-    """A trial that records the result and the value of each constraint."""
+    """A trial that records the result and the compared value of each constraint, by the id of the constraint."""
 
     results: dict[int, ValueMatch | Mismatch] = field(default_factory=dict)
     values: dict[int, Any] = field(default_factory=dict)
@@ -95,77 +99,79 @@ class Trace(Trial):
 def compare(
     definition: Definition, view: MessageView, options: MatchOptions, scope: EndpointScope
 ) -> tuple[SlotReport, ...]:
-    """Every slot that the definition, or the endpoint for it, says something about, in slot order.
+    """Report every slot that the definition or its endpoint constrains, in slot order.
 
-    Where protocol, envelope or mode are wrong, which decides, the rest is compared all the same as far as it can be.
+    The matcher stops at a wrong protocol, envelope or mode. This comparison goes on without the wrong selector, so that
+    the other slots are reported, too.
     """
-    selectors, trace = _held(definition, view, options, scope)
-    return tuple(Comparing(definition, view, options, scope, selectors, trace).reports())
-
-
-def _held(
-    definition: Definition, view: MessageView, options: MatchOptions, scope: EndpointScope
-) -> tuple[list[Mismatch], Trace]:
-    """What is wrong with the selectors, and the trace of everything else."""
-    selectors: list[Mismatch] = []
-    endpoint = scope.constraints
+    wrong_selectors: list[Mismatch] = []
+    relaxed, endpoint = definition, scope.constraints
     while True:
         trace = Trace(options, inf)
-        found = mismatches_of(definition, view, options, endpoint=endpoint, trial=trace)
-        wrong = [each for each in found if each.code in SELECTORS]
+        mismatches = mismatches_of(relaxed, view, options, endpoint=endpoint, trial=trace)
+        wrong = [mismatch for mismatch in mismatches if mismatch.code in SELECTOR_CODES]
         if not wrong:
-            if found:
-                bind_placeholders(trace)  # adds a conflict among the slots that fit, which else comes to light later
-            return selectors, trace
-        selectors += wrong
-        endpoint = replace(endpoint, mode=None) if wrong[0].code == "wrong-mode" else endpoint
-        definition = _relaxed(definition, wrong[0].code)
+            break
+        wrong_selectors += wrong
+        if wrong[0].code == "wrong-mode":
+            endpoint = replace(endpoint, mode=None)
+        relaxed = _without_selector(relaxed, wrong[0].code)
+    if mismatches:
+        bind_placeholders(trace)  # the matcher skips this after a mismatch; it adds conflicts between matching slots
+    return tuple(SlotReporter(definition, view, options, scope, wrong_selectors, trace).reports())
 
 
-def _relaxed(definition: Definition, code: str) -> Definition:
-    """The definition without a selector, and without what only makes sense with it."""
+def _without_selector(definition: Definition, code: str) -> Definition:
+    """The definition without the wrong selector and the constraints that depend on it."""
     if code == "wrong-mode":
         return replace(definition, mode=None)
     if code == "wrong-envelope":
-        kept = tuple(constraint for constraint in definition.constraints if constraint.slot.section != ENVELOPE)
-        return replace(definition, envelope=None, mode=None, constraints=kept, soft=())
-    kept = tuple(constraint for constraint in definition.constraints if not _is_of_protocol(constraint))
-    return replace(definition, protocol=None, constraints=kept, entries=())
+        constraints = tuple(constraint for constraint in definition.constraints if constraint.slot.section != ENVELOPE)
+        return replace(definition, envelope=None, mode=None, constraints=constraints, soft=())
+    constraints = tuple(constraint for constraint in definition.constraints if not _is_protocol_option(constraint))
+    return replace(definition, protocol=None, constraints=constraints, entries=())
 
 
-def _is_of_protocol(constraint: Constraint) -> bool:
+def _is_protocol_option(constraint: Constraint) -> bool:
     return constraint.label.startswith("protocoloptions.")
 
 
 @dataclass(frozen=True, slots=True)
-class Comparing:
-    """One comparison on its way: what was held against what, and what came of it."""
+class SlotReporter:
+    """Makes the slot reports of one comparison from the trace of the matcher and the wrong selectors."""
 
     definition: Definition
     view: MessageView
     options: MatchOptions
     scope: EndpointScope
-    selectors: Sequence[Mismatch]
+    wrong_selectors: Sequence[Mismatch]
     trace: Trace
 
     def reports(self) -> Iterator[SlotReport]:
-        slips = Slips((each.slot for each in self.definition.all_constraints), self.view)
-        known = {id(each) for each in self.trace.results.values()}
-        found = (finding for finding in self.trace.mismatches if finding.code == "placeholder-conflict")
-        conflicts = {each.slot: each for each in found if id(each) not in known}
-        yield from self._selectors(slips)
-        for constraint in (*self.definition.all_constraints, *self._endpoint()):
+        typos = Typos((constraint.slot for constraint in self.definition.all_constraints), self.view)
+        results = self.trace.results
+        reported = {id(result) for result in results.values()}
+        conflicts = {
+            mismatch.slot: mismatch
+            for mismatch in self.trace.mismatches
+            if mismatch.code == "placeholder-conflict" and id(mismatch) not in reported
+        }
+        yield from self._selector_reports(typos)
+
+        endpoint = self.scope.constraints
+        entries = (entry for group in endpoint.entries for entry in group.entries)
+        compared = (constraint for constraint in (*endpoint.constraints, *entries) if id(constraint) in results)
+        for constraint in (*self.definition.all_constraints, *compared):
             conflict = conflicts.pop(constraint.label, None) if constraint.template else None
-            yield self._report(constraint, conflict or self.trace.results.get(id(constraint)), slips)
-        loose = (
-            finding for finding in self.trace.mismatches if finding.code in ("vacuous-match", "undeclared-property")
-        )
-        yield from (_loose(found, slips) for found in (*conflicts.values(), *loose))
+            yield self._report(constraint, conflict or results.get(id(constraint)), typos)
+
+        unattached = (mismatch for mismatch in self.trace.mismatches if mismatch.code in UNATTACHED_CODES)
+        yield from (_unattached_report(mismatch, typos) for mismatch in (*conflicts.values(), *unattached))
 
     # -- protocol, envelope, mode -----------------------------------------------------------------------------------
 
-    def _selectors(self, slips: Slips) -> Iterator[SlotReport]:
-        wrong = {selector.slot: selector for selector in self.selectors}
+    def _selector_reports(self, typos: Typos) -> Iterator[SlotReport]:
+        wrong = {mismatch.slot: mismatch for mismatch in self.wrong_selectors}
         mode = self.definition.mode or self.scope.constraints.mode
         rows = (
             ("protocol", self.definition.protocol, self.view.protocol if self.view.shows_protocol else None),
@@ -174,51 +180,51 @@ class Comparing:
         )
         for slot, expected, actual in rows:
             if expected and slot in wrong:
-                remedy, nearest = _selected(wrong[slot], slips)
+                remedy, nearest = _selector_remedy(wrong[slot], typos)
                 yield SlotReport(slot, "wrong", expected, actual, wrong[slot].problem(), (), remedy, nearest)
             elif expected:
                 yield SlotReport(slot, "ignored" if actual is None else "fits", expected, actual)
 
-    def _endpoint(self) -> Iterator[Constraint]:
-        endpoint = self.scope.constraints
-        entries = (entry for group in endpoint.entries for entry in group.entries)
-        return (constraint for constraint in (*endpoint.constraints, *entries) if id(constraint) in self.trace.results)
-
     # -- one slot ---------------------------------------------------------------------------------------------------
 
-    def _report(self, constraint: Constraint, held: ValueMatch | Mismatch | None, slips: Slips) -> SlotReport:
-        expected = _expected(constraint)
+    def _report(self, constraint: Constraint, result: ValueMatch | Mismatch | None, typos: Typos) -> SlotReport:
         value = self._value(constraint)
-        if held is None:
-            verdict: Verdict = "open" if value is ABSENT and self._is_compared(constraint) else "ignored"
-            slip = slips.nearest(constraint.slot) if verdict == "open" else None
-            note = slip and f"'{slip}' is not declared; rename it to '{slips.spelled(constraint.slot)}' if it is meant"
-            return SlotReport(
-                constraint.label, verdict, expected, _present(value), remedy=note or None, nearest=slip or None
-            )
-        if isinstance(held, ValueMatch):
-            parts = self._parts(constraint, value)
-            separator = constraint.kind.place.separator
-            return SlotReport(constraint.label, "fits", expected, _present(value), parts=parts, separator=separator)
-        value = held.actual if value is ABSENT and held.actual is not None else value
-        return self._wrong(constraint, held, value, slips)
+        if isinstance(result, Mismatch):
+            if value is ABSENT and result.actual is not None:
+                value = result.actual
+            return self._wrong_report(constraint, result, value, typos)
+        slot, expected, actual = constraint.label, _expected(constraint), _actual(value)
+        if isinstance(result, ValueMatch):
+            parts = self._align(constraint, value)
+            return SlotReport(slot, "fits", expected, actual, parts=parts, separator=constraint.kind.place.separator)
+        if value is not ABSENT or not self._is_compared(constraint):
+            return SlotReport(slot, "ignored", expected, actual)
+        typo = typos.nearest(constraint.slot)
+        note = f"'{typo}' is not declared; did you mean '{typos.name_on_wire(constraint.slot)}'?" if typo else None
+        return SlotReport(slot, "open", expected, actual, remedy=note, nearest=typo)
 
-    def _wrong(self, constraint: Constraint, finding: Mismatch, value: Any, slips: Slips) -> SlotReport:
-        parts = self._parts(constraint, value) if finding.code in ALIGNED else ()
+    def _wrong_report(self, constraint: Constraint, mismatch: Mismatch, value: Any, typos: Typos) -> SlotReport:
+        parts = self._align(constraint, value) if mismatch.code in ALIGNED_CODES else ()
         if value is ABSENT:
-            nearest = slips.nearest(constraint.slot)
-            remedy = self._missing(constraint, slips, nearest)
+            nearest = typos.nearest(constraint.slot)
+            remedy = self._remedy_for_absence(constraint, typos, nearest)
         else:
-            nearest = _nearest_text(parts)
-            remedy = self._remedy(constraint, finding, parts)
-        expected, problem = _expected(constraint), finding.problem()
-        separator = constraint.kind.place.separator
+            nearest = _nearest_literal(parts)
+            remedy = self._remedy(constraint, mismatch, parts)
         return SlotReport(
-            constraint.label, "wrong", expected, _present(value), problem, parts, remedy, nearest, separator
+            constraint.label,
+            "wrong",
+            _expected(constraint),
+            _actual(value),
+            mismatch.problem(),
+            parts,
+            remedy,
+            nearest,
+            constraint.kind.place.separator,
         )
 
     def _value(self, constraint: Constraint) -> Any:
-        """The message's value at the slot: of several of one name, the one that was compared, else the first."""
+        """The value of the message: for a repeated name, the instance that was compared, else the first one."""
         if id(constraint) in self.trace.values:
             return self.trace.values[id(constraint)]
         slot = constraint.slot
@@ -226,13 +232,12 @@ class Comparing:
             return self.view.value(slot)
         return next(iter(self.view.values(slot.section, slot.name)), ABSENT)
 
-    def _fits(self, constraint: Constraint, value: Any) -> bool:
-        return isinstance(fit(constraint, value, rfc6570=self.options.placeholders == "rfc6570"), ValueMatch)
-
     def _is_compared(self, constraint: Constraint) -> bool:
+        """Whether the matcher would compare the slot if the message had a value."""
         if constraint.kind.transport and not self.options.match_transport:
             return False
-        if any(selector.code == "wrong-protocol" for selector in self.selectors) and _is_of_protocol(constraint):
+        has_wrong_protocol = any(mismatch.code == "wrong-protocol" for mismatch in self.wrong_selectors)
+        if has_wrong_protocol and _is_protocol_option(constraint):
             return False
         if constraint.slot.section == ENVELOPE:
             return self.view.is_cloudevent
@@ -240,95 +245,90 @@ class Comparing:
             return False
         return self.view.shows_protocol or constraint.slot.name == "datacontenttype"
 
-    # -- what would make it fit -------------------------------------------------------------------------------------
-
-    def _parts(self, constraint: Constraint, value: Any) -> tuple[AlignedSegment, ...]:
+    def _align(self, constraint: Constraint, value: Any) -> tuple[AlignedSegment, ...]:
         template = _template(constraint)
         if template is None or not isinstance(value, str):
             return ()
         text = template_text(value)
-        return parted(template, uri_text(text) if template.place.has_uri_text else text)
+        return align(template, uri_text(text) if template.place.has_uri_text else text)
 
-    def _missing(self, constraint: Constraint, slips: Slips, nearest: str | None) -> str:
-        name = slips.spelled(constraint.slot)
+    # -- remedies ---------------------------------------------------------------------------------------------------
+
+    def _remedy_for_absence(self, constraint: Constraint, typos: Typos, nearest: str | None) -> str:
+        name = typos.name_on_wire(constraint.slot)
         if nearest:
             return f"rename '{nearest}' to '{name}'"
         if constraint.template is not None:
-            return f"add {name}: '{filled(constraint.template, (), self.trace.bound)}'"
-        return f"add {name}: {_quoted(constraint.declared)}" if constraint.fixed else f"add {name}, {constraint.type}"
+            return f"add {name}: '{fill_template(constraint.template, (), self.trace.bound)}'"
+        return f"add {name}: {_quoted(constraint.declared)}" if constraint.fixed else f"add {name} ({constraint.type})"
 
-    def _remedy(self, constraint: Constraint, finding: Mismatch, parts: Sequence[AlignedSegment]) -> str:
-        if constraint.fixed and constraint.template is None:
-            is_bytes = constraint.kind.wire == "octets" and constraint.type == "binary"
-            return f"set it to {'the bytes of base64 ' if is_bytes else ''}{_quoted(constraint.declared)}"
-        if finding.code == "wrong-type":
-            return f"use {finding.expected}"
-        if finding.code == "placeholder-conflict" and constraint.template:
-            known = self.trace.bound | {finding.expected["placeholder"]: finding.expected["value"]}
-            other = finding.expected["slot"]
-            return f"set it to '{filled(constraint.template, (), known)}', or set {other} to '{finding.actual}'"
-        if constraint.template is not None:
-            return self._refilled(constraint, constraint.template, parts)
-        return f"use {finding.expected}"
-
-    def _refilled(self, constraint: Constraint, template: Template, parts: Sequence[AlignedSegment]) -> str:
-        """A value of the template's form that keeps what the message says; one that would not fit is not proposed."""
-        text = filled(template, parts, self.trace.bound)
-        proposed = text if self._fits(constraint, text) else filled(template, (), {})
-        is_whole = template.match(proposed) is not None and "{" not in proposed
-        return f"{'set it to' if is_whole else 'use the form'} '{preview(proposed)}'"
+    def _remedy(self, constraint: Constraint, mismatch: Mismatch, parts: Sequence[AlignedSegment]) -> str:
+        template = constraint.template
+        if constraint.fixed and template is None:
+            is_binary = constraint.kind.wire == "octets" and constraint.type == "binary"
+            return f"set it to {'the bytes with the base64 ' if is_binary else ''}{_quoted(constraint.declared)}"
+        if mismatch.code == "wrong-type" or template is None:
+            return f"use {mismatch.expected}"
+        if mismatch.code == "placeholder-conflict":
+            values = self.trace.bound | {mismatch.expected["placeholder"]: mismatch.expected["value"]}
+            other_slot = mismatch.expected["slot"]
+            return f"set it to '{fill_template(template, (), values)}', or set {other_slot} to '{mismatch.actual}'"
+        # Suggest a value that keeps what the message has, if it would match; else the template itself.
+        text = fill_template(template, parts, self.trace.bound)
+        if not isinstance(fit(constraint, text, rfc6570=self.options.placeholders == "rfc6570"), ValueMatch):
+            text = template.text
+        is_complete = template.match(text) is not None and "{" not in text
+        return f"{'set it to' if is_complete else 'use a value of the form'} '{preview(text)}'"
 
 
-# -- texts ----------------------------------------------------------------------------------------------------------
+def _selector_remedy(mismatch: Mismatch, typos: Typos) -> tuple[str, str | None]:
+    """The remedy for a wrong protocol, envelope or mode, and the name that is probably a typo."""
+    if mismatch.code == "wrong-protocol":
+        return f"send the message over {mismatch.expected}", None
+    if mismatch.code == "wrong-mode":
+        return f"send the message in {mismatch.expected} mode", None
+    if not is_cloudevents(mismatch.expected):
+        return f"set the definition's envelope to '{CLOUDEVENTS}'", None
+    if (remedy := typos.missing_content_type()) is not None:
+        return remedy, None
+    if (rename := typos.nearest_specversion()) is not None:
+        return f"rename '{rename[0]}' to '{rename[1]}'", rename[0]
+    return "send the message as a CloudEvent", None
+
+
+def _unattached_report(mismatch: Mismatch, typos: Typos) -> SlotReport:
+    """The report of a mismatch that belongs to no constraint."""
+    problem = mismatch.problem()
+    if mismatch.code != "undeclared-property":
+        return SlotReport(mismatch.slot, "wrong", problem.expected, problem.actual, problem)
+    name = mismatch.slot.rpartition(".")[2]
+    nearest = nearest_name(name, (slot.name for slot in typos.declared))
+    remedy = f"rename it to '{nearest}'" if nearest else "remove it"
+    return SlotReport(mismatch.slot, "wrong", None, None, problem, (), remedy, nearest)
 
 
 def _template(constraint: Constraint) -> Template | None:
-    """The constraint's template; a constant text is one without placeholders."""
+    """The template of a constraint; a constant text counts as a template without placeholders."""
     if constraint.template is not None:
         return constraint.template
-    is_text = constraint.literal is not None and constraint.literal.kind == "text"
-    return parse_template(constraint.literal.value, constraint.kind.place) if is_text and constraint.literal else None
+    literal = constraint.literal
+    is_text = literal is not None and literal.kind == "text"
+    return parse_template(literal.value, constraint.kind.place) if is_text and literal else None
+
+
+def _nearest_literal(parts: Sequence[AlignedSegment]) -> str | None:
+    """The literal of the first differing segment that is similar to its text."""
+    differing = (part for part in parts if not part.fits and part.template and part.value)
+    return next((part.template for part in differing if nearest_name(part.value, [part.template])), None)
 
 
 def _expected(constraint: Constraint) -> Any:
     return preview(constraint.declared) if constraint.fixed else {"type": constraint.type}
 
 
-def _present(value: Any) -> Any:
+def _actual(value: Any) -> Any:
     return None if value is ABSENT else preview(value)
 
 
 def _quoted(value: Any) -> str:
     return f"'{preview(value)}'" if isinstance(value, str) else quoted(preview(value))
-
-
-def _nearest_text(parts: Sequence[AlignedSegment]) -> str | None:
-    """The literal that the first wrong segment is a slip for."""
-    wrong = [part for part in parts if not part.fits and part.template and part.value]
-    return next((part.template for part in wrong if nearest_name(part.value, [part.template])), None)
-
-
-def _selected(finding: Mismatch, slips: Slips) -> tuple[str, str | None]:
-    if finding.code == "wrong-protocol":
-        return f"send it over {finding.expected}", None
-    if finding.code == "wrong-mode":
-        return f"send it in {finding.expected} mode", None
-    if not is_cloudevents(finding.expected):
-        return f"set the definition's envelope to '{CLOUDEVENTS}'", None
-    if (remedy := slips.missing_content_type()) is not None:
-        return remedy, None
-    nearest = slips.nearest_marker()
-    if nearest:
-        return f"rename '{nearest[0]}' to '{nearest[1]}'", nearest[0]
-    return "send it as a CloudEvent", None
-
-
-def _loose(finding: Mismatch, slips: Slips) -> SlotReport:
-    """A finding that belongs to no single constraint."""
-    problem = finding.problem()
-    if finding.code != "undeclared-property":
-        return SlotReport(finding.slot, "wrong", problem.expected, problem.actual, problem)
-    name = finding.slot.rpartition(".")[2]
-    nearest = nearest_name(name, (slot.name for slot in slips.declared))
-    remedy = f"rename it to '{nearest}'" if nearest else "leave it out"
-    return SlotReport(finding.slot, "wrong", None, None, problem, (), remedy, nearest)

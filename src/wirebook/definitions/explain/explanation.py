@@ -1,12 +1,12 @@
-"""Explanations: which definitions came near a message, slot by slot why or why not, and what would make it fit.
+"""Explain the outcome of a message: the definitions that match or come close, slot by slot, with remedies.
 
     explanation = catalog.explain(message)
-    explanation.comparisons[0].wrong         # the slots that do not fit, each with a remedy
+    explanation.comparisons[0].wrong         # the slots that do not match, each with a remedy
 
-Data only; `cli.explain` renders it. Outcome and verdicts are those of `selection` and `matcher`, asked again with a
-trial that remembers. Nothing here runs when messages are matched.
+An explanation is data; `wirebook.cli.explain` prints it. The outcome and the verdicts are those of `Selector` and the
+matcher, which run again with a trial that records its decisions. Matching itself does no extra work for explanations.
 
-Spec: docs/explain.md; docs/semantics.md D48
+Spec: docs/explain.md; docs/semantics.md D48; docs/decisions/0062-explanations.md
 """
 
 from __future__ import annotations
@@ -16,48 +16,53 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
-from typing import Any
+from typing import Any, Final
 
 from wirebook.bindings import Received, read_message
 from wirebook.bindings.attributes import MANDATORY
 from wirebook.definitions.compile.definition import Definition
 from wirebook.definitions.compile.slots import ENVELOPE, Slot
 from wirebook.definitions.compile.view import MessageView
-from wirebook.definitions.explain.alignment import nearest_name
 from wirebook.definitions.explain.comparison import SlotReport, compare
-from wirebook.definitions.explain.near_misses import Types, constant_type, distance
+from wirebook.definitions.explain.near_misses import distance
 from wirebook.definitions.explain.payload_faults import PayloadReport, payload_report
-from wirebook.definitions.explain.typos import Slips
+from wirebook.definitions.explain.similar_names import nearest_name
+from wirebook.definitions.explain.typos import Typos
+from wirebook.definitions.match.event_types import constant_type
 from wirebook.definitions.match.matcher import Match, Rank
 from wirebook.definitions.match.outcome import Outcome
 from wirebook.definitions.match.selection import EndpointScope, Selector, view_for, views_of
 from wirebook.schema import CompiledSchema, Unsupported
 
-MAX_RIVALS = 5
+MAX_COMPARISONS: Final = 5
+MAX_LISTED: Final = 5
 
 SchemaOf = Callable[[Definition], CompiledSchema | Unsupported | None]
+"""Returns the payload schema of a definition."""
 
-CRITERIA: dict[str, str] = {
+CRITERIA: Final[dict[str, str]] = {
     "literals": "constant values",
-    "template_characters": "fixed characters in templates",
-    "protocol": "protocol named",
+    "template_characters": "literal characters in templates",
+    "protocol": "protocol",
     "required": "required properties",
     "typed": "typed properties",
-    "soft": "implied values that hold",
+    "soft": "inferred values",
 }
-"""The members of a rank in words, the weightiest first (D48)."""
+"""The members of a rank as texts, the most significant first (D48)."""
 
-
-TELL_APART = "give one of them a value that the others do not have, or name the endpoint that the message came by"
+ADVICE_FOR_AMBIGUOUS: Final = (
+    "declare a value in one of the definitions that the others do not have, or specify the endpoint of the message"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One definition held against the message.
+    """A definition compared with the message.
 
-    Shape: `role` is ``chosen``, ``equal`` (fits as well as another), ``beaten`` (fits, another is more specific),
-    ``near`` (does not fit). `slots` in slot order. `rank`, where it fits: criterion to count. `payload` None: there is
-    no schema, or the slots already say that this is another kind of message.
+    `role` is ``chosen``, ``equal`` (matches and is as specific as another definition), ``beaten`` (matches, but another
+    definition is more specific) or ``near`` (does not match). `slots` are in slot order. `rank` is the count for each
+    criterion of specificity; None if the definition does not match. `payload` is None if the definition has no schema,
+    or is for another protocol or envelope.
     """
 
     definition: str
@@ -69,12 +74,12 @@ class Comparison:
 
     @property
     def wrong(self) -> tuple[SlotReport, ...]:
-        """The slots that keep the message from fitting."""
+        """The slots that prevent the message from matching."""
         return tuple(report for report in self.slots if report.verdict == "wrong")
 
     @property
     def fits(self) -> bool:
-        """Does everything fit, payload included?"""
+        """Whether all slots match and the payload is valid."""
         return not self.wrong and (self.payload is None or self.payload.fits)
 
     def to_dict(self) -> dict[str, Any]:
@@ -90,10 +95,10 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a message is what it is.
+    """Why a message has its outcome.
 
-    Shape: `outcome` as `Catalog.match` gives it; `reason` one sentence; `comparisons` the definitions that fit or came
-    near, best first, at most five; `advice` sentences on what else would help, where no single slot is the cause.
+    `outcome` is that of `Catalog.match`. `reason` is one sentence. `comparisons` are at most five definitions that
+    match or come close, the best first. `advice` has further suggestions, one sentence each.
     """
 
     outcome: Outcome
@@ -112,7 +117,7 @@ class Explanation:
 
 
 class Explainer:
-    """Explains what a selector decides; `schema_of` gives a definition's payload schema."""
+    """Explains the outcomes of a selector."""
 
     def __init__(self, selector: Selector, schema_of: SchemaOf) -> None:
         self.selector = selector
@@ -122,59 +127,60 @@ class Explainer:
     def definitions(self) -> dict[str, Definition]:
         return {definition.xid: definition for definition in self.selector.definitions}
 
-    @property
-    def types(self) -> Types:
-        return self.selector.types
-
     def explain(self, received: Received, endpoint: str | None = None) -> Explanation:
-        """One message; `endpoint` wins over the record's own."""
+        """Match and explain a message. `endpoint` (an XID) takes precedence over the endpoint of the record."""
         return self.explain_outcome(self.selector.select(received, endpoint), endpoint)
 
     def explain_outcome(self, outcome: Outcome, endpoint: str | None = None) -> Explanation:
-        """A message that was selected already, through the same endpoint.
+        """Explain the outcome of a message that was selected through the same endpoint.
 
-        Cost: that of selecting it again, and a few comparisons of bounded size.
+        Cost: that of selecting the message again, and a few comparisons of bounded size.
         """
         xid = endpoint or outcome.received.endpoint
         scope = self.selector.scopes.get(xid) if xid else self.selector.default_scope
         if outcome.received.kind in ("malformed", "unsupported") and outcome.outcome != "unexpected":
-            return Explanation(outcome, _first_message(outcome), (), tuple(_lacking_attributes(outcome)))
+            return Explanation(outcome, _first_message(outcome), (), tuple(_advice_for_missing_attributes(outcome)))
+        if scope is None and xid:
+            return Explanation(outcome, _first_message(outcome), (), tuple(self._advice_for_unknown_endpoint(xid)))
         if scope is None or scope.empty:
-            return Explanation(outcome, _first_message(outcome), (), tuple(self._about_endpoint(xid, scope)))
+            return Explanation(outcome, _first_message(outcome))
         views = _views(outcome.received)
-        matches = sorted(self.selector.fitting(views, scope), key=lambda each: each[0].rank, reverse=True)
+        matches = sorted(self.selector.fitting(views, scope), key=lambda match: match[0].rank, reverse=True)
         if matches:
-            return self._fitting(outcome, matches, scope)
-        return self._unexpected(outcome, views, scope, xid)
+            return self._explain_matches(outcome, matches, scope)
+        return self._explain_unexpected(outcome, views, scope, xid)
 
-    # -- some fit ----------------------------------------------------------------------------------------------------
+    def _advice_for_unknown_endpoint(self, xid: str) -> Iterator[str]:
+        if nearest := nearest_name(xid, self.selector.scopes):
+            yield f"did you mean the endpoint '{nearest}'?"
+        known = ", ".join(sorted(self.selector.scopes)[:MAX_LISTED])
+        yield f"the catalogue has these endpoints: {known}" if known else "the catalogue has no endpoints"
 
-    def _fitting(self, outcome: Outcome, matches: list[tuple[Match, MessageView]], scope: EndpointScope) -> Explanation:
-        best = [match_ for match_ in matches if match_[0].rank == matches[0][0].rank]
-        found = [self._matched(outcome, match, view, scope, best) for match, view in matches[:MAX_RIVALS]]
-        comparisons = tuple(sorted(found, key=_of_interest))
-        advice = (TELL_APART,) if outcome.outcome == "ambiguous" else ()
-        return Explanation(outcome, _why(outcome, matches, best), comparisons, advice)
+    # -- definitions match ------------------------------------------------------------------------------------------
 
-    def _matched(
-        self,
-        outcome: Outcome,
-        match: Match,
-        view: MessageView,
-        scope: EndpointScope,
-        best: Sequence[tuple[Match, MessageView]],
-    ) -> Comparison:
-        definition = match.definition
-        chosen = outcome.definition == definition.xid
-        role = "chosen" if chosen else "equal" if match.rank == best[0][0].rank else "beaten"
-        return Comparison(
-            definition.xid,
-            role,
-            compare(definition, view, self.selector.options, scope),
-            match.bindings,
-            match.rank._asdict(),
-            self._payload(definition, view) if match.rank == best[0][0].rank else None,
-        )
+    def _explain_matches(
+        self, outcome: Outcome, matches: list[tuple[Match, MessageView]], scope: EndpointScope
+    ) -> Explanation:
+        """Explain which of the matching definitions was chosen. `matches` is sorted by rank, the best first."""
+        best_rank = matches[0][0].rank
+        comparisons = []
+        for match, view in matches[:MAX_COMPARISONS]:
+            definition, is_best = match.definition, match.rank == best_rank
+            is_chosen = outcome.definition == definition.xid
+            comparisons.append(
+                Comparison(
+                    definition.xid,
+                    "chosen" if is_chosen else "equal" if is_best else "beaten",
+                    compare(definition, view, self.selector.options, scope),
+                    match.bindings,
+                    match.rank._asdict(),
+                    self._payload(definition, view) if is_best else None,
+                )
+            )
+        comparisons.sort(key=_role_and_faults)
+        advice = (ADVICE_FOR_AMBIGUOUS,) if outcome.outcome == "ambiguous" else ()
+        reason = _reason_for_choice(outcome, [match.rank for match, _ in matches])
+        return Explanation(outcome, reason, tuple(comparisons), advice)
 
     def _payload(self, definition: Definition, view: MessageView) -> PayloadReport | None:
         reading = self.selector.read_payload(definition, view.received)
@@ -182,80 +188,82 @@ class Explainer:
             return None
         return payload_report(definition, reading, view.received.payload, self.schema_of(definition))
 
-    # -- none fits ---------------------------------------------------------------------------------------------------
+    # -- no definition matches --------------------------------------------------------------------------------------
 
-    def _unexpected(
+    def _explain_unexpected(
         self, outcome: Outcome, views: Sequence[MessageView], scope: EndpointScope, xid: str | None
     ) -> Explanation:
-        comparisons = self._nearest(outcome, views, scope) if scope.carries(views[0]) else ()
-        advice = tuple(self._elsewhere(views, scope, xid))
-        if not comparisons and not advice and scope.carries(views[0]):
-            advice = (self._bound_protocols(),)
-        if not comparisons:
-            return Explanation(outcome, _first_message(outcome), (), advice)
-        count = len(comparisons)
-        reason = f"no definition fits; {count} came near" if count > 1 else "no definition fits; one came near"
-        return Explanation(outcome, reason, comparisons, advice)
+        carries = scope.carries(views[0])
+        comparisons = self._nearest(outcome, views, scope) if carries else ()
+        advice = tuple(self._advice_for_other_endpoint(views, scope, xid))
+        if comparisons:
+            count = len(comparisons)
+            reason = f"no definition matches; {count} are close" if count > 1 else "no definition matches; one is close"
+            return Explanation(outcome, reason, comparisons, advice)
+        if not advice and carries:
+            advice = (self._known_protocols(),)
+        return Explanation(outcome, _first_message(outcome), (), advice)
 
     def _nearest(self, outcome: Outcome, views: Sequence[MessageView], scope: EndpointScope) -> tuple[Comparison, ...]:
-        """Definitions of the message's type, near misses that selection found, and definitions of a similar type.
+        """Compare definitions of the same type, the near misses of the outcome, and definitions of a similar type.
 
-        Order: those of the message's type first, then by distance.
+        Definitions of the same type come first. The others are ordered by distance.
         """
-        types = self.types.of(views)
-        same = self.types.same(types, views[0].protocol, scope.members)
-        near = [self.definitions[each.definition] for each in outcome.near]
-        alike = (each for view in views for each in self.types.alike(view, scope.members))
-        named = islice(dict.fromkeys((*same, *near, *alike)), MAX_RIVALS) if same or near else ()
-        found = [self._near(each, views, scope) for each in named]
-        first = {xid for xid in (each.definition for each in found) if constant_type(self.definitions[xid]) in types}
-        return tuple(
-            sorted(found, key=lambda each: (each.definition not in first, *distance(each.slots, each.payload)))
-        )
+        event_types = self.selector.event_types
+        types = event_types.of(views)
+        same = event_types.same(types, views[0].protocol, scope.members)
+        near = [self.definitions[near_miss.definition] for near_miss in outcome.near]
+        if not same and not near:
+            return ()
+        similar = (definition for view in views for definition in event_types.similar(view, scope.members))
+        ranked = []
+        for definition in islice(dict.fromkeys((*same, *near, *similar)), MAX_COMPARISONS):
+            comparison = self._compare_near(definition, views, scope)
+            has_other_type = constant_type(definition) not in types
+            ranked.append(((has_other_type, *distance(comparison.slots, comparison.payload)), comparison))
+        ranked.sort(key=lambda entry: entry[0])
+        return tuple(comparison for _, comparison in ranked)
 
-    def _near(self, definition: Definition, views: Sequence[MessageView], scope: EndpointScope) -> Comparison:
+    def _compare_near(self, definition: Definition, views: Sequence[MessageView], scope: EndpointScope) -> Comparison:
         view = view_for(definition, views, scope)
         reports = compare(definition, view, self.selector.options, scope)
-        same_kind = not any(report.slot in ("protocol", "envelope") for report in reports if report.verdict == "wrong")
-        payload = self._payload(definition, view) if same_kind else None
+        wrong = {report.slot for report in reports if report.verdict == "wrong"}
+        payload = self._payload(definition, view) if wrong.isdisjoint(("protocol", "envelope")) else None
         bindings = {name: text for report in reports for part in report.parts for name, text in part.bound.items()}
         return Comparison(definition.xid, "near", reports, bindings, None, payload)
 
-    def _elsewhere(self, views: Sequence[MessageView], scope: EndpointScope, xid: str | None) -> Iterator[str]:
-        """Definitions outside of the endpoint that the message fits; its own where the protocol is another."""
+    def _advice_for_other_endpoint(
+        self, views: Sequence[MessageView], scope: EndpointScope, xid: str | None
+    ) -> Iterator[str]:
+        """Name the definitions that the message matches without its endpoint."""
         if scope is self.selector.default_scope:
             return
-        fitting = [match.definition.xid for match, _ in self.selector.fitting(views, self.selector.default_scope)]
-        own = [each for each in fitting if scope.members is None or each in scope.members]
-        others = [each for each in fitting if each not in own]
-        if own and not scope.carries(views[0]):
-            yield f"it fits {', '.join(own[:MAX_RIVALS])} when it is not matched for the endpoint '{xid}'"
+        xids = [match.definition.xid for match, _ in self.selector.fitting(views, self.selector.default_scope)]
+        members = [xid_ for xid_ in xids if scope.members is None or xid_ in scope.members]
+        others = [xid_ for xid_ in xids if xid_ not in members]
+        if members and not scope.carries(views[0]):
+            yield f"the message matches {', '.join(members[:MAX_LISTED])} without the endpoint '{xid}'"
         if others:
-            yield f"it fits {', '.join(others[:MAX_RIVALS])}, which the endpoint '{xid}' does not carry"
+            yield f"the message matches {', '.join(others[:MAX_LISTED])}, which the endpoint '{xid}' does not have"
 
-    def _bound_protocols(self) -> str:
-        counted = Counter(definition.protocol or "any protocol" for definition in self.selector.definitions)
-        named = ", ".join(f"{protocol} ({count:,})" for protocol, count in counted.most_common(MAX_RIVALS))
-        return f"the catalogue has definitions for: {named}" if named else "the catalogue has no definitions"
-
-    def _about_endpoint(self, xid: str | None, scope: EndpointScope | None) -> Iterator[str]:
-        """What else an endpoint that the catalogue does not have could be."""
-        if scope is not None or not xid:
-            return
-        if near := nearest_name(xid, self.selector.scopes):
-            yield f"did you mean the endpoint '{near}'?"
-        known = ", ".join(sorted(self.selector.scopes)[:MAX_RIVALS])
-        yield f"the catalogue has these endpoints: {known}" if known else "the catalogue has no endpoints"
+    def _known_protocols(self) -> str:
+        counts = Counter(definition.protocol or "any protocol" for definition in self.selector.definitions)
+        listed = ", ".join(f"{protocol} ({count:,})" for protocol, count in counts.most_common(MAX_LISTED))
+        return f"the catalogue has definitions for: {listed}" if listed else "the catalogue has no definitions"
 
 
-def _of_interest(comparison: Comparison) -> tuple[int, int]:
-    """What was chosen comes first, then, of those that fit equally well, the ones that the payload fits best."""
+def _role_and_faults(comparison: Comparison) -> tuple[int, int]:
+    """A sort key: the chosen definition first; then equal ones, those with fewer payload faults first."""
     role = ("chosen", "equal", "beaten").index(comparison.role)
     return role, len(comparison.payload.faults) if comparison.payload else 0
 
 
 def _views(received: Received) -> list[MessageView]:
-    """The views that the message was selected by; an event that only the context tells comes with its native self."""
+    """The views that the message was selected by.
+
+    An outcome may hold only the structured event of a message without a content type. The message as received is then
+    read from the wire record again.
+    """
     if received.kind == "cloudevent" and received.wire is not None and received.mode == "structured":
         first = read_message(received.wire)[:1]
         if first and first[0].kind == "native":
@@ -263,45 +271,39 @@ def _views(received: Received) -> list[MessageView]:
     return views_of(received)
 
 
-def _lacking_attributes(outcome: Outcome) -> Iterator[str]:
-    """What a CloudEvent lacks that it must have, and the slip that may be why."""
-    slips = Slips((), MessageView(outcome.received))
-    told = {problem.slot for problem in outcome.problems}
-    slots = (Slot(ENVELOPE, name, f"envelopemetadata.{name}") for name in MANDATORY)
-    for slot in (each for each in slots if each.label in told and each.name not in outcome.received.attributes):
-        near = slips.nearest(slot)
-        yield f"rename '{near}' to '{slips.spelled(slot)}'" if near else f"add '{slips.spelled(slot)}'"
+def _advice_for_missing_attributes(outcome: Outcome) -> Iterator[str]:
+    """How to add each missing mandatory attribute of a malformed CloudEvent."""
+    typos = Typos((), MessageView(outcome.received))
+    faulty = {problem.slot for problem in outcome.problems}
+    for name in MANDATORY:
+        slot = Slot(ENVELOPE, name, f"envelopemetadata.{name}")
+        if slot.label in faulty and name not in outcome.received.attributes:
+            nearest = typos.nearest(slot)
+            wire_name = typos.name_on_wire(slot)
+            yield f"rename '{nearest}' to '{wire_name}'" if nearest else f"add '{wire_name}'"
 
 
 def _first_message(outcome: Outcome) -> str:
     return next((problem.message for problem in outcome.problems), outcome.outcome)
 
 
-def _why(
-    outcome: Outcome, matches: Sequence[tuple[Match, MessageView]], best: Sequence[tuple[Match, MessageView]]
-) -> str:
-    """One sentence on how the one, or none, was chosen among those that fit."""
-    if outcome.outcome == "ambiguous":
-        return f"{_same(best)}, and the payload fits no fewer of them"
-    if len(best) > 1 and outcome.definition:
-        return f"{_same(best)}; the payload fits this one alone"
-    if len(best) > 1:
-        return f"{_same(best)}; the payload fits none of them"
+def _reason_for_choice(outcome: Outcome, ranks: Sequence[Rank]) -> str:
+    """Say how the definition was chosen, or why none was. `ranks` are those of the matches, the best first."""
+    best_count = ranks.count(ranks[0])
+    is_invalid = outcome.outcome == "invalid-payload"
+    if best_count > 1:
+        counts = ", ".join(f"{CRITERIA[name]}: {count}" for name, count in ranks[0]._asdict().items() if count)
+        equal = f"{best_count} definitions are equally specific" + (f" ({counts})" if counts else "")
+        if outcome.outcome == "ambiguous":
+            return f"{equal}, and the payload is valid for more than one of them"
+        if outcome.definition:
+            return f"{equal}; the payload is valid for this one only"
+        return f"{equal}; the payload {'is valid for none of them' if is_invalid else 'cannot be validated'}"
     if outcome.outcome != "matched":
-        return "one definition was chosen; its payload does not fit"
-    if len(matches) == 1:
-        return "one definition fits"
-    criterion, more, fewer = _decisive(matches[0][0].rank, matches[len(best)][0].rank)
-    return f"{len(matches)} definitions fit; this one is the most specific: {criterion} {more}, the next has {fewer}"
-
-
-def _same(best: Sequence[tuple[Match, MessageView]]) -> str:
-    rank = best[0][0].rank
-    counted = ", ".join(f"{CRITERIA[name]} {count}" for name, count in rank._asdict().items() if count)
-    return f"{len(best)} definitions fit equally well" + (f" ({counted})" if counted else "")
-
-
-def _decisive(first: Rank, second: Rank) -> tuple[str, int, int]:
-    """The criterion that tells two ranks apart, with both counts."""
-    name = next(each for each in first._fields if getattr(first, each) != getattr(second, each))
-    return CRITERIA[name], getattr(first, name), getattr(second, name)
+        return f"one definition was chosen, but the payload {'is invalid' if is_invalid else 'cannot be validated'}"
+    if len(ranks) == 1:
+        return "one definition matches"
+    best, next_best = ranks[0], ranks[1]
+    name = next(name for name in best._fields if getattr(best, name) != getattr(next_best, name))
+    counts = f"{CRITERIA[name]}: {getattr(best, name)}, next: {getattr(next_best, name)}"
+    return f"{len(ranks)} definitions match; this one is the most specific ({counts})"

@@ -1,6 +1,6 @@
-"""What is wrong with a payload: where, what is there, the rule that it breaks, and the nearest name for a slip.
+"""The payload faults of an explanation: where the payload violates its schema, which rule, and how to fix it.
 
-The problems are those of the compiled schema; nothing is validated here.
+The faults are the problems that the compiled schema reports; this module only adds remedies.
 
 Spec: docs/explain.md#payloads
 """
@@ -8,23 +8,23 @@ Spec: docs/explain.md#payloads
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from wirebook.definitions.compile.definition import Definition
-from wirebook.definitions.explain.alignment import nearest_name
+from wirebook.definitions.explain.similar_names import nearest_name
 from wirebook.problems import Problem
 from wirebook.schema import CompiledSchema, DecodedPayload, Payload, Unsupported
 from wirebook.schema.payload import UNSET
 from wirebook.text.json import JsonError, parse_json
 from wirebook.text.pointers import resolve
 
-MAX_BYTES = 1 << 20
-MAX_NAMED = 5
-PLACE = "payload#"
+MAX_PARSED_BYTES: Final = 1 << 20
+MAX_LISTED: Final = 5
+SLOT_PREFIX: Final = "payload#"
 
-PHRASES: dict[str, str] = {
+REMEDIES: Final[dict[str, str]] = {
     "type": "use a value of type {}",
     "const": "set it to {}",
     "enum": "set it to one of {}",
@@ -34,22 +34,23 @@ PHRASES: dict[str, str] = {
     "maximum": "set it to {} or less",
     "exclusiveMaximum": "set it to less than {}",
     "multipleOf": "set it to a multiple of {}",
-    "minLength": "use {} characters or more",
-    "maxLength": "use {} characters or fewer",
-    "minItems": "use {} items or more",
-    "maxItems": "use {} items or fewer",
+    "minLength": "use at least {} characters",
+    "maxLength": "use at most {} characters",
+    "minItems": "use at least {} items",
+    "maxItems": "use at most {} items",
     "pattern": "use a string that matches {}",
     "format": "use a string of format {}",
 }
-"""What would satisfy a rule that is a keyword with its value."""
+"""The remedy for each schema keyword; the placeholder is the value of the keyword."""
 
 
 @dataclass(frozen=True, slots=True)
 class PayloadFault:
-    """One rule that the payload breaks.
+    """A rule of the schema that the payload violates.
 
-    Shape: `path` a JSON Pointer into the payload, "" for the whole; `value` what is there; `rule` what the schema asks
-    for (of JSON Schema the keyword and its value); `nearest` the name or text that a slip was probably meant to be.
+    `path` is a JSON Pointer into the payload, "" for the whole payload. `value` is the value there. `rule` is what the
+    schema requires; for JSON Schema, the keyword and its value. `nearest` is the name or text that was probably
+    intended, if the value looks like a typo.
     """
 
     code: str
@@ -66,7 +67,10 @@ class PayloadFault:
 
 @dataclass(frozen=True, slots=True)
 class PayloadReport:
-    """A payload under a definition's schema. Shape: `outcome` is ``fits`` or the word of docs/outcomes.md."""
+    """The result of validating a payload by the schema of a definition.
+
+    `outcome` is ``fits``, or one of the payload outcomes of docs/outcomes.md.
+    """
 
     format: str
     outcome: str
@@ -86,93 +90,96 @@ def payload_report(
     payload: Payload | None,
     schema: CompiledSchema | Unsupported | None,
 ) -> PayloadReport:
-    """The reading of a payload, fault by fault."""
-    form = (schema.format if schema else None) or definition.schema_format or "unknown"
+    """Report a decoded payload, with one fault for each problem."""
+    schema_format = (schema.format if schema else None) or definition.schema_format or "unknown"
+    outcome = reading.outcome or "fits"
     if not reading.problems:
-        return PayloadReport(form, reading.outcome or "fits")
+        return PayloadReport(schema_format, outcome)
     value = _value(reading, payload)
     declared = {field.path[0] for field in schema.fields if field.path} if schema else set()
-    faults = tuple(_fault(problem, value, declared, reading.problems) for problem in reading.problems)
-    return PayloadReport(form, reading.outcome or "fits", faults)
+    faults = []
+    for problem in reading.problems:
+        path = _path(problem)
+        remedy, nearest = _remedy(problem, path, value, declared, reading.problems)
+        faults.append(
+            PayloadFault(problem.code, path, problem.actual, problem.expected, problem.message, remedy, nearest)
+        )
+    return PayloadReport(schema_format, outcome, tuple(faults))
+
+
+def _path(problem: Problem) -> str:
+    slot = problem.slot or ""
+    return slot.removeprefix(SLOT_PREFIX) if slot.startswith(SLOT_PREFIX) else ""
 
 
 def _value(reading: DecodedPayload, payload: Payload | None) -> Any:
-    """The payload as a value, where it is one that has names: as it was decoded, or JSON."""
+    """The payload as decoded, else as a JSON value; None if it is neither."""
     if reading.value is not None or payload is None:
         return reading.value
     if payload.raw is None:
         return None if payload.value is UNSET else payload.value
     try:
-        return parse_json(payload.raw) if len(payload.raw) <= MAX_BYTES else None
+        return parse_json(payload.raw) if len(payload.raw) <= MAX_PARSED_BYTES else None
     except JsonError:
         return None
-
-
-def _fault(problem: Problem, value: Any, declared: set[str], problems: Iterable[Problem]) -> PayloadFault:
-    slot = problem.slot or ""
-    path = slot.removeprefix(PLACE) if slot.startswith(PLACE) else ""
-    remedy, nearest = _remedy(problem, path, value, declared, problems)
-    return PayloadFault(problem.code, path, problem.actual, problem.expected, problem.message, remedy, nearest)
 
 
 def _remedy(
     problem: Problem, path: str, value: Any, declared: set[str], problems: Iterable[Problem]
 ) -> tuple[str | None, str | None]:
+    """The remedy of a problem, and the name or text that was probably intended. `declared`: top-level members."""
     rule = problem.expected if isinstance(problem.expected, Mapping) else {}
-    here = resolve(value, path)
     if isinstance(name := rule.get("required"), str):
-        return _required(name, here, path, declared, problems)
-    if isinstance(allowed := rule.get("enum") or rule.get("symbols"), list) and isinstance(problem.actual, str):
-        near = nearest_name(problem.actual, [each for each in allowed if isinstance(each, str)])
-        return (f"set it to '{near}'" if near else _phrase(rule)), near
+        return _remedy_for_missing_member(name, resolve(value, path), path, declared, problems)
+    allowed = rule.get("enum") or rule.get("symbols")
+    if isinstance(allowed, list) and isinstance(problem.actual, str):
+        nearest = nearest_name(problem.actual, [text for text in allowed if isinstance(text, str)])
+        return (f"set it to '{nearest}'" if nearest else _remedy_by_keyword(rule)), nearest
     if "additionalProperties" in rule and isinstance(problem.actual, list) and not path:
-        return _undeclared(problem.actual, declared, here)
+        return _remedy_for_undeclared_members(problem.actual, declared, resolve(value, path))
     if isinstance(fields := rule.get("fields"), list):
         name = path.rpartition("/")[2]
-        near = nearest_name(name, [field for field in fields if isinstance(field, str)])
-        return (f"rename '{name}' to '{near}'" if near else f"leave '{name}' out"), near
-    return "add data" if problem.code == "missing-data" else _phrase(rule), None
+        nearest = nearest_name(name, [field for field in fields if isinstance(field, str)])
+        return (f"rename '{name}' to '{nearest}'" if nearest else f"remove '{name}'"), nearest
+    return "add a payload" if problem.code == "missing-data" else _remedy_by_keyword(rule), None
 
 
-def _phrase(rule: Mapping[str, Any]) -> str | None:
-    """What would satisfy the rule, in words; None where that takes more than a keyword."""
-    for keyword in PHRASES:
-        if keyword in rule:
-            value = rule[keyword]
-            values = value if isinstance(value, list) and keyword != "const" else [value]
-            named = [_literal(each) if keyword in ("const", "enum", "symbols") else str(each) for each in values]
-            listed = ", ".join(named[:MAX_NAMED]) + (" ..." if len(named) > MAX_NAMED else "")
-            return PHRASES["const" if keyword == "enum" and len(named) == 1 else keyword].format(listed)
-    return None
+def _remedy_by_keyword(rule: Mapping[str, Any]) -> str | None:
+    """The remedy for a rule that is a single keyword; None if there is no simple one."""
+    keyword = next((keyword for keyword in REMEDIES if keyword in rule), None)
+    if keyword is None:
+        return None
+    value = rule[keyword]
+    values = value if isinstance(value, list) and keyword != "const" else [value]
+    texts = [_literal(item) if keyword in ("const", "enum", "symbols") else str(item) for item in values]
+    listed = ", ".join(texts[:MAX_LISTED]) + (" ..." if len(texts) > MAX_LISTED else "")
+    return REMEDIES["const" if keyword == "enum" and len(texts) == 1 else keyword].format(listed)
 
 
 def _literal(value: Any) -> str:
     return f"'{value}'" if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _required(
-    name: str, here: Any, path: str, declared: set[str], problems: Iterable[Problem]
+def _remedy_for_missing_member(
+    name: str, parent: Any, path: str, declared: set[str], problems: Iterable[Problem]
 ) -> tuple[str, str | None]:
-    known = (declared if not path else set()) | set(_asked_for(path, problems))
-    others = [each for each in here if each not in known] if isinstance(here, Mapping) else []
-    near = nearest_name(name, (other for other in others if isinstance(other, str)))
-    return (f"rename '{near}' to '{name}'" if near else f"add '{name}'"), near
+    """Suggest renaming an undeclared member of `parent`, if one is similar to the missing one; else adding it."""
+    required = {
+        problem.expected.get("required")
+        for problem in problems
+        if problem.slot == f"{SLOT_PREFIX}{path}" and isinstance(problem.expected, Mapping)
+    }
+    known = (declared if not path else set()) | required
+    members = parent if isinstance(parent, Mapping) else ()
+    nearest = nearest_name(name, (member for member in members if isinstance(member, str) and member not in known))
+    return (f"rename '{nearest}' to '{name}'" if nearest else f"add '{name}'"), nearest
 
 
-def _undeclared(names: Iterable[Any], declared: set[str], here: Any) -> tuple[str, str | None]:
-    """Members too many: the first of them that is like one that is declared and not there."""
-    there = set(here) if isinstance(here, Mapping) else set()
+def _remedy_for_undeclared_members(names: Iterable[Any], declared: set[str], parent: Any) -> tuple[str, str | None]:
+    """Suggest renaming the first undeclared member that is similar to an absent declared one; else removing all."""
+    members = set(parent) if isinstance(parent, Mapping) else set()
     texts = [name for name in names if isinstance(name, str)]
     for name in texts:
-        if near := nearest_name(name, declared - there):
-            return f"rename '{name}' to '{near}'", near
-    return f"leave out {', '.join(texts)}", None
-
-
-def _asked_for(path: str, problems: Iterable[Problem]) -> Iterator[str]:
-    """The members that other problems ask for at the same place."""
-    for problem in problems:
-        if problem.slot == f"{PLACE}{path}" and isinstance(problem.expected, Mapping):
-            name = problem.expected.get("required")
-            if isinstance(name, str):
-                yield name
+        if nearest := nearest_name(name, declared - members):
+            return f"rename '{name}' to '{nearest}'", nearest
+    return f"remove {', '.join(repr(text) for text in texts)}", None

@@ -1,4 +1,4 @@
-"""Slips in names: what the message has and nobody declares, for what the definition asks for and does not find.
+"""Suggest which undeclared name of a message is a typo of a name that the definition expects.
 
 Spec: docs/explain.md#slips; docs/semantics.md D24, D30-D34
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, Final
 
 from wirebook.definitions.compile.slots import (
     ATTRIBUTE_PREFIXES,
@@ -18,14 +17,12 @@ from wirebook.definitions.compile.slots import (
     envelope_attribute,
 )
 from wirebook.definitions.compile.view import MessageView
-from wirebook.definitions.explain.alignment import nearest_name
-from wirebook.text.json import JsonError, parse_json
-
-MAX_BYTES: Final = 1 << 20
+from wirebook.definitions.explain.similar_names import nearest_name
+from wirebook.definitions.match.event_types import unmarked_event
 
 
-class Slips:
-    """The names of a message that neither CloudEvents nor one of the `declared` slots knows."""
+class Typos:
+    """The names of a message that are neither in `declared` nor CloudEvents attributes: candidates for typos."""
 
     def __init__(self, declared: Iterable[Slot], view: MessageView) -> None:
         self.declared = tuple(declared)
@@ -33,18 +30,18 @@ class Slips:
 
     @cached_property
     def undeclared(self) -> dict[str, list[str]]:
-        """Section to names."""
+        """Maps each section to its undeclared names."""
         known = {(slot.section, slot.name) for slot in self.declared}
         known |= {(ENVELOPE, name) for name in ATTRIBUTES}
-        found: dict[str, list[str]] = {}
+        undeclared: dict[str, list[str]] = {}
         for section, name in self.view.extras():
             attribute = None if section == ENVELOPE else envelope_attribute(self.view.family, section, name)
             if (section, name) not in known and (ENVELOPE, attribute) not in known:
-                found.setdefault(section, []).append(name)
-        return found
+                undeclared.setdefault(section, []).append(name)
+        return undeclared
 
-    def spelled(self, slot: Slot) -> str:
-        """The slot's name as a sender writes it: of an attribute the property that carries it in binary mode."""
+    def name_on_wire(self, slot: Slot) -> str:
+        """The name that a sender writes. For an attribute in binary mode: the header or property that carries it."""
         for section, prefix in self._carriers(slot):
             if slot.name != "datacontenttype":
                 return prefix + slot.name
@@ -54,33 +51,33 @@ class Slips:
         return slot.label.removeprefix(f"protocoloptions.{slot.section}.").removeprefix("protocoloptions.")
 
     def nearest(self, slot: Slot) -> str | None:
-        """The name in the message that is most likely a slip for this slot's."""
+        """The undeclared name that is most similar to the name of `slot`, or None."""
         for section, prefix in self._carriers(slot):
-            if found := _nearest_carrier(prefix, slot.name, self.undeclared.get(section, ())):
-                return found
+            if name := _nearest_with_prefix(prefix, slot.name, self.undeclared.get(section, ())):
+                return name
         return nearest_name(slot.name, self.undeclared.get(slot.section, ()))
 
-    def nearest_marker(self) -> tuple[str, str] | None:
-        """What was probably meant to say that the message is a CloudEvent, and how that is written."""
-        marker = Slot(ENVELOPE, "specversion", "")
-        found = self.nearest(marker)
-        return (found, self.spelled(marker)) if found else None
+    def nearest_specversion(self) -> tuple[str, str] | None:
+        """An undeclared name that is similar to that of `specversion`, and the correct name; None without a typo."""
+        slot = Slot(ENVELOPE, "specversion", "")
+        name = self.nearest(slot)
+        return (name, self.name_on_wire(slot)) if name else None
 
     def missing_content_type(self) -> str | None:
-        """What marks the message as a structured CloudEvent, if its payload is one and its content type is not."""
+        """The remedy for a structured CloudEvent, or a batch over HTTP, without its content type; else None."""
         name = next((name for (family, _), name in CONTENT_TYPE_SLOTS.items() if family == self.view.family), None)
         event = unmarked_event(self.view)
         if name is None or event is None or (isinstance(event, list) and self.view.family != "HTTP"):
             return None
         is_batch = isinstance(event, list)
         media_type = f"application/cloudevents{'-batch' if is_batch else ''}+json"
-        reason = f"as the payload is {'a batch of CloudEvents' if is_batch else 'a CloudEvent'}"
-        if (present := self.view.received.datacontenttype) is not None:
-            return f"set {name} to '{media_type}' (now '{present}'), {reason}"
+        reason = f"because the payload is {'a batch of CloudEvents' if is_batch else 'a CloudEvent'}"
+        if (current := self.view.received.datacontenttype) is not None:
+            return f"set {name} to '{media_type}' (now '{current}'), {reason}"
         return f"add {name}: '{media_type}', {reason}"
 
     def _carriers(self, slot: Slot) -> Iterator[tuple[str, str]]:
-        """The sections that carry an attribute in binary mode, each with the prefix of its names."""
+        """The sections that carry an attribute in binary mode, each with the prefix of its names there."""
         if slot.section != ENVELOPE or self.view.mode in ("structured", "batch"):
             return
         for (family, section), prefixes in ATTRIBUTE_PREFIXES.items():
@@ -90,25 +87,9 @@ class Slips:
             yield "user_properties", ""
 
 
-def unmarked_event(view: MessageView) -> dict[str, Any] | list[Any] | None:
-    """The CloudEvent, or the batch, in the JSON payload of a message that is no CloudEvent; None if there is none."""
-    payload = view.received.payload
-    if view.is_cloudevent or payload is None or payload.raw is None or len(payload.raw) > MAX_BYTES:
-        return None
-    try:
-        value = parse_json(payload.raw)
-    except JsonError:
-        return None
-    events = value if isinstance(value, list) else [value]
-    is_event = bool(events) and all(
-        isinstance(event, dict) and {"specversion", "type"} <= event.keys() for event in events
-    )
-    return value if is_event else None
-
-
-def _nearest_carrier(prefix: str, name: str, choices: Sequence[str]) -> str | None:
-    """Names with the prefix are compared without it: it would make all of them alike."""
-    plain = {choice.removeprefix(prefix): choice for choice in choices if choice.startswith(prefix)}
-    if found := nearest_name(name, plain):
-        return plain[found]
+def _nearest_with_prefix(prefix: str, name: str, choices: Sequence[str]) -> str | None:
+    """The most similar choice. Names are compared without the prefix, which would make all of them similar."""
+    by_plain_name = {choice.removeprefix(prefix): choice for choice in choices if choice.startswith(prefix)}
+    if similar := nearest_name(name, by_plain_name):
+        return by_plain_name[similar]
     return nearest_name(prefix + name, [choice for choice in choices if not choice.startswith(prefix)])

@@ -13,7 +13,7 @@ from typing import Any, Final
 from wirebook.core.xid import is_message, parse_xid
 from wirebook.definitions.compile.endpoint_options import OPTIONS
 from wirebook.definitions.compile.uritemplate import PLACEHOLDER, has_placeholder
-from wirebook.definitions.explain.alignment import nearest_slip
+from wirebook.definitions.explain.similar_names import nearest_typo
 from wirebook.definitions.lint.endpoint_options import OPTION_CHECKS, OPTION_ROLES
 from wirebook.definitions.lint.finding import Finding
 from wirebook.definitions.lint.messages import NAME, envelope_option_findings
@@ -201,7 +201,7 @@ def check_option_names(subject: LintedEndpoint) -> Iterator[Finding]:
         if subject.protocol == "MQTT/3.1.1" and name in OPTIONS["MQTT/5.0"] and name not in known:
             message = f"'{name}' is not known to MQTT 3.1.1 and is ignored"
             yield Finding("mqtt-5-option", subject.option(name), message, "MQTT/5.0", name)
-        elif name not in known and (meant := nearest_slip(name, known)) is not None:
+        elif name not in known and (meant := nearest_typo(name, known)) is not None:
             # Reading: an endpoint may have options of its own; one that is like a known one is an error only where
             # the known one is missing, and its name long enough or its letters just swapped.
             clear = meant not in subject.options and (len(meant) > 4 or sorted(name) == sorted(meant))
@@ -369,7 +369,7 @@ def _check_authorization_entry(entry: dict[str, Any], pointer: str) -> Iterator[
             message = f"'{name}' must be a non-empty string; found '{preview(value)}'"
             yield Finding("bad-authorization", child(pointer, name), message, "a string", value)
     for name in entry:
-        if name not in AUTHORIZATION and (meant := nearest_slip(name, AUTHORIZATION)) is not None:
+        if name not in AUTHORIZATION and (meant := nearest_typo(name, AUTHORIZATION)) is not None:
             message = f"'authorization' has no member '{preview(name)}'; did you mean '{meant}'?"
             yield Finding("misspelt-option", child(pointer, name), message, meant, name)
     yield from _check_authorization_type(entry, pointer)

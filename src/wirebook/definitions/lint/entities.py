@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from wirebook.core.model import attributes as core
 from wirebook.core.names import GROUP_TYPES, SINGULARS, is_identifier
 from wirebook.definitions.compile.mediatype import parse_media_type
-from wirebook.definitions.explain.alignment import nearest_slip
+from wirebook.definitions.explain.similar_names import nearest_typo
 from wirebook.definitions.lint.datatypes import DATA_TYPES, check_length, check_value, may_be
 from wirebook.definitions.lint.finding import Finding
 from wirebook.definitions.normalize.names import canonical_reference, lacks_slash
@@ -159,9 +159,9 @@ def _check_extension(entity: LintedEntity, name: str, value: Any) -> Iterator[Fi
     """An attribute that the texts do not have: its name, its length, and whether it is a slip."""
     choices = [each for each, type_ in entity.types.items() if each not in entity.values and may_be(type_, value)]
     plain = re.sub("[^a-z0-9]", "", name.lower())
-    known = plain if plain in choices else nearest_slip(plain, choices)
+    known = plain if plain in choices else nearest_typo(plain, choices)
     if known is None and isinstance(value, dict):  # a collection is easily written twice, once misspelt
-        known = nearest_slip(name, [each for each, type_ in entity.types.items() if type_ == "map"])
+        known = nearest_typo(name, [each for each, type_ in entity.types.items() if type_ == "map"])
     if known in choices and entity.types[known] == "map" and value:
         message = f"a {entity.kind} has no collection '{preview(name)}', so what is in it is ignored; write '{known}'"
         yield Finding("misspelt-collection", entity.at(name), message, known, name)

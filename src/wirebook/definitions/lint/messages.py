@@ -18,7 +18,7 @@ from wirebook.definitions.compile.definition import constraint_of
 from wirebook.definitions.compile.mediatype import MediaType, parse_media_type
 from wirebook.definitions.compile.uritemplate import has_placeholder
 from wirebook.definitions.compile.values import RFC3339, is_current_time
-from wirebook.definitions.explain.alignment import nearest_slip
+from wirebook.definitions.explain.similar_names import nearest_typo
 from wirebook.definitions.lint.finding import Finding
 from wirebook.definitions.lint.overlap import shared_value
 from wirebook.definitions.lint.properties import (
@@ -148,7 +148,7 @@ def _check_attribute_name(declared: Property, name: str) -> Iterator[Finding]:
         reason = "'data' is the payload; describe it with 'dataschemauri' or 'dataschema'"
     else:
         plain = re.sub(r"[^a-z0-9]", "", name.lower())
-        meant = plain if plain in slots.ATTRIBUTES else nearest_slip(plain, slots.ATTRIBUTES)
+        meant = plain if plain in slots.ATTRIBUTES else nearest_typo(plain, slots.ATTRIBUTES)
         reason = "names have lower-case letters and digits only" + (f"; did you mean '{meant}'?" if meant else "")
     message = f"'{preview(name)}' is not a valid name of a CloudEvents attribute: {reason}"
     yield Finding("bad-attribute-name", declared.pointer, message, "a-z 0-9", name)
@@ -158,7 +158,7 @@ def _check_attribute_slip(declared: Property, name: str) -> Iterator[Finding]:
     """Any other name is an extension; one typing error away from an attribute of CloudEvents it hardly is meant so."""
     if name in slots.ATTRIBUTES or name in EXTENSIONS:
         return
-    if (meant := nearest_slip(name, (*slots.ATTRIBUTES, *EXTENSIONS))) is not None:
+    if (meant := nearest_typo(name, (*slots.ATTRIBUTES, *EXTENSIONS))) is not None:
         message = f"'{name}' is read as an extension attribute; did you mean '{meant}'?"
         yield Finding("misspelt-attribute", declared.pointer, message, meant, name)
 
@@ -269,7 +269,7 @@ def envelope_option_findings(options: Any, pointer: str) -> Iterator[Finding]:
     if not isinstance(options, dict):
         return
     for name in options:
-        if (meant := nearest_slip(name, ENVELOPE_OPTIONS)) is not None:
+        if (meant := nearest_typo(name, ENVELOPE_OPTIONS)) is not None:
             message = f"unknown envelope option '{preview(name)}'; did you mean '{meant}'?"
             yield Finding("misspelt-option", child(pointer, name), message, meant, name)
     mode, format_ = options.get("mode"), options.get("format")

@@ -25,7 +25,7 @@ from wirebook.definitions.compile.uritemplate import (
     percent_encode,
 )
 from wirebook.definitions.compile.values import DECLARABLE, NotOfType, canonical, is_current_time, type_name
-from wirebook.definitions.explain.alignment import nearest_slip
+from wirebook.definitions.explain.similar_names import nearest_typo
 from wirebook.definitions.lint.finding import Finding
 from wirebook.definitions.normalize.document_messages import DocumentMessage
 from wirebook.definitions.normalize.preview import preview
@@ -196,7 +196,7 @@ def _check_members(declared: Property) -> Iterator[Finding]:
             continue
         pointer, allowed = child(declared.pointer, name), ", ".join(MEMBERS)
         unknown = f"the property '{preview(declared.name)}' has an unknown member '{preview(name)}'"
-        if (meant := nearest_slip(name, MEMBERS)) is not None:
+        if (meant := nearest_typo(name, MEMBERS)) is not None:
             yield Finding("misspelt-member", pointer, f"{unknown}; did you mean '{meant}'?", meant, name)
         else:
             message = f"{unknown}; it is ignored. Known members: {allowed}"

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from wirebook.definitions.compile import slots
 from wirebook.definitions.compile.uritemplate import has_placeholder
-from wirebook.definitions.explain.alignment import nearest_name, nearest_slip
+from wirebook.definitions.explain.similar_names import nearest_name, nearest_typo
 from wirebook.definitions.lint.finding import Finding
 from wirebook.definitions.lint.properties import LintedMessage, Property
 from wirebook.definitions.normalize.message_options import MQTT_5_ONLY, OPTION_LAYOUTS
@@ -49,7 +49,7 @@ def check_options(subject: LintedMessage) -> Iterator[Finding]:
 
 def unknown_option(name: str, known: Collection[str], pointer: str, unknown: str) -> Finding:
     """`name`, a member of what stands at `pointer`, is none of the `known` names; `unknown` begins the message."""
-    if (meant := nearest_slip(name, known)) is not None:
+    if (meant := nearest_typo(name, known)) is not None:
         message = f"{unknown} '{preview(name)}'; did you mean '{meant}'?"
         return Finding("misspelt-option", child(pointer, name), message, meant, name)
     near = nearest_name(name, known)

@@ -13,7 +13,7 @@ from typing import Any, Final
 from wirebook.definitions.compile import slots
 from wirebook.definitions.compile.definition import Constraint, Definition
 from wirebook.definitions.compile.uritemplate import PLACEHOLDER
-from wirebook.definitions.explain.alignment import is_slip
+from wirebook.definitions.explain.similar_names import is_typo
 from wirebook.definitions.lint.finding import Finding
 from wirebook.definitions.lint.overlap import meeting_of, takes_all_of, weight_of
 from wirebook.definitions.lint.pairs import DefinitionPairs
@@ -55,7 +55,7 @@ def _reasons(definition: Definition) -> Iterator[Reason]:
 
 def _unread(selector: str, value: str, known: Sequence[str]) -> str:
     name = value.partition("/")[0]
-    meant = next((each for each in known if is_slip(name, each.partition("/")[0])), None)
+    meant = next((each for each in known if is_typo(name, each.partition("/")[0])), None)
     hint = f"; did you mean '{meant}'?" if meant else ""
     return f"Wirebook does not read the {selector} '{preview(value)}', it reads {', '.join(known)}{hint}"
 

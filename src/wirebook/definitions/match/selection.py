@@ -18,8 +18,8 @@ from wirebook.bindings import Received, as_structured
 from wirebook.definitions.compile.definition import Definition
 from wirebook.definitions.compile.fit import Mismatch
 from wirebook.definitions.compile.view import MessageView
-from wirebook.definitions.explain.near_misses import Types, constant_type
 from wirebook.definitions.match import tolerated_faults as faults
+from wirebook.definitions.match.event_types import EventTypes, constant_type
 from wirebook.definitions.match.index import Index
 from wirebook.definitions.match.matcher import NO_ENDPOINT, EndpointConstraints, Match, match_metadata, mismatches_of
 from wirebook.definitions.match.options import DEFAULT_OPTIONS, MatchOptions
@@ -156,8 +156,8 @@ class Selector:
     # -- candidates -------------------------------------------------------------------------------------------------
 
     @cached_property
-    def types(self) -> Types:
-        return Types(self.definitions)
+    def event_types(self) -> EventTypes:
+        return EventTypes(self.definitions)
 
     def index(self, *, shows_protocol: bool) -> Index:
         return self._index if shows_protocol else self._index_without_protocol
@@ -232,10 +232,10 @@ class Selector:
 
         Definitions of the message's type come first, then those with fewer problems.
         """
-        types = self.types.of(views)
+        types = self.event_types.of(views)
         indexes = ((self.index(shows_protocol=view.shows_protocol), view) for view in reversed(views))
         indexed = _unique(chain.from_iterable(index.near(view, scope.members) for index, view in indexes))
-        same_type = self.types.same(types, views[0].protocol, scope.members)
+        same_type = self.event_types.same(types, views[0].protocol, scope.members)
         candidates = _unique((*islice(indexed, MAX_COMPARED), *same_type))
         ranked = sorted(((constant_type(each) not in types, each) for each in candidates), key=itemgetter(0))
         nearest: list[tuple[bool, list[Mismatch], Definition]] = []

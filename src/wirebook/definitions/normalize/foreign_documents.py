@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from wirebook.core.names import GROUP_TYPES, SINGULARS
-from wirebook.definitions.explain.alignment import is_slip
+from wirebook.definitions.explain.similar_names import is_typo
 from wirebook.definitions.normalize.message_options import fold
 from wirebook.definitions.normalize.names import COLLECTIONS
 from wirebook.definitions.normalize.preview import preview
@@ -116,7 +116,7 @@ def misspelt_collection(value: Mapping[str, Any]) -> tuple[str, str] | None:
             continue
         for collection in GROUP_TYPES:
             folded = fold(name)
-            if folded in (collection, SINGULARS[collection]) or is_slip(folded, collection):
+            if folded in (collection, SINGULARS[collection]) or is_typo(folded, collection):
                 return name, collection
             if folded in (SINGULARS[GROUP_TYPES[collection][1]], GROUP_TYPES[collection][1]):
                 return name, f"{collection}.<ID>.{GROUP_TYPES[collection][1]}"
