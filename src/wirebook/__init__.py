@@ -1,9 +1,9 @@
-"""Wirebook: a message catalogue that runs.
+"""Wirebook describes messages once, checks real traffic against the descriptions and lands it as typed tables.
 
     from wirebook import Catalog
     outcome = Catalog.load("orders.xreg.json").match(record)
 
-Names are loaded when they are used, so that importing one of them does not load the others.
+Public names are imported on first use, so that one of them does not import the others.
 """
 
 from __future__ import annotations

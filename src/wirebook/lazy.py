@@ -1,4 +1,4 @@
-"""Public names of a package that are loaded when they are used: importing one does not load the others."""
+"""Public names of a package that are imported on first use, so that one of them does not import the others."""
 
 from __future__ import annotations
 

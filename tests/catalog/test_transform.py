@@ -189,7 +189,7 @@ def test_transform_prints_a_capture(tmp_path: Path, capsys: pytest.CaptureFixtur
     out, err = capsys.readouterr()
     found = [catalog().match(each) for each in out.splitlines()]
     assert [each.definition for each in found] == [G + "record"] * 2
-    assert err == "2 turned, 0 not\n"
+    assert err == "2 converted, 0 failed\n"
 
 
 def test_transform_says_what_it_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -202,7 +202,7 @@ def test_transform_says_what_it_left_out(tmp_path: Path, capsys: pytest.CaptureF
         "t.jsonl:1: error: only matched messages can be transformed; the outcome of this message is 'unexpected'" in err
     )
     assert "[not-transformable]" in err
-    assert err.endswith("1 turned, 1 not\n")
+    assert err.endswith("1 converted, 1 failed\n")
 
 
 def test_transform_of_native_messages_by_their_own_definition(

@@ -58,7 +58,7 @@ def test_what_a_command_returns_is_the_exit_code(command: Any, result: int | Non
         (
             ValueError("one\ntwo"),
             2,
-            "error: ValueError: one [internal-error]; WIREBOOK_DEBUG=1 shows where\n",
+            "error: ValueError: one [internal-error]; set WIREBOOK_DEBUG=1 to print a traceback\n",
         ),
     ],
 )

@@ -123,12 +123,12 @@ def test_for_and_mode(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([STARTED, *BIKES, "--set", "city"], "'city' is not NAME=VALUE"),
-        ([STARTED, *BIKES, "--set", "a=1", "--set", "a=2"], "'a' is given twice"),
+        ([STARTED, *BIKES, "--set", "city"], "'city' is not of the form NAME=VALUE"),
+        ([STARTED, *BIKES, "--set", "a=1", "--set", "a=2"], "'a' is set twice"),
         ([STARTED, *BIKES, "--data", "/nowhere/x"], "/nowhere/x: No such file or directory [unreadable-file]"),
         (["/messagegroups/rides/messages/startet", *BIKES], f"did you mean '{STARTED}'?"),
         (["started", *BIKES], f"did you mean '{STARTED}'?"),
-        ([STARTED, *BIKES, *RIDE, "--as", "curl"], "curl sends HTTP, and the message is KAFKA"),
+        ([STARTED, *BIKES, *RIDE, "--as", "curl"], "curl sends messages of HTTP; this message has the protocol KAFKA"),
         ([STARTED, *BIKES, *RIDE, "--for", "amqp"], "the definition is for KAFKA"),
     ],
 )

@@ -45,7 +45,7 @@ def test_chosen_messages(capsys: pytest.CaptureFixture[str]) -> None:
     assert explain(CAPTURE, "--line", "4") == 0
     assert capsys.readouterr().out.startswith("kafka.jsonl:4: unexpected")
     assert explain(CAPTURE, "--line", "9") == 2
-    assert "there is no such message in line 9" in capsys.readouterr().err
+    assert "no such message in line 9" in capsys.readouterr().err
     assert explain(CAPTURE, "--endpoint", "/endpoints/none") == 2
     assert "unknown-endpoint" in capsys.readouterr().err
 

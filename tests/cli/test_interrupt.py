@@ -113,7 +113,7 @@ def test_interrupt_while_processes_make_messages_prints_one_line(delay: float, t
     arguments = ["demo", "--messages", "2000000", "--to", str(tmp_path / "demo")]
     process = start(f"from wirebook.cli import main\nif __name__ == '__main__':\n    main({arguments!r})")
     assert process.stderr
-    assert process.stderr.readline().startswith("synthesising ")
+    assert process.stderr.readline().startswith("generating ")
     time.sleep(delay)
     os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=120)

@@ -31,8 +31,8 @@ def wait_for(capsys: pytest.CaptureFixture[str], text: str) -> str:
 
 
 def test_piped_progress_is_a_line_now_and_then(quick: None, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    with ProgressBar("loading the catalog") as bar:
-        assert wait_for(capsys, "\n") == "loading the catalog (0 s)\n"
+    with ProgressBar("loading the catalogue") as bar:
+        assert wait_for(capsys, "\n") == "loading the catalogue (0 s)\n"
         bar.begin(200)
         with bar.during(str(tmp_path)):
             (tmp_path / "1").write_text("50 1")
@@ -47,5 +47,5 @@ def test_first_line_comes_within_the_first_second() -> None:
 
 def test_quick_run_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     with ProgressBar() as bar:
-        bar.say("landing")
+        bar.begin_step("landing")
     assert capsys.readouterr() == ("", "")

@@ -104,7 +104,7 @@ def _reset_twice(db: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["registry", "capabilities", "--reset", "--db", db]) == 0
     assert capsys.readouterr().out.startswith("capabilities reset: available, ")
     assert run(["registry", "capabilities", "--reset", "--db", db]) == 0
-    assert capsys.readouterr().out == "the capabilities were the default ones already\n"
+    assert capsys.readouterr().out == "the registry already has the default capabilities\n"
 
 
 def test_reset_of_a_served_file_is_rejected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

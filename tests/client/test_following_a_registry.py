@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 
 from tests.httpapi.servers import Server, serving
@@ -37,32 +39,32 @@ def message(topic: str) -> dict[str, object]:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The addresses that are asked for."""
-    found: list[str] = []
-    ask = Fetcher._ask
+def requested(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The URLs that are requested, in order."""
+    urls: list[str] = []
+    stream = httpx.Client.stream
 
-    def noted(self: Fetcher, url: str) -> object:
-        found.append(url)
-        return ask(self, url)
+    def record(self: httpx.Client, method: str, url: str, **options: Any) -> Any:
+        urls.append(url)
+        return stream(self, method, url, **options)
 
-    monkeypatch.setattr(Fetcher, "_ask", noted)
-    return found
+    monkeypatch.setattr(httpx.Client, "stream", record)
+    return urls
 
 
-def test_a_whole_registry_is_two_requests(server: Server, asked: list[str]) -> None:
+def test_a_whole_registry_is_two_requests(server: Server, requested: list[str]) -> None:
     registry = load_registry(server.base)
     assert len(registry.messages) == GROUPS
     schema = registry.document["schemagroups"]["s"]["schemas"]["x"]
     assert {key: each["schema"]["type"] for key, each in schema["versions"].items()} == TYPES
-    assert asked == [server.base, f"{server.base}?inline=%2A"]
+    assert requested == [server.base, f"{server.base}?inline=%2A"]
 
 
 @pytest.mark.parametrize("path", ["messagegroups", "messagegroups/g1"])
-def test_parts_of_a_registry(server: Server, path: str, asked: list[str]) -> None:
+def test_parts_of_a_registry(server: Server, path: str, requested: list[str]) -> None:
     registry = load_registry(f"{server.base}/{path}")
     assert "/messagegroups/g1/messages/m" in registry.messages
-    assert len(asked) == 2
+    assert len(requested) == 2
 
 
 def test_it_reads_the_same_as_its_export(server: Server) -> None:

@@ -149,7 +149,7 @@ def test_a_fault_in_a_worker_is_one_line(bed: Path) -> None:
     progress = re.compile(r"(starting Spark|landing)\b.*\(\d+ s\)")
     assert [line for line in done.stderr.splitlines() if not progress.fullmatch(line)] == [
         "error: ValueError: one\\ntwo (while reading 'events.jsonl' from line 1) [internal-error]; "
-        "WIREBOOK_DEBUG=1 shows where",
+        "set WIREBOOK_DEBUG=1 to print a traceback",
         "error: Spark stopped: a Python worker died; it was killed, or there was not enough memory "
         f"[spark-failed]; {hint}",
         f"error: Spark stopped: its Java process ended, or cannot be reached [spark-failed]; {hint}",

@@ -1,4 +1,4 @@
-"""The command `wirebook`: one file per command group, loaded only when its command is called."""
+"""The command line `wirebook`: one module per command, imported only when its command runs."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ import signal
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-INTERRUPTED = 130
+from wirebook.cli.exit_codes import INTERRUPTED
+
+__all__ = ["main"]
 
 
 def main(args: Sequence[str] | None = None) -> None:
-    """Run one command line and exit: the entry point of `wirebook`.
+    """Run one command line and exit. This is the entry point of `wirebook`.
 
-    Ctrl-C ends the process with one line and without a traceback from the first moment: while modules are imported, the
-    process exits at once; a running command is interrupted and cleans up; a second Ctrl-C cuts the cleanup short.
+    Ctrl-C always ends the process with one line and without a traceback. During imports the process exits at once. A
+    running command is interrupted and cleans up; a second Ctrl-C ends the cleanup.
     """
     handled = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not if the parent process ignores SIGINT
     if handled:
@@ -27,6 +29,3 @@ def main(args: Sequence[str] | None = None) -> None:
 def _exit_at_once(*_: Any) -> NoReturn:
     os.write(2, b"interrupted\n")
     os._exit(INTERRUPTED)
-
-
-__all__ = ["main"]

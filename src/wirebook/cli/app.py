@@ -1,8 +1,8 @@
-"""The command line as a whole: the table of commands, and what becomes of errors.
+"""The table of commands, the conversion of errors to messages, and the exit code.
 
-Exit codes: 0 done, 1 findings at or above the threshold, 2 cannot run; as in shells, 130 interrupted by Ctrl-C and 141
-when the reader of the output goes away (`| head`). A command is a
-function with Typer's annotations; the number that it returns, if any, is the exit code.
+Exit codes: 0 done, 1 findings at or above the threshold, 2 cannot run, 130 interrupted by Ctrl-C, 141 standard output
+was closed by its reader (`| head`). A command is a function with Typer's annotations; it returns its exit code, or None
+for 0.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from wirebook.cli import INTERRUPTED
+from wirebook.cli.exit_codes import CANNOT_RUN, INTERRUPTED, OK, READER_GONE
 from wirebook.cli.output import print_note, print_problems, printable
 from wirebook.problems import Problem, WirebookError
 from wirebook.problems.extras import missing_extra
 
 
 class Command(NamedTuple):
-    """Where a command's function is, and its line in the list of commands."""
+    """The module and the function of a command, and its line in the list of commands."""
 
     module: str
     function: str
@@ -37,37 +37,36 @@ class Command(NamedTuple):
 
 
 COMMANDS: dict[str, Command] = {
-    "demo": Command("wirebook.cli.demo", "demo", "Land 200,000 synthesised messages of a shipped catalogue."),
+    "demo": Command("wirebook.cli.demo", "demo", "Generate 200,000 messages and land them as typed tables."),
     "init": Command("wirebook.cli.init", "init", "Write a small catalogue and an example message to start from."),
-    "match": Command("wirebook.cli.match", "match", "Say which definition each captured message is, and why not."),
-    "explain": Command("wirebook.cli.explain", "explain", "Show slot by slot why messages fit or do not."),
-    "build": Command("wirebook.cli.build", "build", "Build a message by its definition, or a command that sends it."),
-    "transform": Command(
-        "wirebook.cli.transform", "transform", "Turn captured messages into those of another definition."
+    "match": Command(
+        "wirebook.cli.match", "match", "Show which definition each captured message matches, or why none."
     ),
-    "land": Command("wirebook.cli.land", "land", "Land captured messages: a typed table per definition, dead letters."),
-    "replay": Command("wirebook.cli.replay", "replay", "Land dead letters that fit a corrected catalogue, each once."),
+    "explain": Command("wirebook.cli.explain", "explain", "Show slot by slot why a message matches or does not."),
+    "build": Command("wirebook.cli.build", "build", "Build a message from its definition, or a command that sends it."),
+    "transform": Command("wirebook.cli.transform", "transform", "Convert captured messages to another definition."),
+    "land": Command("wirebook.cli.land", "land", "Land captured messages as a typed table per definition."),
+    "replay": Command("wirebook.cli.replay", "replay", "Land dead letters that match a corrected catalogue."),
     "show": Command("wirebook.cli.land", "show", "Show the tables of a target folder and their first rows."),
     "views": Command("wirebook.cli.views", "views", "Print SQL views of the tables, for DuckDB or Spark."),
-    "report": Command("wirebook.cli.report", "report", "Write what landed as a page of HTML that needs no network."),
-    "lint": Command("wirebook.cli.documents", "lint", "Check catalogue documents and say what is wrong with them."),
+    "report": Command("wirebook.cli.report", "report", "Write an HTML report about the messages that landed."),
+    "lint": Command("wirebook.cli.documents", "lint", "Check catalogue documents and report problems."),
     "fmt": Command("wirebook.cli.fmt", "fmt", "Put catalogue documents in canonical order."),
     "schema": Command("wirebook.cli.schema", "schema", "Print a JSON Schema of catalogue documents, for editors."),
     "import": Command("wirebook.cli.importing", "import_", "Import catalogues of any dialect into a registry."),
-    "serve": Command("wirebook.cli.serve", "serve", "Serve a registry: catalogues that many share."),
+    "serve": Command("wirebook.cli.serve", "serve", "Serve a registry of shared catalogues over HTTP."),
     "registry": Command(
         "wirebook.cli.registry", "registry", "Lock a Resource, or restore the capabilities of a registry."
     ),
     "upgrade": Command("wirebook.cli.documents", "upgrade", "Write a catalogue document as xRegistry 1.0-rc4."),
 }
 
-OK, CANNOT_RUN, READER_GONE = 0, 2, 141
 _DEBUG = "WIREBOOK_DEBUG"
 _MARKUP: Any = "markdown" if sys.stdout.isatty() else None
 
 
 class LazyGroup(TyperGroup):
-    """A group that lists its commands from the table and imports one only when it is called."""
+    """A group that lists its commands from the table and imports a command only when it runs."""
 
     def __init__(self, **settings: Any) -> None:
         stubs = {name: TyperCommand(name=name, help=command.help) for name, command in COMMANDS.items()}
@@ -79,7 +78,7 @@ class LazyGroup(TyperGroup):
 
 
 def load_command(name: str) -> Any:
-    """The command itself, with its options or its own commands."""
+    """Import a command and return it with its options or subcommands."""
     command = COMMANDS[name]
     function = getattr(import_module(command.module), command.function)
     if isinstance(function, typer.Typer):
@@ -93,8 +92,8 @@ def load_command(name: str) -> Any:
 app = typer.Typer(cls=LazyGroup, rich_markup_mode=_MARKUP, no_args_is_help=True)
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         print(f"wirebook {version('wirebook')}")
         raise typer.Exit
 
@@ -105,7 +104,7 @@ def wirebook(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """A message catalogue that runs: describe messages once, recognise them, land them as typed tables.
+    """Describe your messages once; check real traffic against the descriptions and land it as typed tables.
 
     Exit codes: 0 done, 1 findings, 2 cannot run, 130 interrupted.
     """
@@ -115,7 +114,7 @@ def main(args: Sequence[str] | None = None, *, interruptible: bool = True) -> No
     """Run one command line and exit. `interruptible` is false where SIGINT is ignored."""
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    if not os.environ.get(_DEBUG):  # errors have their line already; libraries log them with a traceback as well
+    if not os.environ.get(_DEBUG):  # errors are printed in one line; libraries also log them with a traceback
         logging.getLogger().addHandler(logging.NullHandler())
     on_interrupt = signal.getsignal(signal.SIGINT)
     if interruptible:
@@ -131,7 +130,7 @@ def _never() -> bool:
 
 
 def _interrupts() -> Callable[[], bool]:
-    """A function that returns whether a SIGINT has arrived, whatever its handler made of it."""
+    """Return a function that returns whether a SIGINT arrived since its last call, whatever its handler did."""
     reading, writing = os.pipe()
     os.set_blocking(reading, False)
     os.set_blocking(writing, False)
@@ -147,11 +146,11 @@ def _interrupts() -> Callable[[], bool]:
 
 
 def run(args: Sequence[str] | None = None, was_interrupted: Callable[[], bool] = _never) -> int:
-    """Run one command line; the exit code. An error after `was_interrupted` is a consequence of the interrupt."""
+    """Run one command line and return its exit code. Errors after an interrupt are consequences of it."""
     try:
         result = _call(args)
     except typer.TyperException as error:  # the command line itself is wrong
-        return _refuse(error)
+        return _print_usage_error(error)
     except WirebookError as error:
         _print_traceback()
         if was_interrupted():
@@ -161,14 +160,14 @@ def run(args: Sequence[str] | None = None, was_interrupted: Callable[[], bool] =
     except (KeyboardInterrupt, typer.Abort):
         return _interrupted()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left in the buffer goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the rest of the buffer is dropped
         return READER_GONE
     except Exception as error:
         _print_traceback()
         if was_interrupted():
             return _interrupted()
         missing = missing_extra(error) if isinstance(error, ImportError) else None
-        print_problems(missing.problems if missing else [_fault(error)])
+        print_problems(missing.problems if missing else [_internal_error(error)])
         return CANNOT_RUN
     if result == INTERRUPTED:  # Typer turns KeyboardInterrupt into this code
         return _interrupted()
@@ -181,10 +180,10 @@ def _interrupted() -> int:
 
 
 def _call(args: Sequence[str] | None) -> Any:
-    """What the command returns, once its output has left."""
+    """Run the command, flush its output and return its result."""
     try:
         result = get_command(app).main(args, prog_name="wirebook", standalone_mode=False)
-    except SystemExit as error:  # Typer's answer to a broken pipe is code 1, which here means findings
+    except SystemExit as error:  # Typer exits with 1 on a broken pipe; 1 means findings here
         if isinstance(error.__context__, BrokenPipeError):
             raise error.__context__ from None
         raise
@@ -192,8 +191,8 @@ def _call(args: Sequence[str] | None) -> Any:
     return result
 
 
-def _refuse(error: Any) -> int:
-    """A command line that cannot be understood: what is wrong, and where help is; no arguments at all: the help."""
+def _print_usage_error(error: Any) -> int:
+    """Print what is wrong with the command line and how to get help; without arguments, the help."""
     context = getattr(error, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError":
         print_note(error.format_message())
@@ -204,17 +203,17 @@ def _refuse(error: Any) -> int:
     return CANNOT_RUN
 
 
-def _fault(error: Exception) -> Problem:
+def _internal_error(error: Exception) -> Problem:
     lines = str(error).strip().splitlines()
-    what = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
-    return _with_debug_hint(Problem(code="internal-error", message=what))
+    message = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+    return _with_debug_hint(Problem("internal-error", message))
 
 
 def _with_debug_hint(problem: Problem) -> Problem:
-    """A fault of Wirebook's own, wherever it happened, with how to see more."""
+    """Add to an internal error how to print its traceback."""
     if problem.code != "internal-error" or problem.hint:
         return problem
-    return replace(problem, hint=f"{_DEBUG}=1 shows where")
+    return replace(problem, hint=f"set {_DEBUG}=1 to print a traceback")
 
 
 def _print_traceback() -> None:

@@ -1,4 +1,4 @@
-"""`wirebook build`: a message by its definition, to look at, to keep as a capture, or as a command that sends it.
+"""`wirebook build`: build a message from its definition, and print it, a capture line, or a command that sends it.
 
 Spec: docs/build.md
 """
@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from wirebook.cli.exit_codes import CANNOT_RUN, OK
 from wirebook.cli.options import (
     AttributeOption,
     CatalogOption,
     ContextOption,
-    ForOption,
     ModeOption,
     PropertyOption,
+    ProtocolOption,
     SetOption,
     request_of,
 )
@@ -27,11 +28,9 @@ if TYPE_CHECKING:
     from wirebook.bindings import AnyMessage
     from wirebook.problems import Problem
 
-CANNOT_BUILD = 2
-
 
 class OutputFormat(StrEnum):
-    """What is printed."""
+    """The formats of the output."""
 
     CAPTURE = "capture"
     CURL = "curl"
@@ -41,21 +40,28 @@ class OutputFormat(StrEnum):
 
 
 class Encoding(StrEnum):
+    """How the values of placeholders are percent-encoded."""
+
     PLACE = "place"
     RAW = "raw"
     RFC6570 = "rfc6570"
 
 
-EncodingOption = Annotated[Encoding, typer.Option(help="Percent-encoding of placeholders: by place, never, always.")]
-IncompleteOption = Annotated[bool, typer.Option(help="Build although a base message is missing.")]
+EncodingOption = Annotated[
+    Encoding, typer.Option(help="Percent-encoding of placeholder values: depending on their place, never, or always.")
+]
+IncompleteOption = Annotated[bool, typer.Option(help="Build the message even if its base message is missing.")]
 DataOption = Annotated[
-    str | None, typer.Option(metavar="FILE", help="The payload: JSON, or bytes as they are; - for standard input.")
+    str | None,
+    typer.Option(metavar="FILE", help="File with the payload: JSON, or bytes sent unchanged; - for standard input."),
 ]
-FormOption = Annotated[
+OutputFormatOption = Annotated[
     OutputFormat | None,
-    typer.Option("--as", help="Print a line of a capture file, or a command that sends the message."),
+    typer.Option(
+        "--as", help="Print a line of a capture file, or a command that sends the message. Default: readable text."
+    ),
 ]
-ServerOption = Annotated[str | None, typer.Option(help="Where such a command sends to: a URL, or host:port.")]
+ServerOption = Annotated[str | None, typer.Option(help="URL or host:port that the command sends to.")]
 
 
 def build(
@@ -67,55 +73,65 @@ def build(
     attribute: AttributeOption = None,
     property_: PropertyOption = None,
     data: DataOption = None,
-    protocol: ForOption = None,
+    protocol: ProtocolOption = None,
     mode: ModeOption = None,
-    form: FormOption = None,
+    output_format: OutputFormatOption = None,
     server: ServerOption = None,
     encoding: EncodingOption = Encoding.PLACE,
     allow_incomplete: IncompleteOption = False,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object: message, command, problems.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object with the message, the command and problems.")
+    ] = False,
 ) -> int:
-    """Build a message by its definition: constants, placeholders, payload, all checked.
+    """Build a message from its definition and check its constants, placeholders and payload.
 
-    Without --as the message is printed for people. Nothing is sent.
+    The message is printed, not sent.
+
+    Exit codes: 0 built, 2 the message cannot be built.
     """
     from wirebook.catalog.building import TextOrBytes  # noqa: PLC0415 (half a second)
 
-    more = {"encoding": encoding.value, "allow_incomplete": allow_incomplete}
+    settings = {"encoding": encoding.value, "allow_incomplete": allow_incomplete}
     check_standard_input(catalog=catalog, data=data, context=context)
-    request = request_of(read_context(context), set_, attribute, property_, protocol, mode, **more)
+    request = request_of(read_context(context), set_, attribute, property_, protocol, mode, **settings)
     payload = None if data is None else TextOrBytes(read_bytes(data))
     built = load_catalog(catalog).try_build(definition, request, payload)
     wire, problems = built.wire, list(built.problems)
-    text = None if wire is None else _text(wire, form, server, problems)
+    text = None if wire is None else _output_text(wire, output_format, server, problems)
     print_problems(problems)
     if as_json:
-        print_json(_to_dict(definition, wire, form, text, problems))
+        print_json(_to_dict(definition, wire, output_format, text, problems))
     elif text is not None:
         print(text)
-    return 0 if text is not None else CANNOT_BUILD
+    return OK if text is not None else CANNOT_RUN
 
 
-def _text(wire: AnyMessage, form: OutputFormat | None, server: str | None, problems: list[Problem]) -> str | None:
+def _output_text(
+    wire: AnyMessage, output_format: OutputFormat | None, server: str | None, problems: list[Problem]
+) -> str | None:
     from wirebook.bindings import to_line  # noqa: PLC0415
     from wirebook.cli.senders import command_of  # noqa: PLC0415
     from wirebook.cli.wiretext import wire_text  # noqa: PLC0415
 
-    if form is None:
+    if output_format is None:
         return wire_text(wire)
-    if form is OutputFormat.CAPTURE:
+    if output_format is OutputFormat.CAPTURE:
         return to_line(wire).decode()
-    command = command_of(wire, form.value, server)
+    command = command_of(wire, output_format.value, server)
     problems.extend(command.problems)
     return None if command.problems else command.shell
 
 
 def _to_dict(
-    definition: str, wire: AnyMessage | None, form: OutputFormat | None, text: str | None, problems: list[Problem]
+    definition: str,
+    wire: AnyMessage | None,
+    output_format: OutputFormat | None,
+    text: str | None,
+    problems: list[Problem],
 ) -> dict[str, Any]:
     from wirebook.bindings import to_record  # noqa: PLC0415
 
-    is_command = form not in (None, OutputFormat.CAPTURE)
+    is_command = output_format not in (None, OutputFormat.CAPTURE)
     return {
         "definition": definition,
         "message": None if wire is None else to_record(wire),

@@ -1,4 +1,4 @@
-"""The commands that read catalogue documents: `lint` says what is wrong with them, `upgrade` writes them anew."""
+"""The commands `lint`, which reports problems of catalogue documents, and `upgrade`, which rewrites them."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ import typer
 from wirebook.catalog.load import load_registry
 from wirebook.catalog.upgrade import render_document
 from wirebook.catalog.upgrade import upgrade as upgrade_registry
+from wirebook.cli.exit_codes import FINDINGS, OK
 from wirebook.cli.output import STYLES, print_note, printable, styled, suggestion
 from wirebook.cli.sarif import sarif_log
 from wirebook.cli.sources import check_standard_input, documents_of
@@ -27,34 +28,37 @@ from wirebook.problems import Problem, Severity, WirebookError
 
 
 class Format(StrEnum):
+    """Output formats of `lint`."""
+
     TEXT = "text"
     JSON = "json"
     SARIF = "sarif"
 
 
 class Threshold(StrEnum):
+    """Severities that can make `lint` fail."""
+
     ERROR = "error"
     WARNING = "warning"
 
 
-CLEAN, FINDINGS = 0, 1
-COUNTING: Final = {Threshold.ERROR: (Severity.ERROR,), Threshold.WARNING: (Severity.ERROR, Severity.WARNING)}
+FAILING: Final = {Threshold.ERROR: (Severity.ERROR,), Threshold.WARNING: (Severity.ERROR, Severity.WARNING)}
 NOUNS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 
 
 def lint(
     sources: Annotated[
         list[str],
-        typer.Argument(metavar="FILE|FOLDER|URL...", help="What to check, as one catalogue; - for standard input."),
+        typer.Argument(metavar="FILE|FOLDER|URL...", help="Documents to check as one catalogue; - for standard input."),
     ],
-    format: Annotated[Format, typer.Option(help="How the findings are written.")] = Format.TEXT,
-    fail_on: Annotated[
-        Threshold, typer.Option(help="The least grave finding that makes the exit code 1.")
-    ] = Threshold.ERROR,
+    format: Annotated[Format, typer.Option(help="Output format.")] = Format.TEXT,
+    fail_on: Annotated[Threshold, typer.Option(help="Lowest severity that makes the command fail.")] = Threshold.ERROR,
 ) -> int:
-    """Check catalogue documents: what loading repairs, and every rule of the message and endpoint texts.
+    """Check catalogue documents against the xRegistry and CloudEvents specifications.
 
-    Exit codes: 0 no finding at or above --fail-on, 1 there is one, 2 nothing could be read.
+    Automatic corrections of older forms are reported as notes. docs/reference/codes explains each problem.
+
+    Exit codes: 0 no problem at or above --fail-on, 1 at least one, 2 no document can be read.
     """
     from wirebook.definitions.lint.registry import lint as lint_registry  # noqa: PLC0415 (half a second)
 
@@ -64,11 +68,11 @@ def lint(
     _print_findings(problems, format)
     if format is Format.TEXT:
         print_note(_summary(problems, len(registry.sources)))
-    return FINDINGS if any(problem.severity in COUNTING[fail_on] for problem in problems) else CLEAN
+    return FINDINGS if any(problem.severity in FAILING[fail_on] for problem in problems) else OK
 
 
 def _load(sources: Sequence[str], format_: Format) -> LoadedRegistry:
-    """The registry. Where nothing could be read, programs get that as findings, too."""
+    """Load the registry. If that fails, JSON and SARIF output contain the errors as problems."""
     try:
         return load_registry(*documents_of(sources))
     except WirebookError as error:
@@ -81,7 +85,9 @@ def _print_findings(problems: Sequence[Problem], format_: Format) -> None:
     if format_ is Format.JSON:
         print(json.dumps([problem.to_dict() for problem in problems], ensure_ascii=False))
     elif format_ is Format.SARIF:
-        print(json.dumps(sarif_log(problems, version("wirebook"))))  # ASCII, so UTF-8 as it must be on any terminal
+        print(
+            json.dumps(sarif_log(problems, version("wirebook")))
+        )  # ASCII is valid UTF-8, which SARIF requires, on every terminal
     else:
         for problem in problems:
             mark = f": {problem.severity} {problem.code}: "
@@ -90,56 +96,59 @@ def _print_findings(problems: Sequence[Problem], format_: Format) -> None:
 
 
 def render_finding(problem: Problem) -> str:
-    """``FILE:LINE:COLUMN: SEVERITY CODE: MESSAGE (XID POINTER)`` on one line; no part is repeated."""
+    """Return ``FILE:LINE:COLUMN: SEVERITY CODE: MESSAGE (XID POINTER)`` on one line."""
     text = f"{problem.location or '-'}: {problem.severity} {problem.code}: {problem.message}"
     return printable(f"{text} ({problem.entity})" if problem.entity else text)
 
 
 def _summary(problems: Sequence[Problem], documents: int) -> str:
     counts = Counter(problem.severity for problem in problems)
-    found = ", ".join(counted(counts[severity], noun) for severity, noun in NOUNS.items())
-    return f"{found} in {counted(documents, 'document')}"
+    totals = ", ".join(counted(counts[severity], noun) for severity, noun in NOUNS.items())
+    return f"{totals} in {counted(documents, 'document')}"
 
 
 def upgrade(
     source: Annotated[
         str, typer.Argument(metavar="DOC", help="The document: a file, a folder, a URL, or - for standard input.")
     ],
-    to: Annotated[str, typer.Option(help="The version of the text to write.")] = SPECVERSION,
-    output: Annotated[Path | None, typer.Option(help="Where to write it; standard output if not given.")] = None,
+    to: Annotated[str, typer.Option(help="Version of the specification to write.")] = SPECVERSION,
+    output: Annotated[Path | None, typer.Option(help="File to write. Default: standard output.")] = None,
 ) -> int:
-    """Write a catalogue document as xRegistry 1.0-rc4; renames, drops and guesses go to standard error."""
+    """Write a catalogue document as xRegistry 1.0-rc4. Every change is reported on standard error.
+
+    Exit codes: 0 written, 2 the document cannot be read or written.
+    """
     if to.casefold() != SPECVERSION:
         hint = suggestion(to, [SPECVERSION])
-        message = f"'{to}' cannot be written; {SPECVERSION} can"
+        message = f"'{to}' cannot be written; use {SPECVERSION}"
         raise WirebookError(Problem(code="unknown-specversion", message=message, expected=SPECVERSION, hint=hint))
     registry = load_registry(*documents_of([source]))
     if registry.unread:
         raise WirebookError(*registry.unread)
     document, problems = upgrade_registry(registry)
     write_whole(render_document(document), output)
-    for problem in sorted(problems, key=lambda each: (each.file or "", each.line or 0, each.column or 0)):
+    for problem in sorted(problems, key=lambda problem: (problem.file or "", problem.line or 0, problem.column or 0)):
         print_note(render_finding(problem))
     print_note(_summary(problems, 1))
-    return CLEAN
+    return OK
 
 
 def write_whole(text: str, output: Path | None) -> None:
-    """The whole text or nothing: a file that is there is replaced in one step, and keeps its mode.
+    """Write a text to a file atomically, or to standard output. An existing file keeps its mode.
 
-    Raises: WirebookError (``unwritable-file``).
+    Raises: WirebookError (``unwritable-file``)
     """
     if output is None:
         print(text, end="")
         return
     try:
-        target = output.resolve()  # a link stays one
+        target = output.resolve()  # replace the target of a link, not the link
         mode = target.stat().st_mode & 0o777 if target.exists() else 0o644
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
             file.write(text)
         Path(name).chmod(mode)
         Path(name).replace(target)
-    except (OSError, RuntimeError) as error:  # a link to itself is a RuntimeError
+    except (OSError, RuntimeError) as error:  # RuntimeError: a link to itself
         message = f"'{output}' cannot be written: {getattr(error, 'strerror', None) or error}"
         raise WirebookError(Problem(code="unwritable-file", message=message, file=str(output))) from None

@@ -1,4 +1,4 @@
-"""`wirebook explain`: why a message is what it is, slot by slot, and what would make it fit.
+"""`wirebook explain`: why a message matches a definition or not, slot by slot, and what would make it match.
 
 Spec: docs/explain.md
 """
@@ -32,8 +32,9 @@ if TYPE_CHECKING:
     from wirebook.definitions.explain.payload_faults import PayloadReport
 
 LIMIT = 20
-SHOWN = 120
-WORDS = {"fits": "fits", "wrong": "WRONG", "open": "open", "ignored": "-"}
+MAX_VALUE = 120
+"""Characters of a value."""
+VERDICTS = {"fits": "fits", "wrong": "WRONG", "open": "open", "ignored": "-"}
 STYLE_OF = {"fits": GREEN, "WRONG": RED}
 VERDICT = re.compile(r"( {4})(fits|WRONG)(?= )")
 CARETS = re.compile(r" {8,}[ ^]*\^[ ^]*")
@@ -44,21 +45,23 @@ def explain(  # noqa: PLR0917 (options)
     message: CaptureArgument,
     catalog: CatalogOption,
     endpoint: EndpointOption = None,
-    line: Annotated[int | None, typer.Option(help="Only the message of this line.", min=1)] = None,
-    failed: Annotated[bool, typer.Option("--failed", help="Only messages that did not match.")] = False,
-    limit: Annotated[int, typer.Option(help="How many messages at most.", min=1)] = LIMIT,
-    full: Annotated[bool, typer.Option("--full", help="Every slot of every definition, also those that fit.")] = False,
+    line: Annotated[int | None, typer.Option(help="Explain only the messages of this line.", min=1)] = None,
+    failed: Annotated[bool, typer.Option("--failed", help="Explain only messages that do not match.")] = False,
+    limit: Annotated[int, typer.Option(help="Maximum number of messages.", min=1)] = LIMIT,
+    full: Annotated[
+        bool, typer.Option("--full", help="Show all slots of all definitions, including those that fit.")
+    ] = False,
     confluent: ConfluentOption = False,
     fail_on: FailOnOption = None,
     as_json: JsonLinesOption = False,
 ) -> int:
-    """Show which definitions fit a message or come near, slot by slot, and what would make it fit.
+    """Show slot by slot which definitions fit a message or almost fit, and what would make it fit.
 
-    Exit codes: 0 done, 1 a message (of --line, if specified) meets --fail-on, shown or not, 2 cannot run.
+    Exit codes: 0 done, 1 a message (of --line, if set) meets --fail-on, 2 cannot run.
     """
     check_standard_input(message=message, catalog=catalog)
     loaded = load_catalog(catalog, confluent_prefix=confluent)
-    count, rest, fails = 0, False, False
+    count, has_more, fails = 0, False, False
     for place, outcome in outcomes_of(message, loaded, endpoint):
         if line not in (None, place.line):
             continue
@@ -66,7 +69,7 @@ def explain(  # noqa: PLR0917 (options)
         if failed and outcome.matched:
             continue
         if count == limit:
-            rest = True
+            has_more = True
             if fails or fail_on is None:
                 break
             continue
@@ -76,30 +79,30 @@ def explain(  # noqa: PLR0917 (options)
         else:
             print("\n" * bool(count) + "\n".join(map(_painted, lines_of(str(place), explanation, full=full))))
         count += 1
-    _note(count, line, rest=rest)
+    _print_note(count, line, has_more=has_more)
     return int(fails)
 
 
 def _painted(line: str) -> str:
-    """A line with the verdict, or the marks under what does not fit, in colour."""
+    """Return a line with its verdict or its carets in colour."""
     if CARETS.fullmatch(line):
         return styled(line, RED)
-    if found := VERDICT.match(line):
-        return found[1] + styled(found[2], STYLE_OF[found[2]]) + line[found.end() :]
+    if verdict := VERDICT.match(line):
+        return verdict[1] + styled(verdict[2], STYLE_OF[verdict[2]]) + line[verdict.end() :]
     return line
 
 
-def _note(count: int, line: int | None, *, rest: bool) -> None:
+def _print_note(count: int, line: int | None, *, has_more: bool) -> None:
     if not count and line is not None:
-        raise typer.BadParameter(f"there is no such message in line {line}", param_hint="--line")
+        raise typer.BadParameter(f"no such message in line {line}", param_hint="--line")
     if not count:
         print_note("no messages")
-    elif rest:
-        print_note(f"there are more messages: --limit {count * 10}, or --line N for one of them")
+    elif has_more:
+        print_note(f"there are more messages; add --limit {count * 10}, or --line N for one of them")
 
 
 def lines_of(place: str, explanation: Explanation, *, full: bool) -> Iterator[str]:
-    """An explanation for people. Nothing in it moves the cursor, whatever the message holds."""
+    """Yield the lines of an explanation. Control characters of the message are escaped."""
     outcome = explanation.outcome
     codes = "" if explanation.comparisons or not outcome.problems else f" [{outcome.problems[0].code}]"
     yield printable(f"{place}: {outcome.outcome}: {explanation.reason}{codes}")
@@ -118,20 +121,20 @@ def _comparison(comparison: Comparison, *, full: bool) -> Iterator[str]:
     wrong = len(comparison.wrong) + (len(comparison.payload.faults) if comparison.payload else 0)
     problems = f", {counted(wrong, 'problem')}" if wrong else ""
     yield printable(f"  {comparison.definition}: {ROLES[comparison.role]}{problems}")
-    shown = comparison.slots if full else comparison.wrong
-    width = max((len(report.slot) for report in shown), default=0)
+    reports = comparison.slots if full else comparison.wrong
+    width = max((len(report.slot) for report in reports), default=0)
     width = max(width, len("payload"))
-    for report in shown:
+    for report in reports:
         yield from _slot(report, width)
     if comparison.payload is not None and (full or not comparison.payload.fits):
         yield from _payload(comparison.payload, width)
-    hidden = len(comparison.slots) - len(shown)
+    hidden = len(comparison.slots) - len(reports)
     if hidden:
         yield f"    and {counted(hidden, 'more slot')} (--full shows all)"
 
 
 def _slot(report: SlotReport, width: int) -> Iterator[str]:
-    head, blank = f"    {WORDS[report.verdict]:<6}{report.slot:<{width}}  ", " " * (width + 12)
+    head, blank = f"    {VERDICTS[report.verdict]:<6}{report.slot:<{width}}  ", " " * (width + 12)
     texts = list(_texts(report))
     yield printable(head + texts[0]).rstrip()
     yield from (printable(blank + text).rstrip() for text in texts[1:])
@@ -142,7 +145,7 @@ def _slot(report: SlotReport, width: int) -> Iterator[str]:
 
 
 def _texts(report: SlotReport) -> Iterator[str]:
-    """What the definition says, and under it what the message has where the two differ."""
+    """Yield the value of the definition, then that of the message if it differs."""
     expected, actual = _expected(report.expected), _value(report.actual)
     if report.verdict == "wrong" and report.expected is None:
         yield report.problem.message if report.problem else ""
@@ -166,25 +169,25 @@ def _texts(report: SlotReport) -> Iterator[str]:
 
 
 def aligned(parts: Sequence[AlignedSegment], separator: str) -> Iterator[str]:
-    """Template over value, segment by segment, and carets under what does not fit; columns as a terminal counts."""
+    """Yield a template, a value below it, and carets below the segments that do not fit."""
     rows = [(_cell(part.template), _cell(part.value), "" if part.fits else _carets(part)) for part in parts]
     widths = [max(map(cell_len, cells)) for cells in rows]
     columns = [[_padded(text, width) for text in cells] for cells, width in zip(rows, widths, strict=True)]
     templates, values, marks = zip(*columns, strict=True)
     yield _joined(templates, [part.extra != "value" for part in parts], separator)
     yield _joined(values, [part.extra != "template" for part in parts], separator)
-    if under := _joined(marks, [False] * len(parts), separator):
-        yield under
+    if carets := _joined(marks, [False] * len(parts), separator):
+        yield carets
 
 
-def _joined(cells: Sequence[str], there: Sequence[bool], separator: str) -> str:
-    """Cells in their columns, with the separators that the text has: before each segment of it but the first."""
-    joints = [separator if each and any(there[:n]) else " " for n, each in enumerate(there)]
+def _joined(cells: Sequence[str], present: Sequence[bool], separator: str) -> str:
+    """Join cells, with a separator before each segment that is present except the first one."""
+    joints = [separator if is_present and any(present[:n]) else " " for n, is_present in enumerate(present)]
     return "".join(joint + cell for joint, cell in zip(["", *joints[1:]], cells, strict=True)).rstrip()
 
 
 def _cell(text: str) -> str:
-    return printable(_cut(text))
+    return printable(_shortened(text))
 
 
 def _padded(text: str, width: int) -> str:
@@ -192,7 +195,7 @@ def _padded(text: str, width: int) -> str:
 
 
 def _carets(part: AlignedSegment) -> str:
-    """Marks under the characters in which a segment differs from its literal; under all of it where that says more."""
+    """Return carets below the characters that differ from the literal, or below the whole segment."""
     from wirebook.definitions.explain.similar_names import common_prefix_length  # noqa: PLC0415 (a quarter of a second)
 
     one, other = _cell(part.template), _cell(part.value)
@@ -211,7 +214,7 @@ def _payload(payload: PayloadReport, width: int) -> Iterator[str]:
     )
     blank = " " * (width + 12)
     for fault in payload.faults:
-        yield printable(f"{blank}{fault.path or 'whole payload'}: {_cut(fault.message)} [{fault.code}]")
+        yield printable(f"{blank}{fault.path or 'whole payload'}: {_shortened(fault.message)} [{fault.code}]")
         if fault.remedy:
             yield printable(f"{blank}  fix: {fault.remedy}")
 
@@ -224,8 +227,8 @@ def _expected(value: Any) -> str:
 
 def _value(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    return _cut(text)
+    return _shortened(text)
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+def _shortened(text: str) -> str:
+    return text if len(text) <= MAX_VALUE else text[: MAX_VALUE - 1] + "…"

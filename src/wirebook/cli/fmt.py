@@ -1,4 +1,4 @@
-"""``wirebook fmt``: catalogue documents in canonical order."""
+"""`wirebook fmt`: write catalogue documents in canonical order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from wirebook.catalog.load import (
     read_text,
 )
 from wirebook.catalog.yamlorder import reordered
-from wirebook.cli.documents import CLEAN, FINDINGS, render_finding, write_whole
+from wirebook.cli.documents import render_finding, write_whole
+from wirebook.cli.exit_codes import FINDINGS, OK
 from wirebook.cli.options import STANDARD_INPUT
 from wirebook.cli.output import print_note, printable
 from wirebook.cli.sources import check_standard_input
@@ -31,8 +32,8 @@ from wirebook.problems import Problem, WirebookError
 from wirebook.text.source import Source
 
 
-class Text(NamedTuple):
-    """A document as it is, and in canonical order."""
+class FormattedDocument(NamedTuple):
+    """A document before and after formatting."""
 
     name: str
     before: bytes
@@ -43,71 +44,70 @@ class Text(NamedTuple):
 def fmt(
     sources: Annotated[
         list[str],
-        typer.Argument(metavar="FILE|FOLDER...", help="The documents to put in order; - for standard input."),
+        typer.Argument(metavar="FILE|FOLDER...", help="Documents to format; - for standard input."),
     ],
     check: Annotated[
-        bool, typer.Option("--check", help="Change nothing; exit 1 and name what is not in order.")
+        bool, typer.Option("--check", help="Change nothing; list documents that are not in order and exit with 1.")
     ] = False,
 ) -> int:
-    """Put catalogue documents in canonical order. Their meaning and the comments of YAML stay the same.
+    """Write catalogue documents in canonical order, without changing their meaning or YAML comments.
 
-    JSON is rewritten with two spaces for each level. In YAML only whole lines move. A member that occurs twice with
-    equal values is reported and written once. A document from standard input is written to standard output.
+    JSON is indented by two spaces. In YAML only whole lines move. A member that occurs twice with equal values is
+    reported and written once. A document from standard input is written to standard output.
 
-    Exit codes: 0 all documents are in order (or were put in order), 1 with --check: some are not, 2 a document cannot
-    be read.
+    Exit codes: 0 all documents are in order now, 1 with --check: some are not, 2 a document cannot be read.
     """
     check_standard_input(file=sources)
-    texts = [text for source in sources for text in _texts(source)]
-    for problem in (problem for text in texts for problem in text.problems):
+    documents = [document for source in sources for document in _format_source(source)]
+    for problem in (problem for document in documents for problem in document.problems):
         print_note(render_finding(problem))
-    changed = [text for text in texts if text.before != text.after]
+    changed = [document for document in documents if document.before != document.after]
     report = print_note if STANDARD_INPUT in sources else print  # standard output is for the document
-    for text in changed:
-        if not check and text.name != STANDARD_INPUT:
-            write_whole(text.after.decode(), Path(text.name))
-        report(printable(f"{'not in order' if check else 'put in order'}: {text.name}"))
+    for document in changed:
+        if not check and document.name != STANDARD_INPUT:
+            write_whole(document.after.decode(), Path(document.name))
+        report(printable(f"{'not in order' if check else 'reordered'}: {document.name}"))
     if not check:
-        print(*(text.after.decode() for text in texts if text.name == STANDARD_INPUT), sep="", end="")
-    print_note(f"{len(changed)} of {counted(len(texts), 'document')} {'not' if check else 'put'} in order")
-    return FINDINGS if check and changed else CLEAN
+        print(*(document.after.decode() for document in documents if document.name == STANDARD_INPUT), sep="", end="")
+    print_note(f"{len(changed)} of {counted(len(documents), 'document')} {'not in order' if check else 'reordered'}")
+    return FINDINGS if check and changed else OK
 
 
-def _texts(source: str) -> Iterator[Text]:
-    """Each document of a source; of a folder those that are registry documents."""
+def _format_source(source: str) -> Iterator[FormattedDocument]:
+    """Format each document of a source; in a folder, those that are catalogue documents."""
     if source == STANDARD_INPUT:
         document = Document(source, sys.stdin.buffer.read())
-        yield _text(source, document.data, read_document(document))
+        yield _format(source, document.data, read_document(document))
         return
     path = Path(source)
     if not is_folder(path):
         read = read_file(path)
-        yield _text(str(path), path.read_bytes(), read)
+        yield _format(str(path), path.read_bytes(), read)
         return
     for file in documents_in(path):
         read = read_file(file)
         if meaning(read.value) is not None:
-            yield _text(str(file), file.read_bytes(), read)
+            yield _format(str(file), file.read_bytes(), read)
 
 
-def _text(name: str, data: bytes, source: Source) -> Text:
-    """Raises: not-a-registry; not-orderable when the document would not mean the same."""
+def _format(name: str, data: bytes, source: Source) -> FormattedDocument:
+    """Raises: not-a-registry; not-orderable if the meaning of the document would change"""
     before = meaning(source.value)
     if before is None:
         message = refusal_of(source.value)
         raise WirebookError(Problem(code="not-a-registry", message=message, file=name, line=1, column=1))
     kind = document_format(name, data)
     if kind == "yaml":
-        text = _yaml(name, data, in_canonical_order(source.value))
+        text = _reorder_yaml(name, data, in_canonical_order(source.value))
     else:
         text = render(in_canonical_order(parse_as_written(data))).encode()
     _check_meaning(name, text, kind, before)
-    return Text(name, data, text, source.problems)
+    return FormattedDocument(name, data, text, source.problems)
 
 
-def _yaml(name: str, data: bytes, wanted: object) -> bytes:
+def _reorder_yaml(name: str, data: bytes, ordered: object) -> bytes:
     try:
-        return reordered(data.decode("utf-8-sig"), wanted).encode()
+        return reordered(data.decode("utf-8-sig"), ordered).encode()
     except yaml.YAMLError as error:
         raise WirebookError(_not_orderable(name, str(error).split("\n")[0])) from None
 
@@ -118,9 +118,9 @@ def _check_meaning(name: str, text: bytes, kind: str, before: str) -> None:
     except WirebookError as error:
         raise WirebookError(_not_orderable(name, error.problems[0].message)) from None
     if after != before:
-        raise WirebookError(_not_orderable(name, "the order of some members has a meaning here"))
+        raise WirebookError(_not_orderable(name, "the order of some members changes its meaning"))
 
 
 def _not_orderable(name: str, reason: str) -> Problem:
-    message = f"'{name}' cannot be put in order: {reason}; it is unchanged"
+    message = f"'{name}' cannot be reordered: {reason}; the file is unchanged"
     return Problem(code="not-orderable", message=message, file=name)

@@ -1,4 +1,4 @@
-"""`wirebook import`: catalogues of any dialect into a registry, all or nothing.
+"""`wirebook import`: write catalogues of any version of the specification to a registry, all or nothing.
 
 Spec: docs/registry.md#importing
 """
@@ -27,34 +27,39 @@ def import_(  # noqa: PLR0917 (options)
     sources: Annotated[
         list[str], typer.Argument(metavar="FILE...", help="The catalogue: files, folders, or - for standard input.")
     ],
-    registry: Annotated[
-        str | None, typer.Option("--registry", "--to", help="URL of the Wirebook registry that takes it in.")
-    ] = None,
+    registry: Annotated[str | None, typer.Option("--registry", "--to", help="URL of a Wirebook registry.")] = None,
     database: Annotated[
-        str | None, typer.Option("--database", "--db", help="sqlite:///FILE or postgresql://..., served by nobody.")
+        str | None,
+        typer.Option(
+            "--database",
+            "--db",
+            help="sqlite:///FILE or postgresql://...; a SQLite file must not be in use by a server.",
+        ),
     ] = None,
-    token_file: Annotated[Path | None, typer.Option(help="File with the bearer token that the registry asks.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would happen, change nothing.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="End with one JSON object, and print nothing else.")] = False,
+    token_file: Annotated[Path | None, typer.Option(help="File with the bearer token for the registry.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Report what would change, and change nothing.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> int:
-    """Import catalogues of any dialect into a registry, all or nothing; repairs go to standard error.
+    """Import catalogues of any version of the specification into a registry, all or nothing.
 
-    Exit codes: 0 done, 2 the registry refused it, or it cannot be read.
+    Every automatic correction is reported on standard error.
+
+    Exit codes: 0 imported, 2 the registry rejected the import, or the catalogue cannot be read.
     """
     if (registry is None) == (database is None):
-        raise typer.BadParameter("one of --registry and --database says where to", param_hint="--registry")
+        raise typer.BadParameter("one of --registry and --database is required", param_hint="--registry")
     check_standard_input(file=sources)
     catalogue = load_import(documents_of(sources))
-    told = _send(catalogue, registry, database, token_file, dry_run=dry_run)
-    diagnostics = [*catalogue.problems, *_placed(told["diagnostics"], catalogue)]
+    result = _send(catalogue, registry, database, token_file, dry_run=dry_run)
+    diagnostics = [*catalogue.problems, *_placed(result["diagnostics"], catalogue)]
     if json:
-        print_json({"diagnostics": [diagnostic.to_dict() for diagnostic in diagnostics], "changed": told["changed"]})
+        print_json({"diagnostics": [diagnostic.to_dict() for diagnostic in diagnostics], "changed": result["changed"]})
         return 0
     for problem in sorted(
         diagnostics, key=lambda diagnostic: (diagnostic.file or "", diagnostic.line or 0, diagnostic.column or 0)
     ):
         print_note(render_finding(problem))
-    entities, notes = counted(len(told["changed"]), "entity", "entities"), counted(len(diagnostics), "note")
+    entities, notes = counted(len(result["changed"]), "entity", "entities"), counted(len(diagnostics), "note")
     print(f"{'Would import' if dry_run else 'Imported'} {entities} ({notes})")
     return 0
 
@@ -62,7 +67,7 @@ def import_(  # noqa: PLR0917 (options)
 def _send(
     catalogue: Import, registry: str | None, database: str | None, token_file: Path | None, *, dry_run: bool
 ) -> dict[str, Any]:
-    """What the registry says. Raises: import-refused, with the place in the file"""
+    """Send the import and return the response of the registry. Raises: import-refused, with the place in the file"""
     from wirebook.cli.serve import read_token  # noqa: PLC0415
     from wirebook.client.sending import send_import  # noqa: PLC0415
 
@@ -70,13 +75,13 @@ def _send(
     try:
         if registry is not None:
             return send_import(registry, body, token=read_token(token_file), dry_run=dry_run)
-        return _import_here(str(database), body, dry_run=dry_run)
+        return _import_into_database(str(database), body, dry_run=dry_run)
     except WirebookError as error:
         raise WirebookError(*(_at_its_entity(problem, catalogue) for problem in error.problems)) from None
 
 
-def _import_here(database: str, body: bytes, *, dry_run: bool) -> dict[str, Any]:
-    """The same in the database itself, which no server on SQLite may have open."""
+def _import_into_database(database: str, body: bytes, *, dry_run: bool) -> dict[str, Any]:
+    """Import into a database without a server."""
     from wirebook.cli.serve import read_catalogue  # noqa: PLC0415
     from wirebook.client.sending import PATH, read_report  # noqa: PLC0415
     from wirebook.httpapi.http.messages import Incoming  # noqa: PLC0415
@@ -85,13 +90,13 @@ def _import_here(database: str, body: bytes, *, dry_run: bool) -> dict[str, Any]
 
     with open_service(ServerOptions(database=database), read_catalogue) as service:
         incoming = Incoming("POST", PATH, "", {"dryrun": [""]} if dry_run else {}, [], body)
-        answer = service.answer(incoming)
-    assert isinstance(answer.body, bytes)
-    return read_report(answer.status, answer.body, LOCAL)
+        response = service.answer(incoming)
+    assert isinstance(response.body, bytes)
+    return read_report(response.status, response.body, LOCAL)
 
 
 def _at_its_entity(problem: Problem, catalogue: Import) -> Problem:
-    """A refusal with the place of what it is about, where the catalogue has that."""
+    """Add to a problem the place of its entity, if the catalogue contains it."""
     pointer = "/".join((problem.xid or "").split("/")[:5])
     if problem.file or not pointer or resolve(dict(catalogue.document), pointer) is None:
         return problem
@@ -99,9 +104,12 @@ def _at_its_entity(problem: Problem, catalogue: Import) -> Problem:
 
 
 def _placed(diagnostics: list[dict[str, Any]], catalogue: Import) -> list[Problem]:
-    """What the registry changed, at its place in the files, without what is known from reading them."""
-    told = [diagnostic for diagnostic in diagnostics if diagnostic.get("code") in CODES]
-    problems = (Problem(**{name: value for name, value in each.items() if name != "severity"}) for each in told)
+    """Return the changes of the registry with their places in the files, except those already reported."""
+    known_codes = [diagnostic for diagnostic in diagnostics if diagnostic.get("code") in CODES]
+    problems = (
+        Problem(**{name: value for name, value in diagnostic.items() if name != "severity"})
+        for diagnostic in known_codes
+    )
     placed = [catalogue.place(replace(problem, file=None, line=None, column=None)) for problem in problems]
     known = {(problem.code, problem.pointer) for problem in catalogue.problems}
-    return [each for each in placed if (each.code, each.pointer) not in known]
+    return [problem for problem in placed if (problem.code, problem.pointer) not in known]

@@ -1,4 +1,4 @@
-"""`wirebook init`: a first catalogue and an example message, to start from."""
+"""`wirebook init`: write a first catalogue and an example message."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def init(
     chosen_envelope = _choice("envelope", envelope, ENVELOPES, yes)
     chosen_format = _choice("format", format, FORMATS, yes)
     if chosen_protocol == chosen_envelope == NONE:
-        message = "a message needs an envelope or a protocol to be recognized by; both are 'none'"
+        message = "a definition needs an envelope or a protocol to match messages; both are 'none'"
         raise typer.BadParameter(f"{message}; choose a protocol, or the envelope CloudEvents/1.0")
     catalog, capture = folder / CATALOG_FILE, folder / CAPTURE_FILE
     for path in (catalog, capture):
@@ -57,7 +57,7 @@ def init(
 
 
 def _choice(name: str, value: str | None, choices: tuple[str, ...], yes: bool) -> str:
-    """The value of an option, the answer to its question, or with --yes the first choice."""
+    """Return the value of an option, the answer to its prompt, or with --yes the first choice."""
     if value is None and yes:
         return choices[0]
     if value is None and not sys.stdin.isatty():
@@ -79,7 +79,7 @@ def _known(text: str, choices: tuple[str, ...]) -> str | None:
 
 
 def _example(document: dict[str, object], data: object, protocol: str | None) -> str:
-    """The example message as a line of the capture format."""
+    """Return the example message as a line of the capture format."""
     from wirebook.bindings import to_line  # noqa: PLC0415 (imported once the options are known to be good)
     from wirebook.catalog import Catalog  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""`wirebook land`: captured messages become typed tables. `wirebook show`: what is in them.
+"""`wirebook land`: write captured messages to typed tables. `wirebook show`: print the tables.
 
 Spec: docs/land.md#the-target-folder; docs/decisions/0010
 """
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from wirebook.cli.exit_codes import CANNOT_RUN, OK
 from wirebook.cli.options import CatalogOption, ConfluentOption, DryRunOption, EndpointOption, JsonClosingOption
 from wirebook.cli.output import print_json, print_note, print_problems, print_table, printable
 from wirebook.cli.sources import capture_path, check_standard_input, load_catalog_to_land
@@ -27,24 +28,25 @@ if TYPE_CHECKING:
     from wirebook.landing.report.show import TableSummary
     from wirebook.landing.runs.report import Report
 
-OK, CANNOT_RUN = 0, 2
 TOP_REASONS = 10
-OTHERS = {"resolved": "dead letters that have landed since", "staged": "definitions without files of their own"}
-CELL = 48
-"""Characters of a value that a table shows. XIDs are never cut."""
+DESCRIPTIONS = {"resolved": "dead letters that have landed since", "staged": "definitions without a table of their own"}
+MAX_CELL = 48
+"""Characters of a value in a table. XIDs are never shortened."""
 XID = re.compile(r"(/[^/\s]+/[^/\s]+){1,3}")
 FormatOption = Annotated[
-    str | None, typer.Option("--format", help="The format of the tables: parquet (unless said), delta or iceberg.")
+    str | None, typer.Option("--format", help="Table format: parquet (default), delta or iceberg.")
 ]
 StageOption = Annotated[
     int | None,
     typer.Option(
-        help="Definitions with fewer rows share the table 'staged' (0: none; unless said: 100, if they are many).",
+        help="Write definitions with fewer than N rows per batch to the shared table `staged`. Default: 100 for "
+        "catalogues with many definitions, else 0 (off).",
         min=0,
+        metavar="N",
     ),
 ]
 ReportOption = Annotated[
-    bool, typer.Option("--report/--no-report", help="Write a page of HTML about the run below _wirebook/reports.")
+    bool, typer.Option("--report/--no-report", help="Write an HTML report about the run to _wirebook/reports.")
 ]
 
 
@@ -56,34 +58,36 @@ def land(  # noqa: PLR0917 (options)
         ),
     ],
     catalog: CatalogOption,
-    to: Annotated[Path, typer.Option("--to", help="The folder of the tables; made if it is not there.")],
+    to: Annotated[Path, typer.Option("--to", help="Folder of the tables; created if missing.")],
     endpoint: EndpointOption = None,
     dry_run: DryRunOption = False,
-    form: FormatOption = None,
+    table_format: FormatOption = None,
     stage_below: StageOption = None,
-    batch_size: Annotated[int, typer.Option(help="MiB that land together, all or nothing.", min=1)] = 1024,
+    batch_size: Annotated[int, typer.Option(help="MiB of input that are committed together.", min=1)] = 1024,
     confluent: ConfluentOption = False,
     with_report: ReportOption = True,
     as_json: JsonClosingOption = False,
 ) -> int:
-    """Land captured messages: one typed table per definition, and dead letters that say why.
+    """Land captured messages: one typed table per definition, and dead letters with their reasons.
 
-    Running it again lands only what is new. A run that was killed goes on where it was.
+    Messages that have landed are skipped, so a run that was killed can be repeated.
+
+    Exit codes: 0 done, 2 the messages or the catalogue cannot be read, or the tables cannot be written.
     """
     from wirebook.cli.progress import ProgressBar  # noqa: PLC0415
 
     check_standard_input(source=source, catalog=catalog)
-    settings: dict[str, Any] = {"form": form, "dry_run": dry_run, "batch_bytes": batch_size << 20}
+    settings: dict[str, Any] = {"form": table_format, "dry_run": dry_run, "batch_bytes": batch_size << 20}
     settings |= {"stage_below": stage_below}
-    with ProgressBar("loading the catalog") as bar, capture_path(source) as path:
-        from wirebook.cli.report import report_run  # noqa: PLC0415 (half a second, all of these)
+    with ProgressBar("loading the catalogue") as bar, capture_path(source) as path:
+        from wirebook.cli.report import report_run  # noqa: PLC0415 (half a second for all of these)
         from wirebook.landing.report.run_statistics import committed_batches  # noqa: PLC0415
         from wirebook.spark.job import land as land_job  # noqa: PLC0415
 
-        _check_format(form)
+        _check_format(table_format)
         loaded = load_catalog_to_land(catalog, confluent=confluent)
         before = committed_batches(to)
-        bar.say("looking at the source")
+        bar.begin_step("reading the list of source files")
         report = land_job(bar.start_spark, path, loaded, to, endpoint=endpoint, watch=bar, **settings)
     print_problems(report.problems)
     if as_json:
@@ -95,76 +99,76 @@ def land(  # noqa: PLR0917 (options)
     return CANNOT_RUN if report.has_errors else OK
 
 
-def _check_format(form: str | None) -> None:
+def _check_format(table_format: str | None) -> None:
     from wirebook.landing.tables.names import FORMATS  # noqa: PLC0415
 
-    if form is not None and form not in FORMATS:
-        raise typer.BadParameter(f"'{form}' is none of: {', '.join(FORMATS)}", param_hint="--format")
+    if table_format is not None and table_format not in FORMATS:
+        raise typer.BadParameter(f"'{table_format}' is not one of {', '.join(FORMATS)}", param_hint="--format")
 
 
 def print_report(report: Report, to: Path) -> None:
-    """The closing tables: where the messages went, what they were, and why those that did not land did not."""
+    """Print the rows of each table, the number of messages per outcome, and the reasons of dead letters."""
     tables = [(name, table["definition"], table["rows"]) for name, table in report.tables().items()]
-    dead = [("dead_letters", "", report.dead_lettered)] if report.dead_lettered else []
-    if tables or dead:
-        print_table(("table", "definition", "rows"), [*tables, *dead])
+    dead_letters = [("dead_letters", "", report.dead_lettered)] if report.dead_lettered else []
+    if tables or dead_letters:
+        print_table(("table", "definition", "rows"), [*tables, *dead_letters])
         print_table(("outcome", "messages"), report.outcomes.most_common())
     print_reasons(report, "messages")
     verb = "would land" if report.dry_run else "landed"
     print(f"read {report.read:,} = {verb} {report.landed:,} + dead-lettered {report.dead_lettered:,}", end="")
-    print(f"; there before: {report.skipped:,}; empty batches: {report.empty:,}; {report.seconds:.1f} s")
+    print(f"; landed before: {report.skipped:,}; empty batches: {report.empty:,}; {report.seconds:.1f} s")
     print_staged(report)
     if report.landed and not report.dry_run:
-        print(f"see: wirebook show {to}")
+        print(f"Next: wirebook show {to}")
 
 
 def print_reasons(report: Report, counted_as: str) -> None:
-    """The most frequent codes of dead letters, each with the rule that is broken."""
+    """Print the most frequent problem codes of dead letters, with their meaning."""
     rows = [(code, count, CODES[code].title) for code, count in report.reasons.most_common(TOP_REASONS)]
     if rows:
         print_table(("reason", counted_as, "meaning"), rows)
 
 
 def print_staged(report: Report) -> None:
-    """How many rows have no files of their own yet."""
+    """Print how many rows are in the shared table `staged`."""
     if report.staged:
         rows, tables = counted(report.staged.total(), "row"), counted(len(report.staged), "table")
-        print(f"staged: {rows} of {tables}, see 'wirebook views'")
+        print(f"staged: {rows} of {tables}; `wirebook views` prints SQL that includes them")
 
 
 def show(
-    folder: Annotated[Path, typer.Argument(help="A folder that was landed into.")],
-    table: Annotated[str | None, typer.Argument(help="One table; all of them are listed otherwise.")] = None,
-    rows: Annotated[int, typer.Option(help="How many rows of the table to show.", min=0)] = 3,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, and nothing else.")] = False,
+    folder: Annotated[Path, typer.Argument(help="Folder of landed tables.")],
+    table: Annotated[str | None, typer.Argument(help="Name of a table. Default: list all tables.")] = None,
+    rows: Annotated[int, typer.Option(help="Number of rows to show.", min=0)] = 3,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
-    """Show the tables of a target folder, or one table's columns and first rows."""
+    """Show the tables of a folder, or the columns and first rows of one table."""
     from wirebook.landing.report.show import find_table, first_rows, tables_in  # noqa: PLC0415
 
     if table is None:
-        _show_tables(folder, tables_in(folder), as_json=as_json)
+        _print_tables(folder, tables_in(folder), as_json=as_json)
         return
-    found = find_table(tables_in(folder, with_staging=True), table)
-    first = first_rows(found, rows)
+    summary = find_table(tables_in(folder, with_staging=True), table)
+    first = first_rows(summary, rows)
     if as_json:
         columns = {column.name: str(column.type) for column in first.schema}
-        shown = [{name: _plain(value) for name, value in row.items()} for row in first.to_pylist()]
-        head = {"table": found.name, "definition": found.definition, "rows": found.rows}
-        print_json(head | {"columns": columns, "first": shown})
+        row_values = [{name: _plain(value) for name, value in row.items()} for row in first.to_pylist()]
+        head = {"table": summary.name, "definition": summary.definition, "rows": summary.rows}
+        print_json(head | {"columns": columns, "first": row_values})
     else:
-        of = found.definition or OTHERS.get(found.name, "messages that did not land")
-        print_rows(first, title=f"{found.name}: {counted(found.rows, 'row')} of {of}")
+        content = summary.definition or DESCRIPTIONS.get(summary.name, "messages that did not land")
+        print_rows(first, title=f"{summary.name}: {counted(summary.rows, 'row')} of {content}")
 
 
-def _show_tables(folder: Path, tables: Sequence[TableSummary], *, as_json: bool) -> None:
-    """The list of the tables; with how many rows are staged, if any are."""
-    some = any(table.staged for table in tables)
+def _print_tables(folder: Path, tables: Sequence[TableSummary], *, as_json: bool) -> None:
+    """Print the list of the tables, with a column of staged rows if there are any."""
+    has_staged = any(table.staged for table in tables)
     if as_json:
         print_json({"tables": {table.name: _summary(table) for table in tables}})
         return
-    rows = [(table.name, table.definition, table.rows, table.staged)[: 3 + some] for table in tables]
-    print_table(("table", "definition", "rows", "staged")[: 3 + some], rows)
-    print_note(f"first rows of one: wirebook show {folder} TABLE")
+    rows = [(table.name, table.definition, table.rows, table.staged)[: 3 + has_staged] for table in tables]
+    print_table(("table", "definition", "rows", "staged")[: 3 + has_staged], rows)
+    print_note(f"To show the first rows of a table: wirebook show {folder} TABLE")
 
 
 def _summary(table: TableSummary) -> dict[str, Any]:
@@ -173,18 +177,18 @@ def _summary(table: TableSummary) -> dict[str, Any]:
 
 
 def print_rows(rows: pa.Table, *, title: str | None = None) -> None:
-    """Rows side by side, a line for each column: tables are wide."""
+    """Print rows side by side, with a line per column, because tables are wide."""
     heads = [f"row {number}" for number in range(1, rows.num_rows + 1)]
     lines = [(column.name, _cell(column.type), *map(_cell, rows[column.name].to_pylist())) for column in rows.schema]
     print_table(("column", "type", *heads), lines, title=title)
 
 
 def _cell(value: Any) -> str:
-    """A value in a few characters."""
+    """Return a value as the text of a cell."""
     if value is None:
         return ""
     text = printable(value.decode(errors="backslashreplace") if isinstance(value, bytes) else _text(value))
-    return text if len(text) <= CELL or XID.fullmatch(text) else text[: CELL - 1] + "…"
+    return text if len(text) <= MAX_CELL or XID.fullmatch(text) else text[: MAX_CELL - 1] + "…"
 
 
 def _text(value: Any) -> str:
@@ -194,14 +198,14 @@ def _text(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON: bytes as text, or as base64 when they are no text."""
+    """Return a value as JSON: bytes as text if they are UTF-8, else as base64."""
     if isinstance(value, bytes):
         try:
             return value.decode()
         except UnicodeDecodeError:
             return {"base64": base64.b64encode(value).decode()}
     if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items()}
+        return {name: _plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
+        return [_plain(item) for item in value]
     return value if value is None or isinstance(value, bool | int | float | str) else _text(value)

@@ -1,4 +1,4 @@
-"""`wirebook match`: which definition each captured message is, and why not.
+"""`wirebook match`: show which definition each captured message matches, or why none.
 
 Spec: docs/outcomes.md#match-as-json.
 """
@@ -46,9 +46,9 @@ def match(  # noqa: PLR0917 (options)
         if as_json:
             print_json(place.to_dict() | outcome.to_dict())
         else:
-            rows.append((place, outcome.outcome, outcome.definition or _nearest(outcome), _said(outcome)))
+            rows.append((place, outcome.outcome, outcome.definition or _nearest(outcome), _details(outcome)))
     if not as_json:
-        print_table(("message", "outcome", "definition", "bindings, or what is wrong"), rows)
+        print_table(("message", "outcome", "definition", "bindings or problems"), rows)
     print_note(", ".join(f"{count:,} {name}" for name, count in counts.most_common()) or "no messages")
     return int(failed)
 
@@ -57,7 +57,7 @@ def _nearest(outcome: Outcome) -> str:
     return f"(nearest: {outcome.near[0].definition})" if outcome.near else ""
 
 
-def _said(outcome: Outcome) -> str:
+def _details(outcome: Outcome) -> str:
     if outcome.matched:
         return ", ".join(f"{name}={value}" for name, value in outcome.bindings.items())
     return "; ".join(problem.message for problem in outcome.problems)

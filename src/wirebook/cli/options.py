@@ -1,4 +1,4 @@
-"""Arguments and options that several commands take, and the request that `build` and `transform` make of theirs."""
+"""Arguments and options of several commands, and the build request from those of `build` and `transform`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STANDARD_INPUT: Final = "-"
 
 
 class Protocol(StrEnum):
-    """The names on the command line."""
+    """Protocols, by their names on the command line."""
 
     HTTP = "http"
     KAFKA = "kafka"
@@ -29,17 +29,20 @@ class Protocol(StrEnum):
 
 
 class ContentMode(StrEnum):
+    """Content modes of CloudEvents."""
+
     BINARY = "binary"
     STRUCTURED = "structured"
 
 
 class FailOn(StrEnum):
-    """Which messages make `match` and `explain` exit with 1."""
+    """The messages that make `match` and `explain` exit with 1."""
 
     UNMATCHED = "unmatched"
     PROBLEMS = "problems"
 
     def is_met_by(self, outcome: Outcome) -> bool:
+        """Return whether a message with this outcome makes the command fail."""
         return not outcome.matched or (self is FailOn.PROBLEMS and bool(outcome.problems))
 
 
@@ -52,7 +55,9 @@ PROTOCOLS: Final = {
     Protocol.NATS: "NATS",
 }
 
-CaptureArgument = Annotated[str, typer.Argument(help="A capture file, a folder of them, or - for standard input.")]
+CaptureArgument = Annotated[
+    str, typer.Argument(help="A capture file, a folder of capture files, or - for standard input.")
+]
 CatalogOption = Annotated[
     list[str],
     typer.Option(
@@ -60,46 +65,55 @@ CatalogOption = Annotated[
         "-c",
         default_factory=default_catalog,
         show_default="WIREBOOK_CATALOG, else pyproject.toml",
-        help="A catalogue: file, folder, URL, or - for standard input. Repeatable.",
+        help="Catalogue: file, folder, URL, or - for standard input. Repeatable.",
     ),
 ]
-EndpointOption = Annotated[str | None, typer.Option(help="XID of the endpoint that all messages came through.")]
+EndpointOption = Annotated[str | None, typer.Option(help="XID of the endpoint of all messages.")]
 ConfluentOption = Annotated[
-    bool, typer.Option("--confluent", help="Take Confluent's prefix (a zero byte, an id) off Kafka values.")
+    bool, typer.Option("--confluent", help="Remove Confluent's prefix (a zero byte and an id) from Kafka values.")
 ]
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Count only, write nothing.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Count messages and write nothing.")]
 FailOnOption = Annotated[
     FailOn | None,
     typer.Option(
-        help="Exit with 1 if any message did not match (unmatched), or any message has a problem (problems). "
-        "Without this option the outcomes do not change the exit code."
+        help="Exit with 1 if a message does not match (unmatched), or has a problem (problems). Default: exit with 0."
     ),
 ]
-JsonLinesOption = Annotated[bool, typer.Option("--json", help="One JSON object for each message.")]
-JsonClosingOption = Annotated[bool, typer.Option("--json", help="End with one JSON object, and print nothing else.")]
+JsonLinesOption = Annotated[bool, typer.Option("--json", help="Print one JSON object per message.")]
+JsonClosingOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 SetOption = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=TEXT", help="The value of a placeholder; wins over --context. Repeatable."),
+    typer.Option("--set", metavar="NAME=TEXT", help="Value of a placeholder; overrides --context. Repeatable."),
 ]
 ContextOption = Annotated[
     str | None,
     typer.Option(
         "--context",
         metavar="FILE",
-        help="A JSON object of placeholders: strings, numbers, booleans; - for standard input.",
+        help="JSON object with values of placeholders: strings, numbers, booleans; - for standard input.",
     ),
 ]
 AttributeOption = Annotated[
     list[str] | None,
-    typer.Option("--attribute", metavar="NAME=VALUE", help="A CloudEvents attribute that is left open. Repeatable."),
+    typer.Option(
+        "--attribute",
+        metavar="NAME=VALUE",
+        help="Value of a CloudEvents attribute that the definition leaves open. Repeatable.",
+    ),
 ]
 PropertyOption = Annotated[
     list[str] | None,
-    typer.Option("--property", metavar="SLOT=VALUE", help="A protocol slot: key, headers.X-Trace. Repeatable."),
+    typer.Option(
+        "--property",
+        metavar="SLOT=VALUE",
+        help="Value of a protocol property, such as key or headers.X-Trace. Repeatable.",
+    ),
 ]
-ForOption = Annotated[Protocol | None, typer.Option("--for", help="The protocol, where the definition binds none.")]
-ModeOption = Annotated[ContentMode | None, typer.Option(help="The content mode, where the definition leaves it open.")]
+ProtocolOption = Annotated[
+    Protocol | None, typer.Option("--for", help="Protocol of the message, if the definition has none.")
+]
+ModeOption = Annotated[ContentMode | None, typer.Option(help="Content mode, if the definition leaves it open.")]
 
 
 def request_of(  # noqa: PLR0917 (options)
@@ -109,9 +123,9 @@ def request_of(  # noqa: PLR0917 (options)
     property_: list[str] | None,
     protocol: Protocol | None,
     mode: ContentMode | None,
-    **more: Any,
+    **settings: Any,
 ) -> BuildRequest:
-    """What the options ask for. Raises: typer.BadParameter for what is not NAME=VALUE, or given twice."""
+    """Return the build request of the options. Raises: typer.BadParameter for invalid or duplicate NAME=VALUE"""
     from wirebook.definitions.build.request import BuildRequest  # noqa: PLC0415 (a quarter of a second)
 
     return BuildRequest(
@@ -120,32 +134,32 @@ def request_of(  # noqa: PLR0917 (options)
         properties=_lists("--property", property_),
         protocol=protocol and PROTOCOLS[protocol],
         mode=mode and mode.value,  # type: ignore[arg-type]
-        **more,
+        **settings,
     )
 
 
-def _pairs(option: str, given: list[str] | None) -> dict[str, str]:
-    """NAME=TEXT, each name once."""
-    found: dict[str, str] = {}
-    for each in given or ():
-        name, value = _split(option, each)
-        if name in found:
-            raise typer.BadParameter(f"'{name}' is given twice", param_hint=option)
-        found[name] = value
-    return found
+def _pairs(option: str, texts: list[str] | None) -> dict[str, str]:
+    """Parse NAME=TEXT, each name once."""
+    pairs: dict[str, str] = {}
+    for text in texts or ():
+        name, value = _split(option, text)
+        if name in pairs:
+            raise typer.BadParameter(f"'{name}' is set twice; remove one of them", param_hint=option)
+        pairs[name] = value
+    return pairs
 
 
-def _lists(option: str, given: list[str] | None) -> dict[str, Any]:
-    """SLOT=VALUE; the values of one that is given more than once are a list."""
-    found: dict[str, list[str]] = {}
-    for each in given or ():
-        name, value = _split(option, each)
-        found.setdefault(name, []).append(value)
-    return {name: values[0] if len(values) == 1 else values for name, values in found.items()}
+def _lists(option: str, texts: list[str] | None) -> dict[str, Any]:
+    """Parse SLOT=VALUE. The values of a slot that occurs more than once become a list."""
+    lists: dict[str, list[str]] = {}
+    for text in texts or ():
+        name, value = _split(option, text)
+        lists.setdefault(name, []).append(value)
+    return {name: values[0] if len(values) == 1 else values for name, values in lists.items()}
 
 
 def _split(option: str, text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name:
-        raise typer.BadParameter(f"'{text}' is not NAME=VALUE", param_hint=option)
+        raise typer.BadParameter(f"'{text}' is not of the form NAME=VALUE", param_hint=option)
     return name, value

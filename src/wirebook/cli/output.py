@@ -16,7 +16,7 @@ from rich.cells import cell_len
 from wirebook.problems import Problem
 
 BOLD, RED, GREEN, YELLOW = "1", "31", "32", "33"
-"""Styles, as ANSI escape sequences number them."""
+"""Styles, by their numbers in ANSI escape sequences."""
 GAP: Final = "  "
 STYLES: Final = {
     "matched": GREEN,
@@ -31,11 +31,11 @@ STYLES: Final = {
     "error": RED,
     "warning": YELLOW,
 }
-"""The styles of words that are a cell of their own."""
+"""The styles of outcomes and severities."""
 
 
 def has_colours(stream: IO[str]) -> bool:
-    """NO_COLOR precedes FORCE_COLOR; without either, terminals have colours unless TERM is ``dumb``."""
+    """Return whether to print colours: by NO_COLOR, else FORCE_COLOR, else on terminals unless TERM is ``dumb``."""
     if os.environ.get("NO_COLOR"):
         return False
     if forced := os.environ.get("FORCE_COLOR"):
@@ -44,31 +44,31 @@ def has_colours(stream: IO[str]) -> bool:
 
 
 def styled(text: str, style: str, stream: IO[str] | None = None) -> str:
-    """The text in a style, if the stream (by default standard output) has colours."""
+    """Return the text with a style, if the stream (by default standard output) has colours."""
     if not style or not text or not has_colours(stream or sys.stdout):
         return text
     return f"\x1b[{style}m{text}\x1b[0m"
 
 
 def print_json(value: Any) -> None:
-    """One value on one line of standard output."""
+    """Print a value on one line of standard output."""
     import orjson  # noqa: PLC0415
 
     try:
         text = orjson.dumps(value, default=str).decode()
-    except TypeError:  # an integer beyond 64 bits, half a character
+    except TypeError:  # an integer beyond 64 bits, or a lone surrogate
         text = json.dumps(value, separators=(",", ":"), default=str)
     sys.stdout.write(text + "\n")
 
 
 def print_note(text: str) -> None:
-    """Something worth knowing, on standard error; behind what was printed before it, where both go to one place."""
+    """Print a note on standard error, after everything that was printed before it."""
     sys.stdout.flush()
     print(text, file=sys.stderr, flush=True)
 
 
 def print_problems(problems: Iterable[Problem], file: IO[str] | None = None) -> None:
-    """One line per problem; on standard error unless another file is given."""
+    """Print one line per problem, by default on standard error."""
     stream = file or sys.stderr
     for problem in problems:
         mark = f"{problem.severity}: "
@@ -77,31 +77,30 @@ def print_problems(problems: Iterable[Problem], file: IO[str] | None = None) -> 
 
 
 def render_problem(problem: Problem) -> str:
-    """`PLACE: SEVERITY: MESSAGE [CODE]; hint`, one line whatever the texts hold, readable without colour."""
+    """Return `PLACE: SEVERITY: MESSAGE [CODE]; HINT` on one line."""
     where = ": ".join(filter(None, (problem.place, str(problem.severity))))
     hint = f"; {problem.hint}" if problem.hint else ""
-    text = problem.message.removeprefix(f"{problem.slot}: ")  # `where` has the slot
+    text = problem.message.removeprefix(f"{problem.slot}: ")  # `where` contains the slot
     return printable(f"{where}: {text} [{problem.code}]{hint}")
 
 
 def printable(text: str) -> str:
-    """The text with what would move the cursor or break the line (also escape sequences) written as escapes."""
+    """Return the text with control characters, which could move the cursor, as escapes."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str | None = None) -> None:
-    """A table as aligned text, numbers at the right. On a terminal it fits the width, and no word is ever broken.
+    """Print a table as aligned text, with numbers on the right. On a terminal it fits the width.
 
-    Lines fold between words. Where that is not enough, each row is a block with one line for each column: an XID or a
-    file name stays whole, and can be copied.
+    Text is folded between words. If that does not suffice, each row becomes a block with one line per column, so that
+    an XID or a file name is never broken and can be copied.
     """
     is_terminal = sys.stdout.isatty()
     cells = [tuple(_cell(value, grouped=is_terminal) for value in row) for row in rows]
-    right = [bool(rows_) and all(number for _, number in rows_) for rows_ in zip(*cells, strict=True)] or [False] * len(
-        columns
-    )
+    is_numeric = [bool(column) and all(is_number for _, is_number in column) for column in zip(*cells, strict=True)]
+    right = is_numeric or [False] * len(columns)
     texts = [tuple(text for text, _ in row) for row in cells]
     if title:
         print(styled(title, BOLD))
@@ -121,14 +120,14 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title:
 
 
 def _cell(value: Any, *, grouped: bool) -> tuple[str, bool]:
-    """The text of a value, and whether it is a number."""
+    """Return the text of a value, and whether it is a number."""
     is_number = isinstance(value, int | float)
     text = f"{value:,}" if grouped and type(value) is int else str("" if value is None else value)
     return printable(text), is_number
 
 
 def _fitting(columns: Sequence[str], rows: list[tuple[str, ...]], natural: list[int]) -> list[int] | None:
-    """The widths of columns that together fit the terminal; None if only a broken word would fit."""
+    """Return column widths that together fit the terminal. None if this would break words."""
     room = get_terminal_size().columns - len(GAP) * (len(columns) - 1)
     if sum(natural) <= room:
         return natural
@@ -149,7 +148,7 @@ def _fitting(columns: Sequence[str], rows: list[tuple[str, ...]], natural: list[
 
 
 def _print_blocks(columns: Sequence[str], rows: list[tuple[str, ...]]) -> None:
-    """A line for each column of a row, and an empty line between rows."""
+    """Print a line for each column of a row, and an empty line between rows."""
     head = max(map(cell_len, columns))
     room = max(get_terminal_size().columns - head - len(GAP), 1)
     for number, row in enumerate(rows):
@@ -162,7 +161,7 @@ def _print_blocks(columns: Sequence[str], rows: list[tuple[str, ...]]) -> None:
 
 
 def _fold(text: str, width: int) -> list[str]:
-    """Lines of a text, folded between words only."""
+    """Fold a text between words."""
     if cell_len(text) <= width:
         return [text]
     lines = [""]
@@ -183,11 +182,11 @@ def _line(parts: Sequence[str], style: str = "") -> str:
 
 
 def nearest(name: str, choices: Iterable[str]) -> str | None:
-    """The choice that a mistyped name most likely meant."""
+    """Return the choice that is closest to a mistyped name."""
     return next(iter(get_close_matches(name, list(choices), n=1)), None)
 
 
 def suggestion(name: str, choices: Iterable[str]) -> str | None:
-    """A hint for an unknown name, if one of the choices comes near."""
+    """Return a hint for an unknown name if one of the choices is similar."""
     near = nearest(name, choices)
     return near and f"did you mean '{near}'?"

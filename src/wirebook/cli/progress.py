@@ -23,9 +23,9 @@ FIRST_LINE, LINE_SECONDS = 0.8, 5.0
 
 
 class ProgressBar:
-    """The current step, the share of the source's bytes that is read, and the messages so far."""
+    """Shows the current step, the share of the source that is read (in bytes), and the messages so far."""
 
-    def __init__(self, step: str = "looking at the source") -> None:
+    def __init__(self, step: str = "reading the list of source files") -> None:
         console = Console(stderr=True)
         columns = (
             TextColumn("{task.description}"),
@@ -53,15 +53,15 @@ class ProgressBar:
         if self._draws:
             self._bar.stop()
 
-    def say(self, step: str) -> None:
-        """Name the current step."""
+    def begin_step(self, step: str) -> None:
+        """Show the name of the next step."""
         self._bar.update(self._task, description=step)
 
     def start_spark(self) -> Any:
-        """Start a session, as a step of its own."""
+        """Start a Spark session as a step of its own."""
         from wirebook.spark.session import session  # noqa: PLC0415 (a second)
 
-        self.say("starting Spark")
+        self.begin_step("starting Spark")
         handler = signal.getsignal(signal.SIGINT)
         try:
             return session()
@@ -69,26 +69,26 @@ class ProgressBar:
             signal.signal(signal.SIGINT, handler)
 
     def begin(self, total: int) -> None:
-        """Set the bytes to read."""
+        """Set the number of bytes to read."""
         self._bar.update(self._task, total=total or None)
 
     @contextmanager
     def during(self, marks: str) -> Iterator[None]:
-        """Follow the marks that tasks leave in a folder until the batch is done."""
-        self.say("landing")
+        """Show the progress that tasks write to the folder `marks` until the batch is committed."""
+        self.begin_step("landing")
         self._marks = Path(marks)
         try:
             yield
         finally:
-            self._before = self._show(self._marks)
+            self._before = self._update(self._marks)
             self._marks = None
 
     def _follow(self) -> None:
         next_line = time.monotonic() + FIRST_LINE
         while not self._done.wait(POLL_SECONDS):
             if (marks := self._marks) is not None:
-                with suppress(OSError):  # the batch has just ended
-                    self._show(marks)
+                with suppress(OSError):  # the batch has just been committed
+                    self._update(marks)
             if not self._draws and time.monotonic() >= next_line:
                 print_note(self._line())
                 next_line = time.monotonic() + LINE_SECONDS
@@ -97,17 +97,17 @@ class ProgressBar:
         task = self._bar.tasks[0]
         share = f", {task.percentage:.0f} %" if task.total else ""
         messages = task.fields["messages"]
-        done = f", {counted(messages, 'message')}" if messages else ""
-        return f"{task.description}{share}{done} ({task.elapsed or 0:.0f} s)"
+        count = f", {counted(messages, 'message')}" if messages else ""
+        return f"{task.description}{share}{count} ({task.elapsed or 0:.0f} s)"
 
-    def _show(self, marks: Path) -> tuple[int, int]:
+    def _update(self, marks: Path) -> tuple[int, int]:
         weight, messages = (sum(column) for column in zip(self._before, *_read_marks(marks), strict=True))
         self._bar.update(self._task, completed=weight, messages=messages)
         return weight, messages
 
 
 def _read_marks(marks: Path) -> Iterator[tuple[int, int]]:
-    """(bytes, messages) of every task that has left a mark."""
+    """Yield the bytes and messages of every task that has written its progress."""
     for path in marks.iterdir():
         with suppress(OSError, ValueError):
             weight, messages = path.read_text().split()

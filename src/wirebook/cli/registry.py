@@ -1,4 +1,4 @@
-"""`wirebook registry`: changes to a registry that only its operator may make, in its database.
+"""`wirebook registry`: administration of a registry in its database.
 
 Spec: docs/registry.md#read-only-resources; docs/registry.md#default-capabilities
 """
@@ -11,27 +11,31 @@ from typing import Annotated, Literal
 import typer
 
 State = Literal["on", "off"]
-Db = Annotated[
+DatabaseOption = Annotated[
     str,
-    typer.Option("--database", "--db", help="sqlite:///FILE, without a server running on it, or postgresql://..."),
+    typer.Option(
+        "--database", "--db", help="sqlite:///FILE or postgresql://...; a SQLite file must not be in use by a server."
+    ),
 ]
 
-registry = typer.Typer(
-    add_completion=False, help="Change a registry in ways that only its operator may.", no_args_is_help=True
-)
+registry = typer.Typer(add_completion=False, help="Administer a registry in its database.", no_args_is_help=True)
 
 
 @registry.command()
 def readonly(
-    xid: Annotated[str, typer.Argument(metavar="XID", help="The Resource, such as /messagegroups/g/messages/m.")],
+    xid: Annotated[
+        str, typer.Argument(metavar="XID", help="XID of the Resource, such as /messagegroups/g/messages/m.")
+    ],
     state: Annotated[State, typer.Argument(metavar="on|off")],
-    database: Db,
+    database: DatabaseOption,
 ) -> int:
-    """Lock a Resource against clients, or unlock it: clients can read it and what is below it, and cannot write it.
+    """Make a Resource read-only for clients, or writable again.
 
-    Exit codes: 0 done, or it was so already; 2 there is no such Resource, or the database cannot be used.
+    Clients can read a read-only Resource and its Versions, but not write them.
+
+    Exit codes: 0 done, 2 there is no such Resource, or the database cannot be used.
     """
-    from wirebook.httpapi.administration import set_readonly  # noqa: PLC0415 (what serves is not needed by others)
+    from wirebook.httpapi.administration import set_readonly  # noqa: PLC0415 (other commands do not need the server)
 
     is_on = state == "on"
     was_changed = set_readonly(database, xid, is_on=is_on)
@@ -41,21 +45,23 @@ def readonly(
 
 @registry.command()
 def capabilities(
-    database: Db,
-    reset: Annotated[bool, typer.Option("--reset", help="Restore the capabilities of a new registry.")] = False,
+    database: DatabaseOption,
+    reset: Annotated[bool, typer.Option("--reset", help="Restore the default capabilities.")] = False,
 ) -> int:
-    """Print the capabilities of a registry as JSON, or restore the default ones.
+    """Print the capabilities of a registry as JSON, or restore the default capabilities.
 
-    A client that makes the capabilities immutable cannot undo that over HTTP; --reset does.
+    If a client made the capabilities immutable, only --reset can change them again.
 
-    Exit codes: 0 done, or they were the default ones already; 2 the database cannot be used.
+    Exit codes: 0 done, 2 the database cannot be used.
     """
     from wirebook.httpapi.administration import read_capabilities, reset_capabilities  # noqa: PLC0415 (as above)
 
     if reset:
         changed = reset_capabilities(database)
         print(
-            f"capabilities reset: {', '.join(changed)}" if changed else "the capabilities were the default ones already"
+            f"capabilities reset: {', '.join(changed)}"
+            if changed
+            else "the registry already has the default capabilities"
         )
     else:
         print(json.dumps(read_capabilities(database), indent=2))

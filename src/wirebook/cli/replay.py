@@ -1,4 +1,4 @@
-"""`wirebook replay`: dead letters land after the catalogue was corrected.
+"""`wirebook replay`: land dead letters with a corrected catalogue.
 
 Spec: docs/land.md#replay; docs/decisions/0058
 """
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from wirebook.cli.land import OK, ReportOption, StageOption, print_reasons, print_staged
+from wirebook.cli.exit_codes import OK
+from wirebook.cli.land import ReportOption, StageOption, print_reasons, print_staged
 from wirebook.cli.options import CatalogOption, DryRunOption, JsonClosingOption
 from wirebook.cli.output import print_json, print_problems, print_table
 from wirebook.cli.sources import load_catalog_to_land
@@ -20,21 +21,22 @@ if TYPE_CHECKING:
     from wirebook.landing.runs.report import Report
 
 CodeOption = Annotated[
-    list[str] | None, typer.Option("--code", help="Only dead letters with this problem. Repeatable.")
+    list[str] | None, typer.Option("--code", help="Replay only dead letters with this problem code. Repeatable.")
 ]
 DefinitionOption = Annotated[
-    list[str] | None, typer.Option("--definition", help="Only dead letters of, or near, this XID. Repeatable.")
+    list[str] | None,
+    typer.Option("--definition", help="Replay only dead letters whose (closest) definition has this XID. Repeatable."),
 ]
 OtherEndpointOption = Annotated[
-    str | None, typer.Option(help="XID of the endpoint that they came through, if not the one landing was told.")
+    str | None, typer.Option(help="XID of the endpoint of the dead letters. Default: that of the landing.")
 ]
 AlsoConfluentOption = Annotated[
-    bool, typer.Option("--confluent", help="Take Confluent's prefix off Kafka values, also where landing did not.")
+    bool, typer.Option("--confluent", help="Remove Confluent's prefix from Kafka values, even if the landing did not.")
 ]
 
 
 def replay(  # noqa: PLR0917 (options)
-    folder: Annotated[Path, typer.Argument(help="A folder that was landed into.")],
+    folder: Annotated[Path, typer.Argument(help="Folder of landed tables.")],
     catalog: CatalogOption,
     code: CodeOption = None,
     definition: DefinitionOption = None,
@@ -45,22 +47,22 @@ def replay(  # noqa: PLR0917 (options)
     with_report: ReportOption = True,
     as_json: JsonClosingOption = False,
 ) -> int:
-    """Land dead letters that fit a corrected catalogue, each once, and mark them as resolved.
+    """Land dead letters that match a corrected catalogue, each once, and mark them as resolved.
 
-    Running it again adds nothing. What still does not land stays as it is.
+    Dead letters that still do not match are unchanged. Repeating the command lands nothing twice.
     """
     from wirebook.cli.progress import ProgressBar  # noqa: PLC0415
 
     settings: dict[str, Any] = {"codes": code or (), "definitions": definition or (), "endpoint": endpoint}
     settings |= {"stage_below": stage_below}
-    with ProgressBar("loading the catalog") as bar:
-        from wirebook.cli.report import report_run  # noqa: PLC0415 (half a second, all of these)
+    with ProgressBar("loading the catalogue") as bar:
+        from wirebook.cli.report import report_run  # noqa: PLC0415 (half a second for all of these)
         from wirebook.landing.report.run_statistics import committed_batches  # noqa: PLC0415
         from wirebook.spark.job import replay as replay_job  # noqa: PLC0415
 
         loaded = load_catalog_to_land(catalog, confluent=confluent)
         before = committed_batches(folder)
-        bar.say("looking at the dead letters")
+        bar.begin_step("reading the dead letters")
         report = replay_job(bar.start_spark, folder, loaded, dry_run=dry_run, watch=bar, **settings)
     print_problems(report.problems)
     if as_json:
@@ -73,13 +75,13 @@ def replay(  # noqa: PLR0917 (options)
 
 
 def _print_report(report: Report) -> None:
-    """Where the dead letters went, and why those that did not land did not."""
+    """Print the rows that landed per table, and the reasons of the remaining dead letters."""
     tables = [(name, table["definition"], table["rows"]) for name, table in report.tables().items()]
     if tables:
         print_table(("table", "definition", "rows"), tables)
     print_reasons(report, "dead letters")
     verb = "would land" if report.dry_run else "landed"
-    tried = counted(report.read, "dead letter")
-    print(f"tried {tried} = {verb} {report.landed:,} + still dead {report.dead_lettered:,}", end="")
-    print(f"; others: {report.skipped:,}; {report.seconds:.1f} s")
+    read = counted(report.read, "dead letter")
+    print(f"read {read} = {verb} {report.landed:,} + unchanged {report.dead_lettered:,}", end="")
+    print(f"; not selected: {report.skipped:,}; {report.seconds:.1f} s")
     print_staged(report)

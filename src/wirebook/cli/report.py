@@ -1,4 +1,4 @@
-"""`wirebook report`: what landed, as one page of HTML that needs nothing but itself.
+"""`wirebook report`: a self-contained HTML page about the messages that landed.
 
 Spec: docs/land.md#the-report
 """
@@ -16,17 +16,17 @@ from wirebook.problems import WirebookError
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(help="A folder that was landed into.")],
+    folder: Annotated[Path, typer.Argument(help="Folder of landed tables.")],
     batch: Annotated[
-        list[int] | None, typer.Option("--batch", help="Only this batch; all of them otherwise. Repeatable.")
+        list[int] | None, typer.Option("--batch", help="Number of a batch. Default: all batches. Repeatable.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", help="Where to write it; below FOLDER/_wirebook/reports if not given.")
+        Path | None, typer.Option("--output", help="File to write. Default: a file in FOLDER/_wirebook/reports.")
     ] = None,
 ) -> None:
-    """Write what landed as a page of HTML: rates, reasons, placeholders, fields.
+    """Write an HTML report about the messages that landed: rates, reasons, placeholders, fields.
 
-    It holds samples of the messages, and opens without a network.
+    The report contains samples of the messages. It needs no network.
     """
     from wirebook.landing.report.html import write_report  # noqa: PLC0415 (pyarrow)
 
@@ -34,9 +34,9 @@ def report(
 
 
 def report_run(folder: Path, before: Collection[int], *, quiet: bool) -> None:
-    """The report of a run that has just ended: of all batches but those that were there `before`.
+    """Write the report of a run: of all batches that were not committed `before`.
 
-    What landed stays landed: when the page cannot be written that is said, and nothing more.
+    If the report cannot be written, the problem is printed, and the run still succeeds.
     """
     from wirebook.landing.report.html import write_report  # noqa: PLC0415
     from wirebook.landing.report.run_statistics import committed_batches  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""SARIF 2.1.0: findings for tools that show them beside the text.
+"""SARIF 2.1.0: problems in the format of code review tools and editors.
 
 Spec: https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 """
@@ -17,12 +17,13 @@ from wirebook.problems import CODES, Problem, Severity
 from wirebook.problems.rules import Rule, rules
 
 SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-MAX_EXAMPLE: Final = 2000  # characters
+MAX_EXAMPLE: Final = 2000
+"""Characters of an example."""
 LEVELS: Final = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
 
 
 def sarif_log(problems: Sequence[Problem], version: str) -> dict[str, Any]:
-    """One run with the rules that were broken and every finding."""
+    """Return a log with one run: all problems, and the rules that they violate."""
     codes = sorted({problem.code for problem in problems})
     driver = {"name": "wirebook", "version": version, "rules": [_rule(code) for code in codes]}
     results = [_result(problem, codes.index(problem.code)) for problem in problems]
@@ -31,11 +32,11 @@ def sarif_log(problems: Sequence[Problem], version: str) -> dict[str, Any]:
 
 
 def _rule(code: str) -> dict[str, Any]:
-    known = rules().get(code)
+    rule = rules().get(code)
     return {
         "id": code,
         "shortDescription": {"text": _text(CODES[code].title)},
-        **({"fullDescription": {"text": _text(known.why)}, "help": _help(known)} if known else {}),
+        **({"fullDescription": {"text": _text(rule.why)}, "help": _help(rule)} if rule else {}),
         "defaultConfiguration": {"level": LEVELS[CODES[code].severity]},
     }
 
@@ -50,7 +51,7 @@ def _help(rule: Rule) -> dict[str, str]:
 
 
 def _example(example: Any) -> str:
-    """In YAML, as braces are doubled here, which not everybody undoes."""
+    """Return an example in YAML, because not every tool reverts the doubled braces of JSON."""
     text = yaml.safe_dump(example, sort_keys=False, allow_unicode=True)
     return text if len(text) < MAX_EXAMPLE else f"{text[:MAX_EXAMPLE]} ...\n"
 
@@ -71,7 +72,7 @@ def _result(problem: Problem, index: int) -> dict[str, Any]:
 
 
 def _fingerprint(problem: Problem) -> str:
-    """The same for the same finding wherever its lines have gone."""
+    """Return a hash that stays the same when the problem moves to other lines."""
     parts = (problem.code, _uri(problem.file or ""), problem.pointer or "", problem.message)
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
@@ -89,12 +90,12 @@ def _location(problem: Problem) -> dict[str, Any]:
 
 
 def _text(message: str) -> str:
-    """A message without placeholders of SARIF's own: braces are doubled (section 3.11.5)."""
+    """Double braces, which would be placeholders of SARIF (section 3.11.5)."""
     return message.replace("{", "{{").replace("}", "}}")
 
 
 def _uri(file: str) -> str:
-    """A path as a URI reference: relative paths stay relative, so that they fit the repository they are in."""
+    """Return a path as a URI reference. Relative paths stay relative, because the log is read in the repository."""
     if "://" in file:
         return file
     path = Path(file)

@@ -15,8 +15,8 @@ from wirebook.cli.documents import write_whole
 def schema(
     output: Annotated[Path | None, typer.Option(help="File to write. Default: standard output.")] = None,
 ) -> None:
-    """Print a JSON Schema of catalogue documents, so that editors complete names and underline slips.
+    """Print a JSON Schema of catalogue documents, so that editors complete names and underline mistakes.
 
-    The schema covers JSON and YAML catalogs. `wirebook lint` checks more: references, templates, payload schemas.
+    The schema covers JSON and YAML catalogues. `wirebook lint` checks more: references, templates, payload schemas.
     """
     write_whole(json.dumps(document_schema(), indent=2, ensure_ascii=False) + "\n", output)

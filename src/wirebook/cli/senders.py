@@ -1,7 +1,7 @@
-"""Ready commands: a built message as a line of POSIX shell that sends it with a usual program.
+"""Shell commands: a line of POSIX shell that sends a built message with a common program.
 
-Rule: the payload goes through standard input, so that it may be any bytes; everything else is an argument, quoted. What
-a program has no way to say is a problem, never left out.
+The payload is written to standard input, so that it may be any bytes; everything else is a quoted argument. A part of
+the message that the program cannot express is a problem; it is never omitted.
 
 Programs: curl, kcat 1.7, mosquitto_pub 2 (with -D for MQTT 5.0), the `nats` command.
 """
@@ -29,7 +29,7 @@ from wirebook.problems import Problem
 
 @dataclass(slots=True)
 class SendCommand:
-    """A program with its arguments, and what it reads; with problems it cannot be run."""
+    """A program with its arguments and standard input. A command with problems is incomplete."""
 
     arguments: list[str]
     stdin: bytes | None = None
@@ -42,41 +42,42 @@ class SendCommand:
         return command if self.stdin is None else f"{_printf(self.stdin)} | {command}"
 
     def add(self, *arguments: str) -> None:
+        """Append arguments."""
         self.arguments += arguments
 
     def text(self, slot: str, value: Any) -> str:
-        """A value as an argument; bytes that are no text, and NUL, cannot be one."""
+        """Return a value as an argument, or add a problem for binary values and texts with NUL."""
         if isinstance(value, str) and "\0" not in value:
             return value
-        self.refuse(slot, "a text without NUL", "bytes" if isinstance(value, Base64) else value)
+        self.add_problem(slot, "a string without NUL", "bytes" if isinstance(value, Base64) else value)
         return ""
 
-    def refuse(self, slot: str, expected: str, actual: Any) -> None:
-        program = self.arguments[0]
-        text = f"{program} cannot say this: {slot} has to be {expected}"
+    def add_problem(self, slot: str, expected: str, actual: Any) -> None:
+        """Add a problem for a value that the program cannot express."""
+        text = f"{self.arguments[0]} cannot send this message: {slot} must be {expected}"
         self.problems.append(Problem("not-expressible", text, slot=slot, expected=expected, actual=actual))
 
-    def need(self, slot: str, value: str | None) -> str:
-        """A value without which nothing can be sent."""
+    def require(self, slot: str, value: str | None) -> str:
+        """Return a value as an argument, or add a problem if it is missing."""
         if value is None:
-            text = f"{self.arguments[0]} needs {slot}, and nothing gives it"
+            text = f"{self.arguments[0]} requires {slot}, and the message has none"
             self.problems.append(Problem("missing-required", text, slot=slot))
         return self.text(slot, value or "")
 
 
 def _printf(data: bytes) -> str:
-    """What prints these bytes: a text as it is, anything else with octal escapes, which every printf has."""
+    """Return a printf command that prints these bytes: text unchanged, other bytes as octal escapes."""
     text = data.decode(errors="surrogateescape")
-    if all(each.isprintable() or each in "\n\t" for each in text):
+    if all(character.isprintable() or character in "\n\t" for character in text):
         return f"printf %s {shlex.quote(text)}"
-    form = "".join(map(_in_format, text))
-    if form.startswith("-"):  # else it were an option
-        form = f"\\055{form[1:]}"
-    return f"printf {shlex.quote(form)}"
+    format_ = "".join(map(_escaped, text))
+    if format_.startswith("-"):  # would be an option
+        format_ = f"\\055{format_[1:]}"
+    return f"printf {shlex.quote(format_)}"
 
 
-def _in_format(character: str) -> str:
-    """A character in a format of printf."""
+def _escaped(character: str) -> str:
+    """Return a character as the format of printf needs it."""
     if character in "%\\":
         return {"%": "%%", "\\": "\\\\"}[character]
     if character.isprintable():
@@ -85,12 +86,15 @@ def _in_format(character: str) -> str:
 
 
 def command_of(wire: AnyMessage, program: str, server: str | None = None) -> SendCommand:
-    """The command of `program` that sends a message to `server`. Problems: not-expressible, missing-required."""
+    """Return the command of `program` that sends a message to `server`.
+
+    Problems: not-expressible, missing-required
+    """
     classes, write, default = PROGRAMS[program]
     if isinstance(wire, classes):
         return write(wire, server or default)
     protocols = " or ".join(cls.protocol for cls in classes)
-    text = f"{program} sends {protocols}, and the message is {wire.protocol}"
+    text = f"{program} sends messages of {protocols}; this message has the protocol {wire.protocol}"
     problem = Problem("not-expressible", text, slot="protocol", expected=protocols, actual=wire.protocol)
     return SendCommand([program], problems=[problem])
 
@@ -101,7 +105,7 @@ def command_of(wire: AnyMessage, program: str, server: str | None = None) -> Sen
 def _curl(wire: HttpMessage, server: str) -> SendCommand:
     command = SendCommand(["curl"], bytes_of(wire.body))
     if wire.status is not None:
-        command.refuse("protocoloptions.status", "absent, as curl sends requests", wire.status)
+        command.add_problem("protocoloptions.status", "absent, because curl sends requests", wire.status)
     command.add("--silent", "--show-error", "--globoff", "--path-as-is", "--request", wire.method or "POST")
     for name, value in wire.headers or ():
         text = command.text(f"protocoloptions.headers.{name}", value)
@@ -109,7 +113,7 @@ def _curl(wire: HttpMessage, server: str) -> SendCommand:
     if wire.body is not None:
         command.add("--data-binary", "@-")
         if not any(name.lower() == "content-type" for name, _ in wire.headers or ()):
-            command.add("--header", "Content-Type:")  # else curl says that it is a form
+            command.add("--header", "Content-Type:")  # else curl adds that of a form
     target = wire.target or ""
     command.add(target if "://" in target.partition("?")[0] else server.rstrip("/") + target)
     return command
@@ -119,9 +123,9 @@ def _curl(wire: HttpMessage, server: str) -> SendCommand:
 
 
 def _kcat(wire: KafkaRecord, server: str) -> SendCommand:
-    """Key and value are read from standard input, so that both may be any bytes, and null."""
+    """Key and value are read from standard input, so that both may be any bytes or null."""
     command = SendCommand(["kcat"])
-    command.add("-P", "-b", server, "-t", command.need("protocoloptions.topic", wire.topic))
+    command.add("-P", "-b", server, "-t", command.require("protocoloptions.topic", wire.topic))
     if wire.partition is not None:
         command.add("-p", str(wire.partition))
     for name, value in wire.headers or ():
@@ -133,16 +137,21 @@ def _kcat(wire: KafkaRecord, server: str) -> SendCommand:
 def _kcat_header(command: SendCommand, name: str, value: Any) -> str:
     slot = f"protocoloptions.headers.{name}"
     if not name or "=" in name:
-        command.refuse(slot, "a name, without '='", name)
+        command.add_problem(slot, "a name without '='", name)
     return name if value is None else f"{name}={command.text(slot, value)}"
 
 
 def _kcat_input(command: SendCommand, key: bytes | None, value: bytes | None) -> None:
-    """kcat passes over an empty line, tells null from empty by -Z for key and value alike, and splits at delimiters."""
+    """Choose delimiters and write key and value.
+
+    kcat skips empty lines, splits at delimiters, and with -Z reads both an empty key and an empty value as null.
+    """
     both = (key or b"") + (value or b"")
     free = [byte for byte in DELIMITERS if byte not in both]
     if len(free) < 2:
-        command.refuse("payload", "without at least two of the 256 bytes, as delimiters", f"{len(both)} bytes")
+        command.add_problem(
+            "payload", "without two of the 256 byte values, which kcat needs as delimiters", f"{len(both)} bytes"
+        )
         return
     end, between = free[:2]
     command.add("-D", f"\\x{end:02x}")
@@ -150,14 +159,14 @@ def _kcat_input(command: SendCommand, key: bytes | None, value: bytes | None) ->
         command.stdin = value + bytes([end])
         return
     if value is None and key == b"":
-        command.refuse("protocoloptions.key", "null or not empty where the value is null", "")
+        command.add_problem("protocoloptions.key", "null or not empty if the value is null", "")
     if key is None and value == b"":
-        command.refuse("payload", "null or not empty where the key is null", "")
+        command.add_problem("payload", "null or not empty if the key is null", "")
     command.add("-K", f"\\x{between:02x}", *(["-Z"] if value is None else []))
     command.stdin = (key or b"") + bytes([between]) + (value or b"") + bytes([end])
 
 
-# The line end, then what texts rarely hold, then anything.
+# The line feed, then characters that are rare in texts, then all others.
 DELIMITERS: Final = (*b"\n\x1f\x1e\x1d\x1c", *(byte for byte in range(1, 256) if byte not in b"\n\x1f\x1e\x1d\x1c"))
 
 
@@ -169,7 +178,7 @@ def _mosquitto_pub(wire: Mqtt3Publish | Mqtt5Publish, server: str) -> SendComman
     host, _, port = server.rpartition(":")
     command.add("-h", (host or server).strip("[]"), "-p", port if host else "1883")
     command.add("-V", "5" if isinstance(wire, Mqtt5Publish) else "311")
-    command.add("-t", command.need("protocoloptions.topic_name", wire.topic))
+    command.add("-t", command.require("protocoloptions.topic_name", wire.topic))
     if wire.qos is not None:
         command.add("-q", str(wire.qos))
     if wire.retain:
@@ -203,15 +212,15 @@ def _mqtt_properties(command: SendCommand, wire: Mqtt5Publish) -> None:
 
 # -- NATS -------------------------------------------------------------------------------------------------------------
 
-TEMPLATE: Final = "{{"  # what the `nats` command would fill in itself
+TEMPLATE: Final = "{{"  # the `nats` command would replace it
 
 
 def _nats(wire: NatsMessage, server: str) -> SendCommand:
     data = bytes_of(wire.data) or b""
     command = SendCommand(["nats"], data)
-    subject = command.need("protocoloptions.subject", wire.subject)
+    subject = command.require("protocoloptions.subject", wire.subject)
     if subject.startswith("-"):
-        command.refuse("protocoloptions.subject", "without '-' at its beginning, which begins an option", subject)
+        command.add_problem("protocoloptions.subject", "without a leading '-', which begins an option", subject)
     command.add("--server", server, "pub", subject, "--force-stdin", "--quiet")
     if TEMPLATE.encode() in data or TEMPLATE in subject:
         command.add("--no-templates")
@@ -221,7 +230,7 @@ def _nats(wire: NatsMessage, server: str) -> SendCommand:
         slot = f"protocoloptions.headers.{name}"
         text = command.text(slot, value)
         if TEMPLATE in text or text != text.strip():
-            command.refuse(slot, f"without '{TEMPLATE}' and without blanks at its ends", text)
+            command.add_problem(slot, f"without '{TEMPLATE}' and without leading or trailing blanks", text)
         command.add("--header", f"{name}:{text}")
     return command
 

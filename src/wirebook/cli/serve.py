@@ -29,45 +29,57 @@ ORIGIN: Final = re.compile(r"[a-z][a-z0-9+.\-]*://[^\s/?#]+")
 
 def serve(  # noqa: PLR0917 (options)
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.", min=0, max=65535)] = 8080,
-    db: Annotated[str, typer.Option(help="sqlite:///FILE or postgresql://...")] = "sqlite:///./wirebook.db",
-    registryid: Annotated[str, typer.Option(help="Id of the registry, when it is made.")] = "wirebook",
-    base_path: Annotated[str, typer.Option(help="Path before all others.")] = "/",
-    base_url: Annotated[str | None, typer.Option(help="URL of the registry, whatever requests say.")] = None,
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 for a free port.", min=0, max=65535)] = 8080,
+    db: Annotated[str, typer.Option(help="Database: sqlite:///FILE or postgresql://...")] = "sqlite:///./wirebook.db",
+    registryid: Annotated[str, typer.Option(help="Id of a new registry.")] = "wirebook",
+    base_path: Annotated[str, typer.Option(help="Path prefix of all URLs.")] = "/",
+    base_url: Annotated[
+        str | None, typer.Option(help="Public URL of the registry. Default: that of each request.")
+    ] = None,
     model: Annotated[
         str | None,
-        typer.Option(help="Model of the registry, when it is made: a file, - for standard input, or 'empty'."),
+        typer.Option(help="Model of a new registry: a file, - for standard input, or 'empty'."),
     ] = None,
-    read_only: Annotated[bool, typer.Option("--read-only", help="Refuse all writes.")] = False,
-    write_token_file: Annotated[Path | None, typer.Option(help="File with the bearer token that writes need.")] = None,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Reject all writes.")] = False,
+    write_token_file: Annotated[
+        Path | None, typer.Option(help="File with the bearer token that writes require.")
+    ] = None,
     insecure_writes: Annotated[
-        bool, typer.Option("--insecure-writes", help="Let anyone write who can reach the server.")
+        bool, typer.Option("--insecure-writes", help="Allow writes without a token from other machines.")
     ] = False,
-    cors_origin: Annotated[list[str], typer.Option(help="Origin of pages that may write. Repeatable.")] = [],  # noqa: B006
+    cors_origin: Annotated[list[str], typer.Option(help="Origin of web pages that may write. Repeatable.")] = [],  # noqa: B006
     allowed_host: Annotated[
         list[str],
-        typer.Option(help="HOST[:PORT] to answer for. Repeatable. Default: on loopback its names, else any."),
+        typer.Option(help="HOST[:PORT] of accepted requests. Repeatable. Default: on loopback its names, else any."),
     ] = [],  # noqa: B006
-    trusted_proxy: Annotated[list[str], typer.Option(help="Network of proxies, as a CIDR. Repeatable.")] = [],  # noqa: B006
-    allow_fetch: Annotated[list[str], typer.Option(help="HOST[:PORT] that models may include from. Repeatable.")] = [],  # noqa: B006
-    events_sink: Annotated[str | None, typer.Option(help="URL that change events are sent to.")] = None,
-    events_keep: Annotated[str, typer.Option(help="How long events are kept, such as 90s, 30m, 24h or 7d.")] = "24h",
-    access_log: Annotated[bool, typer.Option("--access-log", help="Log each request.")] = False,
-    log_format: Annotated[str, typer.Option(help="Lines of the log: text or json.")] = "text",
+    trusted_proxy: Annotated[
+        list[str], typer.Option(help="Network of trusted proxies in CIDR notation. Repeatable.")
+    ] = [],  # noqa: B006
+    allow_fetch: Annotated[
+        list[str], typer.Option(help="HOST[:PORT] that models may include documents from. Repeatable.")
+    ] = [],  # noqa: B006
+    events_sink: Annotated[str | None, typer.Option(help="URL to send change events to.")] = None,
+    events_keep: Annotated[str, typer.Option(help="Retention of change events, such as 90s, 30m, 24h or 7d.")] = "24h",
+    access_log: Annotated[bool, typer.Option("--access-log", help="Log every request.")] = False,
+    log_format: Annotated[str, typer.Option(help="Log format: text or json.")] = "text",
     strict_json_schema: Annotated[
         bool,
         typer.Option(
             "--strict-json-schema", help="Treat a property added to an open JSON Schema object as incompatible."
         ),
     ] = False,
-    max_page: Annotated[int, typer.Option(help="Most entities on a page.", min=1)] = 1000,
-    max_body: Annotated[int, typer.Option(help="Most MiB of the body of a request.", min=1)] = 64,
-    max_response: Annotated[int, typer.Option(help="Most MiB of an answer; exports may have more.", min=1)] = 256,
-    request_timeout: Annotated[str, typer.Option(help="How long a request may take.")] = "30s",
-    stream_timeout: Annotated[str, typer.Option(help="How long a body, an answer or an export may take.")] = "300s",
+    max_page: Annotated[int, typer.Option(help="Maximum entities per page.", min=1)] = 1000,
+    max_body: Annotated[int, typer.Option(help="Maximum size of a request body in MiB.", min=1)] = 64,
+    max_response: Annotated[
+        int, typer.Option(help="Maximum size of a response in MiB; exports may be larger.", min=1)
+    ] = 256,
+    request_timeout: Annotated[str, typer.Option(help="Maximum time of a request.")] = "30s",
+    stream_timeout: Annotated[
+        str, typer.Option(help="Maximum time to transfer a body, a response or an export.")
+    ] = "300s",
 ) -> int:
-    """Serve a registry of xRegistry 1.0-rc4."""
-    from wirebook.httpapi.options import MIB, ServerOptions  # noqa: PLC0415 (what serves is not needed by other commands)
+    """Serve a registry over the HTTP API of xRegistry 1.0-rc4."""
+    from wirebook.httpapi.options import MIB, ServerOptions  # noqa: PLC0415 (other commands do not need the server)
     from wirebook.httpapi.server import serve as run  # noqa: PLC0415
 
     options = ServerOptions(
@@ -82,11 +94,11 @@ def serve(  # noqa: PLR0917 (options)
         write_token=read_token(write_token_file),
         insecure_writes=insecure_writes,
         cors_origins=tuple(
-            _matching("--cors-origin", cor, ORIGIN, "origin, such as https://host") for cor in cors_origin
+            _matching("--cors-origin", origin, ORIGIN, "origin, such as https://host") for origin in cors_origin
         ),
-        allowed_hosts=tuple(_allowed("--allowed-host", each) for each in allowed_host),
+        allowed_hosts=tuple(_allowed("--allowed-host", name) for name in allowed_host),
         trusted_proxies=tuple(map(_network, trusted_proxy)),
-        allowed_fetches=tuple(_allowed("--allow-fetch", each) for each in allow_fetch),
+        allowed_fetches=tuple(_allowed("--allow-fetch", name) for name in allow_fetch),
         events_sink=_url("--events-sink", events_sink),
         events_keep=_seconds("--events-keep", events_keep),
         access_log=access_log,
@@ -98,14 +110,14 @@ def serve(  # noqa: PLR0917 (options)
         request_timeout=_seconds("--request-timeout", request_timeout),
         stream_timeout=_seconds("--stream-timeout", stream_timeout),
     )
-    _check_reach(options)
+    _check_write_access(options)
     run(options, lambda line: print(line, flush=True), read_catalogue)
     return 0
 
 
 def read_catalogue(body: bytes) -> Fit:
-    """What is imported, read by the part of Wirebook that no other request needs. Raises: WirebookError"""
-    from wirebook.catalog.importing import read_import  # noqa: PLC0415 (no other request needs it)
+    """Read the body of an import request. Raises: WirebookError"""
+    from wirebook.catalog.importing import read_import  # noqa: PLC0415 (other requests do not need it)
 
     return read_import(body, "the body").fit
 
@@ -117,7 +129,7 @@ def _model(text: str | None) -> Path | str | bytes | None:
 
 
 def read_token(file: Path | None) -> str | None:
-    """Raises: unreadable-file, bad-setting"""
+    """Return the token in a file. Raises: WirebookError (``unreadable-file``, ``bad-setting``)"""
     if file is None:
         return None
     try:
@@ -126,7 +138,7 @@ def read_token(file: Path | None) -> str | None:
         reason = getattr(error, "strerror", None) or error
         raise WirebookError(Problem("unreadable-file", f"cannot read '{file}': {reason}", file=str(file))) from None
     if not token:
-        raise WirebookError(Problem("bad-setting", f"'{file}' contains no token", file=str(file)))
+        raise WirebookError(Problem("bad-setting", f"'{file}' is empty; write a token into it", file=str(file)))
     return token
 
 
@@ -135,7 +147,7 @@ def _network(text: str) -> IPv4Network | IPv6Network:
     try:
         return ip_network(text, strict=False)
     except ValueError as error:
-        raise WirebookError(Problem("bad-setting", f"--trusted-proxy '{text}' is no network: {error}")) from None
+        raise WirebookError(Problem("bad-setting", f"--trusted-proxy '{text}' is not a network: {error}")) from None
 
 
 def _id(text: str) -> str:
@@ -143,14 +155,14 @@ def _id(text: str) -> str:
     from wirebook.core.names import IDENTIFIER_IN_WORDS, is_identifier  # noqa: PLC0415 (as above)
 
     if not is_identifier(text):
-        raise WirebookError(Problem("bad-setting", f"--registryid '{text}' is no id: {IDENTIFIER_IN_WORDS}"))
+        raise WirebookError(Problem("bad-setting", f"--registryid '{text}' is not a valid id: {IDENTIFIER_IN_WORDS}"))
     return text
 
 
 def _matching(option: str, text: str, allowed: re.Pattern[str], what: str) -> str:
     """Raises: bad-setting"""
     if not allowed.fullmatch(text):
-        raise WirebookError(Problem("bad-setting", f"{option} '{text}' is no {what}"))
+        raise WirebookError(Problem("bad-setting", f"{option} '{text}' is not a valid {what}"))
     return text
 
 
@@ -164,22 +176,24 @@ def _url(option: str, text: str | None) -> str | None:
     except ValueError:
         is_url = False
     if not is_url:
-        raise WirebookError(Problem("bad-setting", f"{option} needs a URL that begins with http:// or https://"))
+        raise WirebookError(
+            Problem("bad-setting", f"{option} '{text}' is not a URL that begins with http:// or https://")
+        )
     return text
 
 
 def _seconds(option: str, text: str) -> float:
-    """A time with its unit. Raises: bad-setting"""
-    found = TIME.fullmatch(text)
-    if found is None:
-        raise WirebookError(Problem("bad-setting", f"{option} '{text}' is no time, such as 90s, 30m, 24h or 7d"))
-    return int(found["number"]) * UNITS[found["unit"]]
+    """Return the seconds of a time with a unit. Raises: bad-setting"""
+    time = TIME.fullmatch(text)
+    if time is None:
+        raise WirebookError(Problem("bad-setting", f"{option} '{text}' is not a time such as 90s, 30m, 24h or 7d"))
+    return int(time["number"]) * UNITS[time["unit"]]
 
 
 def _one_of(option: str, text: str, allowed: tuple[str, ...]) -> str:
     """Raises: bad-setting"""
     if text not in allowed:
-        raise WirebookError(Problem("bad-setting", f"{option} '{text}' is none of: {', '.join(allowed)}"))
+        raise WirebookError(Problem("bad-setting", f"{option} '{text}' is not one of {', '.join(allowed)}"))
     return text
 
 
@@ -193,11 +207,13 @@ def _allowed(option: str, text: str) -> Any:
         raise WirebookError(Problem("bad-setting", f"{option} {error}")) from None
 
 
-def _check_reach(options: Any) -> None:
-    """Other machines may write only if an option says so. Raises: bad-setting"""
+def _check_write_access(options: Any) -> None:
+    """Require an option for writes from other machines. Raises: bad-setting"""
     from wirebook.httpapi.http.hosts import is_loopback  # noqa: PLC0415 (as above)
 
     if is_loopback(options.host) or options.read_only or options.write_token or options.insecure_writes:
         return
     hint = "add --write-token-file FILE, --read-only, or --insecure-writes"
-    raise WirebookError(Problem("bad-setting", f"anyone who can reach '{options.host}' could write", hint=hint))
+    raise WirebookError(
+        Problem("bad-setting", f"everyone who can reach '{options.host}' could write to the registry", hint=hint)
+    )

@@ -1,4 +1,4 @@
-"""Defaults of options: the environment, then the table `[tool.wirebook]` of a pyproject.toml.
+"""Defaults of options: environment variables, then the table `[tool.wirebook]` of pyproject.toml.
 
 Spec: docs/catalogues.md#the-default-catalogue; docs/decisions/0180
 """
@@ -18,27 +18,29 @@ KEYS: Final = ("catalog",)
 
 
 def default_catalog() -> list[str]:
-    """The catalogue of a command without ``--catalog``. Raises: WirebookError (``bad-setting``) if there is none."""
-    if named := os.environ.get(VARIABLE):
-        return [named]
-    found = _find_table(Path.cwd())
-    if found is None or "catalog" not in found[1]:
+    """Return the catalogue of commands without ``--catalog``. Raises: WirebookError (``bad-setting``) if none is set"""
+    if source := os.environ.get(VARIABLE):
+        return [source]
+    table_and_file = _find_table(Path.cwd())
+    if table_and_file is None or "catalog" not in table_and_file[1]:
         message = f"no catalogue: --catalog is missing, {VARIABLE} is not set, and no {FILE} has a default"
         hint = f"add --catalog CATALOGUE, set {VARIABLE}, or add 'catalog' to [tool.wirebook] in {FILE}"
         raise WirebookError(Problem("bad-setting", message, hint=hint))
-    file, table = found
+    file, table = table_and_file
     sources = [table["catalog"]] if isinstance(table["catalog"], str) else table["catalog"]
     if (
         not isinstance(sources, list)
         or not sources
         or not all(isinstance(source, str) and source for source in sources)
     ):
-        raise _wrong(file, f"tool.wirebook.catalog must be a string or an array of strings; got {table['catalog']!r}")
+        raise _bad_setting(
+            file, f"tool.wirebook.catalog must be a string or an array of strings; got {table['catalog']!r}"
+        )
     return [source if "://" in source else str(file.parent / source) for source in sources]
 
 
 def _find_table(folder: Path) -> tuple[Path, dict[str, Any]] | None:
-    """The nearest pyproject.toml, upward from a folder, that has the table. Raises: WirebookError (``bad-setting``)."""
+    """Find the closest pyproject.toml with the table, upwards of a folder. Raises: WirebookError (``bad-setting``)"""
     for file in (parent / FILE for parent in (folder, *folder.parents)):
         table = _table_of(file)
         if table is not None:
@@ -52,22 +54,22 @@ def _table_of(file: Path) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
-        raise _wrong(file, f"'{file}' cannot be read: {error}") from None
+        raise _bad_setting(file, f"'{file}' cannot be read: {error}") from None
     try:
         tools = tomllib.loads(text).get("tool", {})
     except tomllib.TOMLDecodeError as error:
-        raise _wrong(file, f"'{file}' is not valid TOML: {error}") from None
+        raise _bad_setting(file, f"'{file}' is not valid TOML: {error}") from None
     table = tools.get("wirebook") if isinstance(tools, dict) else None
     if table is None:
         return None
     if not isinstance(table, dict):
-        raise _wrong(file, f"tool.wirebook must be a table; got {table!r}")
+        raise _bad_setting(file, f"tool.wirebook must be a table; got {table!r}")
     if unknown := sorted(set(table) - set(KEYS)):
-        named = ", ".join(f"'{key}'" for key in unknown)
+        names = ", ".join(f"'{key}'" for key in unknown)
         allowed = ", ".join(f"'{key}'" for key in KEYS)
-        raise _wrong(file, f"[tool.wirebook] has unknown keys: {named}; allowed: {allowed}")
+        raise _bad_setting(file, f"[tool.wirebook] has unknown keys: {names}; allowed: {allowed}")
     return table
 
 
-def _wrong(file: Path, message: str) -> WirebookError:
+def _bad_setting(file: Path, message: str) -> WirebookError:
     return WirebookError(Problem("bad-setting", message, file=str(file)))

@@ -1,4 +1,4 @@
-"""What commands read: catalogues, captured messages, data."""
+"""The inputs of commands: catalogues, captured messages, payloads and contexts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BLOCK: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class MessageLocation:
-    """Where a message is: the identity that tables and `--json` give it."""
+    """The file, line and index of a message, as printed in tables and in `--json`."""
 
     file: str
     line: int
@@ -40,25 +40,28 @@ class MessageLocation:
 
 
 def check_standard_input(**sources: str | Sequence[str] | None) -> None:
-    """Raises: WirebookError (``bad-setting``) if more than one source is standard input; `sources` by option."""
-    used = []
+    """Check that at most one source is standard input. `sources` maps options to their values.
+
+    Raises: WirebookError (``bad-setting``)
+    """
+    options = []
     for option, values in sources.items():
-        named = f"--{option}" if option in ("catalog", "data", "context") else option.upper()
-        used += [named] * ([values] if isinstance(values, str) else list(values or ())).count(STANDARD_INPUT)
-    if len(used) > 1:
-        message = f"standard input can be read only once; '-' is the value of {' and of '.join(used)}"
+        name = f"--{option}" if option in ("catalog", "data", "context") else option.upper()
+        options += [name] * ([values] if isinstance(values, str) else list(values or ())).count(STANDARD_INPUT)
+    if len(options) > 1:
+        message = f"standard input can be read only once; '-' is the value of {' and of '.join(options)}"
         raise WirebookError(Problem("bad-setting", message, hint="write one of them to a file"))
 
 
 def documents_of(sources: Sequence[str]) -> list[str | Document]:
-    """Sources of a catalogue for `load_registry`, with the content of standard input in place of ``-``."""
+    """Return the sources for `load_registry`, with the content of standard input in place of ``-``."""
     from wirebook.catalog.load import Document  # noqa: PLC0415
 
     return [Document(source, sys.stdin.buffer.read()) if source == STANDARD_INPUT else source for source in sources]
 
 
 def load_catalog(sources: list[str], **options: Any) -> Catalog:
-    """The catalogue, with `MatchOptions`; prints why sources cannot be read. Raises: as `Catalog.load`."""
+    """Load a catalogue with `MatchOptions`, and print which sources cannot be read. Raises: as `Catalog.load`"""
     from wirebook.catalog import Catalog  # noqa: PLC0415 (half a second)
     from wirebook.definitions.match.options import MatchOptions  # noqa: PLC0415
 
@@ -68,18 +71,16 @@ def load_catalog(sources: list[str], **options: Any) -> Catalog:
 
 
 def load_catalog_to_land(sources: list[str], *, confluent: bool) -> Catalog:
-    """The catalogue, and word of its errors: a table is harder to take back than a line on a screen."""
+    """Load a catalogue and print the number of its errors, because tables are harder to correct than a printed line."""
     loaded = load_catalog(sources, confluent_prefix=confluent)
     errors = sum(problem.severity is Severity.ERROR for problem in loaded.diagnostics)
     if errors:
-        print_note(
-            f"the catalogue has {counted(errors, 'error')}: 'wirebook lint' names {'it' if errors == 1 else 'them'}"
-        )
+        print_note(f"the catalogue has {counted(errors, 'error')}; run `wirebook lint` to list them")
     return loaded
 
 
 def outcomes_of(capture: str, catalog: Catalog, endpoint: str | None) -> Iterator[tuple[MessageLocation, Outcome]]:
-    """Every message of a capture, in order, with what it is. Raises: WirebookError, as `spark.outcomes.outcomes_in`."""
+    """Yield every message of a capture with its place and its outcome. Raises: WirebookError, as `outcomes_in`"""
     from wirebook.landing.runs.outcomes import outcomes_in  # noqa: PLC0415 (half a second)
 
     with capture_path(capture) as path:
@@ -91,7 +92,7 @@ def outcomes_of(capture: str, catalog: Catalog, endpoint: str | None) -> Iterato
 
 @contextmanager
 def capture_path(capture: str) -> Iterator[Path]:
-    """The source as a path. Standard input becomes a temporary file, named after its content: ``stdin-<digest>``."""
+    """Return the source as a path. Standard input becomes a temporary file with its hash: ``stdin-<digest>``."""
     if capture != STANDARD_INPUT:
         yield Path(capture)
         return
@@ -105,24 +106,24 @@ def capture_path(capture: str) -> Iterator[Path]:
 
 
 def read_context(source: str | None) -> dict[str, Any]:
-    """The placeholders of a JSON file, none without a file. Raises: WirebookError (``unreadable-file`` ...)."""
+    """Return the values of placeholders in a JSON file. Raises: WirebookError (``unreadable-file`` ...)"""
     from wirebook.text.json_documents import read_json  # noqa: PLC0415
 
     if source is None:
         return {}
-    read = read_json(read_bytes(source), source)
-    if not isinstance(read.value, dict):
-        message = f"a context must be a JSON object of placeholders; got {type(read.value).__name__}"
-        raise WirebookError(*read.problems, Problem("wrong-shape", message, file=source, line=1, column=1))
-    return read.value
+    document = read_json(read_bytes(source), source)
+    if not isinstance(document.value, dict):
+        message = f"a context must be a JSON object of placeholders; got {type(document.value).__name__}"
+        raise WirebookError(*document.problems, Problem("wrong-shape", message, file=source, line=1, column=1))
+    return document.value
 
 
 def read_bytes(source: str) -> bytes:
-    """A file, or standard input. Raises: WirebookError (``unreadable-file``)."""
+    """Return the content of a file or of standard input. Raises: WirebookError (``unreadable-file``)"""
     if source == STANDARD_INPUT:
         return sys.stdin.buffer.read()
     try:
         return Path(source).read_bytes()
-    except (OSError, ValueError) as error:  # a path with NUL is a ValueError
+    except (OSError, ValueError) as error:  # ValueError: a path with NUL
         reason = getattr(error, "strerror", None) or error
         raise WirebookError(Problem("unreadable-file", f"{source}: {reason}", file=source)) from error

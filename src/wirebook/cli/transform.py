@@ -1,4 +1,4 @@
-"""`wirebook transform`: captured messages as those of another definition.
+"""`wirebook transform`: convert captured messages to another definition.
 
 Spec: docs/build.md#transform
 """
@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from wirebook.cli.exit_codes import FINDINGS, OK
 from wirebook.cli.options import (
     AttributeOption,
     CaptureArgument,
     CatalogOption,
     ContextOption,
     EndpointOption,
-    ForOption,
     ModeOption,
     PropertyOption,
+    ProtocolOption,
     SetOption,
     request_of,
 )
@@ -28,44 +29,41 @@ from wirebook.cli.sources import MessageLocation, check_standard_input, load_cat
 if TYPE_CHECKING:
     from wirebook.definitions.build.request import Built
 
-NOT_ALL = 1
-
 
 def transform(
     capture: CaptureArgument,
     *,
     catalog: CatalogOption,
-    to: Annotated[str, typer.Option(help="XID of the definition whose messages they become.")],
+    to: Annotated[str, typer.Option(help="XID of the target definition.")],
     endpoint: EndpointOption = None,
     accept_native: Annotated[
-        bool, typer.Option(help="Match messages without envelope by definitions with one, too.")
+        bool, typer.Option(help="Also match messages without an envelope to definitions with one.")
     ] = False,
     context: ContextOption = None,
     set_: SetOption = None,
     attribute: AttributeOption = None,
     property_: PropertyOption = None,
-    protocol: ForOption = None,
+    protocol: ProtocolOption = None,
     mode: ModeOption = None,
 ) -> int:
-    """Turn captured messages into those of another definition, a line of a capture file each.
+    """Convert captured messages to another definition, and print each as a line of a capture file.
 
-    What the definitions share is the names of their placeholders. Messages that cannot be turned are told on standard
-    error.
+    Placeholders of the same name carry the values over. Messages that cannot be converted are listed on standard error.
 
-    Exit codes: 0 every message was turned, 1 some were not, 2 it could not run.
+    Exit codes: 0 all messages were converted, 1 some were not, 2 cannot run.
     """
 
     check_standard_input(capture=capture, catalog=catalog, context=context)
     request = request_of(read_context(context), set_, attribute, property_, protocol, mode)
     loaded = load_catalog(catalog, accept_native=accept_native)
     loaded.definition(to)  # fails early if it does not exist
-    counts: Counter[str] = Counter(turned=0, not_turned=0)
+    counts: Counter[str] = Counter(converted=0, failed=0)
     for place, outcome in outcomes_of(capture, loaded, endpoint):
         built = loaded.try_transform(outcome, to, request)
-        counts["not_turned" if built.wire is None else "turned"] += 1
+        counts["failed" if built.wire is None else "converted"] += 1
         _print(place, built)
-    print_note(f"{counts['turned']:,} turned, {counts['not_turned']:,} not")
-    return NOT_ALL if counts["not_turned"] else 0
+    print_note(f"{counts['converted']:,} converted, {counts['failed']:,} failed")
+    return FINDINGS if counts["failed"] else OK
 
 
 def _print(place: MessageLocation, built: Built) -> None:

@@ -1,4 +1,4 @@
-"""`wirebook views`: SQL that shows each table whole, files of its own and staged rows.
+"""`wirebook views`: SQL views of the tables that include their staged rows.
 
 Spec: docs/staging.md#views
 """
@@ -12,19 +12,19 @@ from typing import Annotated
 import typer
 
 
-class Dialect(StrEnum):
-    """Whose SQL."""
+class SqlDialect(StrEnum):
+    """The SQL dialects of the views."""
 
     DUCKDB = "duckdb"
     SPARK = "spark"
 
 
 def views(
-    folder: Annotated[Path, typer.Argument(help="A folder that was landed into.")],
-    tables: Annotated[list[str] | None, typer.Argument(help="Tables, or XIDs; all unless said.")] = None,
-    dialect: Annotated[Dialect, typer.Option(help="Whose SQL.")] = Dialect.DUCKDB,
+    folder: Annotated[Path, typer.Argument(help="Folder of landed tables.")],
+    tables: Annotated[list[str] | None, typer.Argument(help="Names of tables, or XIDs. Default: all tables.")] = None,
+    dialect: Annotated[SqlDialect, typer.Option(help="SQL dialect.")] = SqlDialect.DUCKDB,
 ) -> None:
-    """Print a CREATE VIEW statement for each table: its rows wherever they are, with its columns of now."""
+    """Print a CREATE VIEW statement for each table, with its current columns and its staged rows."""
     from wirebook.spark.views import view_statements  # noqa: PLC0415 (pyarrow)
 
     for statement in view_statements(folder, dialect.value, tables or ()):

@@ -1,4 +1,4 @@
-"""A wire message for people: an HTTP message as it is sent, all others slot by slot, then the payload."""
+"""A message as readable text: HTTP as it is sent, other protocols property by property, then the payload."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PAYLOADS = ("body", "value", "payload", "data")
 
 
 def wire_text(wire: AnyMessage) -> str:
-    """The message as lines; bytes that are no text as base64."""
+    """Return the message as lines, with binary values in base64."""
     record = to_record(wire)
     payload = next((record.pop(name) for name in PAYLOADS if name in record), None)
     lines = list(_http(wire) if isinstance(wire, HttpMessage) else _slots(record))
@@ -41,14 +41,14 @@ def _slots(record: dict[str, Any]) -> Iterator[str]:
 
 
 def _line(name: str, value: Any) -> str:
-    return printable(f"{name}: {_shown(value)}")
+    return printable(f"{name}: {_formatted(value)}")
 
 
-def _shown(value: Any) -> str:
+def _formatted(value: Any) -> str:
     if isinstance(value, dict) and len(value) == 1:
-        ((kind, inner),) = value.items()
+        ((type_, inner),) = value.items()
         inner = base64.b64encode(inner).decode() if isinstance(inner, bytes) else inner
-        return f"{inner} ({kind})"
+        return f"{inner} ({type_})"
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
     return str(value)
@@ -61,4 +61,4 @@ def _payload(payload: Any) -> Iterator[str]:
     if isinstance(payload, str):
         yield "\n".join(printable(line) for line in payload.split("\n"))
     else:
-        yield _shown(payload)
+        yield _formatted(payload)

@@ -1,1 +1,1 @@
-"""Layer `client`: reading an xRegistry server over HTTP."""
+"""Clients of xRegistry servers: reading a registry, and importing into one."""

@@ -1,7 +1,6 @@
-"""Fetching: an address becomes a text, within limits and without leaving the origin.
+"""Fetching URLs of one origin, within limits.
 
-Only the origin that the user named is ever asked: a link or a redirect to elsewhere is refused. What was fetched before
-is asked for under its tag, and does not come again if it is the same.
+Links and redirects to another origin are not followed. Responses with an ETag are cached and revalidated.
 
 Spec: docs/catalogues.md#loading; pagination/spec.md#http-binding.
 """
@@ -24,10 +23,10 @@ ACCEPT: Final = "application/json, application/yaml;q=0.9, */*;q=0.1"
 
 @dataclass(frozen=True, slots=True)
 class FetchLimits:
-    """What one source may cost.
+    """Limits of fetching one source.
 
-    Units: `requests` answers, `size` bytes of all bodies together (unpacked), `seconds` in all, `wait` seconds for one
-    answer to go on.
+    Units: `requests` is a number of requests, `size` the bytes of all decompressed bodies, `seconds` the total time,
+    `wait` the seconds without data in one response.
     """
 
     requests: int = 2000
@@ -41,31 +40,30 @@ DEFAULT_FETCH_LIMITS: Final = FetchLimits()
 
 @dataclass(frozen=True, slots=True)
 class FetchedResponse:
-    """A body and what its headers say: where it came from in the end, its media type, the address of the next page, and
-    the tag under which the server knows it."""
+    """The body of a response, its URL after redirects, its media type, the URL of the next page, and its ETag."""
 
     url: str
     body: bytes
     media_type: str
     next: str | None
-    tag: str | None = None
+    etag: str | None = None
 
 
 Cache = dict[str, FetchedResponse]
-"""Answers by the address they came from, to be asked for again."""
+"""Responses by URL, for conditional requests."""
 
 
 def origin_of(url: str | httpx.URL) -> tuple[str, str, int | None]:
-    """Scheme, host and port: what must stay the same."""
+    """Return the scheme, host and port of a URL."""
     parsed = httpx.URL(url)
     return parsed.scheme, parsed.host, parsed.port
 
 
 @dataclass
 class Fetcher:
-    """Gets addresses of one origin. Use it as a context manager.
+    """Gets URLs of one origin. Use it as a context manager.
 
-    Raises: WirebookError with fetch-failed or fetch-limit.
+    Raises: WirebookError (``fetch-failed``, ``fetch-limit``)
     """
 
     url: str
@@ -85,42 +83,43 @@ class Fetcher:
         self.client.close()
 
     def same_origin(self, url: str) -> bool:
+        """Return whether a URL has the origin of the fetcher."""
         return origin_of(url) == origin_of(self.url)
 
     def get(self, url: str) -> FetchedResponse:
-        """What is at an address of the origin."""
+        """Return the response of a URL, after redirects."""
         try:
             for _ in range(MAX_REDIRECTS + 1):
-                answer = self._ask(url)
-                if isinstance(answer, FetchedResponse):
-                    return answer
-                url = answer
+                response = self._request(url)
+                if isinstance(response, FetchedResponse):
+                    return response
+                url = response
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
             raise WirebookError(_failed(url, str(error) or type(error).__name__)) from None
         raise WirebookError(_failed(url, f"more than {MAX_REDIRECTS} redirects"))
 
-    def _ask(self, url: str) -> FetchedResponse | str:
-        """The answer, or the address it redirects to."""
+    def _request(self, url: str) -> FetchedResponse | str:
+        """Return the response, or the URL that it redirects to."""
         self._check_origin(url)
         self.requests += 1
         self._check(self.requests, self.limits.requests, "requests")
-        known = self.cache.get(url)
-        with self.client.stream("GET", url, headers=_if_changed(known)) as response:
-            if known and response.status_code == httpx.codes.NOT_MODIFIED:
-                return known
+        cached = self.cache.get(url)
+        with self.client.stream("GET", url, headers=_if_changed(cached)) as response:
+            if cached and response.status_code == httpx.codes.NOT_MODIFIED:
+                return cached
             if response.is_redirect:
                 return str(httpx.URL(url).join(response.headers.get("location", "")))
             if not response.is_success:
-                told = f"the server answers {response.status_code}{_title(self._read(response))}"
-                raise WirebookError(_failed(url, told, response.status_code))
+                reason = f"the server answers {response.status_code}{_title(self._read(response))}"
+                raise WirebookError(_failed(url, reason, response.status_code))
             body = self._read(response)
         following = response.links.get("next", {}).get("url")
         media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         following = str(httpx.URL(url).join(following)) if following else None
-        answer = FetchedResponse(url, body, media_type, following, response.headers.get("etag"))
-        if answer.tag:
-            self.cache[url] = answer
-        return answer
+        fetched = FetchedResponse(url, body, media_type, following, response.headers.get("etag"))
+        if fetched.etag:
+            self.cache[url] = fetched
+        return fetched
 
     def _read(self, response: httpx.Response) -> bytes:
         chunks: list[bytes] = []
@@ -136,24 +135,24 @@ class Fetcher:
     def _check_origin(self, url: str) -> None:
         self._check_time()
         if not self.same_origin(url):
-            message = f"'{url}' is not on the origin of '{self.url}' and is not asked"
+            message = f"'{url}' has another origin than '{self.url}' and was not fetched"
             raise WirebookError(Problem(code="fetch-failed", message=message, file=self.url, actual=url))
 
     def _check_time(self) -> None:
         if time.monotonic() > self.deadline:
             self._stop(self.limits.seconds, "seconds")
 
-    def _check(self, found: int, allowed: int, unit: str) -> None:
-        if found > allowed:
+    def _check(self, count: int, allowed: int, unit: str) -> None:
+        if count > allowed:
             self._stop(allowed, unit)
 
     def _stop(self, allowed: float, unit: str) -> None:
-        message = f"'{self.url}' takes more than {allowed:g} {unit}"
+        message = f"fetching '{self.url}' takes more than {allowed:g} {unit}"
         raise WirebookError(Problem(code="fetch-limit", message=message, file=self.url, expected=f"{allowed:g} {unit}"))
 
 
 def _title(body: bytes) -> str:
-    """What an error says of itself, if it is one of xRegistry."""
+    """Return the title of an xRegistry error."""
     try:
         title = json.loads(body)["title"]
     except (ValueError, TypeError, KeyError, RecursionError):
@@ -161,8 +160,8 @@ def _title(body: bytes) -> str:
     return f": {title[:200]}" if isinstance(title, str) else ""
 
 
-def _if_changed(known: FetchedResponse | None) -> dict[str, str]:
-    return {"If-None-Match": known.tag} if known and known.tag else {}
+def _if_changed(cached: FetchedResponse | None) -> dict[str, str]:
+    return {"If-None-Match": cached.etag} if cached and cached.etag else {}
 
 
 def _failed(url: str, reason: str, status: int | None = None) -> Problem:

@@ -1,7 +1,7 @@
-"""Reading a registry from its server: the root or a group, with every collection below it, page by page.
+"""Reading a registry from its server: the root or a group, with all collections below it.
 
-A server that can is asked for everything at once. What it leaves out of an answer it names with ``<COLLECTION>url``;
-each is asked for, on the same origin, and put where it belongs, so that the result reads like an export.
+The client requests everything inline. Collections that the response omits are fetched from their ``<COLLECTION>url``,
+page by page and on the same origin, and inserted, so that the result equals an export.
 
 Spec: core/spec.md#collections-in-api-view; core/http.md; pagination/spec.md.
 """
@@ -31,7 +31,7 @@ YAML_TYPES: Final = (
 )
 DETAILS: Final = "$details"
 DOCUMENT: Final = ("schema", "schemabase64", "schemaurl")
-# Of a schema, what is its default Version's and not its own.
+# Attributes of a schema that its default Version does not have.
 RESOURCE_ONLY: Final = ("meta", "metaurl", "versions", "versionsurl", "versionscount", "self", "xid")
 
 
@@ -41,23 +41,23 @@ def fetch_registry(
     fetch_limits: FetchLimits = DEFAULT_FETCH_LIMITS,
     cache: Cache | None = None,
 ) -> Source:
-    """The document at `url`, with everything its server keeps at other addresses of the same origin.
+    """Return the document at `url` with all collections that the server has at other URLs of the same origin.
 
-    All or nothing: a catalogue with a hole in it would turn good messages into unexpected ones. `cache` has what came
-    before, and gets what comes.
+    A document that cannot be fetched completely is an error, because messages of its missing definitions would become
+    unexpected. `cache` keeps responses between calls.
 
-    Raises: fetch-failed, fetch-limit, and what reading an answer finds.
+    Raises: WirebookError (``fetch-failed``, ``fetch-limit``, and those of `read_json` and `read_yaml`)
     """
     with Fetcher(url, fetch_limits, {} if cache is None else cache) as fetcher:
         return _RegistryReader(fetcher, limits).read(url)
 
 
 class _RegistryReader:
-    """Reads entities and collections of one server. Nothing is asked twice, so links in a circle come to an end."""
+    """Reads entities and collections of one server. No URL is requested twice, so circular links end."""
 
     def __init__(self, fetcher: Fetcher, limits: DocumentLimits) -> None:
         self.fetcher, self.limits = fetcher, limits
-        self.asked: set[str] = set()
+        self.requested: set[str] = set()
         self.problems: list[Problem] = []
         self.url = ""
 
@@ -77,8 +77,8 @@ class _RegistryReader:
         return source
 
     def _all_at_once(self, url: str, source: Source, following: str | None) -> tuple[Source, str | None]:
-        """The same with everything below it, of servers that have the flag `inline`."""
-        if not _leaves_out(source.value) or httpx.URL(url).query:
+        """Request the document with everything inline, if the server supports `inline`."""
+        if not _omits_collections(source.value) or httpx.URL(url).query:
             return source, following
         try:
             return self._page(str(httpx.URL(url).copy_merge_params({"inline": "*"})))
@@ -87,26 +87,26 @@ class _RegistryReader:
                 raise
         return source, following
 
-    # -- answers ------------------------------------------------------------------------------------------------
+    # -- responses ------------------------------------------------------------------------------------------------
 
     def _page(self, url: str) -> tuple[Source, str | None]:
-        self.asked.add(url)
-        answer = self.fetcher.get(url)
-        return self._parse(answer), answer.next
+        self.requested.add(url)
+        response = self.fetcher.get(url)
+        return self._parse(response), response.next
 
-    def _parse(self, answer: FetchedResponse) -> Source:
-        path = httpx.URL(answer.url).path
-        is_yaml = answer.media_type in YAML_TYPES or path.endswith((".yaml", ".yml"))
-        return self._noted((read_yaml if is_yaml else read_json)(answer.body, answer.url, self.limits))
+    def _parse(self, response: FetchedResponse) -> Source:
+        path = httpx.URL(response.url).path
+        is_yaml = response.media_type in YAML_TYPES or path.endswith((".yaml", ".yml"))
+        return self._with_problems((read_yaml if is_yaml else read_json)(response.body, response.url, self.limits))
 
-    def _noted(self, source: Source) -> Source:
-        """An answer, whose problems are those of the whole document."""
+    def _with_problems(self, source: Source) -> Source:
+        """Add the problems of a response to those of the document."""
         self.problems.extend(problem.at(file=self.url) for problem in source.problems)
         return source
 
     def _pages(self, members: dict[str, Any], following: str | None) -> dict[str, Any]:
-        """`members` and those of the pages after it."""
-        while following is not None and following not in self.asked:
+        """Return `members` and those of the following pages."""
+        while following is not None and following not in self.requested:
             source, following = self._page(following)
             if isinstance(source.value, dict):
                 members |= source.value
@@ -115,14 +115,14 @@ class _RegistryReader:
     def _collection(self, url: str) -> dict[str, Any]:
         source, following = self._page(url)
         if not isinstance(source.value, dict):
-            message = f"'{url}' is no collection: an object was expected"
+            message = f"'{url}' is not a collection: expected a JSON object, got {type(source.value).__name__}"
             raise WirebookError(Problem(code="fetch-failed", message=message, file=url))
         return self._pages(dict(source.value), following)
 
-    # -- what an entity holds -----------------------------------------------------------------------------------
+    # -- contents of an entity -----------------------------------------------------------------------------------
 
     def _complete(self, entity: dict[str, Any], collections: tuple[str, ...]) -> None:
-        """Put every collection of `entity` into it, and the same below."""
+        """Insert the collections of an entity, recursively."""
         for collection in collections:
             self._inline(entity, collection)
             members = entity.get(collection)
@@ -141,14 +141,14 @@ class _RegistryReader:
             self._complete_schema(member)
 
     def _inline(self, entity: dict[str, Any], collection: str) -> None:
-        """Replace ``<collection>url`` by the collection itself, unless it is there."""
+        """Replace ``<collection>url`` by the collection, unless the entity has it."""
         url = entity.get(f"{collection}url")
         if not isinstance(url, str) or url.startswith("#"):
             return
         if collection not in entity and entity.get(f"{collection}count") != 0:
             url = str(httpx.URL(self.fetcher.url).join(url))
             if not self.fetcher.same_origin(url):
-                self._refuse(url)
+                self._report_foreign(url)
                 return
             entity[collection] = (
                 self._documents(url) if collection in ("schemas", "versions") else self._collection(url)
@@ -157,14 +157,14 @@ class _RegistryReader:
         del entity[f"{collection}url"]
         entity.pop(f"{collection}count", None)
 
-    def _refuse(self, url: str) -> None:
-        message = f"'{url}' is not on the origin of '{self.fetcher.url}' and was not followed"
+    def _report_foreign(self, url: str) -> None:
+        message = f"'{url}' has another origin than '{self.fetcher.url}' and was not followed"
         self.problems.append(Problem(code="foreign-origin", message=message, file=self.fetcher.url, actual=url))
 
-    # -- schemas, which have documents --------------------------------------------------------------------------
+    # -- schemas and their documents --------------------------------------------------------------------------
 
     def _documents(self, url: str) -> dict[str, Any]:
-        """A collection of schemas or Versions with their documents inline, where the server can."""
+        """Return a collection of schemas or Versions with their documents inline, if the server supports it."""
         try:
             return self._collection(str(httpx.URL(url).copy_merge_params({"inline": "schema"})))
         except WirebookError as error:
@@ -173,7 +173,7 @@ class _RegistryReader:
         return self._collection(url)
 
     def _complete_schema(self, schema: dict[str, Any]) -> None:
-        """The document of a schema or of a Version, and the Versions where there is more than the default."""
+        """Insert the document of a schema or Version, and the Versions if there are several."""
         if not any(name in schema for name in DOCUMENT):
             self._read_document(schema)
         if schema.get("versionscount") != 1:
@@ -183,25 +183,25 @@ class _RegistryReader:
             schema["versions"] = {schema["versionid"]: default}
 
     def _read_document(self, schema: dict[str, Any]) -> None:
-        """The document from where the schema is, when no answer carried it."""
+        """Fetch the document of a schema that no response contained."""
         address = schema.get("self")
         if not isinstance(address, str) or "://" not in address:
             return
         if not self.fetcher.same_origin(address):
-            self._refuse(address)
+            self._report_foreign(address)
             return
-        answer = self.fetcher.get(address.removesuffix(DETAILS))
+        response = self.fetcher.get(address.removesuffix(DETAILS))
         try:
-            if answer.media_type.endswith("json"):
-                schema["schema"] = self._noted(read_json(answer.body, answer.url, self.limits)).value
+            if response.media_type.endswith("json"):
+                schema["schema"] = self._with_problems(read_json(response.body, response.url, self.limits)).value
             else:
-                schema["schema"] = answer.body.decode("utf-8")
+                schema["schema"] = response.body.decode("utf-8")
         except (WirebookError, UnicodeDecodeError):
-            schema["schemabase64"] = base64.b64encode(answer.body).decode("ascii")
+            schema["schemabase64"] = base64.b64encode(response.body).decode("ascii")
 
 
-def _leaves_out(value: Any) -> bool:
-    """Whether an answer is of a server, and names collections that are not in it."""
+def _omits_collections(value: Any) -> bool:
+    """Return whether a response omits collections that it has URLs of."""
     members = value.values() if isinstance(value, dict) and "xid" not in value else [value]
     entities = [member for member in members if isinstance(member, dict) and "xid" in member]
     return any(
@@ -212,6 +212,6 @@ def _leaves_out(value: Any) -> bool:
 
 
 def _collections_of(value: dict[str, Any]) -> tuple[str, ...]:
-    """The collections below a document: a registry's groups, or a group's resources."""
+    """Return the collections of a document: groups of a registry, or resources of a group."""
     xid = parse_xid(value.get("xid"))
     return tuple(GROUP_TYPES) if xid is None else (GROUP_TYPES[xid.groups][1],)

@@ -1,10 +1,10 @@
-"""Converters: the objects of client libraries to wire records and back, one module for each library.
+"""Converters between messages of client libraries and wire records, one module per library.
 
     from wirebook.convert import confluent
     outcome = catalog.match(confluent.record_of(message))
     producer.produce(**confluent.arguments_of(catalog.build(...)))
 
-Rule: `record_of` takes what the library hands to an application, `arguments_of` (or `message_of`) gives what its
-sending function takes. What a library has no way to say is a problem (``not-expressible``), never left out. A library
-is imported only by its own module; each is an extra of the package.
+`record_of` converts a message that the library received. `arguments_of` (or `message_of`) returns what its sending
+function takes. A part of a message that the library cannot express is an error (``not-expressible``); it is never
+omitted. Each library is an extra of the package and imported only by its own module.
 """

@@ -1,4 +1,4 @@
-"""MQTT by aiomqtt 2 (extra ``aiomqtt``): `aiomqtt.Message`, and what `Client.publish` takes.
+"""MQTT by aiomqtt 2 (extra ``aiomqtt``): from `aiomqtt.Message`, and to arguments of `Client.publish`.
 
 async for message in client.messages:
     outcome = catalog.match(record_of(message))
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 def record_of(message: Message, version: Version | None = None) -> Mqtt3Publish | Mqtt5Publish:
-    """The message that was received; its version as in `wirebook.convert.paho`."""
+    """Return the record of a received message. `version` is that of `wirebook.convert.paho.record_of`."""
     payload = message.payload if isinstance(message.payload, bytes) else str(message.payload or "").encode()
     return paho.publish_of(message, str(message.topic), payload, version)
 
 
 def arguments_of(wire: AnyMessage) -> dict[str, Any]:
-    """What `Client.publish` takes: the same as paho's. Raises: as there."""
+    """Return the arguments of `Client.publish`. Raises: as `wirebook.convert.paho.arguments_of`"""
     return paho.arguments_of(wire)

@@ -1,8 +1,8 @@
-"""Events of the CloudEvents SDK (``cloudevents`` 2, extra ``cloudevents``); without it, events with the same getters.
+"""Events of the CloudEvents SDK (``cloudevents`` 2, extra ``cloudevents``), or without it events with its getters.
 
-Rule: the SDK keeps `time` as a datetime (a fraction finer than microseconds is cut; a time outside the years 1 to 9999
-stays text), bytes as their canonical base64, and everything else as it is. Data is what the SDK's own JSON format
-gives: the JSON value under a JSON content type or none, a text under ``text/*`` and XML, else bytes.
+`time` becomes a datetime, truncated to microseconds; a time outside the years 1 to 9999 stays a string. Binary
+attributes become canonical base64. Data is that of the SDK's JSON format: a JSON value for a JSON content type or none,
+a string for ``text/*`` and XML, else bytes.
 
 Spec: cloudevents/spec.md; docs/semantics.md D26
 """
@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from wirebook.bindings.jsonwrite import canonical_text, is_text
-from wirebook.convert.refusal import refuse
+from wirebook.convert.checks import not_expressible
 from wirebook.schema.payload import Payload
 from wirebook.text.json import JsonError, parse_json
 from wirebook.text.mediatypes import is_json
@@ -31,7 +31,7 @@ _FRACTION = re.compile(r"(\.\d{6})\d+")
 
 @dataclass(frozen=True, slots=True)
 class PlainCloudEvent:
-    """A CloudEvent where the SDK is not installed: the getters of the SDK's event."""
+    """A CloudEvent with the getters of the SDK, for installations without the SDK."""
 
     attributes: dict[str, Any]
     data: Any
@@ -71,45 +71,44 @@ class PlainCloudEvent:
 
 
 def event_of(attributes: Mapping[str, Any], payload: Payload | None) -> CloudEvent | PlainCloudEvent:
-    """The event of attributes, as `Received` has them, and a payload.
+    """Return the event with the attributes of a `Received` message and a payload.
 
-    Raises: WirebookError (``not-expressible``) for names and values that the SDK does not allow, which no matched
-    message has.
+    Raises: WirebookError (``not-expressible``) for names and values that the SDK rejects; matched messages have none
     """
-    kept = {name: _plain(value) for name, value in attributes.items() if value is not None}
-    time = kept.pop("time", None)
-    said = {} if time is None else {"time": moment(time)}
+    values = {name: _plain(value) for name, value in attributes.items() if value is not None}
+    time = values.pop("time", None)
+    times = {} if time is None else {"time": moment(time)}
     try:
         sdk, errors = (import_module(f"cloudevents.core.{name}") for name in ("v1.event", "exceptions"))
     except ImportError:
-        return PlainCloudEvent(kept | said, data_of(payload))
+        return PlainCloudEvent(values | times, data_of(payload))
     try:
-        event: CloudEvent = sdk.CloudEvent(dict(kept), data_of(payload))
+        event: CloudEvent = sdk.CloudEvent(dict(values), data_of(payload))
     except errors.CloudEventValidationError as error:
         name, reasons = next(iter(error.errors.items()))
-        raise refuse(NAME, f"envelopemetadata.{name}", f"otherwise ({reasons[0]})", kept.get(name)) from error
-    event.get_attributes().pop("time", None)  # the SDK gives an event without a time the present
-    event.get_attributes().update(said)
+        raise not_expressible(NAME, f"envelopemetadata.{name}", f"valid ({reasons[0]})", values.get(name)) from error
+    event.get_attributes().pop("time", None)  # the SDK sets the current time if there is none
+    event.get_attributes().update(times)
     return event
 
 
 def _plain(value: Any) -> Any:
-    """Texts of a class of their own (native times) as texts, bytes as base64."""
+    """Return subclasses of str (native times) as strings, and bytes as base64."""
     return canonical_text(value) if isinstance(value, (str, bytes)) else value
 
 
 def moment(text: str) -> datetime | str:
-    """An RFC 3339 time as a datetime, or the text where no datetime has it; a leap second is the second after it."""
+    """Return an RFC 3339 time as a datetime, with a leap second as the second after it; the text if out of range."""
     leap = text[17:19] == "60"
     try:
-        found = datetime.fromisoformat(_FRACTION.sub(r"\1", text[:17] + "59" + text[19:] if leap else text).upper())
-        return found + timedelta(seconds=1) if leap else found
+        parsed = datetime.fromisoformat(_FRACTION.sub(r"\1", text[:17] + "59" + text[19:] if leap else text).upper())
+        return parsed + timedelta(seconds=1) if leap else parsed
     except (ValueError, OverflowError):
         return text
 
 
 def data_of(payload: Payload | None) -> Any:
-    """The data as an application works with it."""
+    """Return the data as an application uses it."""
     if payload is None or payload.raw is None:
         return payload.value if payload else None
     content_type = payload.content_type
@@ -122,15 +121,15 @@ def data_of(payload: Payload | None) -> Any:
 
 
 def attributes_of(event: CloudEvent | PlainCloudEvent) -> dict[str, Any]:
-    """The attributes of an SDK event, its time as text: what `Catalog.build` takes."""
-    found = dict(event.get_attributes())
-    if isinstance(time := found.get("time"), datetime):
-        found["time"] = time.astimezone(UTC).isoformat().replace("+00:00", "Z")
-    return {name: value for name, value in found.items() if value is not None}
+    """Return the attributes of an SDK event for `Catalog.build`, with the time as text."""
+    attributes = dict(event.get_attributes())
+    if isinstance(time := attributes.get("time"), datetime):
+        attributes["time"] = time.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    return {name: value for name, value in attributes.items() if value is not None}
 
 
 def payload_of(event: CloudEvent | PlainCloudEvent) -> Payload | None:
-    """The data of an SDK event: bytes as they are, a value of its content type."""
+    """Return the data of an SDK event as a payload."""
     data, content_type = event.get_data(), event.get_datacontenttype()
     if data is None:
         return None

@@ -1,4 +1,4 @@
-"""Kafka by confluent-kafka (extra ``kafka``): `confluent_kafka.Message`, and what `Producer.produce` takes.
+"""Kafka by confluent-kafka (extra ``kafka``): from `confluent_kafka.Message`, and to arguments of `Producer.produce`.
 
 outcome = catalog.match(record_of(consumer.poll()))
 producer.produce(**arguments_of(catalog.build(...)))
@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from wirebook.bindings import AnyMessage, KafkaRecord, bytes_of, from_bytes
-from wirebook.convert.refusal import needed, refuse, require
+from wirebook.convert.checks import check_protocol, not_expressible, required
 from wirebook.problems import Problem, WirebookError
 
 if TYPE_CHECKING:
@@ -22,21 +22,21 @@ _MILLISECOND = timedelta(milliseconds=1)
 
 
 def record_of(message: Message) -> KafkaRecord:
-    """The record that was consumed, or whose delivery is reported.
+    """Return the record of a message that was consumed or delivered.
 
-    Raises: WirebookError (``malformed-record``) for an error event, which is no message.
+    Raises: WirebookError (``malformed-record``) for an error event
     """
     error = message.error()
     if error is not None:
-        text = f"the consumer gave an error event: {error}"
+        text = f"the consumer returned an error event: {error}"
         raise WirebookError(Problem("malformed-record", text, actual=str(error)))
-    kind, milliseconds = message.timestamp() or (0, 0)
+    type_, milliseconds = message.timestamp() or (0, 0)
     headers: Any = message.headers()
     return KafkaRecord(
         topic=message.topic(),
         partition=_natural(message.partition()),
         offset=_natural(message.offset()),
-        timestamp=_time_of(milliseconds) if kind else None,
+        timestamp=_time_of(milliseconds) if type_ else None,
         key=from_bytes(_octets(message.key())),
         headers=[(name, from_bytes(_octets(value))) for name, value in headers] if headers else None,
         value=from_bytes(_octets(message.value())),
@@ -44,18 +44,18 @@ def record_of(message: Message) -> KafkaRecord:
 
 
 def arguments_of(wire: AnyMessage) -> dict[str, Any]:
-    """What `Producer.produce` takes. Raises: WirebookError (``not-expressible``, ``missing-required``)."""
-    require(wire, NAME, KafkaRecord)
+    """Return the arguments of `Producer.produce`. Raises: WirebookError (``not-expressible``, ``missing-required``)"""
+    check_protocol(wire, NAME, KafkaRecord)
     assert isinstance(wire, KafkaRecord)
-    found: dict[str, Any] = {"topic": needed(NAME, "protocoloptions.topic", wire.topic)}
-    found |= {"key": bytes_of(wire.key), "value": bytes_of(wire.value)}
+    arguments: dict[str, Any] = {"topic": required(NAME, "protocoloptions.topic", wire.topic)}
+    arguments |= {"key": bytes_of(wire.key), "value": bytes_of(wire.value)}
     if wire.headers:
-        found["headers"] = [(name, bytes_of(value)) for name, value in wire.headers]
+        arguments["headers"] = [(name, bytes_of(value)) for name, value in wire.headers]
     if wire.partition is not None:
-        found["partition"] = wire.partition
+        arguments["partition"] = wire.partition
     if wire.timestamp is not None:
-        found["timestamp"] = _milliseconds(wire.timestamp)
-    return found
+        arguments["timestamp"] = _milliseconds(wire.timestamp)
+    return arguments
 
 
 def _natural(number: int | None) -> int | None:
@@ -67,7 +67,7 @@ def _octets(value: Any) -> bytes | None:
 
 
 def _time_of(milliseconds: int) -> str | None:
-    """The time as text; None beyond the years 1 to 9999, which a broker may pass on."""
+    """Return a time as text. None outside the years 1 to 9999, which a broker may deliver."""
     try:
         moment = _EPOCH + milliseconds * _MILLISECOND
     except OverflowError:
@@ -79,4 +79,4 @@ def _milliseconds(text: str) -> int:
     try:
         return (datetime.fromisoformat(text.upper()) - _EPOCH) // _MILLISECOND
     except ValueError as error:
-        raise refuse(NAME, "timestamp", "a time of the years 1 to 9999, without leap second", text) from error
+        raise not_expressible(NAME, "timestamp", "a time of the years 1 to 9999 without a leap second", text) from error

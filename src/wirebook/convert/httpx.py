@@ -1,4 +1,4 @@
-"""HTTP by httpx: requests and responses, both ways.
+"""HTTP by httpx: from and to requests and responses.
 
 outcome = catalog.match(record_of(response))
 client.send(request_of(catalog.build(...), "https://example.com"))
@@ -11,16 +11,16 @@ from functools import singledispatch
 import httpx
 
 from wirebook.bindings import AnyMessage, HttpMessage, bytes_of, from_bytes
-from wirebook.convert.httplines import ascii_of, pairs_of, raw_of
-from wirebook.convert.refusal import refuse, require
+from wirebook.convert.checks import check_protocol, not_expressible
+from wirebook.convert.http_headers import ascii_of, pairs_of, raw_of
 
 NAME = "httpx"
 
 
 @singledispatch
 def record_of(message: httpx.Request | httpx.Response) -> HttpMessage:
-    """The message as it is on the wire. Its body must have been read: `read()` or `await aread()` before."""
-    raise TypeError(f"{type(message).__name__} is no message of httpx")
+    """Return the record of a message. Its body must have been read, by `read()` or `await aread()`."""
+    raise TypeError(f"expected httpx.Request or httpx.Response, got {type(message).__name__}")
 
 
 @record_of.register
@@ -35,26 +35,26 @@ def _(message: httpx.Request) -> HttpMessage:
 
 @record_of.register
 def _(message: httpx.Response) -> HttpMessage:
-    """The body as it is after decompression: what the content type is about."""
+    """The body is decompressed, because the content type describes it without compression."""
     return HttpMessage(
         status=message.status_code, headers=pairs_of(message.headers.raw), body=from_bytes(message.content or None)
     )
 
 
 def request_of(wire: AnyMessage, server: str) -> httpx.Request:
-    """The request, to `server` (``https://example.com/base``), at the message's path below it.
+    """Return the request to the path of the message below `server` (``https://example.com/base``).
 
-    Raises: WirebookError (``not-expressible``).
+    Raises: WirebookError (``not-expressible``)
     """
-    found = _http(wire)
-    if found.method is None:
-        raise refuse(NAME, "protocoloptions.method", "there, for a request", None)
-    url, headers = _url(server, found.target), raw_of(found, NAME)
-    return httpx.Request(found.method, url, headers=headers, content=bytes_of(found.body))
+    http = _http(wire)
+    if http.method is None:
+        raise not_expressible(NAME, "protocoloptions.method", "present in a request", None)
+    url, headers = _url(server, http.target), raw_of(http, NAME)
+    return httpx.Request(http.method, url, headers=headers, content=bytes_of(http.body))
 
 
 def _url(server: str, target: str | None) -> httpx.URL:
-    """The target as it is: nothing in it is escaped again, or put in order; what httpx would change is refused."""
+    """Return the URL with the target unchanged. Targets that httpx would change are errors."""
     base = httpx.URL(server)
     if not target:
         return base
@@ -64,25 +64,25 @@ def _url(server: str, target: str | None) -> httpx.URL:
     try:
         url = httpx.URL(target) if absolute else base.copy_with(raw_path=path)
     except httpx.InvalidURL as error:
-        raise refuse(NAME, "the target", "a path with its query, or a URL", target) from error
+        raise not_expressible(NAME, "the target", "a path with its query, or a URL", target) from error
     if not absolute and url.raw_path != path:
-        raise refuse(NAME, "the target", "a path without '.' and '..' segments", target)
+        raise not_expressible(NAME, "the target", "a path without '.' and '..' segments", target)
     return url
 
 
 def response_of(wire: AnyMessage) -> httpx.Response:
-    """The response. Raises: WirebookError (``not-expressible``)."""
-    found = _http(wire)
-    if found.status is None:
-        raise refuse(NAME, "protocoloptions.status", "there, for a response", None)
-    headers = raw_of(found, NAME)
+    """Return the response. Raises: WirebookError (``not-expressible``)"""
+    http = _http(wire)
+    if http.status is None:
+        raise not_expressible(NAME, "protocoloptions.status", "present in a response", None)
+    headers = raw_of(http, NAME)
     try:
-        return httpx.Response(found.status, headers=headers, content=bytes_of(found.body))
+        return httpx.Response(http.status, headers=headers, content=bytes_of(http.body))
     except httpx.DecodingError as error:
-        raise refuse(NAME, "the body", "encoded as 'content-encoding' says", str(error)) from error
+        raise not_expressible(NAME, "the body", "encoded as its 'content-encoding'", str(error)) from error
 
 
 def _http(wire: AnyMessage) -> HttpMessage:
-    require(wire, NAME, HttpMessage)
+    check_protocol(wire, NAME, HttpMessage)
     assert isinstance(wire, HttpMessage)
     return wire

@@ -1,4 +1,4 @@
-"""NATS by nats-py (extra ``nats``): `nats.aio.msg.Msg`, and what `Client.publish` takes.
+"""NATS by nats-py (extra ``nats``): from `nats.aio.msg.Msg`, and to arguments of `Client.publish`.
 
 outcome = catalog.match(record_of(message))
 await client.publish(**arguments_of(catalog.build(...)))
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from wirebook.bindings import AnyMessage, NatsMessage, bytes_of, from_bytes
-from wirebook.convert.refusal import needed, refuse, require, require_lines
+from wirebook.convert.checks import check_headers, check_protocol, not_expressible, required
 
 if TYPE_CHECKING:
     from nats.aio.msg import Msg
@@ -18,7 +18,7 @@ NAME = "nats-py"
 
 
 def record_of(message: Msg) -> NatsMessage:
-    """The message that was received."""
+    """Return the record of a received message."""
     headers = [(name, value) for name, value in (message.headers or {}).items()]
     return NatsMessage(
         subject=message.subject,
@@ -29,14 +29,14 @@ def record_of(message: Msg) -> NatsMessage:
 
 
 def arguments_of(wire: AnyMessage) -> dict[str, Any]:
-    """What `Client.publish` takes.
+    """Return the arguments of `Client.publish`, whose headers are a dict of trimmed strings.
 
-    Raises: WirebookError (``not-expressible``: headers are a dict of texts there, trimmed; ``missing-required``).
+    Raises: WirebookError (``not-expressible``, ``missing-required``)
     """
-    require(wire, NAME, NatsMessage)
+    check_protocol(wire, NAME, NatsMessage)
     assert isinstance(wire, NatsMessage)
     return {
-        "subject": needed(NAME, "protocoloptions.subject", wire.subject),
+        "subject": required(NAME, "protocoloptions.subject", wire.subject),
         "payload": bytes_of(wire.data) or b"",
         "reply": wire.reply_to or "",
         "headers": _headers(wire) or None,
@@ -44,13 +44,15 @@ def arguments_of(wire: AnyMessage) -> dict[str, Any]:
 
 
 def _headers(wire: NatsMessage) -> dict[str, str]:
-    require_lines(wire.headers, NAME)
-    found: dict[str, str] = {}
+    check_headers(wire.headers, NAME)
+    headers: dict[str, str] = {}
     for name, value in wire.headers or ():
         slot = f"protocoloptions.headers.{name}"
-        if name in found:
-            raise refuse(NAME, slot, "there once", "twice")
+        if name in headers:
+            raise not_expressible(NAME, slot, "present once", "twice")
         if not isinstance(value, str) or value != value.strip():
-            raise refuse(NAME, slot, "a text without blanks at its ends", value if isinstance(value, str) else "bytes")
-        found[name] = value
-    return found
+            raise not_expressible(
+                NAME, slot, "a string without leading or trailing blanks", value if isinstance(value, str) else "bytes"
+            )
+        headers[name] = value
+    return headers

@@ -1,9 +1,9 @@
-"""MQTT by paho-mqtt (extra ``mqtt``): `paho.mqtt.client.MQTTMessage`, and what `Client.publish` takes.
+"""MQTT by paho-mqtt (extra ``mqtt``): from `paho.mqtt.client.MQTTMessage`, and to arguments of `Client.publish`.
 
     client.on_message = lambda client, userdata, message: handle(catalog.match(record_of(message)))
     client.publish(**arguments_of(catalog.build(...)))
 
-A message says nothing of its version: with properties it is MQTT 5.0, without any 3.1.1, unless `version` is given.
+Messages do not state their version. Unless `version` is set, a message with properties is one of MQTT 5.0, else 3.1.1.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from wirebook.bindings import AnyMessage, Mqtt3Publish, Mqtt5Publish, MqttProperties, bytes_of, from_bytes
-from wirebook.convert.refusal import needed, refuse, require
+from wirebook.convert.checks import check_protocol, not_expressible, required
 from wirebook.problems import Problem, WirebookError
 from wirebook.problems.extras import library
 
@@ -33,31 +33,31 @@ PROPERTIES = {
 
 
 def record_of(message: MQTTMessage, version: Version | None = None) -> Mqtt3Publish | Mqtt5Publish:
-    """The message that was received. Raises: WirebookError (``malformed-record``) for a topic that is not UTF-8."""
+    """Return the record of a received message. Raises: WirebookError (``malformed-record``) for an invalid topic"""
     try:
         return publish_of(message, message.topic, bytes(message.payload), version)
     except UnicodeDecodeError as error:
-        raise WirebookError(Problem("malformed-record", f"the topic is not UTF-8: {error.reason}")) from error
+        raise WirebookError(Problem("malformed-record", f"the topic is not valid UTF-8: {error.reason}")) from error
 
 
 def arguments_of(wire: AnyMessage) -> dict[str, Any]:
-    """What `Client.publish` takes. Raises: WirebookError (``not-expressible``, ``missing-required``)."""
-    require(wire, NAME, Mqtt3Publish, Mqtt5Publish)
+    """Return the arguments of `Client.publish`. Raises: WirebookError (``not-expressible``, ``missing-required``)"""
+    check_protocol(wire, NAME, Mqtt3Publish, Mqtt5Publish)
     assert isinstance(wire, Mqtt3Publish | Mqtt5Publish)
-    found = {
-        "topic": needed(NAME, "protocoloptions.topic_name", wire.topic),
+    arguments = {
+        "topic": required(NAME, "protocoloptions.topic_name", wire.topic),
         "payload": bytes_of(wire.payload),
         "qos": wire.qos or 0,
         "retain": bool(wire.retain),
     }
-    return found | ({"properties": properties_of(wire)} if isinstance(wire, Mqtt5Publish) else {})
+    return arguments | ({"properties": properties_of(wire)} if isinstance(wire, Mqtt5Publish) else {})
 
 
-# -- shared with aiomqtt, which has paho's properties -----------------------------------------------------------------
+# -- shared with aiomqtt, which uses paho's properties -----------------------------------------------------------------
 
 
 def publish_of(message: Any, topic: str, payload: bytes, version: Version | None) -> Mqtt3Publish | Mqtt5Publish:
-    """A PUBLISH packet, of a message that has `qos`, `retain` and paho's `properties`."""
+    """Return the PUBLISH packet of a message with `qos`, `retain` and paho's `properties`."""
     body, properties = from_bytes(payload), message.properties
     common = {"topic": topic, "qos": message.qos, "retain": bool(message.retain), "payload": body}
     if (version or ("3.1.1" if properties is None else "5.0")) == "3.1.1":
@@ -67,21 +67,21 @@ def publish_of(message: Any, topic: str, payload: bytes, version: Version | None
 
 
 def _wire_properties(properties: Properties | None) -> MqttProperties | None:
-    found = {name: getattr(properties, own) for name, own in PROPERTIES.items() if hasattr(properties, own)}
-    if "correlation_data" in found:
-        found["correlation_data"] = from_bytes(found["correlation_data"])
-    return MqttProperties(**found) if found else None
+    values = {name: getattr(properties, own) for name, own in PROPERTIES.items() if hasattr(properties, own)}
+    if "correlation_data" in values:
+        values["correlation_data"] = from_bytes(values["correlation_data"])
+    return MqttProperties(**values) if values else None
 
 
 def properties_of(wire: Mqtt5Publish) -> Properties:
-    """The properties of a PUBLISH packet, as paho has them."""
+    """Return the properties of a PUBLISH packet as an object of paho."""
     types = library("paho.mqtt.packettypes").PacketTypes
-    made: Properties = library("paho.mqtt.properties").Properties(types.PUBLISH)
+    properties: Properties = library("paho.mqtt.properties").Properties(types.PUBLISH)
     for name, value in msgspec.structs.asdict(wire.properties or MqttProperties()).items():
         if value is not None:
-            setattr(made, PROPERTIES[name], bytes_of(value) if name == "correlation_data" else value)
+            setattr(properties, PROPERTIES[name], bytes_of(value) if name == "correlation_data" else value)
     for name, value in wire.user_properties or ():
         if not isinstance(value, str):
-            raise refuse(NAME, f"protocoloptions.user_properties.{name}", "a text", bytes_of(value))
-        made.UserProperty = (name, value)  # paho appends
-    return made
+            raise not_expressible(NAME, f"protocoloptions.user_properties.{name}", "a string", bytes_of(value))
+        properties.UserProperty = (name, value)  # paho appends
+    return properties

@@ -1,9 +1,9 @@
-"""AMQP 1.0 by python-qpid-proton (extra ``amqp``): `proton.Message`, both ways.
+"""AMQP 1.0 by python-qpid-proton (extra ``amqp``): from and to `proton.Message`.
 
     outcome = catalog.match(record_of(event.message))
     sender.send(message_of(catalog.build(...)))
 
-Proton's message has no footer, and does not tell an absent property from its default: defaults are left out.
+Messages of proton have no footer, and an absent property equals its default. Defaults are therefore omitted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from uuid import UUID
 from wirebook.bindings import AmqpMessage, AnyMessage, Base64, bytes_of, from_bytes
 from wirebook.bindings.amqp import check_sections
 from wirebook.bindings.typed import type_of
-from wirebook.convert.refusal import refuse, require
+from wirebook.convert.checks import check_protocol, not_expressible
 from wirebook.problems import WirebookError
 from wirebook.problems.extras import library
 
@@ -38,13 +38,13 @@ TIMES: Final = {"absolute-expiry-time": "expiry_time", "creation-time": "creatio
 IDS: Final = {"message-id": "id", "correlation-id": "correlation_id"}
 HEADER: Final = {"durable": False, "first-acquirer": False, "delivery-count": 0}
 ANNOTATIONS: Final = {"delivery_annotations": "instructions", "message_annotations": "annotations"}
-# Types whose class in proton has another name than AMQP gives them.
+# Types whose class in proton does not have the name of the AMQP type.
 CLASSES: Final = {"int": "int32", "float": "float32"}
 NUMBERS: Final = ("ubyte", "ushort", "uint", "ulong", "byte", "short", "int32", "float32")
 
 
 def record_of(message: Message) -> AmqpMessage:
-    """The message that was received. Raises: WirebookError (``not-expressible``) for a body of another kind."""
+    """Return the record of a received message. Raises: WirebookError (``not-expressible``) for a structured body"""
     body, section = _body_of(message)
     return AmqpMessage(
         header=_header_of(message) or None,
@@ -65,29 +65,29 @@ def _body_of(message: Message) -> tuple[bytes | None, str | None]:
         return body.encode(), "amqp-value"
     if isinstance(body, (bytes, bytearray, memoryview)):
         return bytes(body), None if message.inferred else "amqp-value"
-    raise refuse(NAME, "the body", "bytes or a text", type(body).__name__)
+    raise not_expressible(NAME, "the body", "bytes or a string", type(body).__name__)
 
 
 def _header_of(message: Message) -> dict[str, Any]:
-    found = {name: getattr(message, name.replace("-", "_")) for name in HEADER}
-    found |= {"priority": message.priority, "ttl": round(message.ttl * 1000)}
+    values = {name: getattr(message, name.replace("-", "_")) for name in HEADER}
+    values |= {"priority": message.priority, "ttl": round(message.ttl * 1000)}
     defaults = {**HEADER, "priority": message.DEFAULT_PRIORITY, "ttl": 0}
-    return {name: value for name, value in found.items() if value != defaults[name]}
+    return {name: value for name, value in values.items() if value != defaults[name]}
 
 
 def _properties_of(message: Message) -> dict[str, Any]:
-    found: dict[str, Any] = {name: _wire_value(getattr(message, own)) for name, own in IDS.items()}
-    found = {name: {"ulong": value} if type(value) is int else value for name, value in found.items()}
-    found |= {name: getattr(message, own) for name, own in TEXTS.items()}
+    values: dict[str, Any] = {name: _wire_value(getattr(message, own)) for name, own in IDS.items()}
+    values = {name: {"ulong": value} if type(value) is int else value for name, value in values.items()}
+    values |= {name: getattr(message, own) for name, own in TEXTS.items()}
     for name, own in SYMBOLS.items():
         text = getattr(message, own)
-        found[name] = None if text in (None, "None") else str(text)  # proton says symbol('None') where there is none
+        values[name] = None if text in (None, "None") else str(text)  # proton returns symbol('None') for an absent one
     for name, own in TIMES.items():
         seconds = getattr(message, own)
-        found[name] = {"timestamp": _text_of_time(round(seconds * 1000))} if seconds else None
-    found["user-id"] = _wire_value(message.user_id) if message.user_id else None
-    found["group-sequence"] = message.group_sequence or None
-    return {name: value for name, value in found.items() if value is not None}
+        values[name] = {"timestamp": _text_of_time(round(seconds * 1000))} if seconds else None
+    values["user-id"] = _wire_value(message.user_id) if message.user_id else None
+    values["group-sequence"] = message.group_sequence or None
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _section_of(section: Mapping[Any, Any] | None) -> dict[str, Any] | None:
@@ -95,25 +95,25 @@ def _section_of(section: Mapping[Any, Any] | None) -> dict[str, Any] | None:
 
 
 def _wire_value(value: Any) -> Any:
-    """A value as records have it: what JSON cannot say is a one-member object named after its type."""
-    kind = type(value).__name__
+    """Return a value of a record. Types that JSON lacks become an object with one member, the name of the type."""
+    class_name = type(value).__name__
     if isinstance(value, (bytes, bytearray, memoryview)):
         return {"binary": base64.b64encode(bytes(value)).decode()}
-    if kind == "timestamp":
+    if class_name == "timestamp":
         return {"timestamp": _text_of_time(int(value))}
     if isinstance(value, UUID):
         return {"uuid": str(value)}
-    if kind in NUMBERS:
-        named = {own: name for name, own in CLASSES.items()}.get(kind, kind)
-        return {named: float(value) if kind == "float32" else int(value)}
-    if kind in ("symbol", "char"):
-        return {kind: str(value)}
+    if class_name in NUMBERS:
+        type_name = {own: name for name, own in CLASSES.items()}.get(class_name, class_name)
+        return {type_name: float(value) if class_name == "float32" else int(value)}
+    if class_name in ("symbol", "char"):
+        return {class_name: str(value)}
     if isinstance(value, Mapping):
-        return {"map": {str(name): _wire_value(each) for name, each in value.items()}}
+        return {"map": {str(name): _wire_value(item) for name, item in value.items()}}
     if isinstance(value, (list, tuple)):
-        return {"list": [_wire_value(each) for each in value]}
+        return {"list": [_wire_value(item) for item in value]}
     if not isinstance(value, (str, bool, int, float, type(None))):
-        raise refuse(NAME, "a value", "of a type that captures have", kind)
+        raise not_expressible(NAME, "a value", "of a type of the capture format", class_name)
     return value
 
 
@@ -121,11 +121,11 @@ def _wire_value(value: Any) -> Any:
 
 
 def message_of(wire: AnyMessage) -> Message:
-    """What a sender sends. Raises: WirebookError (``not-expressible``, ``missing-extra``, what a writer refuses)."""
-    require(wire, NAME, AmqpMessage)
+    """Return the message that a sender sends. Raises: WirebookError (``not-expressible``, ``missing-extra``)"""
+    check_protocol(wire, NAME, AmqpMessage)
     assert isinstance(wire, AmqpMessage)
     if wire.footer:
-        raise refuse(NAME, "protocoloptions.footer", "absent", sorted(wire.footer))
+        raise not_expressible(NAME, "protocoloptions.footer", "absent", sorted(wire.footer))
     if problems := tuple(check_sections(wire)):
         raise WirebookError(*problems)
     message: Message = library("proton").Message()
@@ -151,36 +151,36 @@ def _fill_body(message: Message, wire: AmqpMessage) -> None:
 
 
 def _fill_property(message: Message, name: str, value: Any) -> None:
-    made = _own_value(value)
+    own_value = _own_value(value)
     if name in TIMES:
-        setattr(message, TIMES[name], int(made) / 1000)
+        setattr(message, TIMES[name], int(own_value) / 1000)
     elif name == "user-id":
-        message.user_id = made.encode() if isinstance(made, str) else made
+        message.user_id = own_value.encode() if isinstance(own_value, str) else own_value
     elif name == "group-sequence":
-        message.group_sequence = made
+        message.group_sequence = own_value
     else:
-        setattr(message, {**TEXTS, **SYMBOLS, **IDS}[name], made)
+        setattr(message, {**TEXTS, **SYMBOLS, **IDS}[name], own_value)
 
 
 def _own_value(value: Any) -> Any:
-    """The value as proton has it."""
-    kind = type_of(value)
-    if kind is None:
+    """Return a value as an object of proton."""
+    type_ = type_of(value)
+    if type_ is None:
         return value
-    inner = value[kind]
-    if kind in MADE:
-        return MADE[kind](inner)
-    if kind in ("list", "map"):
-        each = inner if kind == "list" else inner.values()
-        made = [_own_value(item) for item in each]
-        return made if kind == "list" else dict(zip(inner, made, strict=True))
-    own = getattr(library("proton"), CLASSES.get(kind, kind), None)
-    if own is None or kind.startswith("decimal") or kind == "array":
-        raise refuse(NAME, "a value", f"of another type than {kind}", inner)
-    return own(_milliseconds(inner) if kind == "timestamp" else inner)
+    inner = value[type_]
+    if type_ in PYTHON_TYPES:
+        return PYTHON_TYPES[type_](inner)
+    if type_ == "list":
+        return [_own_value(item) for item in inner]
+    if type_ == "map":
+        return {key: _own_value(item) for key, item in inner.items()}
+    own = getattr(library("proton"), CLASSES.get(type_, type_), None)
+    if own is None or type_.startswith("decimal") or type_ == "array":
+        raise not_expressible(NAME, "a value", f"of another type than {type_}", inner)
+    return own(_milliseconds(inner) if type_ == "timestamp" else inner)
 
 
-MADE: Final[dict[str, Callable[[Any], Any]]] = {
+PYTHON_TYPES: Final[dict[str, Callable[[Any], Any]]] = {
     "null": lambda _: None,
     "boolean": bool,
     "long": int,
@@ -195,7 +195,7 @@ def _text_of_time(milliseconds: int) -> str:
     try:
         moment = _EPOCH + timedelta(milliseconds=milliseconds)
     except OverflowError as error:
-        raise refuse(NAME, "a time", "of the years 1 to 9999", milliseconds) from error
+        raise not_expressible(NAME, "a time", "of the years 1 to 9999", milliseconds) from error
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
@@ -203,4 +203,4 @@ def _milliseconds(text: str) -> int:
     try:
         return (datetime.fromisoformat(text.upper()) - _EPOCH) // timedelta(milliseconds=1)
     except ValueError as error:
-        raise refuse(NAME, "a time", "of the years 1 to 9999, without leap second", text) from error
+        raise not_expressible(NAME, "a time", "of the years 1 to 9999 without a leap second", text) from error

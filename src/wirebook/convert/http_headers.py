@@ -1,4 +1,4 @@
-"""Header lines between bytes, as HTTP libraries keep them, and wire records."""
+"""HTTP headers as the bytes of libraries, and as the pairs of wire records."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from collections.abc import Iterable
 
 from wirebook.bindings import Base64, HttpMessage, bytes_of, from_bytes
 from wirebook.bindings.wire import Bytes
-from wirebook.convert.refusal import refuse, require_lines
+from wirebook.convert.checks import check_headers, not_expressible
 
 
 def pairs_of(raw: Iterable[tuple[bytes, bytes]]) -> list[tuple[str, Bytes]] | None:
-    """Lines as a record has them; names are ASCII."""
-    found = [(name.decode("latin-1"), from_bytes(value) or "") for name, value in raw]
-    return found or None
+    """Return headers as pairs of a record. Names are ASCII."""
+    pairs = [(name.decode("latin-1"), from_bytes(value) or "") for name, value in raw]
+    return pairs or None
 
 
 def raw_of(wire: HttpMessage, library: str) -> list[tuple[bytes, bytes]]:
-    """Lines as bytes. Raises: WirebookError (``not-expressible``)."""
-    require_lines(wire.headers, library)
+    """Return the headers of a message as bytes. Raises: WirebookError (``not-expressible``)"""
+    check_headers(wire.headers, library)
     return [(name.encode("ascii"), _octets(value)) for name, value in wire.headers or ()]
 
 
 def ascii_of(target: str, library: str) -> bytes:
-    """A request target. Raises: WirebookError (``not-expressible``) unless it is ASCII, without blanks and controls."""
+    """Return a request target as bytes. Raises: WirebookError (``not-expressible``) unless it is printable ASCII"""
     if not target.isascii() or not target.isprintable() or " " in target:
-        raise refuse(library, "the target", "ASCII, with all else percent-encoded", target)
+        raise not_expressible(library, "the target", "printable ASCII, with other characters percent-encoded", target)
     return target.encode()
 
 

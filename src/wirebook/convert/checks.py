@@ -1,0 +1,44 @@
+"""Checks of converters, and the error for a message that a library cannot express."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from wirebook.bindings.headers import CONTROL, NOT_IN_NAME
+from wirebook.bindings.wire import AnyMessage, Base64, Pair, shown
+from wirebook.problems import Problem, WirebookError
+
+
+def not_expressible(library: str, slot: str, expected: str, actual: Any) -> WirebookError:
+    """Return the error for a value that the library cannot express."""
+    text = f"{library} cannot express this message: {slot} must be {expected}"
+    return WirebookError(Problem("not-expressible", text, slot=slot, expected=expected, actual=shown(actual)))
+
+
+def check_protocol(wire: AnyMessage, library: str, *classes: type[AnyMessage]) -> None:
+    """Check the protocol of a message. Raises: WirebookError (``not-expressible``)"""
+    if not isinstance(wire, classes):
+        expected = " or ".join(cls.protocol for cls in classes)
+        raise not_expressible(library, "protocol", expected, wire.protocol)
+
+
+def check_headers(lines: Iterable[Pair] | None, library: str) -> None:
+    """Reject headers that could inject further lines. Raises: WirebookError (``not-expressible``)"""
+    for name, value in lines or ():
+        slot = f"protocoloptions.headers.{name}"
+        if NOT_IN_NAME.search(name):
+            raise not_expressible(library, slot, "a name of letters, digits and !#$%&'*+.^_`|~-", name)
+        if CONTROL.search(value.base64.decode("latin-1") if isinstance(value, Base64) else value):
+            raise not_expressible(
+                library, slot, "without control characters", value if isinstance(value, str) else "bytes"
+            )
+
+
+def required(library: str, slot: str, value: str | None) -> str:
+    """Return a value that the library requires. Raises: WirebookError (``missing-required``)"""
+    if value is None:
+        raise WirebookError(
+            Problem("missing-required", f"{library} requires {slot}, and the message has none", slot=slot)
+        )
+    return value
