@@ -17,11 +17,11 @@ from typing import Any
 
 from wirebook.catalog import Catalog
 from wirebook.cli.output import print_table
+from wirebook.landing.chunks import Chunk
 from wirebook.landing.runs.engine import CatalogueEngine
-from wirebook.landing.sources.batches import Chunk
 from wirebook.landing.sources.files import list_files, scan_files
-from wirebook.landing.sources.reading import Progress, read_unit
-from wirebook.landing.sources.splits import cut_file, merge
+from wirebook.landing.sources.reading import Progress, read_split
+from wirebook.landing.sources.splits import merge_adjacent, split_file
 
 OURS = "/wirebook/"
 
@@ -43,8 +43,8 @@ def land(engine: Watched, source: Path) -> dict[str, tuple[float, int]]:
     found = {}
     for scan in scan_files(list_files(source).files):
         started, messages = time.process_time(), 0
-        for unit in merge(list(cut_file(scan, None).units)):
-            for chunk in read_unit(unit, Progress(lines=0)):
+        for split in merge_adjacent(list(split_file(scan, None).splits)):
+            for chunk in read_split(split, Progress(lines=0)):
                 messages += engine.land(chunk).read
         found[scan.file.name] = (time.process_time() - started, messages)
     return found

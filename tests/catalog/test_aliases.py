@@ -11,8 +11,8 @@ import pytest
 from wirebook.bindings import HttpMessage
 from wirebook.catalog import Catalog
 from wirebook.definitions.lint.registry import lint
+from wirebook.landing.chunks import Chunk, Landed
 from wirebook.landing.runs.engine import CatalogueEngine
-from wirebook.landing.sources.batches import Chunk, Landed
 from wirebook.landing.tables.layout import table_name
 
 SOURCE = "/messagegroups/g/messages/m"
@@ -68,7 +68,7 @@ def test_message_built_from_an_alias_is_that_of_its_source() -> None:
 def landed(catalog: Catalog, endpoint: str | None, *, columns: bool) -> Landed:
     lines = [json.dumps(RECORD).encode()] * 3
     chunk = Chunk(
-        file="f", kind="capture", lines=pa.array(lines, pa.large_binary()), numbers=pa.array([1, 2, 3]).to_numpy()
+        file="f", file_type="capture", lines=pa.array(lines, pa.large_binary()), numbers=pa.array([1, 2, 3]).to_numpy()
     )
     return CatalogueEngine(catalog, endpoint=endpoint, columns=columns).land(chunk)
 

@@ -14,7 +14,7 @@ from wirebook.bindings import read_parquet_batch
 from wirebook.bindings.capture import parse_record
 from wirebook.demo.captures import write_captures
 from wirebook.demo.folder import DemoFolder
-from wirebook.demo.kinds import FILES, KINDS
+from wirebook.demo.message_types import FILES, MESSAGE_TYPES
 from wirebook.demo.traffic import messages
 from wirebook.problems import WirebookError
 
@@ -30,9 +30,9 @@ def test_every_message_is_in_its_file(tmp_path: Path) -> None:
     written = write_captures(tmp_path, COUNT, 3)
     made = list(messages(COUNT, 3))
     assert written.messages == COUNT
-    assert sum(written.defects.values()) == sum(each.defect is not None for each in made)
+    assert sum(written.faults.values()) == sum(each.fault is not None for each in made)
     for name in FILES:
-        lines = [each.line for each in made if each.kind.file == name]
+        lines = [each.line for each in made if each.message_type.file == name]
         assert written.files.get(name, 0) == len(lines)
         if not name.endswith(".parquet"):
             assert lines_of(tmp_path / name) == lines
@@ -43,7 +43,7 @@ def test_parquet_holds_the_same_records(tmp_path: Path) -> None:
     (name,) = (name for name in FILES if name.endswith(".parquet"))
     batches = pq.ParquetFile(tmp_path / name).iter_batches()
     read = [parsed.wire for batch in batches for parsed in read_parquet_batch(batch)]
-    lines = [message.line for message in messages(COUNT, 3) if message.kind.file == name]
+    lines = [message.line for message in messages(COUNT, 3) if message.message_type.file == name]
     assert [as_written(wire) for wire in read] == [as_written(parse_record(line).wire) for line in lines]
 
 
@@ -81,7 +81,9 @@ def test_a_folder_that_was_not_finished_is_made_anew(tmp_path: Path) -> None:
     folder.make(COUNT, 1)
     assert (
         len(lines_of(folder.captures / "kafka-orders.jsonl"))
-        == COUNT * sum(kind.per_page for kind in KINDS if kind.file == "kafka-orders.jsonl") // 200
+        == COUNT
+        * sum(message_type.per_page for message_type in MESSAGE_TYPES if message_type.file == "kafka-orders.jsonl")
+        // 200
     )
 
 

@@ -11,7 +11,7 @@ from json_structure import SchemaValidator
 from wirebook.bindings.wire import PROTOCOLS
 from wirebook.catalog import Catalog, load_registry
 from wirebook.definitions.lint.registry import lint
-from wirebook.demo.kinds import CATALOGUE, KINDS
+from wirebook.demo.message_types import CATALOGUE, MESSAGE_TYPES
 from wirebook.schema import Unsupported
 
 
@@ -43,10 +43,10 @@ def test_every_payload_schema_compiles(catalog: Catalog) -> None:
 
 
 def test_the_definitions_of_the_kinds_are_there(catalog: Catalog) -> None:
-    assert {kind.definition for kind in KINDS} <= catalog.definitions.keys()
-    assert {kind.endpoint for kind in KINDS} == catalog.scopes.keys()
+    assert {message_type.definition for message_type in MESSAGE_TYPES} <= catalog.definitions.keys()
+    assert {message_type.endpoint for message_type in MESSAGE_TYPES} == catalog.scopes.keys()
     bases = {message["basemessage"] for message in _messages(catalog.registry.document) if "basemessage" in message}
-    assert {kind.definition for kind in KINDS} | bases == catalog.definitions.keys()
+    assert {message_type.definition for message_type in MESSAGE_TYPES} | bases == catalog.definitions.keys()
 
 
 def test_json_structure_schemas_are_sound(catalog: Catalog) -> None:

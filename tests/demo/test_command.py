@@ -50,10 +50,10 @@ def test_everything_lands(landed: Landed) -> None:
     closing = landed.closing
     made = list(messages(COUNT))
     assert (closing["read"], closing["skipped"]) == (COUNT, 0)
-    assert closing["dead_lettered"] == sum(each.defect is not None for each in made)
-    rows = Counter(each.kind.definition for each in made if each.defect is None)
+    assert closing["dead_lettered"] == sum(each.fault is not None for each in made)
+    rows = Counter(each.message_type.definition for each in made if each.fault is None)
     assert {table["definition"]: table["rows"] for table in closing["tables"].values()} == dict(rows)
-    outcomes = Counter(each.defect.outcome for each in made if each.defect is not None)
+    outcomes = Counter(each.fault.outcome for each in made if each.fault is not None)
     assert closing["outcomes"] == {"matched": rows.total(), **outcomes}
 
 

@@ -10,11 +10,11 @@ import pytest
 
 from wirebook.catalog import Catalog
 from wirebook.demo.captures import write_captures
-from wirebook.demo.kinds import CATALOGUE, FILES
+from wirebook.demo.message_types import CATALOGUE, FILES
 from wirebook.landing.runs.engine import CatalogueEngine
 from wirebook.landing.sources.files import list_files, scan_files
-from wirebook.landing.sources.reading import Progress, read_unit
-from wirebook.landing.sources.splits import cut_file
+from wirebook.landing.sources.reading import Progress, read_split
+from wirebook.landing.sources.splits import split_file
 
 COUNT = 3_000
 
@@ -30,8 +30,8 @@ def landed(engine: CatalogueEngine, file: Path) -> dict[str, list[dict[str, Any]
     """The rows of every table, the dead letters with them, in the order of lines."""
     rows: dict[str, list[dict[str, Any]]] = {}
     for scan in scan_files(list_files(file).files):
-        for unit in cut_file(scan, None).units:
-            for chunk in read_unit(unit, Progress(lines=0)):
+        for split in split_file(scan, None).splits:
+            for chunk in read_split(split, Progress(lines=0)):
                 land = engine.land(chunk)
                 tables: dict[str, pa.Table] = {**land.tables, "dead_letters": land.dead_letters}
                 for name, table in tables.items():

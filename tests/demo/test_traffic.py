@@ -11,8 +11,8 @@ import orjson
 import pytest
 
 from wirebook.catalog import Catalog
-from wirebook.demo.defects import BY_KIND, DEFECTS, SHARE, Defect, spoil
-from wirebook.demo.kinds import CATALOGUE, KINDS, PER_PAGE, Kind
+from wirebook.demo.faults import FAULTS, FAULTS_OF, SHARE, Fault, inject
+from wirebook.demo.message_types import CATALOGUE, MESSAGE_TYPES, PER_PAGE, MessageType
 from wirebook.demo.records import attribute
 from wirebook.demo.traffic import TrafficLine, messages, page, synthesise
 from wirebook.demo.world import DAY, instant, order, time_of_day
@@ -57,48 +57,50 @@ def test_messages_come_in_the_order_of_time(made: list[TrafficLine]) -> None:
 
 
 def is_cut(each: TrafficLine) -> bool:
-    return each.defect is not None and each.defect.name == "cut-line"
+    return each.fault is not None and each.fault.name == "cut-line"
 
 
 def test_each_message_is_what_it_was_made_to_be(catalog: Catalog, made: list[TrafficLine]) -> None:
     for each in made:
         outcome, definition, codes = codes_of(catalog, each.line)
-        if each.defect is None:
-            assert (outcome, definition) == ("matched", each.kind.definition), each.line
+        if each.fault is None:
+            assert (outcome, definition) == ("matched", each.message_type.definition), each.line
         else:
-            assert outcome == each.defect.outcome, (each.defect.name, each.line)
-            assert each.defect.code in codes, (each.defect.name, codes, each.line)
+            assert outcome == each.fault.outcome, (each.fault.name, each.line)
+            assert each.fault.code in codes, (each.fault.name, codes, each.line)
 
 
 def test_defects_are_as_many_as_said(made: list[TrafficLine]) -> None:
-    broken = sum(each.defect is not None for each in made)
+    broken = sum(each.fault is not None for each in made)
     assert 0.6 * SHARE < broken / COUNT < 1.4 * SHARE
 
 
-PAIRS = [(defect, kind) for kind in KINDS for defect in BY_KIND[kind.name][0]]
+PAIRS = [(fault, message_type) for message_type in MESSAGE_TYPES for fault in FAULTS_OF[message_type.name][0]]
 
 
-@pytest.mark.parametrize(("defect", "kind"), PAIRS, ids=[f"{d.name}-{k.name}" for d, k in PAIRS])
-def test_every_defect_of_every_kind(catalog: Catalog, made: list[TrafficLine], defect: Defect, kind: Kind) -> None:
-    good = (each.line for each in made if each.kind == kind and each.defect is None)
+@pytest.mark.parametrize(("fault", "message_type"), PAIRS, ids=[f"{d.name}-{k.name}" for d, k in PAIRS])
+def test_every_defect_of_every_kind(
+    catalog: Catalog, made: list[TrafficLine], fault: Fault, message_type: MessageType
+) -> None:
+    good = (each.line for each in made if each.message_type == message_type and each.fault is None)
     for number, line in enumerate(islice(good, 8)):
-        spoilt = spoil(defect, line, orjson.loads(line), kind, Random(number))
+        spoilt = inject(fault, line, orjson.loads(line), message_type, Random(number))
         if spoilt is not None:
             text = spoilt if isinstance(spoilt, bytes) else orjson.dumps(spoilt)
             outcome, _, codes = codes_of(catalog, text)
-            assert (outcome, defect.code in codes) == (defect.outcome, True), (codes, text)
+            assert (outcome, fault.code in codes) == (fault.outcome, True), (codes, text)
 
 
 def test_every_defect_can_happen() -> None:
-    assert {defect.name for defects, _ in BY_KIND.values() for defect in defects} == {defect.name for defect in DEFECTS}
+    assert {fault.name for faults, _ in FAULTS_OF.values() for fault in faults} == {fault.name for fault in FAULTS}
 
 
 def test_what_follows_refers_to_what_came(made: list[TrafficLine]) -> None:
     """An order that is packed or paid for was placed before, or the day before."""
     seen: dict[str, set[Any]] = {name: set() for name in ("placed", "packed", "captured")}
     for each in made:
-        if each.defect is None and each.kind.name in seen:
-            seen[each.kind.name].add(attribute(orjson.loads(each.line), "subject"))
+        if each.fault is None and each.message_type.name in seen:
+            seen[each.message_type.name].add(attribute(orjson.loads(each.line), "subject"))
     first = min(int(name[2:]) for name in seen["placed"])
     for name in ("packed", "captured"):
         of_today = {each for each in seen[name] if int(each[2:]) >= first}

@@ -1,105 +1,14 @@
-"""What tests of landing share: the stand-in engine, and tasks that run here instead of on Spark."""
+"""Fixtures of the tests of Spark."""
 
 from __future__ import annotations
 
-import sys
-from collections import Counter
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import orjson
-import pyarrow.parquet as pq
 import pytest
 
-STANDIN = Path(__file__).parent / "standin"
-sys.path.insert(0, str(STANDIN))
-
-import standin  # noqa: E402
-
-from wirebook.landing.runs.checks import Tasks  # noqa: E402
-from wirebook.landing.runs.landing import Catalogue, Landing, land_files  # noqa: E402
-from wirebook.landing.runs.replay import replay_letters  # noqa: E402
-from wirebook.landing.runs.report import Report  # noqa: E402
-from wirebook.landing.runs.target import Chosen, Target, no_stop  # noqa: E402
-from wirebook.landing.runs.task import Job, TaskResult, run_task  # noqa: E402
-
-
-class Here:
-    """Runs tasks one after the other in this process."""
-
-    parallelism = 3
-
-    def __init__(self, before: Callable[[], None] = lambda: None) -> None:
-        self.tasks: list[Tasks] = []
-        self._before = before
-
-    def __call__(self, job: Job, tasks: Tasks) -> list[TaskResult]:
-        self.tasks.append(tasks)
-        self._before()
-        return [run_task(job, task, number) for number, task in enumerate(tasks)]
-
-
-class Bed:
-    """A source folder and a target folder below a temporary one, and runs from one to the other."""
-
-    def __init__(self, root: Path) -> None:
-        self.source, self.to = root / "source", root / "target"
-        self.source.mkdir()
-        self.runner = Here()
-        self.settings = Landing(runner=self.runner, factory=standin.engine)
-
-    def write(self, name: str, data: bytes) -> Path:
-        path = self.source / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-        return path
-
-    def land(
-        self,
-        source: Path | None = None,
-        *,
-        at: Callable[[str], None] = no_stop,
-        engine: dict[str, Any] | None = None,
-        name: str = "c1",
-        **settings: Any,
-    ) -> Report:
-        catalogue = Catalogue(name, orjson.dumps(engine or {}))
-        landing = replace(self.settings, **settings)
-        return land_files(landing, source or self.source, catalogue, Target(self.to, at))
-
-    def replay(
-        self,
-        *,
-        at: Callable[[str], None] = no_stop,
-        engine: dict[str, Any] | None = None,
-        name: str = "c2",
-        codes: tuple[str, ...] = (),
-        definitions: tuple[str, ...] = (),
-        check_endpoint: Callable[[str], None] = lambda _: None,
-        **settings: Any,
-    ) -> Report:
-        catalogue = Catalogue(name, orjson.dumps(engine or {}), check_endpoint)
-        chosen = Chosen(codes=list(codes), definitions=list(definitions))
-        return replay_letters(replace(self.settings, **settings), catalogue, Target(self.to, at), chosen)
-
-    def rows(self, table: str = "*") -> list[dict[str, Any]]:
-        """What any reader of Parquet sees, by file and line."""
-        files = sorted(self.to.glob(f"{table}/*.parquet"))
-        rows = [row for file in files for row in pq.read_table(file, partitioning=None).to_pylist()]
-        return sorted(rows, key=lambda row: (row["_file"], row["_line"], row["_index"]))
-
-    def places(self, table: str = "*") -> list[tuple[str, int]]:
-        return [(row["_file"], row["_line"]) for row in self.rows(table)]
-
-    def check_conserved(self, expected: int) -> None:
-        """Every message once: no place twice, as many as expected."""
-        places = Counter((row["_file"], row["_line"], row["_index"]) for row in self.rows())
-        assert not [place for place, count in places.items() if count > 1]
-        assert places.total() == expected
+from tests.landing.workspace import Workspace
 
 
 @pytest.fixture
-def bed(tmp_path: Path) -> Bed:
-    return Bed(tmp_path)
+def workspace(tmp_path: Path) -> Workspace:
+    return Workspace(tmp_path)

@@ -51,7 +51,7 @@ def test_java_home_goes_before_the_path(tmp_path: Path) -> None:
     home = fake_java(tmp_path / "home", 'version "21.0.1"')
     on_path = fake_java(tmp_path / "path", 'version "17.0.1"')
     java = find_java({"JAVA_HOME": str(tmp_path / "home"), "PATH": str(on_path.parent)})
-    assert (java.executable, java.version, java.found) == (home, 21, "JAVA_HOME")
+    assert (java.executable, java.version, java.origin) == (home, 21, "JAVA_HOME")
 
 
 @pytest.mark.parametrize("other", ["1.8.0", "11.0.2", "25.0.1"])
@@ -59,7 +59,7 @@ def test_a_java_of_another_version_is_not_taken(tmp_path: Path, other: str) -> N
     fake_java(tmp_path / "home", f'version "{other}"')
     on_path = fake_java(tmp_path / "path", 'version "17.0.1"')
     java = find_java({"JAVA_HOME": str(tmp_path / "home"), "PATH": str(on_path.parent)})
-    assert (java.executable, java.found) == (on_path, "PATH")
+    assert (java.executable, java.origin) == (on_path, "PATH")
 
 
 def test_the_error_says_what_was_looked_at(tmp_path: Path) -> None:

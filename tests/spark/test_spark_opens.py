@@ -58,16 +58,16 @@ for name, frame in frames.items():
 """
 
 
-def test_spark_opens_them(bed: Any, tmp_path: Path) -> None:
+def test_spark_opens_them(workspace: Any, tmp_path: Path) -> None:
     expected = []
     for form in ("parquet", "delta", "iceberg"):
-        bed.settings.form, bed.to = form, tmp_path / form
-        bed.write("1", b'{"protocol":"X","t":"a","v":1,"s":{"a":1},"odd, name":"o"}\n')
-        bed.write("2", b"")
+        workspace.settings.table_format, workspace.to = form, tmp_path / form
+        workspace.write("1", b'{"protocol":"X","t":"a","v":1,"s":{"a":1},"odd, name":"o"}\n')
+        workspace.write("2", b"")
         columns = {"v": "int32", "s": "struct<a>", "odd, name": "string"}
-        bed.land(engine={"columns": {"a": columns}})
-        bed.write("2", b'{"protocol":"X","t":"a","v":2,"s":{"a":2,"b":["b"]},"new":"n"}\n')
-        bed.land(engine={"columns": {"a": columns | {"s": "struct<a,b>", "new": "string"}}})
+        workspace.land(engine={"columns": {"a": columns}})
+        workspace.write("2", b'{"protocol":"X","t":"a","v":2,"s":{"a":2,"b":["b"]},"new":"n"}\n')
+        workspace.land(engine={"columns": {"a": columns | {"s": "struct<a,b>", "new": "string"}}})
         expected.append([form, [["1", 1, 1, None, 1, None, "o"], ["2", 1, 2, "n", 2, ["b"], None]]])
     command = [sys.executable, "-c", PROGRAM, str(tmp_path), ",".join(PACKAGES)]
     environment = (

@@ -79,7 +79,7 @@ def _land(folder: DemoFolder) -> Report:
 
     print_note(f"landing them in '{folder.tables}'")
     with ProgressBar() as bar:
-        return land(bar.start_spark, folder.captures, str(folder.catalogue), folder.tables, watch=bar)
+        return land(bar.start_spark, folder.captures, str(folder.catalogue), folder.tables, progress=bar)
 
 
 # -- output ----------------------------------------------------------------------------------------------------
@@ -137,13 +137,13 @@ def _reason(dead_letter: dict[str, Any]) -> dict[str, Any]:
 
 def _details(reason: dict[str, Any]) -> str:
     """Return the expected and the actual value in one line, shortened if necessary."""
-    from wirebook.landing.report.reasons import expected_in_words, found_in_words  # noqa: PLC0415
+    from wirebook.landing.report.reasons import format_actual, format_expected  # noqa: PLC0415
 
     code, parts = reason["code"], []
     if reason.get("expected") is not None:
-        parts.append(f"expected {expected_in_words(code, reason['expected'])}")
+        parts.append(f"expected {format_expected(code, reason['expected'])}")
     if reason.get("actual") is not None:
-        parts.append(f"got {found_in_words(code, reason['actual'])}")
+        parts.append(f"got {format_actual(code, reason['actual'])}")
     text = "; ".join(parts)
     return text if len(text) <= MAX_REASON else f"{text[: MAX_REASON - 1]}…"
 

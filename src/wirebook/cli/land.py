@@ -77,7 +77,7 @@ def land(  # noqa: PLR0917 (options)
     from wirebook.cli.progress import ProgressBar  # noqa: PLC0415
 
     check_standard_input(source=source, catalog=catalog)
-    settings: dict[str, Any] = {"form": table_format, "dry_run": dry_run, "batch_bytes": batch_size << 20}
+    settings: dict[str, Any] = {"table_format": table_format, "dry_run": dry_run, "batch_bytes": batch_size << 20}
     settings |= {"stage_below": stage_below}
     with ProgressBar("loading the catalogue") as bar, capture_path(source) as path:
         from wirebook.cli.report import report_run  # noqa: PLC0415 (half a second for all of these)
@@ -88,7 +88,7 @@ def land(  # noqa: PLR0917 (options)
         loaded = load_catalog_to_land(catalog, confluent=confluent)
         before = committed_batches(to)
         bar.begin_step("reading the list of source files")
-        report = land_job(bar.start_spark, path, loaded, to, endpoint=endpoint, watch=bar, **settings)
+        report = land_job(bar.start_spark, path, loaded, to, endpoint=endpoint, progress=bar, **settings)
     print_problems(report.problems)
     if as_json:
         print_json(report.closing_line())
@@ -100,7 +100,7 @@ def land(  # noqa: PLR0917 (options)
 
 
 def _check_format(table_format: str | None) -> None:
-    from wirebook.landing.tables.names import FORMATS  # noqa: PLC0415
+    from wirebook.landing.tables.all_formats import FORMATS  # noqa: PLC0415
 
     if table_format is not None and table_format not in FORMATS:
         raise typer.BadParameter(f"'{table_format}' is not one of {', '.join(FORMATS)}", param_hint="--format")

@@ -37,7 +37,7 @@ class ProgressBar:
         self._draws = console.is_terminal and sys.stderr.isatty() and not console.is_dumb_terminal
         self._task = self._bar.add_task(step, total=None, messages=0)
         self._before = (0, 0)
-        self._marks: Path | None = None
+        self._progress_folder: Path | None = None
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._follow, daemon=True)
 
@@ -73,22 +73,22 @@ class ProgressBar:
         self._bar.update(self._task, total=total or None)
 
     @contextmanager
-    def during(self, marks: str) -> Iterator[None]:
-        """Show the progress that tasks write to the folder `marks` until the batch is committed."""
+    def during(self, progress_folder: str) -> Iterator[None]:
+        """Show the progress that tasks write to the folder `progress_folder` until the batch is committed."""
         self.begin_step("landing")
-        self._marks = Path(marks)
+        self._progress_folder = Path(progress_folder)
         try:
             yield
         finally:
-            self._before = self._update(self._marks)
-            self._marks = None
+            self._before = self._update(self._progress_folder)
+            self._progress_folder = None
 
     def _follow(self) -> None:
         next_line = time.monotonic() + FIRST_LINE
         while not self._done.wait(POLL_SECONDS):
-            if (marks := self._marks) is not None:
+            if (progress_folder := self._progress_folder) is not None:
                 with suppress(OSError):  # the batch has just been committed
-                    self._update(marks)
+                    self._update(progress_folder)
             if not self._draws and time.monotonic() >= next_line:
                 print_note(self._line())
                 next_line = time.monotonic() + LINE_SECONDS
@@ -100,15 +100,17 @@ class ProgressBar:
         count = f", {counted(messages, 'message')}" if messages else ""
         return f"{task.description}{share}{count} ({task.elapsed or 0:.0f} s)"
 
-    def _update(self, marks: Path) -> tuple[int, int]:
-        weight, messages = (sum(column) for column in zip(self._before, *_read_marks(marks), strict=True))
+    def _update(self, progress_folder: Path) -> tuple[int, int]:
+        weight, messages = (
+            sum(column) for column in zip(self._before, *_read_progress_files(progress_folder), strict=True)
+        )
         self._bar.update(self._task, completed=weight, messages=messages)
         return weight, messages
 
 
-def _read_marks(marks: Path) -> Iterator[tuple[int, int]]:
+def _read_progress_files(progress_folder: Path) -> Iterator[tuple[int, int]]:
     """Yield the bytes and messages of every task that has written its progress."""
-    for path in marks.iterdir():
+    for path in progress_folder.iterdir():
         with suppress(OSError, ValueError):
             weight, messages = path.read_text().split()
             yield int(weight), int(messages)

@@ -63,7 +63,7 @@ def replay(  # noqa: PLR0917 (options)
         loaded = load_catalog_to_land(catalog, confluent=confluent)
         before = committed_batches(folder)
         bar.begin_step("reading the dead letters")
-        report = replay_job(bar.start_spark, folder, loaded, dry_run=dry_run, watch=bar, **settings)
+        report = replay_job(bar.start_spark, folder, loaded, dry_run=dry_run, progress=bar, **settings)
     print_problems(report.problems)
     if as_json:
         print_json(report.closing_line())

@@ -1,1 +1,1 @@
-"""A demonstration: a catalogue of a made-up company, and traffic as it would have it."""
+"""A demonstration: the catalogue of a fictional company and its synthesised traffic."""

@@ -1,4 +1,4 @@
-"""The day's traffic as capture files: JSON Lines, compressed JSON Lines, and Parquet, one for each recorder."""
+"""A day's traffic as capture files: JSON Lines, compressed JSON Lines and Parquet, one file per recorder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from wirebook.demo.kinds import FILES, PER_PAGE
+from wirebook.demo.message_types import FILES, PER_PAGE
 from wirebook.demo.traffic import page
 
 PAGES_AT_A_TIME: Final = 25
@@ -43,13 +43,14 @@ KAFKA_SCHEMA: Final = pa.schema({
 
 
 class WrittenCaptures(NamedTuple):
-    """What was written: messages by file, and defects by name."""
+    """What was written: messages by file, and injected faults by name."""
 
     files: dict[str, int]
-    defects: dict[str, int]
+    faults: dict[str, int]
 
     @property
     def messages(self) -> int:
+        """The number of messages in all files."""
         return sum(self.files.values())
 
 
@@ -59,7 +60,7 @@ class _Sink(Protocol):
 
 
 class _ParquetSink:
-    """Lines of Kafka records as rows of a Parquet file."""
+    """Writes lines of Kafka records as rows of a Parquet file."""
 
     def __init__(self, path: Path) -> None:
         self._writer = pq.ParquetWriter(path, KAFKA_SCHEMA, compression="zstd")
@@ -72,7 +73,7 @@ class _ParquetSink:
 
 
 def kafka_table(lines: Iterable[bytes]) -> pa.Table:
-    """Kafka records as columns: bytes as binary, times as instants, headers as pairs."""
+    """Kafka records as columns: bytes as binary, times as timestamps, headers as pairs."""
     return pa.Table.from_pylist([_row(orjson.loads(line)) for line in lines], schema=KAFKA_SCHEMA)
 
 
@@ -83,36 +84,36 @@ def _row(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _raw(value: Any) -> bytes | None:
-    """Bytes as the capture format writes them in JSON."""
+    """Bytes, from their form in JSON captures."""
     if isinstance(value, dict):
         return base64.b64decode(value["base64"])
     return None if value is None else str(value).encode()
 
 
 def _open(path: Path) -> _Sink:
-    """A file that takes lines; what it holds depends on the lines alone."""
+    """A file for lines. Its bytes depend on the lines alone."""
     if path.suffix == ".parquet":
         return _ParquetSink(path)
     return gzip.GzipFile(path, "wb", 3, mtime=0) if path.suffix == ".gz" else path.open("wb")
 
 
 class _Block(NamedTuple):
-    """Some pages: the lines of each file, and what is in them."""
+    """Some pages: the lines of each file, and the counts of messages and faults."""
 
     lines: dict[str, bytes]
     files: Counter[str]
-    defects: Counter[str]
+    faults: Counter[str]
 
 
 def write_captures(
     folder: Path, count: int, seed: int, *, processes: int | None = None, pages: int = PAGES_AT_A_TIME
 ) -> WrittenCaptures:
-    """Writes a day of `count` messages into `folder`, the same bytes whatever `processes` there are.
+    """Write a day of `count` messages into `folder`. The bytes do not depend on the number of `processes`.
 
-    Cost: 30 microseconds of CPU a message; few messages are made by one process unless `processes` is given.
+    Cost: 30 microseconds of CPU per message. Few messages are written by one process, unless `processes` is given.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    files, defects = Counter[str](), Counter[str]()
+    files, faults = Counter[str](), Counter[str]()
     cores = 1 if count <= FEW else min(os.cpu_count() or 1, 4)
     with ExitStack() as stack:
         sinks = {name: _open(folder / name) for name in FILES}
@@ -122,8 +123,8 @@ def write_captures(
             for name, lines in block.lines.items():
                 sinks[name].write(lines)
             files.update(block.files)
-            defects.update(block.defects)
-    return WrittenCaptures(dict(files), dict(defects))
+            faults.update(block.faults)
+    return WrittenCaptures(dict(files), dict(faults))
 
 
 def _blocks(count: int, seed: int, processes: int, pages: int) -> Iterator[_Block]:
@@ -153,11 +154,11 @@ def _ignoring_interrupts() -> Iterator[None]:
 
 def _block(first: int, pages: int, count: int, seed: int) -> _Block:
     lines: dict[str, list[bytes]] = {}
-    defects = Counter[str]()
+    faults = Counter[str]()
     for number in range(first, min(first + pages, -(-count // PER_PAGE))):
-        for made in page(number, count, seed):
-            lines.setdefault(made.kind.file, []).append(made.line)
-            if made.defect is not None:
-                defects[made.defect.name] += 1
+        for message in page(number, count, seed):
+            lines.setdefault(message.message_type.file, []).append(message.line)
+            if message.fault is not None:
+                faults[message.fault.name] += 1
     files = Counter({name: len(line) for name, line in lines.items()})
-    return _Block({name: b"\n".join(line) + b"\n" for name, line in lines.items()}, files, defects)
+    return _Block({name: b"\n".join(line) + b"\n" for name, line in lines.items()}, files, faults)

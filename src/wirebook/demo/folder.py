@@ -1,4 +1,4 @@
-"""The folder of a demonstration: the catalogue, the captures, and what was made, so that it is made only once.
+"""The folder of a demonstration: catalogue, captures, and a manifest, so that it is written only once.
 
 FOLDER/catalogue/*.xreg.json   FOLDER/captures/*   FOLDER/tables/   FOLDER/demo.json (written last)
 """
@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from wirebook.demo.captures import write_captures
-from wirebook.demo.kinds import CATALOGUE
+from wirebook.demo.message_types import CATALOGUE
 from wirebook.problems import Problem, WirebookError
 
 MARKER: Final = "demo.json"
@@ -20,16 +20,17 @@ OURS: Final = frozenset({"catalogue", "captures", "tables", MARKER})
 
 
 class DemoManifest(msgspec.Struct, kw_only=True):
-    """What a folder holds: how many messages, from which seed, and how many of them have each defect."""
+    """What a folder holds: the number of messages, the seed, messages by file and injected faults by name."""
 
     messages: int
     seed: int
     files: dict[str, int] = {}
-    defects: dict[str, int] = {}
+    faults: dict[str, int] = {}
 
     @property
     def broken(self) -> int:
-        return sum(self.defects.values())
+        """The number of messages with a fault."""
+        return sum(self.faults.values())
 
 
 class DemoFolder:
@@ -39,25 +40,31 @@ class DemoFolder:
         self.root = root
         self.catalogue, self.captures, self.tables = (root / name for name in ("catalogue", "captures", "tables"))
 
-    def made(self) -> DemoManifest | None:
-        """What was made here before; None for nothing, or not to the end."""
+    def manifest(self) -> DemoManifest | None:
+        """The manifest of a complete demonstration; None if there is none."""
         try:
             return msgspec.json.decode((self.root / MARKER).read_bytes(), type=DemoManifest)
         except (OSError, msgspec.MsgspecError):
             return None
 
     def check(self, messages: int, seed: int) -> DemoManifest | None:
-        """What was made here before, if it is what is asked for now. Raises: foreign-folder"""
-        made = self.made()
-        if made is not None and (made.messages, made.seed) != (messages, seed):
-            had = f"'{self.root}' holds a demonstration of {made.messages:,} messages (seed {made.seed})"
+        """The manifest of an existing demonstration with these parameters; None if the folder can be written.
+
+        Raises: foreign-folder
+        """
+        manifest = self.manifest()
+        if manifest is not None and (manifest.messages, manifest.seed) != (messages, seed):
+            had = f"'{self.root}' holds a demonstration of {manifest.messages:,} messages (seed {manifest.seed})"
             raise _foreign(had, "name another folder with --to, or remove this one")
-        if made is None and self.root.exists() and not self._is_ours():
+        if manifest is None and self.root.exists() and not self._is_ours():
             raise _foreign(f"'{self.root}' holds something else", "name another folder with --to")
-        return made
+        return manifest
 
     def make(self, messages: int, seed: int) -> DemoManifest:
-        """Writes the catalogue and the captures. Raises: unwritable-file"""
+        """Write the catalogue and the captures.
+
+        Raises: unwritable-file
+        """
         try:
             return self._make(messages, seed)
         except OSError as error:
@@ -72,9 +79,9 @@ class DemoFolder:
         for document in sorted(CATALOGUE.glob("*.json")):
             shutil.copyfile(document, self.catalogue / document.name)
         written = write_captures(self.captures, messages, seed)
-        made = DemoManifest(messages=messages, seed=seed, files=written.files, defects=written.defects)
-        (self.root / MARKER).write_bytes(msgspec.json.format(msgspec.json.encode(made)) + b"\n")
-        return made
+        manifest = DemoManifest(messages=messages, seed=seed, files=written.files, faults=written.faults)
+        (self.root / MARKER).write_bytes(msgspec.json.format(msgspec.json.encode(manifest)) + b"\n")
+        return manifest
 
     def _is_ours(self) -> bool:
         return self.root.is_dir() and {path.name for path in self.root.iterdir()} <= OURS

@@ -1,6 +1,6 @@
-"""What the messages of the made-up company carry: one function for each kind of message.
+"""The payloads of the fictional company: one function per message type.
 
-Each takes the message's `Moment` and gives the values of the placeholders and the data (a JSON value; None is no data).
+Each takes the message's `Moment` and returns placeholder values and data (a JSON value; None is no data).
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from wirebook.demo.world import HUBS, Hub, Order, instant, mixed, order
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """When and where in the traffic a message is.
+    """The position of a message in the traffic.
 
-    Shape: `number` counts the messages of its kind, `second` of the day, `random` for what need not be known elsewhere.
+    Shape: `number` counts the messages of its type; `second` is the second of the day; `random` supplies values that no
+    other message refers to.
     """
 
     number: int
@@ -28,7 +29,7 @@ class Moment:
 
 
 class MessageDraft(NamedTuple):
-    """A message before it has a form: values by placeholder (or extra attribute), and data."""
+    """A message before encoding: values by placeholder (or extra attribute), and data."""
 
     values: dict[str, str]
     data: Any
@@ -42,9 +43,9 @@ def _money(cents: int) -> dict[str, Any]:
 
 
 def _order(moment: Moment, per_page: int, lag: int = 0) -> Order:
-    """The order that the message is about: `lag` pages of orders earlier, so that what follows refers to what came.
+    """The order of a message, `lag` pages of orders earlier, so that later messages refer to earlier orders.
 
-    There are 8 orders on a page; a kind of which fewer are on a page passes over the last ones.
+    A page has 8 orders. A type with fewer messages per page skips the last ones.
     """
     page, place = divmod(moment.number, per_page)
     return order((page - lag) * 8 + place, moment.seed)
@@ -164,9 +165,9 @@ def captured(moment: Moment) -> MessageDraft:
 def settled(moment: Moment) -> MessageDraft:
     random = moment.random
     orders = [order((moment.number - 3) * 8 + place, moment.seed) for place in range(random.randrange(2, 7))]
-    gross = sum(each.cents for each in orders)
+    gross = sum(paid_order.cents for paid_order in orders)
     data = {
-        "payments": [each.name for each in orders],
+        "payments": [paid_order.name for paid_order in orders],
         "gross": _money(gross),
         "fee": _money(round(gross * 0.014) + 25),
         "paid_out": instant(moment.second - random.uniform(1, 30)),
@@ -187,7 +188,7 @@ def _van(moment: Moment) -> tuple[Hub, int]:
 
 
 def _where(hub: Hub, van: int, second: float) -> tuple[float, float]:
-    """A van goes round its hub, each on its own course."""
+    """The position of a van, which circles its hub on a course of its own."""
     turn = second / (2400 + 90 * van) + van
     reach = 0.02 + 0.004 * (van % 9)
     return hub.lat + reach * math.sin(turn), hub.lon + 1.7 * reach * math.cos(1.3 * turn)

@@ -1,4 +1,4 @@
-"""Capture records as objects that can be changed: where each protocol keeps the attributes and the payload."""
+"""Reads and changes capture records: where each protocol keeps attributes and payload."""
 
 from __future__ import annotations
 
@@ -28,20 +28,23 @@ ATTRIBUTES: Final = {
 
 
 def payload_of(record: Record) -> Any:
+    """The payload as it stands in the record."""
     return record.get(PAYLOAD[record["protocol"]])
 
 
 def set_payload(record: Record, value: Any) -> None:
+    """Replace the payload."""
     record[PAYLOAD[record["protocol"]]] = value
 
 
 def bytes_of(record: Record) -> bytes:
+    """The payload as bytes."""
     value = payload_of(record)
     return base64.b64decode(value["base64"]) if isinstance(value, dict) else value.encode()
 
 
 def set_bytes(record: Record, raw: bytes) -> None:
-    """Sets the payload: a text, or base64 where it is no UTF-8."""
+    """Replace the payload: a string, or base64 if it is not UTF-8."""
     try:
         set_payload(record, raw.decode())
     except UnicodeDecodeError:
@@ -49,10 +52,12 @@ def set_bytes(record: Record, raw: bytes) -> None:
 
 
 def is_structured(record: Record) -> bool:
+    """Whether the record is an event in structured mode."""
     return any(name == "content-type" and "cloudevents" in value for name, value in record.get("headers", ()))
 
 
 def attribute(record: Record, name: str) -> Any:
+    """The value of an attribute."""
     if is_structured(record):
         return orjson.loads(payload_of(record)).get(name)
     member, prefix = ATTRIBUTES[record["protocol"]]
@@ -61,7 +66,7 @@ def attribute(record: Record, name: str) -> Any:
 
 
 def set_attribute(record: Record, name: str, value: str | None) -> None:
-    """Changes an attribute; None takes it away."""
+    """Change an attribute; None removes it."""
     if is_structured(record):
         event = orjson.loads(payload_of(record)) | {name: value}
         set_payload(record, orjson.dumps({k: v for k, v in event.items() if v is not None}).decode())
@@ -71,18 +76,19 @@ def set_attribute(record: Record, name: str, value: str | None) -> None:
 
 
 def set_pair(record: Record, member: str, name: str, value: str | None) -> None:
-    """Changes a header or property where it stands; None takes it away."""
+    """Change a header or property in place; None removes it."""
     pairs = record[member].items() if isinstance(record[member], dict) else record[member]
     changed = [[key, value if key == name else old] for key, old in pairs if key != name or value is not None]
     record[member] = dict(changed) if isinstance(record[member], dict) else changed
 
 
 def data_of(record: Record) -> Any:
-    """The JSON value that a message carries."""
+    """The JSON value of the payload."""
     value = orjson.loads(payload_of(record))
     return value["data"] if is_structured(record) else value
 
 
 def set_data(record: Record, data: Any) -> None:
+    """Replace the JSON value of the payload."""
     value = orjson.loads(payload_of(record)) | {"data": data} if is_structured(record) else data
     set_payload(record, orjson.dumps(value).decode())

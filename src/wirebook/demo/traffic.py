@@ -1,7 +1,7 @@
-"""A day of the made-up company's traffic, message by message: the same for the same count and seed, always.
+"""A day of traffic of the fictional company, message by message. Count and seed determine it completely.
 
-A page is 200 messages, as many of each kind as its table says, in an order of its own. Pages depend on nothing but
-their number, so that several processes can make them.
+A page is 200 messages in random order, with a fixed number of each type. A page depends only on its number, so that
+several processes can generate pages.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import orjson
 
-from wirebook.demo.defects import Defect, choose, spoil
-from wirebook.demo.kinds import KINDS, PER_PAGE, Forms, Kind
+from wirebook.demo.faults import Fault, choose_fault, inject
+from wirebook.demo.message_types import MESSAGE_TYPES, PER_PAGE, MessageTemplates, MessageType
 from wirebook.demo.payloads import Moment
 from wirebook.demo.world import instant, time_of_day
 
@@ -23,57 +23,57 @@ SEED = 1
 
 
 class TrafficLine(NamedTuple):
-    """A line of a capture: its kind, and the defect it was given, if any."""
+    """A line of a capture: its message type, and its injected fault, if any."""
 
-    kind: Kind
+    message_type: MessageType
     line: bytes
-    defect: Defect | None
+    fault: Fault | None
 
 
 def synthesise(count: int, seed: int = SEED) -> Iterator[bytes]:
-    """`count` lines of the capture format, in the order of time."""
-    return (made.line for made in messages(count, seed))
+    """`count` lines of the capture format in time order."""
+    return (line.line for line in messages(count, seed))
 
 
 def messages(count: int, seed: int = SEED) -> Iterator[TrafficLine]:
-    """`count` messages with what is known of them."""
+    """`count` lines with their types and faults."""
     for number in range(-(-count // PER_PAGE)):
         yield from page(number, count, seed)
 
 
 def page(number: int, count: int, seed: int) -> Iterator[TrafficLine]:
-    """The messages of one page of a day that has `count`."""
+    """The messages of one page of a day with `count` messages."""
     random = Random(f"{seed}/{number}")  # noqa: S311 (made-up data)
-    order = [kind for kind in KINDS for _ in range(kind.per_page)]
+    order = [message_type for message_type in MESSAGE_TYPES for _ in range(message_type.per_page)]
     random.shuffle(order)
     seen: Counter[str] = Counter()
     first = number * PER_PAGE
-    for place, kind in enumerate(order[: count - first]):
+    for place, message_type in enumerate(order[: count - first]):
         second = time_of_day((first + place + random.random()) / count)
-        moment = Moment(number * kind.per_page + seen[kind.name], second, seed, random)
-        seen[kind.name] += 1
-        yield _message(kind, moment, first + place)
+        moment = Moment(number * message_type.per_page + seen[message_type.name], second, seed, random)
+        seen[message_type.name] += 1
+        yield _message(message_type, moment, first + place)
 
 
 @cache
-def _forms() -> Forms:
-    return Forms()
+def _templates() -> MessageTemplates:
+    return MessageTemplates()
 
 
-def _message(kind: Kind, moment: Moment, offset: int) -> TrafficLine:
-    line = _line(kind, moment, offset)
-    defect = choose(kind, moment.random)
-    if defect is None:
-        return TrafficLine(kind, line, None)
-    spoilt = spoil(defect, line, orjson.loads(line), kind, moment.random)
+def _message(message_type: MessageType, moment: Moment, offset: int) -> TrafficLine:
+    line = _line(message_type, moment, offset)
+    fault = choose_fault(message_type, moment.random)
+    if fault is None:
+        return TrafficLine(message_type, line, None)
+    spoilt = inject(fault, line, orjson.loads(line), message_type, moment.random)
     if spoilt is None:
-        return TrafficLine(kind, line, None)
-    return TrafficLine(kind, spoilt if isinstance(spoilt, bytes) else orjson.dumps(spoilt), defect)
+        return TrafficLine(message_type, line, None)
+    return TrafficLine(message_type, spoilt if isinstance(spoilt, bytes) else orjson.dumps(spoilt), fault)
 
 
-def _line(kind: Kind, moment: Moment, offset: int) -> bytes:
-    forms, random = _forms(), moment.random
-    draft = kind.make(moment)
+def _line(message_type: MessageType, moment: Moment, offset: int) -> bytes:
+    templates, random = _templates(), moment.random
+    draft = message_type.make(moment)
     values = {
         "id": f"{random.getrandbits(64):016x}",
         "time": instant(moment.second - random.uniform(0.02, 1.5)),
@@ -81,4 +81,4 @@ def _line(kind: Kind, moment: Moment, offset: int) -> bytes:
         "offset": str(offset),
         **draft.values,
     }
-    return forms.moulds[kind.name].fill(values, forms.encode(kind, draft.data))
+    return templates.templates[message_type.name].fill(values, templates.encode(message_type, draft.data))

@@ -1,7 +1,6 @@
-"""The made-up company: its hubs, vans, goods and orders, each a pure function of a number.
+"""The fictional company: its hubs, vans, goods and orders, each a pure function of a number.
 
-Nothing is stored: order 7 is the same order wherever it is asked for, so that messages made in different processes
-agree with each other.
+Nothing is stored. Order 7 is the same order in every process, so that messages from different processes agree.
 """
 
 from __future__ import annotations
@@ -16,13 +15,15 @@ _MASK: Final = 2**64 - 1
 
 
 def mixed(number: int, salt: int = 0) -> int:
-    """A number that looks random and depends on nothing else (SplitMix64)."""
+    """A pseudo-random number that depends on nothing but its arguments (SplitMix64)."""
     value = (number * 0x9E3779B97F4A7C15 + salt * 0xD1B54A32D192ED03 + 0x632BE59BD9B4E019) & _MASK
     value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
     return value ^ (value >> 31)
 
 
 class Hub(NamedTuple):
+    """A warehouse from which vans deliver."""
+
     name: str
     town: str
     lat: float
@@ -47,6 +48,8 @@ VANS_PER_HUB, ROOMS_PER_HUB, CHARGERS_PER_HUB, METERS_PER_SITE, CUSTOMERS = 20, 
 
 
 class Line(NamedTuple):
+    """A line of an order."""
+
     sku: str
     quantity: int
     cents: int
@@ -54,7 +57,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """An order from its number: who, where, what."""
+    """An order: shop, hub, customer and lines."""
 
     name: str
     shop: str
@@ -65,15 +68,18 @@ class Order:
 
     @property
     def cents(self) -> int:
+        """The price of all lines."""
         return sum(line.quantity * line.cents for line in self.lines)
 
     @property
     def crates(self) -> int:
+        """The number of crates that it is packed in."""
         return 1 + len(self.lines) // 4
 
 
 @lru_cache(maxsize=4096)
 def order(number: int, seed: int = 0) -> Order:
+    """The order with this number."""
     bits = mixed(number, seed)
     count = 1 + min(bits % 11, (bits >> 8) % 14)
     return Order(
@@ -112,7 +118,7 @@ def van(hub: Hub, number: int) -> str:
 
 
 def instant(seconds: float) -> str:
-    """The time `seconds` after the day begins (it may be some days before or after), as RFC 3339 with milliseconds."""
+    """`seconds` after the day begins (may be days before or after), as RFC 3339 with milliseconds."""
     minutes, millis = divmod(round(seconds * 1000), 60_000)
     hours, minute = divmod(minutes, 60)
     days, hour = divmod(hours, 24)
@@ -125,7 +131,8 @@ _BEFORE: Final = tuple(sum(HOURS[:hour]) for hour in range(25))
 
 
 def time_of_day(share: float) -> float:
-    """The second by which `share` (0 to 1) of the day's messages have come: more come when the hubs are busy."""
-    wanted = share * _BEFORE[-1]
-    hour = next(hour for hour in range(24) if wanted < _BEFORE[hour + 1] or hour == 23)
-    return 3600 * (hour + (wanted - _BEFORE[hour]) / HOURS[hour])
+    """The second at which `share` (0 to 1) of the day's messages have been received. More arrive when the hubs are
+    busy."""
+    cumulated = share * _BEFORE[-1]
+    hour = next(hour for hour in range(24) if cumulated < _BEFORE[hour + 1] or hour == 23)
+    return 3600 * (hour + (cumulated - _BEFORE[hour]) / HOURS[hour])

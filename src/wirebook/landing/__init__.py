@@ -1,1 +1,1 @@
-"""The landing engine: sources, columns, tables, runs, reports. Arrow only; it does not import Spark."""
+"""The landing engine: sources, columns, tables, runs, reports. It uses Arrow and does not import Spark."""

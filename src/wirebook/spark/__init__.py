@@ -1,4 +1,4 @@
-"""The main job on Spark: sources, matching, decoding, landing, dead letters.
+"""Landing and matching on Spark.
 
 from wirebook.spark import land, match, replay, table
 report = land(spark, "captures/", "catalogue.xreg.json", "tables/")

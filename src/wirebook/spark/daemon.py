@@ -1,8 +1,8 @@
-"""What local sessions start as Spark's Python daemon: PySpark's own, two things better.
+"""The Python daemon of local Spark sessions: PySpark's own with two changes.
 
-Workers are forks of the daemon. Here it has loaded the libraries they need before it forks, so they do not each. And a
-worker whose session ends, or whose output is no longer wanted, is not a fault to print a traceback about (Spark closes
-the socket; PySpark's worker then fails to say that its input has ended).
+Workers are forks of the daemon. This one loads the libraries that workers need before it forks. A worker whose session
+ends, or whose output is no longer read, ends without a traceback (Spark closes the socket, and PySpark's worker then
+fails to report the end of its input).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _worker = daemon.worker
 
 
 def worker(sock: socket.socket, authenticated: bool) -> int:
-    """PySpark's worker; one whose other side has gone ends with code 1."""
+    """PySpark's worker; returns 1 if the connection is closed."""
     try:
         return int(_worker(sock, authenticated))  # type: ignore[no-untyped-call]
     except (BrokenPipeError, ConnectionResetError):

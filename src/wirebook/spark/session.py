@@ -1,4 +1,4 @@
-"""The Spark session of the command line: the one that is there, else a quiet local one."""
+"""The Spark session of the command line: the active one, or a quiet local one."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 __all__ = ["Java", "find_java", "session"]
 
 LOGGING = Path(__file__).parent / "log4j2.properties"
-GIVEN = ("PYSPARK_GATEWAY_PORT", "SPARK_REMOTE")
-"""Variables that say: this program was started by spark-submit, or for a server of Spark Connect."""
+SUBMITTED = ("PYSPARK_GATEWAY_PORT", "SPARK_REMOTE")
+"""Environment variables that are set if the program was started by spark-submit or for a Spark Connect server."""
 
 JAVA_OPTIONS = ("-XX:+UseParallelGC", f"-Dlog4j2.configurationFile={LOGGING.as_uri()}")
 # Not -XX:TieredStopAtLevel=1: it saves half a second at the start, and JVM work then takes six times as long.
 
 
 def session(app_name: str = "wirebook", *, cores: int | None = None) -> SparkSession:
-    """The active session, the one spark-submit prepared, or a new local one on `cores` cores (all, by default).
+    """The active session, the one that spark-submit prepared, or a new local one on `cores` cores (default: all).
 
     Cost: 3-6 seconds for a new one.
     Raises: no-java
@@ -39,16 +39,16 @@ def session(app_name: str = "wirebook", *, cores: int | None = None) -> SparkSes
     if active is not None:
         return active
     builder = SparkSession.builder.appName(app_name)
-    if any(name in os.environ for name in GIVEN):
+    if any(name in os.environ for name in SUBMITTED):
         return builder.getOrCreate()
     with _environment(local_environment(find_java())), _killing_java_on_failure():
         spark = builder.config(map={**local_settings(cores)}).getOrCreate()
-    _say_nothing_when_java_ends(spark)
+    _silence_accumulator_server(spark)
     return spark
 
 
 def local_settings(cores: int | None = None) -> dict[str, str]:
-    """The settings of a local session; on a cluster they are the business of who runs it."""
+    """The settings of a local session. On a cluster, the operator chooses them."""
     return {
         "spark.master": f"local[{cores or '*'}]",
         "spark.driver.bindAddress": "127.0.0.1",
@@ -66,7 +66,7 @@ def local_settings(cores: int | None = None) -> dict[str, str]:
 
 
 def local_environment(java: Java) -> dict[str, str]:
-    """What Spark's scripts read: this Python, this PySpark (not another Spark of the machine's), this Java."""
+    """What Spark's scripts read: this Python, this PySpark (not another Spark on the machine) and this Java."""
     import pyspark  # noqa: PLC0415
 
     return java.environment | {
@@ -122,8 +122,9 @@ def _deferring_interrupts() -> Iterator[None]:
             signal.raise_signal(signal.SIGINT)
 
 
-def _say_nothing_when_java_ends(spark: SparkSession) -> None:
-    """PySpark's server of accumulators prints a traceback then, beside the error that whoever asked Spark gets."""
+def _silence_accumulator_server(spark: SparkSession) -> None:
+    """PySpark's accumulator server prints a traceback when Java ends, in addition to the exception that the caller
+    gets."""
     server: Any = getattr(spark.sparkContext, "_accumulatorServer", None)
     if server is not None:
         server.handle_error = _handle_error
@@ -135,14 +136,14 @@ def _handle_error(*_: object) -> None:
 
 
 def _driver_memory_mib() -> int:
-    """A quarter of the machine's memory, between 1 and 4 GiB: Python workers and Arrow need the rest."""
+    """A quarter of the memory, between 1 and 4 GiB. Python workers and Arrow need the rest."""
     memory_mib = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
     return min(max(memory_mib // 4, 1024), 4096)
 
 
 @contextmanager
 def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Variables for what is started inside; as they were afterwards."""
+    """Set environment variables inside the block and restore them afterwards."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:

@@ -1,6 +1,6 @@
-"""Views: one for each table of a target folder, with its rows wherever they are, files of its own and staged ones.
+"""Views of the tables in a target folder, each with all of its rows: those in files of its own and staged ones.
 
-Statements for Spark's SQL and for DuckDB, and a DataFrame of one table for programs.
+Statements for Spark SQL and DuckDB, and a DataFrame of one table for programs.
 
 Spec: docs/staging.md#views; docs/decisions/0075
 """
@@ -47,8 +47,8 @@ class Views:
     """The statements of one target folder."""
 
     def __init__(self, folder: Path) -> None:
-        self.tables = {each.name: each for each in tables_in(folder, with_staging=True)}
-        self._folder, self._form = folder.absolute(), Target(folder).format() or "parquet"
+        self.tables = {field.name: field for field in tables_in(folder, with_staging=True)}
+        self._folder, self._format = folder.absolute(), Target(folder).format() or "parquet"
 
     @property
     def _staged(self) -> pa.Schema:
@@ -57,13 +57,13 @@ class Views:
         return schema
 
     def in_spark(self, table: TableSummary) -> Iterator[str]:
-        """Views for a session, as it may have no catalogue that keeps them."""
+        """Temporary views, because a session may have no catalogue that stores views."""
         schema = _schema_of(table)
         names = ", ".join(spark_name(name) for name in schema.names)
         parts = []
         if table.files:
             source = self._spark_source(table.name)
-            if self._form == "parquet":
+            if self._format == "parquet":
                 source = spark_name(f"_files_of_{table.name}")
                 path = spark_text(_escaped(self._folder / table.name))
                 yield f"{_temporary(source)} ({spark_ddl(schema)}) USING parquet OPTIONS (path {path})"
@@ -74,16 +74,17 @@ class Views:
 
     def _spark_source(self, name: str) -> str:
         path = str(self._folder / name).replace("`", "``")
-        return f"delta.`{path}`" if self._form == "delta" else f"wirebook.wirebook.{spark_name(name)}"
+        return f"delta.`{path}`" if self._format == "delta" else f"wirebook.wirebook.{spark_name(name)}"
 
     def _spark_staged(self, name: str, schema: pa.Schema) -> str:
         own = {field.name for field in own_columns(schema, self._staged)}
-        columns = ", ".join((f"{ROW}." if each in own else "") + spark_name(each) for each in schema.names)
+        columns = ", ".join((f"{ROW}." if field in own else "") + spark_name(field) for field in schema.names)
         members = spark_members(own_columns(schema, self._staged), "`row`") if own else "NULL"
         chosen = f"SELECT *, {members} AS {ROW} FROM `{STAGED}` WHERE `table` = {spark_text(name)}"
         return f"SELECT {columns} FROM ({chosen})"
 
     def in_duckdb(self, table: TableSummary) -> Iterator[str]:
+        """Views of a DuckDB database."""
         schema = _schema_of(table)
         parts = []
         if table.staged:
@@ -94,19 +95,19 @@ class Views:
 
     def _duck_source(self, name: str) -> str:
         folder = self._folder / name
-        if self._form == "delta":
+        if self._format == "delta":
             return f"delta_scan({duck_text(str(folder))})"
-        if self._form == "iceberg":
+        if self._format == "iceberg":
             return f"iceberg_scan({duck_text(newest_metadata(folder))})"
         return f"read_parquet({duck_text(f'{folder}/*.parquet')}, union_by_name = true, hive_partitioning = false)"
 
     def _duck_staged(self, name: str, schema: pa.Schema) -> str:
         own = {field.name for field in own_columns(schema, self._staged)}
         columns = ", ".join(
-            f"{duck_value(f'{ROW}.{duck_name(each.name)}', each.type)} AS {duck_name(each.name)}"
-            if each.name in own
-            else duck_name(each.name)
-            for each in schema
+            f"{duck_value(f'{ROW}.{duck_name(field.name)}', field.type)} AS {duck_name(field.name)}"
+            if field.name in own
+            else duck_name(field.name)
+            for field in schema
         )
         members = duck_members(own_columns(schema, self._staged), '"row"::JSON') if own else "NULL"
         chosen = f'SELECT *, {members} AS {ROW} FROM {STAGED} WHERE "table" = {duck_text(name)}'
@@ -114,37 +115,37 @@ class Views:
 
 
 def view_statements(folder: str | PathLike[str], dialect: str, tables: Collection[str] = ()) -> list[str]:
-    """`CREATE VIEW` statements, without semicolons, in the order in which they must run: of some tables, or of all.
+    """`CREATE VIEW` statements without semicolons, in the order in which they must run: of some tables, or of all.
 
-    `dialect` is ``duckdb`` or ``spark``. Paths are absolute. Of Iceberg tables DuckDB's views show what is there now.
+    `dialect` is ``duckdb`` or ``spark``. Paths are absolute. DuckDB views of Iceberg tables show the current snapshot.
 
     Raises: WirebookError (no-target, missing-extra, unknown-table)
     """
     views = Views(Path(folder))
-    wanted = [find_table(views.tables.values(), name) for name in tables] or [
-        each for each in views.tables.values() if each.name != STAGED
+    selected = [find_table(views.tables.values(), name) for name in tables] or [
+        field for field in views.tables.values() if field.name != STAGED
     ]
-    if any(each.staged for each in wanted):
-        wanted.insert(0, views.tables[STAGED])
+    if any(field.staged for field in selected):
+        selected.insert(0, views.tables[STAGED])
     make = views.in_spark if dialect == "spark" else views.in_duckdb
-    return list(dict.fromkeys(statement for each in wanted for statement in make(each)))
+    return list(dict.fromkeys(statement for field in selected for statement in make(field)))
 
 
 def table(spark: SparkSession, folder: str | PathLike[str], name: str) -> DataFrame:
-    """A table of a target folder, with its rows wherever they are: files of its own and staged ones.
+    """A table of a target folder with all of its rows, those in files of its own and staged ones, as of now.
 
-    `name` is the table's, or the XID of its definition. What is in the folder at the time of the call counts; files
-    are read as Parquet in each format, so that no connector is needed.
+    `name` is the name of the table, or the XID of its definition. Files are read as Parquet in every format, so that no
+    connector is needed.
 
     Raises: WirebookError (no-target, missing-extra, unknown-table)
     """
-    tables = {each.name: each for each in tables_in(Path(folder), with_staging=True)}
-    found = find_table(tables.values(), name)
-    schema = _schema_of(found)
-    frames = [_read(spark, found.files, schema)] if found.files else []
-    if found.staged:
+    tables = {field.name: field for field in tables_in(Path(folder), with_staging=True)}
+    summary = find_table(tables.values(), name)
+    schema = _schema_of(summary)
+    frames = [_read(spark, summary.files, schema)] if summary.files else []
+    if summary.staged:
         staged = _schema_of(tables[STAGED])
-        frames.append(_unstaged(_read(spark, found.staged_files, staged), found.name, schema, staged))
+        frames.append(_unstaged(_read(spark, summary.staged_files, staged), summary.name, schema, staged))
     return frames[0] if len(frames) == 1 else frames[0].unionByName(frames[1])
 
 
@@ -158,8 +159,8 @@ def _unstaged(staged: DataFrame, name: str, schema: pa.Schema, columns: pa.Schem
     chosen = staged.where(f"`table` = {spark_text(name)}")
     if own:
         chosen = chosen.selectExpr("*", f"{spark_members(own, '`row`')} AS {ROW}")
-    picked = ((f"{ROW}." if each in names else "") + spark_name(each) for each in schema.names)
-    return chosen.selectExpr(*(f"{each}" for each in picked))
+    picked = ((f"{ROW}." if field in names else "") + spark_name(field) for field in schema.names)
+    return chosen.selectExpr(*(f"{field}" for field in picked))
 
 
 def _schema_of(table: TableSummary) -> pa.Schema:
@@ -175,5 +176,5 @@ def _temporary(name: str) -> str:
 
 
 def _escaped(path: Path) -> str:
-    """A path that Spark does not take for a pattern."""
+    """A path in which Spark recognises no pattern."""
     return re.sub(r"([\[\]{}*?\\])", r"\\\1", str(path))

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from synthesis.messages import Message
 from wirebook.catalog import Catalog
+from wirebook.landing.chunks import Chunk, Landed
 from wirebook.landing.runs.engine import CatalogueEngine
-from wirebook.landing.sources.batches import Chunk, Landed
 from wirebook.spark.matching import outcomes_of
 
 DEAD_LETTERS = "dead_letters"

@@ -12,7 +12,7 @@ import pyarrow as pa
 from synthesis.messages import Message
 from wirebook.bindings import bytes_of, parse_record, to_record
 from wirebook.bindings.wire import AnyMessage
-from wirebook.landing.sources.batches import Chunk
+from wirebook.landing.chunks import Chunk
 
 FILE = "traffic"
 BYTES = ("body", "key", "value", "payload", "data")

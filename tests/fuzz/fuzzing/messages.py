@@ -21,9 +21,9 @@ from fuzzing import junk, stock
 from fuzzing.case import Input, check
 from wirebook.bindings import decode_records, parse_record, read_events, to_line
 from wirebook.definitions.match.outcome import Outcome
+from wirebook.landing.chunks import Chunk, Landed
 from wirebook.landing.runs.engine import CatalogueEngine
 from wirebook.landing.runs.outcomes import outcomes_in
-from wirebook.landing.sources.batches import Chunk, Landed
 
 NAMES = (
     "protocol", "received", "endpoint", "method", "target", "status", "headers", "body", "topic", "partition", "offset", "timestamp",

@@ -1,1 +1,1 @@
-"""Matching and row building by columns, a record batch at a time."""
+"""Matching and decoding by columns: many records at once, without running Python for single messages."""

@@ -1,7 +1,7 @@
-"""Structured events as columns: a batch of JSON texts, each one CloudEvent, decoded in one call.
+"""Structured events as columns: a batch of JSON texts, one CloudEvent each, decoded in one call.
 
-A body with a member that is not known here, or that occurs twice, or whose data is not JSON text, makes its row
-doubtful: the reference reads it.
+A row is doubtful, and goes to the reference, if its body has an unknown or duplicate member or its data is not JSON
+text.
 
 Spec: cloudevents json-format.md; docs/semantics.md#cloudevents-over-each-protocol.
 """
@@ -24,10 +24,10 @@ from msgspec import UNSET, Raw
 from wirebook.bindings.attributes import WELL_KNOWN
 from wirebook.bindings.jsonevent import MAX_EVENT_BYTES
 from wirebook.bindings.received import CLOUDEVENTS
-from wirebook.landing.columns.columns import SlotColumn, absent, codes_of, mask_of, texts
-from wirebook.landing.columns.frames import Frame, apart, sound_attributes
-from wirebook.landing.columns.parts import WirePartColumns
+from wirebook.landing.columns.frames import Frame, sound_attributes, split_records
 from wirebook.landing.columns.records import RecordColumns
+from wirebook.landing.columns.slot_columns import SlotColumn, absent, codes_of, mask_of, texts
+from wirebook.landing.columns.wire_columns import WireColumns
 from wirebook.schema.json_lines import decode_column
 from wirebook.text.json import MAX_DEPTH
 from wirebook.text.mediatypes import is_json
@@ -41,13 +41,13 @@ UNPREFIXED: Final = ("MQTT/5.0",)
 
 
 def frames_of(records: RecordColumns, extensions: frozenset[str]) -> Iterator[Frame]:
-    """Frames of the records of a chunk: native messages, events in binary mode, structured events."""
-    for frame in apart(records):
+    """Frames of the records of a chunk: messages that are not events, events in binary mode, structured events."""
+    for frame in split_records(records):
         yield structured_frame(frame, extensions) if frame.mode == "structured" else frame
 
 
 def frame_of_events(lines: pa.LargeBinaryArray, extensions: frozenset[str]) -> Frame:
-    """The events of a plain file, one for each line; a line that holds an array is doubtful."""
+    """The events of a plain file, one per line; a line that holds an array is doubtful."""
     nothing, no_doubt = absent(len(lines)), np.zeros(len(lines), bool)
     rows = np.arange(len(lines), dtype=np.int64)
     payload = lines.cast(pa.binary())
@@ -57,7 +57,7 @@ def frame_of_events(lines: pa.LargeBinaryArray, extensions: frozenset[str]) -> F
         mode="structured",
         rows=rows,
         places=rows,
-        parts=WirePartColumns(nothing, {}, payload, no_doubt),
+        parts=WireColumns(nothing, {}, payload, no_doubt),
         content_type=nothing,
         data_content_type=nothing,
         attributes={},
@@ -68,9 +68,9 @@ def frame_of_events(lines: pa.LargeBinaryArray, extensions: frozenset[str]) -> F
 
 
 def structured_frame(frame: Frame, extensions: frozenset[str]) -> Frame:
-    """The frame with attributes and data taken out of the bodies.
+    """The frame with attributes and data extracted from the bodies.
 
-    `extensions` are the extension attributes that the catalogue knows; an event with another one is doubtful.
+    `extensions` are the extension attributes that the catalogue names; an event with any other is doubtful.
     """
     names = (*sorted(WELL_KNOWN), *sorted(extensions - WELL_KNOWN))
     kind = _event_type(names)
@@ -94,7 +94,7 @@ def structured_frame(frame: Frame, extensions: frozenset[str]) -> Frame:
         attributes=attributes,
         data_content_type=SlotColumn(pc.fill_null(declared, "application/json"), doubtful),
         payload=_data(columns["data"]),
-        doubtful=doubtful | _given(columns["data_base64"]),
+        doubtful=doubtful | _is_set(columns["data_base64"]),
         json_values=True,
         _columns={},
         _made={},
@@ -113,36 +113,36 @@ def _event_type(names: tuple[str, ...]) -> type[msgspec.Struct]:
 
 
 def _unknown_members(bodies: Sequence[bytes], columns: dict[str, list[Any]]) -> Any:
-    """Where a body has more or fewer member names than were decoded, those inside its data apart."""
+    """A mask of the bodies whose number of members, those inside the data excluded, differs from the number decoded."""
     inside = [bytes(data) if data is not UNSET else b"" for data in columns["data"]]
     whole, nested = count_members(list(bodies)), count_members(inside)
-    decoded = np.sum([_given(values) for values in columns.values()], axis=0)
+    decoded = np.sum([_is_set(values) for values in columns.values()], axis=0)
     return (whole.counts - nested.counts != decoded) | whole.doubtful | nested.doubtful
 
 
-def _given(values: Sequence[Any]) -> Any:
+def _is_set(values: Sequence[Any]) -> Any:
     return ~np.fromiter(map(is_, values, repeat(UNSET)), bool, len(values))
 
 
 def _attribute(values: list[Any]) -> SlotColumn:
     text, odd = texts(values)
-    missing = np.fromiter(map(is_, values, repeat(None)), bool, len(values)) | ~_given(values)
+    missing = np.fromiter(map(is_, values, repeat(None)), bool, len(values)) | ~_is_set(values)
     return SlotColumn(text, odd & ~missing)
 
 
 def _overridden(frame: Frame, attributes: dict[str, SlotColumn]) -> Any:
-    """Where something beside the event is not as in it: the event wins, and the reference says so."""
-    found = np.zeros(len(frame), bool)
+    """A mask of the messages whose headers contradict the event; the reference reports it, and the event wins."""
+    overridden = np.zeros(len(frame), bool)
     for name, outside in frame.attributes.items():
         inside = attributes.get(name) or absent(len(frame))
         if name != "datacontenttype":
             differs = outside.present & ~mask_of(pc.equal(outside.text, inside.text))
-            found |= differs & inside.present if frame.protocol in UNPREFIXED else differs
-    return found
+            overridden |= differs & inside.present if frame.protocol in UNPREFIXED else differs
+    return overridden
 
 
 def _not_json(content_type: SlotColumn) -> Any:
-    """Where the data's content type is not JSON: data is then a text to be unwrapped."""
+    """A mask of the rows whose data content type is not JSON; their data is a string that must be unwrapped."""
     encoded = content_type.text.dictionary_encode()
     other = np.array([False, *(not is_json(text) for text in encoded.dictionary.to_pylist())])
     return other[codes_of(encoded)]

@@ -1,6 +1,6 @@
-"""Frames: messages of one protocol, of one kind and mode, as columns.
+"""Frames: messages of one protocol and mode as columns.
 
-A row about which a column cannot be sure is `doubtful`, and the reference reads it again.
+A row that a column cannot decide is `doubtful`; the reference reads it again.
 
 Spec: docs/semantics.md#cloudevents-over-each-protocol; docs/semantics.md D24-D34.
 """
@@ -19,7 +19,8 @@ from wirebook.bindings.attributes import MANDATORY, URI_PATTERN, URI_REFERENCE_P
 from wirebook.bindings.jsonevent import MEDIA_TYPE
 from wirebook.bindings.received import CLOUDEVENTS, EMPTY_IS_NONE
 from wirebook.definitions.compile.slots import ENVELOPE, EVENT_FORMAT, family
-from wirebook.landing.columns.columns import (
+from wirebook.landing.columns.records import RecordColumns
+from wirebook.landing.columns.slot_columns import (
     OFFSET,
     SECOND,
     UNPRINTABLE,
@@ -32,8 +33,7 @@ from wirebook.landing.columns.columns import (
     is_plain,
     mask_of,
 )
-from wirebook.landing.columns.parts import TAKE_APART, WirePartColumns
-from wirebook.landing.columns.records import RecordColumns
+from wirebook.landing.columns.wire_columns import WIRE_COLUMNS, WireColumns
 from wirebook.text.mediatypes import is_media_type
 
 T = TypeVar("T")
@@ -45,11 +45,11 @@ HIDING: Final = ("MQTT/3.1.1", "NATS")
 
 @dataclass(slots=True)
 class Frame:
-    """Messages of one protocol, of one kind and mode, as columns.
+    """Messages of one protocol and mode as columns.
 
-    Shape: `rows` are places in the batch, `places` those in `parts`; a column has one value for each row. `payload` is
+    Shape: `rows` are positions in the chunk, `places` those in `parts`; each column has one value per row. `payload` is
     null where there is no data; with `json_values` it holds the JSON text of a structured event's data.
-    `is_reinterpreted`: only the context says that they are events (MQTT 3.1.1, bare NATS).
+    `is_reinterpreted`: only the definition tells that the messages are events (MQTT 3.1.1, bare NATS).
     """
 
     protocol: str
@@ -57,7 +57,7 @@ class Frame:
     mode: str | None
     rows: Rows
     places: Rows
-    parts: WirePartColumns
+    parts: WireColumns
     content_type: SlotColumn
     data_content_type: SlotColumn
     attributes: dict[str, SlotColumn]
@@ -73,11 +73,11 @@ class Frame:
 
     @property
     def shows_protocol(self) -> bool:
-        """Can protocol slots be observed? Not of events from a plain file."""
+        """Whether protocol slots can be observed. They cannot for events from a plain file."""
         return self.protocol != CLOUDEVENTS
 
     def column(self, section: str, name: str) -> SlotColumn | None:
-        """A slot's column, made once; None for a slot that is not kept as one."""
+        """The column of a slot, cached; None for a slot without a column."""
         slot = (section, name)
         if slot not in self._columns:
             self._columns[slot] = self._column(section, name)
@@ -97,24 +97,25 @@ class Frame:
 
     @property
     def may_hide_structured(self) -> Mask | None:
-        """Rows that are structured events where a definition asks for them (Kafka without a content type), if any."""
+        """A mask of the rows that are structured events if a definition requires them (Kafka without a content
+        type)."""
         if self.protocol != "KAFKA" or self.is_cloudevent:
             return None
         return _traces(self.payload) & ~self.content_type.present
 
     @property
     def payload_type(self) -> pa.StringArray:
-        """The content type that payloads are read by: an event's own, or in binary mode the message's (of NATS they
-        are two headers)."""
+        """The content type of the payload: the event's own, or in binary mode the message's (NATS has a header for
+        each)."""
         own = self.data_content_type.text
         return pc.coalesce(own, self.content_type.text) if self.mode == "binary" else own
 
     def once(self, key: Any, make: Callable[[], T]) -> T:
-        """What `make` gives, made once for the frame."""
+        """Call `make` once per frame and key, and cache the result."""
         if key not in self._made:
             self._made[key] = make()
-        made: T = self._made[key]
-        return made
+        value: T = self._made[key]
+        return value
 
     def take(self, order: Rows) -> Frame:
         """The frame with these rows, in this order."""
@@ -134,19 +135,19 @@ class Frame:
         )
 
 
-def apart(records: RecordColumns) -> Iterator[Frame]:
-    """Frames of the records of a chunk; what is in no frame, or doubtful in it, the reference reads."""
+def split_records(records: RecordColumns) -> Iterator[Frame]:
+    """Frames of the records of a chunk. The reference reads records that are in no frame or doubtful in theirs."""
     for protocol, rows, fields in records.by_protocol():
-        yield from _split(protocol, TAKE_APART[protocol](fields), rows)
+        yield from _split(protocol, WIRE_COLUMNS[protocol](fields), rows)
 
 
-def _split(protocol: str, parts: WirePartColumns, rows: Rows) -> Iterator[Frame]:
-    """One frame for each kind: events in binary mode, structured events, native messages."""
+def _split(protocol: str, parts: WireColumns, rows: Rows) -> Iterator[Frame]:
+    """One frame each for events in binary mode, structured events, and messages that are not events."""
     enveloped, structured = _enveloped(parts.content_type)
-    some, sound = _claims(protocol, parts)
+    claims, sound = _claims(protocol, parts)
     if (binary := ~enveloped & sound).any():
         yield _events(protocol, parts, rows).take(np.flatnonzero(binary))
-    if (native := ~enveloped & ~some).any():
+    if (native := ~enveloped & ~claims).any():
         natives = _natives(protocol, parts, rows).take(np.flatnonzero(native))
         yield natives
         if protocol in HIDING:
@@ -156,7 +157,7 @@ def _split(protocol: str, parts: WirePartColumns, rows: Rows) -> Iterator[Frame]
 
 
 def _enveloped(content_type: SlotColumn) -> tuple[Mask, Mask]:
-    """Where the content type says CloudEvents, and where it is the one that is read here."""
+    """A mask of the content types that announce CloudEvents, and a mask of those that are read here."""
     encoded = content_type.text.dictionary_encode()
     kinds = [0] + [_envelope_kind(text) for text in encoded.dictionary.to_pylist()]
     kind = np.array(kinds)[codes_of(encoded)]
@@ -168,20 +169,20 @@ def _envelope_kind(content_type: str) -> int:
     return 0 if not media_type.startswith(ENVELOPED) else 1 if media_type == MEDIA_TYPE else 2
 
 
-def _claims(protocol: str, parts: WirePartColumns) -> tuple[Mask, Mask]:
-    """Where a message claims to be an event in binary mode, and where it is a sound one."""
+def _claims(protocol: str, parts: WireColumns) -> tuple[Mask, Mask]:
+    """A mask of the messages that claim to be events in binary mode, and a mask of those that are valid."""
     length = len(parts)
     columns = {name: parts.attributes.get(name, absent(length)) for name in MANDATORY}
     present = np.sum([column.present for column in columns.values()], axis=0)
-    some = present > 0
+    claims = present > 0
     if family(protocol) == "MQTT":
-        some = columns["specversion"].present & (present > 1)
+        claims = columns["specversion"].present & (present > 1)
     data_type = parts.attributes.get("datacontenttype", absent(length)) if protocol == "NATS" else parts.content_type
-    return some, sound_attributes({**parts.attributes, "datacontenttype": data_type}, length)
+    return claims, sound_attributes({**parts.attributes, "datacontenttype": data_type}, length)
 
 
 def sound_attributes(attributes: dict[str, SlotColumn], length: int) -> Mask:
-    """Where the attributes of an event certainly keep the rules of CloudEvents."""
+    """A mask of the events whose attributes certainly follow the CloudEvents rules."""
     nothing = absent(length)
     sound = mask_of(pc.equal(attributes.get("specversion", nothing).text, "1.0"))
     for name in ("id", "source", "type"):
@@ -206,7 +207,7 @@ _PATTERNS: Final = {
 }
 
 
-def _events(protocol: str, parts: WirePartColumns, rows: Rows) -> Frame:
+def _events(protocol: str, parts: WireColumns, rows: Rows) -> Frame:
     """The records as events in binary mode."""
     data_type = parts.content_type
     if protocol == "NATS":
@@ -226,8 +227,8 @@ def _events(protocol: str, parts: WirePartColumns, rows: Rows) -> Frame:
     )
 
 
-def _natives(protocol: str, parts: WirePartColumns, rows: Rows) -> Frame:
-    """Messages that are no events; where only the context could tell (MQTT 3.1.1, bare NATS), one is doubtful."""
+def _natives(protocol: str, parts: WireColumns, rows: Rows) -> Frame:
+    """Messages that are not events. A message is doubtful if only the definition can tell (MQTT 3.1.1, bare NATS)."""
     payload = _payloads(parts.data, protocol)
     doubtful = parts.content_type.doubtful | parts.doubtful
     if protocol in HIDING:
@@ -248,13 +249,13 @@ def _natives(protocol: str, parts: WirePartColumns, rows: Rows) -> Frame:
 
 
 def _traces(payload: pa.BinaryArray) -> Mask:
-    """Where a payload may be a structured event; an escape may hide the name of an attribute."""
-    found = [mask_of(pc.match_substring(payload, trace)) for trace in (b"specversion", b"\\u")]
-    return any_of(found, len(payload))
+    """A mask of the payloads that may be structured events; an escape may hide an attribute name."""
+    traces = [mask_of(pc.match_substring(payload, trace)) for trace in (b"specversion", b"\\u")]
+    return any_of(traces, len(payload))
 
 
 def _hidden(natives: Frame) -> Iterator[Frame]:
-    """What is doubtful among native messages, as the structured events that it may be."""
+    """The doubtful messages, reinterpreted as structured events."""
     headers = natives.parts.sections.get("headers")
     bare = natives.doubtful if headers is None else natives.doubtful & ~headers.owning[natives.places]
     if not bare.any():
@@ -273,7 +274,7 @@ def _hidden(natives: Frame) -> Iterator[Frame]:
 
 
 def _payloads(data: pa.BinaryArray, protocol: str) -> pa.BinaryArray:
-    """The data of messages, null for none."""
+    """The data of messages; null for none."""
     if protocol not in EMPTY_IS_NONE:
         return data
     empty = pc.equal(pc.binary_length(data), 0)

@@ -1,8 +1,7 @@
-"""Matching by columns: which definition each message of a frame fits, and its placeholder values.
+"""Matching by columns: the definition of each message of a frame, and its placeholder values.
 
-The column engine says `settled` only where it is certain to say what `message.matcher` says; every other row is read
-again by the reference. Candidates come from the same index; the (row, candidate) pairs of a pattern are held against
-its checks all at once.
+A match is returned only if the reference (`definitions.match.matcher`) would certainly return the same; the reference
+reads all other rows. Candidates come from the same index. All (row, candidate) pairs of a pattern are checked at once.
 
 Spec: message/spec.md#message-definition-matching; docs/semantics.md D17-D20, D48.
 """
@@ -23,7 +22,9 @@ from wirebook.definitions.compile.mediatype import MediaType, parse_media_type
 from wirebook.definitions.compile.slots import BARE
 from wirebook.definitions.match.index import URI_SLOTS, Index, MaskPart
 from wirebook.definitions.match.index import Mask as IndexMask
-from wirebook.landing.columns.columns import (
+from wirebook.landing.columns.frames import Frame
+from wirebook.landing.columns.patterns import DefinitionPattern, Patterns, SlotCheck
+from wirebook.landing.columns.slot_columns import (
     NOT_IN_URI,
     OFFSET,
     SECOND,
@@ -35,8 +36,6 @@ from wirebook.landing.columns.columns import (
     is_plain,
     mask_of,
 )
-from wirebook.landing.columns.frames import Frame
-from wirebook.landing.columns.patterns import DefinitionPattern, Patterns, SlotCheck
 
 # Types whose canonical form is the text itself, once it has no control characters.
 TEXT_TYPES: Final = frozenset({"string", "ascii", "uritemplate", "any"})
@@ -53,10 +52,10 @@ TYPE_PATTERNS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Matched:
-    """Neighbours in a frame that certainly have definitions of one group: the rows from `start` to `stop`.
+class MatchedRows:
+    """Rows `start` to `stop` of a frame, which certainly match definitions of one group.
 
-    Shape: `numbers` has the definition of each row, in ascending order; `bindings` a text for each row, null for a
+    Shape: `numbers` has the definition number of each row, ascending. `bindings` has a value for each row; null for a
     placeholder whose slot is absent.
     """
 
@@ -70,31 +69,32 @@ class Matched:
         return self.stop - self.start
 
     def pick(self, whole: pa.Array) -> pa.Array:
-        """These rows of a column of the frame."""
+        """The values of these rows in a column of the frame."""
         return whole.slice(self.start, len(self))
 
 
 class CandidatePairs(NamedTuple):
-    """Rows of a frame with their candidates: `rows` and `definitions` by number, one pair at each place."""
+    """Pairs of a row of the frame and the number of a candidate definition."""
 
     rows: Rows
     definitions: Rows
 
 
 @dataclass(slots=True)
-class Verdict:
-    """The pairs of one pattern: where they fit, where that is certain, and the texts of the placeholders there."""
+class CandidateFit:
+    """The pairs of one pattern: whether they match, whether that is certain, and their placeholder values."""
 
     fits: Mask
     certain: Mask
     captures: dict[int, pa.StringArray]
 
 
-def match_frame(frame: Frame, index: Index, patterns: Patterns, groups: Rows) -> Iterator[Matched]:
-    """The certain matches of a frame, whose rows are put in another order for it.
+def match_frame(frame: Frame, index: Index, patterns: Patterns, groups: Rows) -> Iterator[MatchedRows]:
+    """The certain matches of a frame, whose rows are reordered for it.
 
-    `groups` has a number for each definition: those of one number, which must be of one pattern and have the same
-    placeholders, become neighbours. Cost: one look-up for each mask and row, then column checks for each pattern.
+    `groups` has the group number of each definition. Definitions of a group must share their pattern and placeholders;
+    their rows become adjacent.
+    Cost: one look-up for each mask and row, then column checks for each pattern.
     """
     pairs = _candidates(frame, index, patterns)
     if not len(pairs.rows):
@@ -103,7 +103,7 @@ def match_frame(frame: Frame, index: Index, patterns: Patterns, groups: Rows) ->
     captures: dict[int, tuple[Rows, dict[int, pa.StringArray]]] = {}
     for number, places in _by_pattern(pairs, patterns):
         members = patterns.member_of[pairs.definitions[places]]
-        verdict = _judge(frame, patterns.patterns[number], pairs.rows[places], members)
+        verdict = _check_pattern(frame, patterns.patterns[number], pairs.rows[places], members)
         fits[places], certain[places] = verdict.fits, verdict.certain
         captures[number] = places, verdict.captures
     certain &= ~(frame.doubtful | _unindexed(frame, index))[pairs.rows]
@@ -118,33 +118,33 @@ def match_frame(frame: Frame, index: Index, patterns: Patterns, groups: Rows) ->
 
 
 def _candidates(frame: Frame, index: Index, patterns: Patterns) -> CandidatePairs:
-    """Every candidate of every row, as far as the scope goes."""
+    """All candidates of all rows within the scope."""
     rows, definitions = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     everyone = np.arange(len(frame))
     for protocol in (frame.protocol, None) if frame.shows_protocol else tuple(index.tables):
         for mask, table in index.tables.get(protocol, {}).items():
-            found, candidates = _probe(frame, mask, table)
+            probed, candidates = _probe(frame, mask, table)
             counts = np.array([0, *map(len, candidates)])
             starts = np.concatenate(([0], np.cumsum(counts)))[:-1]
             flat = np.array([number for candidate in candidates for number in candidate], np.int64)
-            per_row = counts[found]
+            per_row = counts[probed]
             owners = np.repeat(everyone, per_row)
             within = np.arange(len(owners)) - np.repeat(np.cumsum(per_row) - per_row, per_row)
             rows.append(owners)
-            definitions.append(flat[np.repeat(starts[found], per_row) + within])
+            definitions.append(flat[np.repeat(starts[probed], per_row) + within])
     pairs = CandidatePairs(np.concatenate(rows), np.concatenate(definitions))
     allowed = patterns.in_scope[pairs.definitions]
     return pairs if allowed.all() else CandidatePairs(pairs.rows[allowed], pairs.definitions[allowed])
 
 
 def _unindexed(frame: Frame, index: Index) -> Mask:
-    """Rows with a URI that the index has under another text: characters that no URI has are percent-encoded there."""
-    found = np.zeros(len(frame), bool)
+    """A mask of the rows with a URI that the index holds in percent-encoded form."""
+    probed = np.zeros(len(frame), bool)
     for section, name in URI_SLOTS & index.slots:
         column = frame.column(section, name)
         if column is not None:
-            found |= frame.once(("not in a URI", name), partial(_not_in_uri, column.text))
-    return found
+            probed |= frame.once(("not in a URI", name), partial(_not_in_uri, column.text))
+    return probed
 
 
 def _not_in_uri(text: pa.StringArray) -> Mask:
@@ -154,18 +154,18 @@ def _not_in_uri(text: pa.StringArray) -> Mask:
 def _probe(
     frame: Frame, mask: IndexMask, table: Mapping[tuple[object, ...], list[int]]
 ) -> tuple[Rows, list[tuple[int, ...]]]:
-    """For each row the number (from 1) of the candidates that a mask gives it, 0 for none; and the candidates."""
+    """For each row the number (from 1) of its candidate list in one table of the index, 0 for none; and the lists."""
     if not mask:
         everyone = table.get((), [])
         return np.ones(len(frame), np.int64), [tuple(everyone)]
     numbers = {key: place for place, key in enumerate(table, 1)}
     parts = [_part_keys(frame, part) for part in mask]
-    found = map(numbers.get, zip(*parts, strict=True), repeat(0))
-    return np.fromiter(found, np.int64, len(frame)), [tuple(each) for each in table.values()]
+    probed = map(numbers.get, zip(*parts, strict=True), repeat(0))
+    return np.fromiter(probed, np.int64, len(frame)), [tuple(each) for each in table.values()]
 
 
 def _part_keys(frame: Frame, part: MaskPart) -> Sequence[Any]:
-    """Each row's key for one part of a mask; None where it has none."""
+    """The key of each row for one part of a mask; None where it has none."""
     column = frame.column(part.section, part.name)
     if column is None:
         return [None] * len(frame)
@@ -193,7 +193,7 @@ def _tuples(segments: list[list[str]], count: int) -> Any:
 
 
 def _by_pattern(pairs: CandidatePairs, patterns: Patterns) -> Iterator[tuple[int, Rows]]:
-    """The places of the pairs of each pattern; of a definition without one nothing is certain."""
+    """The positions of the pairs of each pattern. Pairs without a pattern stay uncertain."""
     numbers = patterns.pattern_of[pairs.definitions]
     order = np.argsort(numbers, kind="stable")
     distinct, starts = np.unique(numbers[order], return_index=True)
@@ -202,22 +202,22 @@ def _by_pattern(pairs: CandidatePairs, patterns: Patterns) -> Iterator[tuple[int
             yield number, places
 
 
-def _judge(frame: Frame, pattern: DefinitionPattern, rows: Rows, members: Rows) -> Verdict:
-    """Hold rows against their candidates in one pattern."""
-    verdict = Verdict(np.ones(len(rows), bool), np.ones(len(rows), bool), {})
-    _, kind, mode, checks = pattern.shape
+def _check_pattern(frame: Frame, pattern: DefinitionPattern, rows: Rows, members: Rows) -> CandidateFit:
+    """Check rows against their candidates in one pattern."""
+    verdict = CandidateFit(np.ones(len(rows), bool), np.ones(len(rows), bool), {})
+    _, kind, mode, checks = pattern.key
     if kind == "hidden" or (kind == "event" and (not frame.is_cloudevent or mode not in (None, frame.mode))):
         verdict.fits[:] = False
         return verdict
     texts = iter(pattern.columns)
     for check in checks:
         column = frame.column(check.section, check.name)
-        given = [next(texts) for _ in range(check.literals + bool(check.literal))]
+        own_texts = [next(texts) for _ in range(check.literals + bool(check.literal))]
         if column is None:
             verdict.certain[:] = False
             return verdict
-        expected = [text.take(pa.array(members)) if len(pattern.texts) > 1 else text[0] for text in given]
-        _hold(verdict, check, column.take(rows), expected)
+        expected = [text.take(pa.array(members)) if len(pattern.texts) > 1 else text[0] for text in own_texts]
+        _apply_check(verdict, check, column.take(rows), expected)
         if check.of_request and frame.protocol == "HTTP":
             method = frame.column(BARE, "method")
             verdict.certain &= np.zeros(len(rows), bool) if method is None else method.take(rows).present
@@ -226,8 +226,8 @@ def _judge(frame: Frame, pattern: DefinitionPattern, rows: Rows, members: Rows) 
     return verdict
 
 
-def _hold(verdict: Verdict, check: SlotCheck, column: SlotColumn, expected: list[Any]) -> None:
-    """Hold a column against a check; what it says of pairs that are out already does not matter."""
+def _apply_check(verdict: CandidateFit, check: SlotCheck, column: SlotColumn, expected: list[Any]) -> None:
+    """Apply one check of a pattern to a column. Results for pairs that are already excluded do not matter."""
     present = column.present
     fits, certain = _fit(verdict, check, column.text, expected)
     sure = np.where(present, certain, True) & ~column.doubtful
@@ -241,8 +241,8 @@ def _hold(verdict: Verdict, check: SlotCheck, column: SlotColumn, expected: list
     verdict.fits &= np.where(present, fits, not check.needed)
 
 
-def _fit(verdict: Verdict, check: SlotCheck, text: pa.StringArray, expected: list[Any]) -> tuple[Mask, Mask]:
-    """Where present values fit, and where that is certain."""
+def _fit(verdict: CandidateFit, check: SlotCheck, text: pa.StringArray, expected: list[Any]) -> tuple[Mask, Mask]:
+    """A mask of the present values that match, and a mask of those that are certain."""
     everywhere = np.ones(len(text), bool)
     if check.media_type is not None:
         return _fits_media_type(check.media_type, text), everywhere
@@ -259,7 +259,7 @@ def _fit(verdict: Verdict, check: SlotCheck, text: pa.StringArray, expected: lis
 
 
 def _of_type(type_: str, text: pa.StringArray) -> Mask:
-    """Where a text is certainly of a type."""
+    """A mask of the values that are certainly of a type."""
     if type_ == "any":
         return np.ones(len(text), bool)
     if type_ in TEXT_TYPES:
@@ -272,15 +272,17 @@ def _of_type(type_: str, text: pa.StringArray) -> Mask:
 
 
 def _fits_media_type(declared: MediaType, text: pa.StringArray) -> Mask:
-    """Each distinct content type is compared once."""
+    """Compare each distinct content type once."""
     encoded = text.dictionary_encode()
     parsed = map(parse_media_type, encoded.dictionary.to_pylist())
     fits = np.array([False, *(actual is not None and actual.satisfies(declared) for actual in parsed)])
     return np.asarray(fits[codes_of(encoded)])
 
 
-def _fit_template(verdict: Verdict, check: SlotCheck, text: pa.StringArray, literals: list[Any]) -> tuple[Mask, Mask]:
-    """Where a template fits; its captures join the verdict's, and must agree with what is there."""
+def _fit_template(
+    verdict: CandidateFit, check: SlotCheck, text: pa.StringArray, literals: list[Any]
+) -> tuple[Mask, Mask]:
+    """A mask of the values that match a template. Its captures are added, and must agree with earlier ones."""
     cut = pc.extract_regex(text, check.segments)
     fits, certain = mask_of(cut.is_valid()), np.ones(len(text), bool)
     for number, literal in enumerate(literals):
@@ -300,7 +302,7 @@ def _fit_template(verdict: Verdict, check: SlotCheck, text: pa.StringArray, lite
 
 
 def _best(pairs: CandidatePairs, fits: Mask, certain: Mask, rank: Rows, count: int) -> Rows:
-    """The places of the pairs that win: the strictly best fitting candidate of each row that is certain (D48)."""
+    """The positions of the winning pairs: the single best candidate of each row that is certain (D48)."""
     uncertain = np.zeros(count, bool)
     uncertain[pairs.rows[~certain]] = True
     places = np.flatnonzero(fits & ~uncertain[pairs.rows])
@@ -315,7 +317,7 @@ def _best(pairs: CandidatePairs, fits: Mask, certain: Mask, rank: Rows, count: i
 
 @dataclass(frozen=True, slots=True)
 class _Winners:
-    """The places of the pairs that won, and what is known of their definitions and placeholders."""
+    """The positions of the winning pairs, and what is known about their definitions and placeholders."""
 
     places: Rows
     patterns: Patterns
@@ -323,8 +325,8 @@ class _Winners:
     groups: Rows
 
 
-def _matched(frame: Frame, pairs: CandidatePairs, winners: _Winners) -> Iterator[Matched]:
-    """The winners, group by group and in it definition by definition, as neighbours of one frame."""
+def _matched(frame: Frame, pairs: CandidatePairs, winners: _Winners) -> Iterator[MatchedRows]:
+    """The winners, sorted by group and definition, as adjacent rows of one frame."""
     patterns, definitions = winners.patterns, pairs.definitions[winners.places]
     groups = winners.groups[definitions]
     order = np.lexsort((definitions, groups))
@@ -337,7 +339,7 @@ def _matched(frame: Frame, pairs: CandidatePairs, winners: _Winners) -> Iterator
     for start, stop in zip(starts, [*starts[1:], len(groups)], strict=True):
         number = int(definitions[start])
         kept = pa.array(where[chosen[start:stop]])
-        _, found = winners.captures[int(patterns.pattern_of[number])]
+        _, probed = winners.captures[int(patterns.pattern_of[number])]
         names = patterns.names[number]
-        bindings = {names[place]: text.take(kept) for place, text in found.items()}
-        yield Matched(ordered, start, stop, definitions[start:stop], bindings)
+        bindings = {names[place]: text.take(kept) for place, text in probed.items()}
+        yield MatchedRows(ordered, start, stop, definitions[start:stop], bindings)

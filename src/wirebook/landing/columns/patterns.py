@@ -1,8 +1,8 @@
-"""Patterns: definitions that differ only in their literal texts, compiled to be held against columns together.
+"""Patterns: definitions that differ only in their literal texts, compiled to be checked together.
 
-A catalogue repeats itself: a thousand definitions are a dozen patterns with a thousand sets of texts. A pattern is what
-is left of a definition when its texts and placeholder names are taken out; its texts become columns, one row for each
-definition, and so a message's own definition is a gather away. Matching then costs by patterns, not by definitions.
+Catalogues repeat themselves: a thousand definitions may be a dozen patterns with a thousand sets of texts. A pattern is
+a definition without its texts and placeholder names. The texts become columns with one row per definition, so that the
+texts of a candidate are one `take` away. Matching costs per pattern, not per definition.
 
 Spec: docs/decisions/0004; docs/semantics.md D15-D20, D48.
 """
@@ -22,19 +22,19 @@ from wirebook.definitions.compile.mediatype import MediaType
 from wirebook.definitions.compile.slots import ENVELOPE, EVENT_FORMAT
 from wirebook.definitions.compile.uritemplate import Piece, Template
 from wirebook.definitions.match.selection import EndpointScope
-from wirebook.landing.columns.columns import Rows
+from wirebook.landing.columns.slot_columns import Rows
 
 
 @dataclass(frozen=True, slots=True)
 class SlotCheck:
-    """What a pattern asks of one slot.
+    """The check of one slot in a pattern.
 
-    Shape: `needed`: an absent value does not fit. `ranks_when_present`: the value may be absent, and counts in the rank
-    when it is not. `of_request`: HTTP responses are not held to it. `lists`: a line may hold several values. `literal`
-    is the kind of a constant, whose text is the pattern's next one. A template has `segments`, the regular expression
-    (RE2) that cuts a text: groups ``l0``, ``l1`` ... are literal segments, the pattern's next texts; ``p0`` ... are
-    placeholders, whose numbers in the pattern are `placeholders`. `uri`: escapes and characters that no URI has are the
-    reference's.
+    Shape: `needed`: an absent value does not match. `ranks_when_present`: the value may be absent, and affects the rank
+    if it is present. `of_request`: not checked on HTTP responses. `lists`: the value may be a comma-separated list.
+    `literal` is the kind of a constant, whose text is the pattern's next text. For a template, `segments` is the
+    regular expression (RE2) that splits the value: groups ``l0``, ``l1`` ... are literal segments, which are the
+    pattern's next texts; ``p0`` ... are placeholders, whose numbers in the pattern are `placeholders`. `uri`: values
+    with escapes or with characters that are not allowed in URIs go to the reference.
     """
 
     section: str
@@ -52,40 +52,42 @@ class SlotCheck:
     uri: bool = False
 
 
-Shape = tuple[bool, str | None, str | None, tuple[SlotCheck, ...]]
+PatternKey = tuple[bool, str | None, str | None, tuple[SlotCheck, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class PatternParts:
-    """A definition taken apart: the shape of its pattern, its texts in the order of the checks, its placeholders."""
+    """A definition, split into the key of its pattern, its texts in the order of the checks, and its placeholder
+    names."""
 
-    shape: Shape
+    key: PatternKey
     texts: tuple[str, ...]
     names: tuple[str, ...]
 
 
 @dataclass(eq=False)
 class DefinitionPattern:
-    """Definitions of one shape; `texts` has one tuple for each."""
+    """Definitions with equal keys; `texts` has one tuple for each."""
 
-    shape: Shape
+    key: PatternKey
     texts: list[tuple[str, ...]]
 
     @property
     def checks(self) -> tuple[SlotCheck, ...]:
-        return self.shape[3]
+        return self.key[3]
 
     @cached_property
     def columns(self) -> list[pa.StringArray]:
-        """The texts by position, each a column over the definitions."""
+        """The texts by position, each a column with one row per definition."""
         return [pa.array(column, pa.string()) for column in zip(*self.texts, strict=True)]
 
 
 class Patterns:
     """The patterns of `definitions` within a scope.
 
-    Shape: by definition number: `pattern_of` (-1: no column check can hold it) and `member_of`, its place in the
-    pattern; `names` of its placeholders; `in_scope`. `asks_structured`: does one ask for structured CloudEvents?
+    Shape: indexed by definition number: `pattern_of` (-1: columns cannot check it), `member_of` (its row in the
+    pattern), `names` (its placeholders) and `in_scope`. `asks_structured`: at least one definition requires structured
+    CloudEvents.
     """
 
     def __init__(self, definitions: Sequence[Definition], scope: EndpointScope, *, shows_protocol: bool) -> None:
@@ -102,7 +104,7 @@ class Patterns:
         self.asks_structured = "structured" in modes
 
     def rank(self, mode: str | None) -> Rows:
-        """By definition number how specific it is for messages of a mode: the greater wins."""
+        """The rank of each definition for messages of a mode; the highest wins."""
         return self.ranks[mode == "structured"]
 
     def _ranked(self, shows_protocol: bool, structured: bool) -> Rows:
@@ -111,31 +113,31 @@ class Patterns:
         return np.array([order[rank] for rank in ranks], np.int64)
 
     def _add_all(self, scope: EndpointScope, shows_protocol: bool) -> None:
-        numbers: dict[Shape, int] = {}
+        numbers: dict[PatternKey, int] = {}
         for place, definition in enumerate(self.definitions):
             compiled = compile_pattern(definition, scope, shows_protocol)
             self.names.append(compiled.names if compiled else ())
             if compiled is None:
                 continue
-            number = numbers.setdefault(compiled.shape, len(self.patterns))
+            number = numbers.setdefault(compiled.key, len(self.patterns))
             if number == len(self.patterns):
-                self.patterns.append(DefinitionPattern(compiled.shape, []))
+                self.patterns.append(DefinitionPattern(compiled.key, []))
             self.pattern_of[place] = number
             self.member_of[place] = len(self.patterns[number].texts)
             self.patterns[number].texts.append(compiled.texts)
 
 
 def static_rank(definition: Definition, shows_protocol: bool, structured: bool) -> tuple[int, int, int, int]:
-    """The members of the rank that are the same for all messages of a mode, under the default options."""
+    """The parts of the rank that are equal for all messages of a mode, under the default options."""
     observed = [
         constraint
         for constraint in definition.all_constraints
         if _is_observed(constraint, shows_protocol) and (structured or constraint.slot.name != EVENT_FORMAT)
     ]
-    literals = sum(each.valued for each in observed)
-    characters = sum(each.template.literal_length for each in observed if each.template is not None)
+    literals = sum(constraint.valued for constraint in observed)
+    characters = sum(constraint.template.literal_length for constraint in observed if constraint.template is not None)
     protocol = 0 if definition.protocol is None else 1 if shows_protocol else -1
-    return literals, characters, protocol, sum(each.required for each in observed)
+    return literals, characters, protocol, sum(constraint.required for constraint in observed)
 
 
 def _is_observed(constraint: Constraint, shows_protocol: bool) -> bool:
@@ -147,7 +149,8 @@ def _is_observed(constraint: Constraint, shows_protocol: bool) -> bool:
 
 
 def compile_pattern(definition: Definition, scope: EndpointScope, shows_protocol: bool) -> PatternParts | None:
-    """A definition as shape, texts and names; None when a slot of it is not one column, or a text can be cut twice."""
+    """Split a definition into key, texts and names; None if a slot is not one column, or a value can be split in two
+    ways."""
     builder = _PatternBuilder()
     for constraint, lists in _constraints(definition, shows_protocol):
         if constraint is None or not builder.add(constraint, lists, optional=False):
@@ -167,12 +170,13 @@ def compile_pattern(definition: Definition, scope: EndpointScope, shows_protocol
     hidden = hidden or definition.has_unknown_envelope
     mode = definition.mode or scope.constraints.mode if definition.is_cloudevent else None
     kind = "hidden" if hidden else "event" if definition.is_cloudevent else None
-    shape = (shows_protocol, kind, mode, tuple(builder.checks))
-    return PatternParts(shape, tuple(builder.texts), tuple(builder.names))
+    key = (shows_protocol, kind, mode, tuple(builder.checks))
+    return PatternParts(key, tuple(builder.texts), tuple(builder.names))
 
 
 def _constraints(definition: Definition, shows_protocol: bool) -> Iterator[tuple[Constraint | None, bool]]:
-    """Each observed constraint, and whether a value may be one of a list; None for entries that are not one column."""
+    """Each observed constraint, and whether its value may be one of a list; None for entries that are not one
+    column."""
     for constraint in definition.constraints:
         if _is_observed(constraint, shows_protocol):
             yield constraint, False
@@ -183,7 +187,7 @@ def _constraints(definition: Definition, shows_protocol: bool) -> Iterator[tuple
 
 
 class _PatternBuilder:
-    """Takes constraints apart, one after the other."""
+    """Splits constraints one after the other."""
 
     def __init__(self) -> None:
         self.checks: list[SlotCheck] = []
@@ -191,7 +195,7 @@ class _PatternBuilder:
         self.names: dict[str, int] = {}
 
     def add(self, constraint: Constraint, lists: bool, *, optional: bool, of_request: bool = False) -> bool:
-        """Add the check of a constraint; False when columns cannot hold it."""
+        """Add the check of a constraint; False if columns cannot check it."""
         needed = not optional and (constraint.required or constraint.implies_presence)
         check = SlotCheck(
             constraint.slot.section,
@@ -225,14 +229,14 @@ class _PatternBuilder:
 
 
 def _ranks_when_present(constraint: Constraint) -> bool:
-    """Does the rank depend on whether a message has the value? (All structured ones have an event format.)"""
+    """Whether the rank depends on the presence of the value. (All structured messages have an event format.)"""
     return constraint.fixed and not constraint.implies_presence and constraint.slot.name != EVENT_FORMAT
 
 
 def _segments(template: Template) -> tuple[str, list[str]]:
-    """The regular expression that cuts a text as the template is cut, and the literal segments.
+    """The regular expression that splits a value like the template, and the literal segments.
 
-    A segment with a placeholder keeps what stands around it: such a prefix is part of the pattern.
+    A segment with a placeholder keeps its surrounding text: such a prefix is part of the pattern.
     """
     if template.spanning:
         return r"\A(?P<p0>(?s:.+))\z", []
@@ -259,7 +263,8 @@ def _in_class(characters: str) -> str:
 
 
 def _escaped(literal: str) -> str:
-    """`literal` as a pattern of RE2: what is no letter, digit or underscore is escaped, NUL by its code."""
+    """The literal as an RE2 pattern: characters other than letters, digits and underscores are escaped, NUL by its
+    code."""
     return "".join(
         char if char.isalnum() or char == "_" or ord(char) > 127 else r"\x00" if char == "\0" else "\\" + char
         for char in literal

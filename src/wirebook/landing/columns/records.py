@@ -1,8 +1,9 @@
-"""The records of a chunk, field by field: what frames are made of, whatever the records came as.
+"""The records of a chunk, field by field, independent of the file format: the input of frames.
 
-`LineRecords` are records that were decoded from lines; `wirebook.landing.columns.row_records` has those of Parquet.
-Fields are named as in the capture format. A record that is not certainly one is in none of them: the reference reads
-it."""
+`DecodedRecords` are records decoded from lines, `JsonRecords` lines parsed by Arrow, and `ParquetRecords` rows of
+Parquet files. Fields have the names of the capture format. A record that is not certainly valid is in none of them; the
+reference reads it.
+"""
 
 from __future__ import annotations
 
@@ -17,50 +18,50 @@ import pyarrow as pa
 
 from wirebook.bindings.capture import MEMBERS
 from wirebook.bindings.wire import CLASSES, AnyMessage, Base64
-from wirebook.landing.columns.columns import Mask, RepeatedColumns, Rows, SlotColumn, instants, mask_of, texts
+from wirebook.landing.columns.slot_columns import Mask, RepeatedColumns, Rows, SlotColumn, instants, mask_of, texts
 
 # Types of AMQP whose values are texts.
 TEXTUAL: Final = ("string", "symbol", "timestamp", "uuid")
 
 
-class Fields(Protocol):
-    """Records of one protocol."""
+class RecordFields(Protocol):
+    """The fields of all records of one protocol."""
 
     def __len__(self) -> int: ...
 
     def text(self, name: str) -> SlotColumn:
-        """A field that is a text, or bytes that are one; doubtful where the bytes are not."""
+        """A string field, or a field of bytes that are text; doubtful where the bytes are not valid UTF-8."""
 
     def nested(self, within: str, name: str) -> SlotColumn:
-        """A text in the object of another field."""
+        """A string member of an object field."""
 
     def pairs(self, name: str, fold: Callable[[str], str]) -> RepeatedColumns:
-        """A field of names and values."""
+        """A field of name-value pairs."""
 
     def section(self, name: str) -> RepeatedColumns:
-        """A field that is a map of AMQP; a value that names a type of texts is the text."""
+        """A field that is an AMQP map. A value with a string type is its string."""
 
     def data(self, name: str) -> pa.BinaryArray:
         """A field of bytes."""
 
 
 class RecordColumns(Protocol):
-    """All records of a chunk, in the order of their lines or rows."""
+    """All records of a chunk, in line or row order."""
 
     @property
     def received(self) -> tuple[pa.TimestampArray, Mask]:
-        """The time of receipt of every record; and where it certainly is what the column says."""
+        """The receive time of each record, and a mask of those that are certain."""
 
     @property
     def endpoints(self) -> pa.StringArray:
-        """The XID of the endpoint of every record, null where it has none."""
+        """The endpoint XID of each record; null if it has none."""
 
-    def by_protocol(self) -> Iterator[tuple[str, Rows, Fields]]:
-        """Each protocol, the places of its records, and their fields."""
+    def by_protocol(self) -> Iterator[tuple[str, Rows, RecordFields]]:
+        """Each protocol with the positions of its records and their fields."""
 
 
-class LineRecords:
-    """Decoded records; None for one that the reference reads."""
+class DecodedRecords:
+    """Decoded records; None for a record that the reference reads."""
 
     def __init__(self, records: Sequence[AnyMessage | None]) -> None:
         self._records = records
@@ -75,16 +76,16 @@ class LineRecords:
     def endpoints(self) -> pa.StringArray:
         return pa.array([None if record is None else record.endpoint for record in self._records], pa.string())
 
-    def by_protocol(self) -> Iterator[tuple[str, Rows, Fields]]:
+    def by_protocol(self) -> Iterator[tuple[str, Rows, RecordFields]]:
         classes = _objects(list(map(type, self._records)))
         everything = _objects(self._records)
         for protocol, cls in CLASSES.items():
             rows = np.flatnonzero(classes == cls)
             if len(rows):
-                yield protocol, rows, LineFields(cls, everything[rows].tolist())
+                yield protocol, rows, DecodedFields(cls, everything[rows].tolist())
 
 
-class LineFields:
+class DecodedFields:
     """Decoded records of one class."""
 
     def __init__(self, cls: type[AnyMessage], records: list[Any]) -> None:
@@ -127,7 +128,7 @@ class LineFields:
 
 
 def section_of(maps: Sequence[dict[str, Any] | None]) -> RepeatedColumns:
-    """Maps of AMQP as pairs, None for none."""
+    """AMQP maps as name-value pairs; None for an absent map."""
     owners, kept = _owners(maps)
     values, _ = texts(_untyped(list(chain.from_iterable(map(dict.values, kept)))))
     return RepeatedColumns(len(maps), owners, pa.array(chain.from_iterable(kept), pa.string()), values)
@@ -143,12 +144,12 @@ def _is_none(values: Sequence[Any]) -> Mask:
 
 
 def _objects(values: Sequence[Any]) -> Any:
-    """Values as a numpy array of objects, whatever they are."""
+    """Values as a NumPy array of objects."""
     return np.array([None, *values], dtype=object)[1:]
 
 
 def _owners(sequences: Sequence[Any]) -> tuple[Rows, list[Any]]:
-    """For each item of the sequences the number of its owner; and the sequences that are neither None nor empty."""
+    """The index of the sequence that each item belongs to, and the sequences that are neither None nor empty."""
     kept = list(filter(None, sequences))
     filled = np.flatnonzero(np.fromiter(map(bool, sequences), bool, len(sequences)))
     counts = np.fromiter(map(len, kept), np.int64, len(kept))
@@ -156,7 +157,7 @@ def _owners(sequences: Sequence[Any]) -> tuple[Rows, list[Any]]:
 
 
 def _untyped(values: list[Any]) -> list[Any]:
-    """AMQP values, those that name their type and are texts as these texts."""
+    """AMQP values; those that name a string type are replaced by their strings."""
     typed = np.flatnonzero(np.fromiter(map(is_, map(type, values), repeat(dict)), bool, len(values)))
     if not len(typed):
         return values

@@ -1,4 +1,4 @@
-"""Rows of a typed table from columns: what `spark.rows.table_row` does for one message, for many at once."""
+"""Rows of typed tables from columns: what `reference_rows.table_row` does for one message, for many at once."""
 
 from __future__ import annotations
 
@@ -14,19 +14,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirebook.bindings.received import EMPTY_IS_NONE
-from wirebook.landing.columns.columns import Mask, Rows, codes_of, instants, mask_of
 from wirebook.landing.columns.frames import Frame
-from wirebook.landing.columns.match import Matched
+from wirebook.landing.columns.match import MatchedRows
 from wirebook.landing.columns.records import RecordColumns
-from wirebook.landing.tables.layout import INSTANT, Layout, TableColumn
+from wirebook.landing.columns.slot_columns import Mask, Rows, codes_of, instants, mask_of
+from wirebook.landing.tables.layout import INSTANT, TableColumn, TableLayout
 from wirebook.schema import CompiledSchema, column_without_prefix
 
 INTEGER: Final = r"^(0|-?[1-9][0-9]{0,8})$"
 
 
 class RowBlock(NamedTuple):
-    """Rows of tables that have the same columns: for each row its place in the chunk and its definition's number, which
-    ascend, and the rows."""
+    """Rows of tables that have the same columns.
+
+    Shape: `places` are positions in the chunk; `numbers` are definition numbers, ascending.
+    """
 
     places: Rows
     numbers: Rows
@@ -38,15 +40,15 @@ class RowBlock(NamedTuple):
 
 @dataclass
 class ColumnRows:
-    """The rows of one chunk: `numbers` are its line numbers, `records` its records."""
+    """Makes the rows of one chunk from its line numbers and records."""
 
     file: str
     numbers: Rows
     catalogue: str
     records: RecordColumns
 
-    def block(self, matched: Matched, layout: Layout, payload: PayloadColumns) -> RowBlock:
-        """The rows that are certain, with the columns of the layout, which all their definitions have."""
+    def block(self, matched: MatchedRows, layout: TableLayout, payload: PayloadColumns) -> RowBlock:
+        """The certain rows, with the columns of the layout, which all their definitions share."""
         frame, run = matched.frame, slice(matched.start, matched.stop)
         provenance, timely = frame.once("provenance", lambda: self._provenance(frame))
         attributes, exact = _attributes(matched, layout)
@@ -59,7 +61,7 @@ class ColumnRows:
         return block if certain.all() else block.only(certain)
 
     def _provenance(self, frame: Frame) -> tuple[dict[str, pa.Array], Mask]:
-        """The provenance of every row of a frame, and where it is certain."""
+        """The provenance columns of a frame, and a mask of the rows where they are certain."""
         count, places = len(frame), pa.array(frame.rows)
         times, timely = self.records.received
         return {
@@ -75,7 +77,7 @@ class ColumnRows:
 
 
 def _column(
-    column: TableColumn, sources: dict[str, dict[str, pa.Array]], provenance: dict[str, pa.Array], matched: Matched
+    column: TableColumn, sources: dict[str, dict[str, pa.Array]], provenance: dict[str, pa.Array], matched: MatchedRows
 ) -> pa.Array:
     kind, name = column.source
     if kind == "binding" and name not in matched.bindings:  # its slots cannot be observed
@@ -87,8 +89,8 @@ def _column(
 # -- attributes -----------------------------------------------------------------------------------------------------
 
 
-def _attributes(matched: Matched, layout: Layout) -> tuple[dict[str, pa.Array], Mask]:
-    """The ``ce_`` columns, and where they certainly say all that the attributes say."""
+def _attributes(matched: MatchedRows, layout: TableLayout) -> tuple[dict[str, pa.Array], Mask]:
+    """The ``ce_`` columns, and a mask of the rows in which they hold the attributes without loss."""
     frame, exact = matched.frame, np.ones(len(matched), bool)
     columns: dict[str, pa.Array] = {}
     for column in layout.attributes:
@@ -103,7 +105,7 @@ def _attributes(matched: Matched, layout: Layout) -> tuple[dict[str, pa.Array], 
 
 
 def _typed(frame: Frame, name: str, type_: pa.DataType) -> tuple[pa.Array, Mask]:
-    """An attribute of every row as its column has it, and where nothing of it is lost."""
+    """An attribute with the type of its column, and a mask of the rows that convert without loss."""
     column = frame.attributes.get(name)
     text = pa.nulls(len(frame), pa.string()) if column is None else column.text
     missing = mask_of(text.is_null())
@@ -121,21 +123,21 @@ def _typed(frame: Frame, name: str, type_: pa.DataType) -> tuple[pa.Array, Mask]
 
 
 def _rest(frame: Frame, names: Sequence[str]) -> pa.StringArray:
-    """Attributes without a column as JSON text, for every row; null where there is none."""
+    """Attributes without a column, as JSON text; null if there are none."""
     count = len(frame)
     others = {name: text for name in names if (text := frame.attributes[name].text).null_count < count}
     if not others:
         return pa.nulls(count, pa.string())
     present = np.stack([mask_of(text.is_valid()) for text in others.values()])
     patterns, inverse = np.unique(present, axis=1, return_inverse=True)
-    made = np.full(count, None, dtype=object)
+    json_texts = np.full(count, None, dtype=object)
     for number, pattern in enumerate(patterns.T):
         there = [name for name, is_there in zip(others, pattern, strict=True) if is_there]
         rows = np.flatnonzero(inverse.ravel() == number)
         if there:
             values = zip(*(others[name].take(pa.array(rows)).to_pylist() for name in there), strict=True)
-            made[rows] = list(map(bytes.decode, map(orjson.dumps, map(dict, map(zip, repeat(there), values)))))
-    return pa.array(made, pa.string())
+            json_texts[rows] = list(map(bytes.decode, map(orjson.dumps, map(dict, map(zip, repeat(there), values)))))
+    return pa.array(json_texts, pa.string())
 
 
 # -- payload --------------------------------------------------------------------------------------------------------
@@ -143,14 +145,14 @@ def _rest(frame: Frame, names: Sequence[str]) -> pa.StringArray:
 
 @dataclass(frozen=True, slots=True)
 class PayloadColumns:
-    """The payloads of neighbours in a frame, from row `start` on, read as columns; and where they are certain."""
+    """The decoded payloads of adjacent rows of a frame, from row `start` on, and a mask of those that are certain."""
 
     start: int
     columns: dict[str, pa.Array]
     settled: Mask
 
-    def pick(self, matched: Matched) -> tuple[dict[str, pa.Array], Mask]:
-        """Those of a definition's rows."""
+    def pick(self, matched: MatchedRows) -> tuple[dict[str, pa.Array], Mask]:
+        """The payloads of the rows of one definition."""
         first, count = matched.start - self.start, len(matched)
         return {name: column.slice(first, count) for name, column in self.columns.items()}, self.settled[
             first : first + count
@@ -160,7 +162,8 @@ class PayloadColumns:
 def read_payloads(
     frame: Frame, start: int, stop: int, schema: CompiledSchema | None, *, confluent_prefix: bool = False
 ) -> PayloadColumns:
-    """The payloads of the rows from `start` to `stop`. Absent data (tombstones, say) is the reference's."""
+    """Decode the payloads of the rows from `start` to `stop`. Rows without data (such as tombstones) go to the
+    reference."""
     payloads = _with_empty(frame, frame.payload.slice(start, stop - start), schema)
     if confluent_prefix and schema is not None and frame.protocol == "KAFKA" and frame.mode != "structured":
         payloads = column_without_prefix(payloads, schema)
@@ -181,14 +184,14 @@ def read_payloads(
 
 
 def _with_empty(frame: Frame, payloads: pa.BinaryArray, schema: CompiledSchema | None) -> pa.BinaryArray:
-    """The payloads with bodies of zero bytes as such, where the protocol cannot tell them from none and a schema may
-    have a value of no bytes."""
-    told = frame.protocol not in EMPTY_IS_NONE or frame.mode == "structured"
-    return payloads if told or schema is None or not payloads.null_count else pc.fill_null(payloads, b"")
+    """Replace null by an empty payload where the protocol cannot distinguish them and the schema may accept zero
+    bytes."""
+    is_distinct = frame.protocol not in EMPTY_IS_NONE or frame.mode == "structured"
+    return payloads if is_distinct or schema is None or not payloads.null_count else pc.fill_null(payloads, b"")
 
 
 def _by_content_type(frame: Frame, start: int, stop: int) -> Iterator[tuple[str | None, Rows | None]]:
-    """Each content type of some rows, which says how their payloads are encoded; with None for all of the rows."""
+    """Each content type of some rows with the rows that have it; None for all of the rows."""
     codes, content_types = frame.once("content types", lambda: _content_types(frame))
     chosen = codes[start:stop]
     distinct = np.unique(chosen).tolist()
@@ -197,6 +200,6 @@ def _by_content_type(frame: Frame, start: int, stop: int) -> Iterator[tuple[str 
 
 
 def _content_types(frame: Frame) -> tuple[Rows, list[str | None]]:
-    """Each row's content type as a number, and the content types by number."""
+    """The content type number of each row, and the content types by number."""
     encoded = frame.payload_type.dictionary_encode()
     return codes_of(encoded), [None, *encoded.dictionary.to_pylist()]

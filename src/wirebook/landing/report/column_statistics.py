@@ -1,5 +1,5 @@
-"""What files of a table say of their columns: how full fields are and from where to where they go, by the footers
-alone; how many values placeholders take, by reading their columns a piece at a time.
+"""Statistics of the columns of a table: how often fields are set and their range, from Parquet footers alone; and the
+distinct values of placeholders, from their columns.
 
 Spec: docs/land.md#the-report; docs/decisions/0063
 """
@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from wirebook.landing.tables.staged import read_staged
 
-__all__ = ["FieldFacts", "PlaceholderFacts", "TableFacts", "add_staged", "table_facts"]
+__all__ = ["FieldStatistics", "PlaceholderStatistics", "TableStatistics", "add_staged", "table_statistics"]
 
 MAX_FIELDS = 200
 MAX_VALUES = 100_000
@@ -29,12 +29,12 @@ REPEATED = {"list": "", "element": "[]", "key_value": "", "key": "[key]", "value
 
 
 @dataclass(slots=True)
-class FieldFacts:
-    """A field of the payload: the path of its leaf in the files.
+class FieldStatistics:
+    """A field of the payload: the path of one Parquet column.
 
-    Shape: `filled` counts values that are not null; None where a file does not say. `lowest` and `highest` as the
-    footers give them; None where there is no value, or a file gives none. `repeated`: it is in a list or map, and may
-    have more values than there are rows.
+    Shape: `filled` counts values that are not null; None if a file does not tell. `lowest` and `highest` come from the
+    footers; None without values, or if a file has no bounds. `repeated`: the field is in a list or map, and may have
+    more values than there are rows.
     """
 
     path: str
@@ -46,7 +46,7 @@ class FieldFacts:
     repeated: bool = False
 
     def add(self, column: Any) -> None:
-        """What the footer says of one piece of the column."""
+        """Add the footer statistics of one column chunk."""
         statistics = column.statistics
         if statistics is None or not statistics.has_null_count:
             self.filled = None
@@ -66,9 +66,9 @@ class FieldFacts:
 
 
 @dataclass(slots=True)
-class PlaceholderFacts:
-    """A placeholder: its values with their counts, of the first `rows` rows; `many` when there are more of them than
-    are told apart."""
+class PlaceholderStatistics:
+    """A placeholder: its values with their counts in the first `rows` rows. `many`: there are more distinct values than
+    are counted."""
 
     name: str
     rows: int = 0
@@ -85,16 +85,22 @@ class PlaceholderFacts:
 
     @property
     def distinct(self) -> int:
+        """The number of distinct values."""
         return len(self.values)
 
     def top(self) -> list[tuple[str, int]]:
+        """The most frequent values with their counts."""
         return self.values.most_common(TOP)
 
 
 @dataclass(slots=True)
-class TableFacts:
-    """A table of a run. Units: `size` in bytes, of the files of its own; `staged` of the rows are in none. `fields` at
-    most 200, `more_fields` has the paths beyond."""
+class TableStatistics:
+    """A table of a run.
+
+    Units: `size` is the size of its own files in bytes; `staged` of the rows are in the staging table.
+    Shape: `gone` counts files that are missing or unreadable. `fields` holds at most 200 fields; `more_fields` are the
+    paths of the others. `first` and `last` are receive times.
+    """
 
     name: str
     definition: str | None
@@ -102,123 +108,125 @@ class TableFacts:
     staged: int = 0
     size: int = 0
     gone: int = 0
-    fields: dict[str, FieldFacts] = field(default_factory=dict)
+    fields: dict[str, FieldStatistics] = field(default_factory=dict)
     more_fields: set[str] = field(default_factory=set)
-    placeholders: dict[str, PlaceholderFacts] = field(default_factory=dict)
+    placeholders: dict[str, PlaceholderStatistics] = field(default_factory=dict)
     first: Any = None
     last: Any = None
 
 
-def table_facts(name: str, definition: str | None, files: Sequence[Path]) -> TableFacts:
-    """The facts of one table's files of a run; files that are gone are counted, nothing else.
+def table_statistics(name: str, definition: str | None, files: Sequence[Path]) -> TableStatistics:
+    """The statistics of the files of one table.
 
-    Cost: every footer, and of at most two million rows the columns of placeholders.
+    Cost: every footer, and the placeholder columns of at most two million rows.
     """
-    facts = TableFacts(name, definition)
+    statistics = TableStatistics(name, definition)
     for file in files:
         try:
             with pq.ParquetFile(file) as parquet:
-                _add_footer(facts, parquet.metadata, parquet.schema_arrow)
-                _add_placeholders(facts, parquet)
+                _add_footer(statistics, parquet.metadata, parquet.schema_arrow)
+                _add_placeholders(statistics, parquet)
         except (OSError, pa.ArrowException):
-            facts.gone += 1
+            statistics.gone += 1
             continue
-        facts.size += file.stat().st_size
-    return facts
+        statistics.size += file.stat().st_size
+    return statistics
 
 
-def add_staged(facts: TableFacts, files: Sequence[Path], schema: pa.Schema) -> None:
-    """Adds what staged rows of a table say; they are few. `files` are those of the staging table, `schema` the table's.
+def add_staged(statistics: TableStatistics, files: Sequence[Path], schema: pa.Schema) -> None:
+    """Add the staged rows of a table. `files` are those of the staging table, `schema` the columns of the table.
 
-    Cost: the rows are read, and written to memory as they would be to a file.
+    Cost: reads the rows and writes them to memory as a Parquet file. They are few.
     """
     for file in files:
         try:
-            for rows in read_staged([file], facts.name, schema):
+            for rows in read_staged([file], statistics.name, schema):
                 written = pa.BufferOutputStream()
                 pq.write_table(rows, written)
                 with pq.ParquetFile(pa.BufferReader(written.getvalue())) as parquet:
-                    _add_footer(facts, parquet.metadata, parquet.schema_arrow)
-                    _add_placeholders(facts, parquet)
-                facts.staged += rows.num_rows
+                    _add_footer(statistics, parquet.metadata, parquet.schema_arrow)
+                    _add_placeholders(statistics, parquet)
+                statistics.staged += rows.num_rows
         except (OSError, pa.ArrowException):
-            facts.gone += 1
+            statistics.gone += 1
 
 
-def _add_footer(facts: TableFacts, metadata: pq.FileMetaData, schema: pa.Schema) -> None:
-    facts.rows += metadata.num_rows
+def _add_footer(statistics: TableStatistics, metadata: pq.FileMetaData, schema: pa.Schema) -> None:
+    statistics.rows += metadata.num_rows
     payload = set(payload_columns(schema.names))
-    columns = [each.name for each in schema for _ in range(_leaves(each.type))]
+    columns = [member.name for member in schema for _ in range(_scalar_columns(member.type))]
     for number, name in enumerate(columns):
         pieces = (metadata.row_group(group).column(number) for group in range(metadata.num_row_groups))
         if name == "_received":
-            _add_time(facts, pieces)
+            _add_time(statistics, pieces)
         elif name in payload:
-            _add_field(facts, pieces, metadata.schema.column(number))
+            _add_field(statistics, pieces, metadata.schema.column(number))
 
 
-def _leaves(type_: pa.DataType) -> int:
-    """How many columns of a file a column of a table is."""
+def _scalar_columns(type_: pa.DataType) -> int:
+    """The number of Parquet columns of a table column."""
     if pa.types.is_struct(type_):
-        return sum(_leaves(each.type) for each in type_)
+        return sum(_scalar_columns(member.type) for member in type_)
     if pa.types.is_map(type_):
-        return _leaves(type_.key_type) + _leaves(type_.item_type)
-    return _leaves(type_.value_type) if hasattr(type_, "value_type") and pa.types.is_nested(type_) else 1
+        return _scalar_columns(type_.key_type) + _scalar_columns(type_.item_type)
+    return _scalar_columns(type_.value_type) if hasattr(type_, "value_type") and pa.types.is_nested(type_) else 1
 
 
-def _add_field(facts: TableFacts, pieces: Iterable[Any], leaf: Any) -> None:
-    if leaf.path not in facts.fields:
-        if len(facts.fields) >= MAX_FIELDS:
-            facts.more_fields.add(leaf.path)
+def _add_field(statistics: TableStatistics, pieces: Iterable[Any], column: Any) -> None:
+    if column.path not in statistics.fields:
+        if len(statistics.fields) >= MAX_FIELDS:
+            statistics.more_fields.add(column.path)
             return
-        kind = leaf.logical_type.type
-        shown = leaf.physical_type if kind == "NONE" else kind
-        repeated = leaf.max_repetition_level > 0
-        facts.fields[leaf.path] = FieldFacts(_readable(leaf.path), shown.lower(), repeated=repeated)
+        kind = column.logical_type.type
+        type_name = column.physical_type if kind == "NONE" else kind
+        repeated = column.max_repetition_level > 0
+        statistics.fields[column.path] = FieldStatistics(_readable(column.path), type_name.lower(), repeated=repeated)
     for piece in pieces:
-        facts.fields[leaf.path].add(piece)
+        statistics.fields[column.path].add(piece)
 
 
-def _add_time(facts: TableFacts, pieces: Iterable[Any]) -> None:
-    for statistics in (piece.statistics for piece in pieces):
-        if statistics is None or not statistics.has_min_max:
+def _add_time(table: TableStatistics, pieces: Iterable[Any]) -> None:
+    for bounds in (piece.statistics for piece in pieces):
+        if bounds is None or not bounds.has_min_max:
             continue
-        facts.first = statistics.min if facts.first is None else min(facts.first, statistics.min)
-        facts.last = statistics.max if facts.last is None else max(facts.last, statistics.max)
+        table.first = bounds.min if table.first is None else min(table.first, bounds.min)
+        table.last = bounds.max if table.last is None else max(table.last, bounds.max)
 
 
 def _filled(column: Any, statistics: Any) -> int:
-    """Values that are not null. `num_values` of the column counts nulls, too; that of the statistics does not."""
+    """The number of values that are not null. `num_values` of the column counts nulls; that of its statistics does
+    not."""
     return int(column.num_values - statistics.null_count) if statistics.has_null_count else int(column.num_values)
 
 
 def _readable(path: str) -> str:
-    """`tags.list.element` is `tags[]`, the keys of a map are `map[key]`."""
+    """The path in JSON style: `tags.list.element` becomes `tags[]`, the keys of a map become `map[key]`."""
     first, *rest = path.split(".")
     return first + "".join(REPEATED.get(part, f".{part}") for part in rest)
 
 
-def _add_placeholders(facts: TableFacts, parquet: pq.ParquetFile) -> None:
+def _add_placeholders(statistics: TableStatistics, parquet: pq.ParquetFile) -> None:
     names = placeholder_columns(parquet.schema_arrow.names)
     for name in names:
-        facts.placeholders.setdefault(name, PlaceholderFacts(name.removeprefix("ctx_")))
-    read = max((facts.placeholders[name].rows for name in names), default=MAX_ROWS)
+        statistics.placeholders.setdefault(name, PlaceholderStatistics(name.removeprefix("ctx_")))
+    read = max((statistics.placeholders[name].rows for name in names), default=MAX_ROWS)
     if not names or read >= MAX_ROWS:
         return
     for batch in parquet.iter_batches(PIECE, columns=names):
         for name in names:
-            facts.placeholders[name].add(batch.column(name))
+            statistics.placeholders[name].add(batch.column(name))
         read += batch.num_rows
         if read >= MAX_ROWS:
             return
 
 
 def placeholder_columns(names: Sequence[str]) -> list[str]:
-    """Of a table's columns, in their order, those of placeholders (`spark.layout` says the order)."""
+    """The placeholder columns of a table, in order (see `tables.layout`)."""
     return [name for name, section in _sections(names) if section == "placeholder"]
 
 
 def payload_columns(names: Sequence[str]) -> list[str]:
+    """The payload columns of a table, in order."""
     return [name for name, section in _sections(names) if section == "payload"]
 
 

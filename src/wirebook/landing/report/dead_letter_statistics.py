@@ -1,7 +1,6 @@
-"""What the dead letters of a run say: outcomes by definition, and reasons with a few examples each.
+"""Statistics of the dead letters of a run: outcomes by definition, and reasons with a few examples each.
 
-Columns are read a piece at a time and counted in Arrow; of the records as they were captured only those of examples are
-read.
+Columns are read in batches and counted in Arrow. Raw records are read for examples only.
 
 Spec: docs/land.md#the-report; docs/outcomes.md#dead-letters
 """
@@ -18,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-__all__ = ["Example", "LetterFacts", "Reason", "letter_facts"]
+__all__ = ["DeadLetterStatistics", "Example", "Reason", "dead_letter_statistics"]
 
 MAX_REASONS = 20
 MAX_KINDS = 10_000
@@ -33,7 +32,7 @@ Reason = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A dead letter that a reason led to. `raw`: the first bytes of its record."""
+    """A dead letter with a certain reason. `raw`: the first bytes of its record."""
 
     file: str
     line: int
@@ -45,11 +44,11 @@ class Example:
 
 
 @dataclass(slots=True)
-class LetterFacts:
+class DeadLetterStatistics:
     """The dead letters of a run.
 
-    Shape: `outcomes` by (definition, outcome); the definition is the nearest where none was chosen, "" where none came
-    near. `reasons` by (code, slot): letters that have it; `others` are reasons beyond the first ten thousand kinds.
+    Shape: `outcomes` by (definition, outcome); without a definition the closest one counts, "" if there is none.
+    `reasons` counts dead letters by (code, slot); `others` counts those with reasons beyond the first ten thousand.
     """
 
     rows: int = 0
@@ -63,39 +62,39 @@ class LetterFacts:
         return self.reasons.most_common(MAX_REASONS)
 
 
-def letter_facts(files: Sequence[Path]) -> LetterFacts:
+def dead_letter_statistics(files: Sequence[Path]) -> DeadLetterStatistics:
     """The facts of a run's files of dead letters; files that are gone are counted, nothing else."""
-    facts = LetterFacts()
-    wanted: dict[Reason, list[tuple[Path, int, Example]]] = {}
+    statistics = DeadLetterStatistics()
+    candidates: dict[Reason, list[tuple[Path, int, Example]]] = {}
     for file in files:
         try:
             with pq.ParquetFile(file) as parquet:
                 start, name = 0, parquet.schema_arrow.names[0]  # of the source's file: Iceberg has another
                 for piece in parquet.iter_batches(PIECE, columns=[name, *COLUMNS[1:]]):
                     batch = piece.rename_columns({name: "_file"})
-                    _count(facts, batch)
-                    _note_examples(wanted, batch, file, start)
+                    _count(statistics, batch)
+                    _note_examples(candidates, batch, file, start)
                     start += batch.num_rows
         except (OSError, pa.ArrowException):
-            facts.gone += 1
-    for reason, _ in facts.top():
-        facts.examples[reason] = [_with_raw(*noted) for noted in wanted.get(reason, ())]
-    return facts
+            statistics.gone += 1
+    for reason, _ in statistics.top():
+        statistics.examples[reason] = [_with_raw(*noted) for noted in candidates.get(reason, ())]
+    return statistics
 
 
-def _count(facts: LetterFacts, batch: pa.RecordBatch) -> None:
-    facts.rows += batch.num_rows
+def _count(statistics: DeadLetterStatistics, batch: pa.RecordBatch) -> None:
+    statistics.rows += batch.num_rows
     grouped = pa.table({"definition": _definitions(batch), "outcome": batch.column("outcome")})
     for row in grouped.group_by(["definition", "outcome"]).aggregate([([], "count_all")]).to_pylist():
-        facts.outcomes[row["definition"], row["outcome"]] += row["count_all"]
+        statistics.outcomes[row["definition"], row["outcome"]] += row["count_all"]
     problems = _problems(batch)
     once = problems.group_by(["row", *KEY]).aggregate([])
     for row in once.group_by([*KEY]).aggregate([([], "count_all")]).to_pylist():
         reason = (row["code"] or "", row["slot"] or "")
-        if reason in facts.reasons or len(facts.reasons) < MAX_KINDS:
-            facts.reasons[reason] += row["count_all"]
+        if reason in statistics.reasons or len(statistics.reasons) < MAX_KINDS:
+            statistics.reasons[reason] += row["count_all"]
         else:
-            facts.others += row["count_all"]
+            statistics.others += row["count_all"]
 
 
 def _definitions(batch: pa.RecordBatch) -> pa.Array:
@@ -103,10 +102,10 @@ def _definitions(batch: pa.RecordBatch) -> pa.Array:
     near = batch.column("near")
     counts = pc.fill_null(pc.list_value_length(near), 0)
     first = pa.nulls(batch.num_rows, pa.string())
-    some = pc.greater(counts, 0)
-    if pc.any(some).as_py():
-        nearest = pc.struct_field(pc.list_element(near.filter(some), 0), "definition")
-        first = pc.replace_with_mask(first, some, nearest)
+    has_near = pc.greater(counts, 0)
+    if pc.any(has_near).as_py():
+        nearest = pc.struct_field(pc.list_element(near.filter(has_near), 0), "definition")
+        first = pc.replace_with_mask(first, has_near, nearest)
     return pc.fill_null(pc.coalesce(batch.column("definition"), first), "")
 
 
@@ -119,7 +118,7 @@ def _problems(batch: pa.RecordBatch) -> pa.Table:
 
 
 def _note_examples(
-    wanted: dict[Reason, list[tuple[Path, int, Example]]], batch: pa.RecordBatch, file: Path, start: int
+    candidates: dict[Reason, list[tuple[Path, int, Example]]], batch: pa.RecordBatch, file: Path, start: int
 ) -> None:
     """Notes the first letters of each reason that has too few examples yet."""
     problems = _problems(batch)
@@ -127,7 +126,7 @@ def _note_examples(
     firsts = firsts.group_by([*KEY]).aggregate([("at", "list")])
     for row in firsts.to_pylist() if len(firsts) <= MAX_KINDS else ():
         reason = (row["code"] or "", row["slot"] or "")
-        noted = wanted.setdefault(reason, []) if reason in wanted or len(wanted) < MAX_KINDS else []
+        noted = candidates.setdefault(reason, []) if reason in candidates or len(candidates) < MAX_KINDS else []
         for at in row["at_list"][: MAX_EXAMPLES * MAX_EXAMPLES] if len(noted) < MAX_EXAMPLES else ():
             problem = problems.slice(at, 1).to_pylist()[0]
             letter = problem["row"]

@@ -1,6 +1,6 @@
-"""The report of a run as one page of HTML, and where it is kept.
+"""The report of a run as one HTML page, and where it is stored.
 
-    DIR/_wirebook/reports/<first>-<last>.html     the batches of a run, their numbers
+    DIR/_wirebook/reports/<first>-<last>.html     by the batch numbers of the run
 
 Spec: docs/land.md#the-report; docs/decisions/0063
 """
@@ -15,11 +15,16 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 from wirebook.core.counting import counted
-from wirebook.landing.report.column_statistics import MAX_VALUES, FieldFacts, PlaceholderFacts, TableFacts
-from wirebook.landing.report.dead_letter_statistics import Example, LetterFacts
+from wirebook.landing.report.column_statistics import (
+    MAX_VALUES,
+    FieldStatistics,
+    PlaceholderStatistics,
+    TableStatistics,
+)
+from wirebook.landing.report.dead_letter_statistics import DeadLetterStatistics, Example
 from wirebook.landing.report.page import bar, code, element, grid, page, visible
-from wirebook.landing.report.reasons import expected_in_words, found_in_words
-from wirebook.landing.report.run_statistics import RunFacts, run_facts
+from wirebook.landing.report.reasons import format_actual, format_expected
+from wirebook.landing.report.run_statistics import RunStatistics, run_statistics
 from wirebook.landing.runs.target import write_atomically
 from wirebook.problems import CODES
 
@@ -31,43 +36,48 @@ RAW_SHOWN = 500
 
 
 def write_report(folder: Path, batches: Collection[int] | None = None, to: Path | None = None) -> Path:
-    """Writes the report of some batches, or of all, and says where.
+    """Write the report of some batches, or of all, and return its path.
 
     Raises: WirebookError (``no-target``, ``unknown-batch``, ``unwritable-target``).
     """
-    facts = run_facts(folder, batches)
-    path = to or _place(folder, facts)
+    statistics = run_statistics(folder, batches)
+    path = to or _place(folder, statistics)
     if to is None:
         path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, html_report(facts, folder.resolve().name).encode())
+    write_atomically(path, html_report(statistics, folder.resolve().name).encode())
     return path
 
 
-def _place(folder: Path, facts: RunFacts) -> Path:
-    first, last = (facts.batches[0], facts.batches[-1]) if facts.batches else (0, 0)
+def _place(folder: Path, statistics: RunStatistics) -> Path:
+    first, last = (statistics.batches[0], statistics.batches[-1]) if statistics.batches else (0, 0)
     name = f"{first}.html" if first == last else f"{first}-{last}.html"
     return folder / "_wirebook" / "reports" / name
 
 
-def html_report(facts: RunFacts, name: str) -> str:
+def html_report(statistics: RunStatistics, name: str) -> str:
     """The page. Its size is bounded: tables, fields, reasons, examples and texts are, and what is left out is said."""
-    sections = [*_head(facts, name), *_outcomes(facts), *_definitions(facts), *_reasons(facts.letters)]
-    return page(f"Wirebook: {name}", *sections, *_tables(facts))
+    sections = [
+        *_head(statistics, name),
+        *_outcomes(statistics),
+        *_definitions(statistics),
+        *_reasons(statistics.dead_letters),
+    ]
+    return page(f"Wirebook: {name}", *sections, *_tables(statistics))
 
 
 # -- the whole run ----------------------------------------------------------------------------------------------------
 
 
-def _head(facts: RunFacts, name: str) -> Iterator[Element]:
+def _head(statistics: RunStatistics, name: str) -> Iterator[Element]:
     yield element("h1", "Landed into ", code(name))
-    yield element("p", _span(facts), class_="faint")
+    yield element("p", _span(statistics), class_="faint")
     figures = (
-        (facts.read, "message read", "messages read"),
-        (facts.landed, "landed", "landed"),
-        (facts.letters.rows, "dead letter", "dead letters"),
-        (facts.resolved, "resolved", "resolved"),
-        (facts.empty, "empty batch", "empty batches"),
-        (facts.sources, "source file", "source files"),
+        (statistics.read, "message read", "messages read"),
+        (statistics.landed, "landed", "landed"),
+        (statistics.dead_letters.rows, "dead letter", "dead letters"),
+        (statistics.resolved, "resolved", "resolved"),
+        (statistics.empty, "empty batch", "empty batches"),
+        (statistics.sources, "source file", "source files"),
     )
     shown = (
         element("li", element("b", value), one if value == 1 else many)
@@ -77,20 +87,20 @@ def _head(facts: RunFacts, name: str) -> Iterator[Element]:
     yield element("ul", *shown, class_="figures")
 
 
-def _span(facts: RunFacts) -> str:
-    first, last = (facts.batches[0], facts.batches[-1]) if facts.batches else (0, 0)
+def _span(statistics: RunStatistics) -> str:
+    first, last = (statistics.batches[0], statistics.batches[-1]) if statistics.batches else (0, 0)
     parts = [f"batch {first}" if first == last else f"batches {first} to {last}"]
-    times = [each for table in facts.tables for each in (table.first, table.last) if each is not None]
+    times = [each for table in statistics.tables for each in (table.first, table.last) if each is not None]
     if times:
         parts.append(f"messages received from {_text(min(times))} to {_text(max(times))}")
-    parts += [f"endpoint {xid}" for xid in facts.endpoints[:3]]
-    parts += [f"catalogue {fingerprint[:12]}" for fingerprint in facts.catalogues[:3]]
+    parts += [f"endpoint {xid}" for xid in statistics.endpoints[:3]]
+    parts += [f"catalogue {fingerprint[:12]}" for fingerprint in statistics.catalogues[:3]]
     return visible("; ".join(parts), 1000)
 
 
-def _outcomes(facts: RunFacts) -> Iterator[Element]:
-    counts = Counter({"matched": facts.landed}) if facts.landed else Counter()
-    for (_, outcome), count in facts.letters.outcomes.items():
+def _outcomes(statistics: RunStatistics) -> Iterator[Element]:
+    counts = Counter({"matched": statistics.landed}) if statistics.landed else Counter()
+    for (_, outcome), count in statistics.dead_letters.outcomes.items():
         counts[outcome] += count
     total = counts.total() or 1
     rows = (
@@ -101,13 +111,13 @@ def _outcomes(facts: RunFacts) -> Iterator[Element]:
     yield grid(("outcome", "#messages", "#share", ""), rows) if counts else element("p", "No message was read.")
 
 
-def _definitions(facts: RunFacts) -> Iterator[Element]:
+def _definitions(statistics: RunStatistics) -> Iterator[Element]:
     """Rates by definition and outcome; letters without a definition count for the nearest."""
-    xids = {table.name: table.definition or table.name for table in facts.tables}
+    xids = {table.name: table.definition or table.name for table in statistics.tables}
     counts: dict[str, Counter[str]] = {}
-    for name, rows in facts.rows.items():
+    for name, rows in statistics.rows.items():
         counts.setdefault(xids.get(name, name), Counter())["matched"] += rows
-    for (definition, outcome), count in facts.letters.outcomes.items():
+    for (definition, outcome), count in statistics.dead_letters.outcomes.items():
         counts.setdefault(definition or "(none came near)", Counter())[outcome] += count
     ranked = sorted(counts.items(), key=lambda each: (-each[1].total(), each[0]))
     yield element("h2", "Definitions")
@@ -126,22 +136,22 @@ def _definition(ranked: tuple[str, Counter[str]]) -> tuple[Element | str | int, 
 # -- dead letters -----------------------------------------------------------------------------------------------------
 
 
-def _reasons(letters: LetterFacts) -> Iterator[Element]:
-    if not letters.rows:
+def _reasons(dead_letters: DeadLetterStatistics) -> Iterator[Element]:
+    if not dead_letters.rows:
         return
     yield element("h2", "Why messages did not land")
     note = "If a message matches no definition, its slots are those of the nearest definition."
     yield element("p", note, class_="faint")
-    for (name, slot), count in letters.top():
-        share = _share(count, letters.rows)
+    for (name, slot), count in dead_letters.top():
+        share = _share(count, dead_letters.rows)
         reason = CODES[name].title if name in CODES else name
         sentence = f"{reason[:1].upper()}{reason[1:]}"
         place = (" in ", code(slot)) if slot else ()
         counts = f": {counted(count, 'message')}, {share} (", code(name), ")"
         summary = element("summary", element("b", sentence), *place, *counts)
-        examples = (_example(name, each) for each in letters.examples.get((name, slot), ()))
+        examples = (_example(name, each) for each in dead_letters.examples.get((name, slot), ()))
         yield element("details", summary, *examples)
-    yield from _left_out(len(letters.reasons) - len(letters.top()), "other reason")
+    yield from _left_out(len(dead_letters.reasons) - len(dead_letters.top()), "other reason")
 
 
 def _example(name: str, example: Example) -> Element:
@@ -149,9 +159,9 @@ def _example(name: str, example: Example) -> Element:
     place = visible(f"{example.file}:{example.line}{index}")
     said = [element("p", code(place), "  ", code(example.definition or ""))]
     if example.expected is not None:
-        said.append(element("p", "expected ", code(expected_in_words(name, example.expected))))
+        said.append(element("p", "expected ", code(format_expected(name, example.expected))))
     if example.actual is not None:
-        said.append(element("p", "got ", code(found_in_words(name, example.actual))))
+        said.append(element("p", "got ", code(format_actual(name, example.actual))))
     raw = (example.raw or b"").decode(errors="backslashreplace")
     return element("div", *said, element("pre", visible(raw, RAW_SHOWN, lines=True)) if raw else None)
 
@@ -159,23 +169,23 @@ def _example(name: str, example: Example) -> Element:
 # -- tables -----------------------------------------------------------------------------------------------------------
 
 
-def _tables(facts: RunFacts) -> Iterator[Element]:
-    if not facts.tables:
+def _tables(statistics: RunStatistics) -> Iterator[Element]:
+    if not statistics.tables:
         return
     yield element("h2", "Tables")
     left = MAX_FIELD_ROWS
-    for number, table in enumerate(facts.tables):
+    for number, table in enumerate(statistics.tables):
         fields = list(table.fields.values())[:left]
         left -= len(fields)
         yield _table(table, fields, is_open=number < 3)
-    yield from _left_out(len(facts.rows) - len(facts.tables), "table")
-    gone = sum(table.gone for table in facts.tables) + facts.letters.gone
+    yield from _left_out(len(statistics.rows) - len(statistics.tables), "table")
+    gone = sum(table.gone for table in statistics.tables) + statistics.dead_letters.gone
     if gone:
         text = f"{counted(gone, 'file')} of these batches {'is' if gone == 1 else 'are'} missing or cannot be read."
         yield element("p", text, class_="faint")
 
 
-def _table(table: TableFacts, fields: list[FieldFacts], *, is_open: bool) -> Element:
+def _table(table: TableStatistics, fields: list[FieldStatistics], *, is_open: bool) -> Element:
     size = counted(table.rows, "row") + (f", {_bytes(table.size)}" if table.size else "")
     size += f", {table.staged:,} staged" if table.staged else ""
     made = element("details", element("summary", element("b", visible(table.name)), f": {size}"))
@@ -192,21 +202,26 @@ def _table(table: TableFacts, fields: list[FieldFacts], *, is_open: bool) -> Ele
     return made
 
 
-def _placeholder(facts: PlaceholderFacts) -> tuple[Element | str, ...]:
-    shown = f"more than {MAX_VALUES:,}" if facts.many else f"{facts.distinct:,}"
-    top = [("; ", code(value, 60), f" {_share(count, facts.rows)}") for value, count in facts.top()]
-    return code(facts.name), shown, element("span", *[part for each in top for part in each][1:])
+def _placeholder(statistics: PlaceholderStatistics) -> tuple[Element | str, ...]:
+    shown = f"more than {MAX_VALUES:,}" if statistics.many else f"{statistics.distinct:,}"
+    top = [("; ", code(value, 60), f" {_share(count, statistics.rows)}") for value, count in statistics.top()]
+    return code(statistics.name), shown, element("span", *[part for each in top for part in each][1:])
 
 
-def _field(facts: FieldFacts, rows: int) -> tuple[Element | str, ...]:
-    ends = [_end(facts.lowest), _end(facts.highest)] if facts.bounded else ["", ""]
-    head = (code(facts.path), facts.type)
-    if facts.filled is None or not rows:
+def _field(statistics: FieldStatistics, rows: int) -> tuple[Element | str, ...]:
+    ends = [_end(statistics.lowest), _end(statistics.highest)] if statistics.bounded else ["", ""]
+    head = (code(statistics.path), statistics.type)
+    if statistics.filled is None or not rows:
         return (*head, "not known", "", *ends)
-    if facts.repeated:
-        return (*head, counted(facts.filled, "value"), "", *ends)
-    share = facts.filled / rows
-    return (*head, _share(facts.filled, rows), bar([("bar", share)], f"{facts.filled:,} of {rows:,}", 80), *ends)
+    if statistics.repeated:
+        return (*head, counted(statistics.filled, "value"), "", *ends)
+    share = statistics.filled / rows
+    return (
+        *head,
+        _share(statistics.filled, rows),
+        bar([("bar", share)], f"{statistics.filled:,} of {rows:,}", 80),
+        *ends,
+    )
 
 
 def _end(value: Any) -> Element | str:

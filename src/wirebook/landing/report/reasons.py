@@ -1,4 +1,4 @@
-"""What was expected and what was found, as dead letters keep it, in words for people.
+"""Formats the expected and actual values of dead letters for people.
 
 Spec: docs/outcomes.md#dead-letters
 """
@@ -11,14 +11,14 @@ from typing import Any, Final
 from wirebook.problems import quoted
 from wirebook.text.json import JsonError, parse_json
 
-__all__ = ["expected_in_words", "found_in_words"]
+__all__ = ["format_actual", "format_expected"]
 
 IN_JSON: Final = frozenset({"payload-invalid", "placeholder-conflict", "unknown-endpoint"})
-"""Codes whose `expected` is an object or an array."""
+"""Problem codes whose `expected` is an object or an array."""
 
 
-def expected_in_words(code: str, expected: str) -> str:
-    """What a problem expected: the value as it is, or the rule of a schema in a few words."""
+def format_expected(code: str, expected: str) -> str:
+    """What a problem expected: the value itself, or the rule of a schema in a few words."""
     value = _value(code, expected)
     if isinstance(value, list):
         return f"one of {_listed(value)}"
@@ -29,10 +29,10 @@ def expected_in_words(code: str, expected: str) -> str:
     return ", ".join(_rule(str(keyword), rule) for keyword, rule in value.items())
 
 
-def found_in_words(code: str, actual: str) -> str:
-    """What was there instead: the value as it is, or the names of several."""
+def format_actual(code: str, actual: str) -> str:
+    """What the message had instead: the value itself, or a list of names."""
     value = _value(code, actual)
-    return _listed(value) if isinstance(value, list) and all(isinstance(each, str) for each in value) else actual
+    return _listed(value) if isinstance(value, list) and all(isinstance(item, str) for item in value) else actual
 
 
 def _rule(keyword: str, rule: Any) -> str:
@@ -56,7 +56,7 @@ def _text(value: Any) -> str:
 
 
 def _value(code: str, text: str) -> Any:
-    """The object or array that the text is; else the text."""
+    """The object or array that the text holds; else the text."""
     if code not in IN_JSON or not text.startswith(("{", "[")):
         return text
     try:

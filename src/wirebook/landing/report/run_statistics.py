@@ -1,4 +1,4 @@
-"""The facts of a run, or of some batches, as a finished target folder has them: manifests, footers, a few columns.
+"""The statistics of a run, or of some batches, from a finished target folder: manifests, footers and a few columns.
 
 Spec: docs/land.md#the-report; docs/decisions/0063
 """
@@ -10,24 +10,24 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from wirebook.landing.report.column_statistics import TableFacts, add_staged, table_facts
-from wirebook.landing.report.dead_letter_statistics import LetterFacts, letter_facts
+from wirebook.landing.report.column_statistics import TableStatistics, add_staged, table_statistics
+from wirebook.landing.report.dead_letter_statistics import DeadLetterStatistics, dead_letter_statistics
 from wirebook.landing.runs.target import Manifest, TableEntry, Target
 from wirebook.landing.tables.layout import DEAD_LETTERS, NO_DEFINITION, RESOLVED, STAGED
 from wirebook.problems import Problem, WirebookError
 
-__all__ = ["RunFacts", "committed_batches", "run_facts"]
+__all__ = ["RunStatistics", "committed_batches", "run_statistics"]
 
 MAX_TABLES = 100
 
 
 @dataclass(frozen=True, slots=True)
-class RunFacts:
+class RunStatistics:
     """What some batches did.
 
-    Shape: `read` and `empty` as the manifests count them, but for replays, which read dead letters; `resolved` letters
-    are those that a replay landed: over all batches `read` is `landed` and the letters that are not resolved. `sources`
-    counts files of the source. `tables` by rows, the largest first, at most a hundred; `rows` of all tables by name.
+    Shape: `read` and `empty` are those of the manifests, without replays, which read dead letters. `resolved` counts
+    dead letters that a replay landed; over all batches, `read` equals `landed` plus the unresolved dead letters.
+    `sources` counts source files. `tables` are the hundred largest tables; `rows` has the rows of all tables by name.
     """
 
     batches: tuple[int, ...]
@@ -38,45 +38,49 @@ class RunFacts:
     endpoints: tuple[str, ...]
     rows: dict[str, int]
     resolved: int
-    tables: tuple[TableFacts, ...]
-    letters: LetterFacts
+    tables: tuple[TableStatistics, ...]
+    dead_letters: DeadLetterStatistics
 
     @property
     def landed(self) -> int:
+        """The number of rows of all tables."""
         return sum(self.rows.values())
 
 
 def committed_batches(folder: Path) -> set[int]:
-    """The numbers of the batches that are committed, by the names of their manifests; none where nothing has landed."""
+    """The numbers of the committed batches, from the names of their manifests."""
     names = (path.name.partition(".")[0] for path in Target(folder).batches.glob("*[0-9].json"))
     return {int(name) for name in names if name.isdecimal()}
 
 
-def run_facts(folder: Path, batches: Collection[int] | None = None) -> RunFacts:
-    """The facts of some batches, or of all.
+def run_statistics(folder: Path, batches: Collection[int] | None = None) -> RunStatistics:
+    """The statistics of some batches, or of all.
 
-    Cost: the footers of their files, and the columns of placeholders and reasons, a piece at a time.
+    Cost: the footers of their files, and the columns of placeholders and reasons.
     Raises: WirebookError (``no-target``, ``unknown-batch``, ``broken-target``).
     """
     target = Target(folder)
     if not target.exists:
-        raise WirebookError(Problem(code="no-target", message=f"'{folder}' is no folder that was landed into"))
+        raise WirebookError(
+            Problem(code="no-target", message=f"'{folder}' is not a target folder: nothing has landed there")
+        )
     _check_known(folder, batches)
     manifests = [manifest for manifest in target.manifests() if batches is None or manifest.batch in batches]
     known = target.tables()
     files = _files(target, manifests)
-    sizes = {name: sum(rows for _, rows in found) for name, found in files.items()}
+    sizes = {name: sum(rows for _, rows in table_files) for name, table_files in files.items()}
     staged = sum((Counter(manifest.staged) for manifest in manifests), Counter())
     tables = Counter({name: rows for name, rows in sizes.items() if name not in NO_DEFINITION and rows}) + staged
     largest = sorted(tables, key=lambda name: (-tables[name], name))[:MAX_TABLES]
-    paths = {name: [path for path, _ in found] for name, found in files.items()}
+    paths = {name: [path for path, _ in table_files] for name, table_files in files.items()}
     staged_in = paths.get(STAGED, [])
-    facts = {
-        name: table_facts(name, known[name].xid if name in known else None, paths.get(name, [])) for name in largest
+    statistics = {
+        name: table_statistics(name, known[name].xid if name in known else None, paths.get(name, []))
+        for name in largest
     }
-    for name in staged.keys() & facts.keys() & known.keys():
-        add_staged(facts[name], staged_in, known[name].schema)
-    return RunFacts(
+    for name in staged.keys() & statistics.keys() & known.keys():
+        add_staged(statistics[name], staged_in, known[name].schema)
+    return RunStatistics(
         batches=tuple(manifest.batch for manifest in manifests),
         read=sum(manifest.read for manifest in manifests if all(file.table != RESOLVED for file in manifest.files)),
         empty=sum(manifest.empty for manifest in manifests),
@@ -85,8 +89,8 @@ def run_facts(folder: Path, batches: Collection[int] | None = None) -> RunFacts:
         endpoints=tuple(dict.fromkeys(manifest.endpoint for manifest in manifests if manifest.endpoint)),
         rows=dict(tables),
         resolved=sizes.get(RESOLVED, 0),
-        tables=tuple(facts.values()),
-        letters=letter_facts(paths.get(DEAD_LETTERS, ())),
+        tables=tuple(statistics.values()),
+        dead_letters=dead_letter_statistics(paths.get(DEAD_LETTERS, ())),
     )
 
 
@@ -104,21 +108,21 @@ def _check_known(folder: Path, batches: Collection[int] | None) -> None:
 
 
 def _files(target: Target, manifests: list[Manifest]) -> dict[str, list[tuple[Path, int]]]:
-    """Table to its files of these batches, each with its rows."""
-    found: dict[str, list[tuple[Path, int]]] = {}
+    """The files of each table in these batches, each with its number of rows."""
+    table_files: dict[str, list[tuple[Path, int]]] = {}
     for manifest in manifests:
         for file in manifest.files:
-            found.setdefault(file.table, []).append((_committed(target, file.table, file.path), file.rows))
-    return found
+            table_files.setdefault(file.table, []).append((_committed(target, file.table, file.path), file.rows))
+    return table_files
 
 
 def _committed(target: Target, table: str, staged: str) -> Path:
-    """Where a staged file is since it was committed."""
+    """The path of a staged file after its commit."""
     return next(_places(target.root / table, Path(staged).name))
 
 
 def _places(folder: Path, name: str) -> Iterator[Path]:
-    """The folder itself, or one below it, as formats have it that keep their files apart."""
+    """The folder itself, or a subfolder, because some formats place files there."""
     if not (folder / name).exists():
         yield from folder.glob(f"*/{name}")
     yield folder / name

@@ -1,4 +1,4 @@
-"""What is in a target folder: its tables and their first rows. No Spark: footers and a few row groups are read."""
+"""The tables of a target folder and their first rows, without Spark: reads footers and a few row groups."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from wirebook.landing.runs.target import TableEntry, Target
+from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.landing.tables.evolution import conform
 from wirebook.landing.tables.formats import TableFormat
 from wirebook.landing.tables.layout import NO_DEFINITION, STAGED
-from wirebook.landing.tables.names import FORMATS
 from wirebook.landing.tables.staged import read_staged, rows_by_table
 from wirebook.problems import Problem, WirebookError
 
@@ -23,9 +23,11 @@ __all__ = ["TableSummary", "find_table", "first_rows", "pieces_of", "tables_in"]
 
 @dataclass(frozen=True, slots=True)
 class TableSummary:
-    """One table: the XID of its definition (None for dead letters and the resolved), its rows, its files and its
-    columns (None: those of its files), which older files may have in part. `staged` of the rows are in the files of
-    the staging table, `staged_files`."""
+    """One table.
+
+    Shape: `definition` is None for `dead_letters`, `resolved` and `staged`. `schema` is None for the schema of the
+    files; older files may lack columns. `staged` of the rows are in `staged_files`, the files of the staging table.
+    """
 
     name: str
     definition: str | None
@@ -37,27 +39,30 @@ class TableSummary:
 
 
 def tables_in(folder: Path, *, with_staging: bool = False) -> list[TableSummary]:
-    """The tables of a target folder by name, those of no definition last.
+    """The tables of a target folder by name, those without a definition last.
 
-    Rows that are staged count for their tables; the staging table itself is among them on request alone.
+    Staged rows count for their tables. The staging table itself is included only with `with_staging`.
 
     Cost: reads the footer of every file, and one column of the staging table.
     Raises: no-target, missing-extra
     """
     target = Target(folder)
     if not target.exists:
-        raise WirebookError(Problem(code="no-target", message=f"'{folder}' is no folder that was landed into"))
+        raise WirebookError(
+            Problem(code="no-target", message=f"'{folder}' is not a target folder: nothing has landed there")
+        )
     known = target.tables()
-    form = FORMATS[target.format() or "parquet"]
-    form.check()
-    staged_files = tuple(form.files(folder / STAGED))
+    table_format = FORMATS[target.format() or "parquet"]
+    table_format.check()
+    staged_files = tuple(table_format.files(folder / STAGED))
     staged = rows_by_table(staged_files)
     names = {path.name for path in _folders(folder)} | staged.keys()
-    found = (
-        _summary(folder / name, known.get(name), form, staged.get(name, 0), staged_files) for name in sorted(names)
+    matching = (
+        _summary(folder / name, known.get(name), table_format, staged.get(name, 0), staged_files)
+        for name in sorted(names)
     )
-    shown = (each for each in found if each.name != STAGED or with_staging)
-    return sorted((each for each in shown if each.rows or each.files), key=_place)
+    shown = (table for table in matching if table.name != STAGED or with_staging)
+    return sorted((table for table in shown if table.rows or table.files), key=_place)
 
 
 def _place(table: TableSummary) -> int:
@@ -69,20 +74,23 @@ def _folders(folder: Path) -> Iterator[Path]:
 
 
 def _summary(
-    path: Path, entry: TableEntry | None, form: TableFormat, staged: int, staged_files: tuple[Path, ...]
+    path: Path, entry: TableEntry | None, table_format: TableFormat, staged: int, staged_files: tuple[Path, ...]
 ) -> TableSummary:
-    files = tuple(form.files(path))
+    files = tuple(table_format.files(path))
     rows = sum(pq.read_metadata(file).num_rows for file in files) + staged
     definition, schema = (entry.xid, entry.schema) if entry else (None, None)
     return TableSummary(path.name, definition, rows, files, schema, staged, staged_files if staged else ())
 
 
 def find_table(tables: Iterable[TableSummary], name: str) -> TableSummary:
-    """The table of that name, or of the definition with that XID. Raises: unknown-table"""
+    """The table with this name, or of the definition with this XID.
+
+    Raises: unknown-table
+    """
     names = {table.name: table for table in tables}
     by_xid = (table for table in names.values() if table.definition == name)
-    if found := names.get(name) or next(by_xid, None):
-        return found
+    if matching := names.get(name) or next(by_xid, None):
+        return matching
     near = get_close_matches(name, names, n=1)
     hint = f"did you mean '{near[0]}'?" if near else None
     raise WirebookError(Problem(code="unknown-table", message=f"there is no table '{name}'", hint=hint))
@@ -102,7 +110,7 @@ def first_rows(table: TableSummary, count: int) -> pa.Table:
 
 
 def pieces_of(table: TableSummary, size: int = 1 << 16) -> Iterator[pa.Table]:
-    """The rows of a table, staged ones first, piece by piece, each with the columns of its time."""
+    """The rows of a table in pieces, staged ones first, each piece with the columns of its file."""
     if table.schema is not None:
         yield from read_staged(table.staged_files, table.name, table.schema)
     for file in table.files:

@@ -1,6 +1,6 @@
-"""Batches: begun with what they are pinned to, run as tasks, checked, committed. What is common to landing and replay.
+"""Batches: pin, run as tasks, check, commit. Landing and replay share this.
 
-The driver sees file names and counts, never a message.
+The driver handles file names and counts, never messages.
 
 Spec: docs/land.md#what-is-promised; docs/land.md#kill-and-resume; docs/decisions/0013
 """
@@ -17,30 +17,33 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from wirebook.definitions.match.options import DEFAULT_OPTIONS, MatchOptions
-from wirebook.landing.runs.checks import Tasks, check_conservation, check_replayed, sum_of, table_entries
-from wirebook.landing.runs.ledger import Entry
+from wirebook.landing.chunks import EngineFactory
+from wirebook.landing.runs.checks import Tasks, check_conservation, check_replayed, table_entries, total_counts
+from wirebook.landing.runs.ledger import LedgerEntry
 from wirebook.landing.runs.report import Report
-from wirebook.landing.runs.target import Begun, Chosen, Manifest, Target
-from wirebook.landing.runs.task import Job, Letters, TaskResult
-from wirebook.landing.sources.batches import EngineFactory
+from wirebook.landing.runs.target import DeadLetterFilter, Manifest, PendingBatch, Target
+from wirebook.landing.runs.task import Job, ReplaySelection, TaskResult
 from wirebook.landing.sources.lines import DEFAULT_SIZES, Sizes
+from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.landing.tables.formats import StagedFile
 from wirebook.landing.tables.layout import STAGED
-from wirebook.landing.tables.names import FORMATS
-from wirebook.landing.tables.staged import Rare, rows_by_table
+from wirebook.landing.tables.staged import StagingPolicy, rows_by_table
 from wirebook.problems import Problem, WirebookError
 
-__all__ = ["BATCH_BYTES", "Batches", "Catalogue", "Landing", "Runner", "Watch"]
+__all__ = ["BATCH_BYTES", "Batches", "Catalogue", "ProgressListener", "RunSettings", "Runner"]
 
 BATCH_BYTES = 1 << 30
 MAX_FAULTS = 3
-"""Of a batch whose tasks all stop, the faults that are reported."""
+"""Maximum number of task faults that are reported for a batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """The catalogue of a run: its fingerprint, the document that is pinned and shipped; `check_endpoint` raises when it
-    has no endpoint of an XID."""
+    """The catalogue of a run.
+
+    Shape: `document` is the JSON that is pinned and sent to tasks. `check_endpoint` raises if the catalogue has no
+    endpoint with an XID.
+    """
 
     fingerprint: str
     document: bytes
@@ -48,25 +51,30 @@ class Catalogue:
 
 
 class Runner(Protocol):
-    """Runs the tasks of a batch, each at least once, wherever it likes; one result for each."""
+    """Runs the tasks of a batch, each at least once, on any machine; returns one result per task."""
 
     def __call__(self, job: Job, tasks: Tasks) -> list[TaskResult]: ...
     @property
     def parallelism(self) -> int: ...
 
 
-class Watch(Protocol):
-    """Shows how far a run is. `total` bytes are to be read in all."""
+class ProgressListener(Protocol):
+    """Shows the progress of a run."""
 
-    def begin(self, total: int) -> None: ...
-    def during(self, marks: str) -> AbstractContextManager[None]:
-        """Watches the marks of tasks in a folder while a batch runs."""
+    def begin(self, total: int) -> None:
+        """Set the total number of bytes to read."""
+
+    def during(self, progress_folder: str) -> AbstractContextManager[None]:
+        """Follow the progress files in a folder while a batch runs."""
 
 
 @dataclass(slots=True)
-class Landing:
-    """Settings of a run: see `land_files` and `replay_letters`. `form` is the format of the tables: None for the one
-    that the target has, Parquet for a new one. `stage_below` as `Rare` has it."""
+class RunSettings:
+    """Settings of a run of `land_files` or `replay_dead_letters`.
+
+    Shape: `table_format` None is the format of the target, or Parquet for a new one. `stage_below` as in
+    `StagingPolicy`.
+    """
 
     runner: Runner
     factory: EngineFactory
@@ -74,135 +82,148 @@ class Landing:
     options: MatchOptions = DEFAULT_OPTIONS
     dry_run: bool = False
     batch_bytes: int = BATCH_BYTES
-    form: str | None = None
+    table_format: str | None = None
     stage_below: int | None = None
     sizes: Sizes = DEFAULT_SIZES
-    watch: Watch | None = None
+    progress: ProgressListener | None = None
 
 
 class Batches:
-    """The batches of one run, one after the other, and its report. Each is begun, run and committed."""
+    """The batches of one run and its report. Each batch is begun, run and committed in turn."""
 
-    def __init__(self, landing: Landing, target: Target, catalogue: Catalogue) -> None:
-        self.report = Report(dry_run=landing.dry_run)
-        self.landing, self.target, self.catalogue = landing, target, catalogue
-        self.form = FORMATS[_format(landing, target)]
-        self.form.check()
+    def __init__(self, settings: RunSettings, target: Target, catalogue: Catalogue) -> None:
+        self.report = Report(dry_run=settings.dry_run)
+        self.settings, self.target, self.catalogue = settings, target, catalogue
+        self.table_format = FORMATS[_format(settings, target)]
+        self.table_format.check()
         self._number = target.next_batch()
-        self._own: set[str] = set()
+        self._with_files: set[str] = set()
         self._staged: Counter[str] = Counter()
         for manifest in target.manifests():
             self._note_tables(manifest)
 
     def _note_tables(self, manifest: Manifest) -> None:
-        """Which tables have files of their own, and which how many staged rows."""
-        self._own.update(file.table for file in manifest.files)
+        """Remember which tables have files of their own, and how many staged rows each has."""
+        self._with_files.update(file.table for file in manifest.files)
         self._staged.update(manifest.staged)
 
     def take_number(self) -> int:
+        """The number of the next batch."""
         self._number += 1
         return self._number - 1
 
-    def begin(self, tasks: Tasks, entries: Sequence[Entry] = (), **pinned: Any) -> Begun:
-        """Pins a batch to its tasks and to the catalogue; `pinned` are other members of its record."""
+    def begin(self, tasks: Tasks, entries: Sequence[LedgerEntry] = (), **pinned: Any) -> PendingBatch:
+        """Pin a batch to its tasks and to the catalogue; `pinned` are further fields of its record."""
         settings: dict[str, Any] = {
-            "endpoint": self.landing.endpoint,
-            "options": self.landing.options,
-            "format": self.form.name,
-            "stage_below": self.landing.stage_below,
+            "endpoint": self.settings.endpoint,
+            "options": self.settings.options,
+            "format": self.table_format.name,
+            "stage_below": self.settings.stage_below,
         }
         number, fingerprint = self.take_number(), self.catalogue.fingerprint
-        begun = Begun(batch=number, catalogue=fingerprint, tasks=tasks, entries=[*entries], **settings | pinned)
-        if not self.landing.dry_run:
-            self.target.begin(begun, self.catalogue.document)
-        return begun
+        pending = PendingBatch(
+            batch=number, catalogue=fingerprint, tasks=tasks, entries=[*entries], **settings | pinned
+        )
+        if not self.settings.dry_run:
+            self.target.begin(pending, self.catalogue.document)
+        return pending
 
-    def run(self, begun: Begun, document: bytes, tasks: Tasks) -> list[TaskResult]:
-        """Runs tasks of a batch: their results. Raises: the faults that stopped them"""
+    def run(self, pending: PendingBatch, document: bytes, tasks: Tasks) -> list[TaskResult]:
+        """Run tasks of a batch and return their results.
+
+        Raises: WirebookError with the faults that stopped them
+        """
         if not tasks:
             return []
-        job = self._job(begun, document)
+        job = self._job(pending, document)
         if job.staging:
             self.target.clear_staging(job.batch)
-            Path(job.staging).mkdir(parents=True, exist_ok=True)  # a worker of a killed run may still write there
-        watch = self.landing.watch
+            Path(job.staging).mkdir(parents=True, exist_ok=True)  # a worker of a killed run may still write to it
+        progress = self.settings.progress
         with (
-            tempfile.TemporaryDirectory(prefix="marks-", dir=job.staging, ignore_cleanup_errors=True) as marks,
-            watch.during(marks) if watch else nullcontext(),
+            tempfile.TemporaryDirectory(
+                prefix="marks-", dir=job.staging, ignore_cleanup_errors=True
+            ) as progress_folder,
+            progress.during(progress_folder) if progress else nullcontext(),
         ):
-            results = self.landing.runner(replace(job, marks=marks), tasks)
+            results = self.settings.runner(replace(job, progress_folder=progress_folder), tasks)
         faults = dict.fromkeys(result.fault for result in results if result.fault)
         if faults:
             problems = [Problem(code=code, message=message) for code, message in faults]
             raise WirebookError(*problems[:MAX_FAULTS]) from RuntimeError("\n".join(result.trace for result in results))
         return results
 
-    def run_replay(self, begun: Begun, document: bytes) -> None:
-        """Runs a batch of dead letters and commits it. What does not land leaves no trace."""
-        results = self.run(begun, document, begun.tasks)
-        self.commit(begun, [], results)
+    def run_replay(self, pending: PendingBatch, document: bytes) -> None:
+        """Run a batch of dead letters and commit it."""
+        results = self.run(pending, document, pending.tasks)
+        self.commit(pending, [], results)
 
-    def _job(self, begun: Begun, document: bytes) -> Job:
-        staging = None if self.landing.dry_run else str(self.target.staging(begun.batch).absolute())
+    def _job(self, pending: PendingBatch, document: bytes) -> Job:
+        staging = None if self.settings.dry_run else str(self.target.staging(pending.batch).absolute())
         return Job(
-            factory=self.landing.factory,
+            factory=self.settings.factory,
             catalogue=Job.pack(document),
             options={
-                "endpoint": begun.endpoint,
-                "catalogue": begun.catalogue,
-                "match": begun.options,
+                "endpoint": pending.endpoint,
+                "catalogue": pending.catalogue,
+                "match": pending.options,
             },
-            batch=begun.batch,
+            batch=pending.batch,
             staging=staging,
-            format=self.form.name,
+            format=self.table_format.name,
             tables=str(self.target.table_list.absolute()),
-            rare=self._rare(begun.stage_below),
-            sizes=self.landing.sizes,
-            letters=self._letters(begun.chosen) if begun.chosen else None,
+            staging_policy=self._staging_policy(pending.stage_below),
+            sizes=self.settings.sizes,
+            dead_letters=self._replay_selection(pending.chosen) if pending.chosen else None,
         )
 
-    def _rare(self, below: int | None) -> Rare:
-        """The same whenever a batch is run again, as nothing is committed between."""
-        limit = Rare(below).limit
+    def _staging_policy(self, below: int | None) -> StagingPolicy:
+        """The same each time a batch is run, because nothing is committed in between."""
+        limit = StagingPolicy(below).limit
         enough = (name for name, rows in self._staged.items() if rows >= limit)
-        return Rare(below, frozenset({*self._own, *enough}) if limit else frozenset())
+        return StagingPolicy(below, frozenset({*self._with_files, *enough}) if limit else frozenset())
 
-    def _letters(self, chosen: Chosen) -> Letters:
-        """What tasks of a replay must know; the same whenever they are run again, as nothing is committed between."""
-        events = frozenset(entry.file for entry in self.target.ledger().values() if entry.kind == "events")
+    def _replay_selection(self, chosen: DeadLetterFilter) -> ReplaySelection:
+        """The same each time a batch is run, because nothing is committed in between."""
+        events = frozenset(entry.file for entry in self.target.ledger().values() if entry.file_type == "events")
         resolved = tuple(str(path.absolute()) for path in self.target.resolved())
-        return Letters(
-            frozenset(chosen.codes), frozenset(chosen.definitions), resolved, events, self.form.column("_file")
+        return ReplaySelection(
+            frozenset(chosen.codes), frozenset(chosen.definitions), resolved, events, self.table_format.column("_file")
         )
 
-    def commit(self, begun: Begun, entries: list[Entry], results: list[TaskResult]) -> None:
-        """Makes a batch count; one that has nothing to say is forgotten. Raises: not-conserved"""
-        check = check_replayed if begun.chosen else check_conservation
-        if self.landing.dry_run:
-            check(results, sum_of(result.rows for result in results))
+    def commit(self, pending: PendingBatch, entries: list[LedgerEntry], results: list[TaskResult]) -> None:
+        """Check and commit a batch; a batch without rows or ledger entries is dropped.
+
+        Raises: not-conserved
+        """
+        check = check_replayed if pending.chosen else check_conservation
+        if self.settings.dry_run:
+            check(results, total_counts(result.rows for result in results))
         elif not entries and not any(result.files for result in results):
-            self.target.abandon(begun.batch)
+            self.target.abandon(pending.batch)
         else:
-            manifest = self._manifest(begun, entries, results, check)
+            manifest = self._manifest(pending, entries, results, check)
             self.target.commit(manifest)
             self._note_tables(manifest)
             self.target.finish(manifest)
         self.report.add(results)
 
-    def _manifest(self, begun: Begun, entries: list[Entry], results: list[TaskResult], check: Check) -> Manifest:
+    def _manifest(
+        self, pending: PendingBatch, entries: list[LedgerEntry], results: list[TaskResult], check: Check
+    ) -> Manifest:
         files = [file for result in results for file in result.files]
-        staging = self.target.staging(begun.batch)
+        staging = self.target.staging(pending.batch)
         with ThreadPoolExecutor(4) as pool:
             counted = pool.map(lambda file: self._rows_in(staging, file), files)
-            check(results, sum_of(counted))
+            check(results, total_counts(counted))
         return Manifest(
-            batch=begun.batch,
-            catalogue=begun.catalogue,
-            endpoint=begun.endpoint,
-            options=begun.options,
-            format=self.form.name,
+            batch=pending.batch,
+            catalogue=pending.catalogue,
+            endpoint=pending.endpoint,
+            options=pending.options,
+            format=self.table_format.name,
             files=files,
-            staged=dict(sum_of(result.staged for result in results)),
+            staged=dict(total_counts(result.staged for result in results)),
             tables=list(table_entries(results, self.target.tables())),
             entries=entries,
             read=sum(result.read for result in results),
@@ -210,20 +231,25 @@ class Batches:
         )
 
     def _rows_in(self, staging: Path, file: StagedFile) -> dict[str, int]:
-        """The rows of each table in a staged file, as the file itself says it."""
+        """The number of rows of each table in a staged file, read from the file itself."""
         if file.table == STAGED:
             return rows_by_table([staging / file.path])
-        return {file.table: self.form.count(staging / file.path)}
+        return {file.table: self.table_format.count(staging / file.path)}
 
 
-def _format(landing: Landing, target: Target) -> str:
-    """Raises: format-differs"""
-    there = target.format()
-    if landing.form and there and landing.form != there:
-        message = f"the tables in '{target.root}' are {there}, not {landing.form}"
-        hint = "land into another folder"
-        raise WirebookError(Problem("format-differs", message, expected=there, actual=landing.form, hint=hint))
-    return landing.form or there or "parquet"
+def _format(settings: RunSettings, target: Target) -> str:
+    """The table format of the target or of the settings.
+
+    Raises: format-differs
+    """
+    current = target.format()
+    if settings.table_format and current and settings.table_format != current:
+        message = f"the tables in '{target.root}' have the format '{current}', not '{settings.table_format}'"
+        hint = "omit the format, or choose another target folder"
+        raise WirebookError(
+            Problem("format-differs", message, expected=current, actual=settings.table_format, hint=hint)
+        )
+    return settings.table_format or current or "parquet"
 
 
 Check = Callable[[Sequence[TaskResult], Mapping[str, int]], None]

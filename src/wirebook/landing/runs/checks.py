@@ -1,4 +1,4 @@
-"""Checks and sums over what tasks hand back, before a batch may be committed. All pure."""
+"""Checks and sums over task results, before a batch may be committed. All pure."""
 
 from __future__ import annotations
 
@@ -7,89 +7,101 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 
-from wirebook.landing.runs.ledger import Entry, Ledger
-from wirebook.landing.runs.plan import unfinished
+from wirebook.landing.runs.ledger import Ledger, LedgerEntry
+from wirebook.landing.runs.plan import unfinished_line
 from wirebook.landing.runs.target import TableEntry
-from wirebook.landing.runs.task import TaskResult, UnitResult
-from wirebook.landing.sources.splits import Split
+from wirebook.landing.runs.task import SplitResult, TaskResult
+from wirebook.landing.sources.splits import FileSplit
 from wirebook.landing.tables.layout import RESOLVED
 from wirebook.problems import Problem, WirebookError
 
-Tasks = list[list[Split]]
+Tasks = list[list[FileSplit]]
 
 
-def only(tasks: Tasks, wanted: Callable[[Split], bool]) -> Tasks:
-    """The tasks without some units; a task without units is none."""
-    return [kept for task in tasks if (kept := [unit for unit in task if wanted(unit)])]
+def keep_splits(tasks: Tasks, condition: Callable[[FileSplit], bool]) -> Tasks:
+    """The tasks with only the splits that `condition` accepts; tasks without splits are dropped."""
+    return [splits for task in tasks if (splits := [split for split in task if condition(split)])]
 
 
-def _units(results: Iterable[TaskResult]) -> Iterator[UnitResult]:
-    return (unit for result in results for unit in result.units)
+def _split_results(results: Iterable[TaskResult]) -> Iterator[SplitResult]:
+    return (split for result in results for split in result.splits)
 
 
-def changed_units(results: Iterable[TaskResult]) -> dict[str, str]:
-    """Files that turned out not to be as planned, and why."""
-    return {unit.unit.file: unit.changed for unit in _units(results) if unit.changed}
+def changed_files(results: Iterable[TaskResult]) -> dict[str, str]:
+    """Files that have changed since they were planned, and why."""
+    return {split.split.file: split.changed for split in _split_results(results) if split.changed}
 
 
-def without_lost(tasks: Tasks, results: Iterable[TaskResult]) -> Tasks:
-    """The tasks without units that lie behind damage in the same file: they land when the file is whole."""
-    damaged = {unit.unit.file: unit.unit.start for unit in _units(results) if unit.progress.problem}
-    return only(tasks, lambda unit: unit.start <= damaged.get(unit.file, unit.start))
+def without_splits_after_damage(tasks: Tasks, results: Iterable[TaskResult]) -> Tasks:
+    """The tasks without the splits that follow damage in the same file; they land once the file is repaired."""
+    damaged = {split.split.file: split.split.start for split in _split_results(results) if split.progress.problem}
+    return keep_splits(tasks, lambda split: split.start <= damaged.get(split.file, split.start))
 
 
-def unfinished_units(results: Iterable[TaskResult]) -> list[Problem]:
-    found = (unit for unit in _units(results) if unit.progress.unfinished)
-    return [unfinished(each.unit.file, each.progress.lines + 1) for each in found]
+def unfinished_line_problems(results: Iterable[TaskResult]) -> list[Problem]:
+    """The notes about last lines that were left for a later run."""
+    unfinished = (split for split in _split_results(results) if split.progress.unfinished)
+    return [unfinished_line(result.split.file, result.progress.lines + 1) for result in unfinished]
 
 
-def settle(entries: Iterable[Entry], results: Iterable[TaskResult], ledger: Ledger) -> Iterator[Entry]:
-    """The entries of files of which units were read, with what only reading told. Pure."""
-    read: dict[str, list[UnitResult]] = {}
-    for unit in sorted(_units(results), key=lambda unit: unit.unit.start):
-        read.setdefault(unit.unit.file, []).append(unit)
+def settled_entries(
+    entries: Iterable[LedgerEntry], results: Iterable[TaskResult], ledger: Ledger
+) -> Iterator[LedgerEntry]:
+    """The ledger entries of files of which splits were read, completed with what reading revealed."""
+    read: dict[str, list[SplitResult]] = {}
+    for split in sorted(_split_results(results), key=lambda split: split.split.start):
+        read.setdefault(split.split.file, []).append(split)
     for entry in entries:
-        units = read.get(entry.file)
-        if units:
-            messages = sum(unit.messages for unit in units)
+        splits = read.get(entry.file)
+        if splits:
+            messages = sum(split.messages for split in splits)
             messages += ledger[entry.file].messages if entry.file in ledger else 0
-            yield _settled(msgspec.structs.replace(entry, messages=messages), units[-1])
+            yield _settled(msgspec.structs.replace(entry, messages=messages), splits[-1])
 
 
-def _settled(entry: Entry, last: UnitResult) -> Entry:
+def _settled(entry: LedgerEntry, last: SplitResult) -> LedgerEntry:
     progress = last.progress
-    if last.unit.is_lines:
+    if last.split.is_lines:
         return entry
     if progress.problem:
         entry = msgspec.structs.replace(entry, problem=progress.problem, content=progress.content, complete=False)
-    if last.unit.problem:
+    if last.split.problem:
         return entry
     return msgspec.structs.replace(entry, lines=progress.lines, open_line=progress.open_line)
 
 
 def check_conservation(results: Iterable[TaskResult], written: Mapping[str, int]) -> None:
-    """What the engine read is what the files hold, table by table. Raises: not-conserved"""
+    """Check that the number of messages read equals the number of rows written, table by table.
+
+    Raises: not-conserved
+    """
     results = list(results)
-    counted = sum_of(result.rows for result in results)
+    counted = total_counts(result.rows for result in results)
     read, rows = sum(result.read for result in results), sum(written.values())
     wrong = {name: (counted[name], written.get(name, 0)) for name in counted.keys() | written.keys()}
     wrong = {name: counts for name, counts in wrong.items() if counts[0] != counts[1]}
     if wrong or read != rows:
-        message = f"{read} messages were read and {rows} rows were written; they differ in: {wrong or 'the sum'}"
+        message = (
+            f"{read} messages were read but {rows} rows were written; (read, written) differ in: {wrong or 'the total'}"
+        )
         raise WirebookError(Problem(code="not-conserved", message=message, expected=read, actual=rows))
 
 
 def check_replayed(results: Iterable[TaskResult], written: Mapping[str, int]) -> None:
-    """Each dead letter that landed has one row in its table and one that says so. Raises: not-conserved"""
+    """Check that each dead letter that landed has one row in its table and one in `resolved`.
+
+    Raises: not-conserved
+    """
     results = list(results)
-    counted = +sum_of(result.rows for result in results)
+    counted = +total_counts(result.rows for result in results)
     read, landed = sum(result.read for result in results), counted.total() - counted[RESOLVED]
     if counted != +Counter(written) or landed != counted[RESOLVED] or landed > read:
-        message = f"{read} dead letters were read, {counted[RESOLVED]} were resolved and {landed} rows written"
+        message = f"{read} dead letters were read, {counted[RESOLVED]} resolved, but {landed} rows were written"
         raise WirebookError(Problem(code="not-conserved", message=message, expected=counted[RESOLVED], actual=landed))
 
 
-def sum_of(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
+def total_counts(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
+    """The sum of several counts."""
     total: Counter[str] = Counter()
     for count in counts:
         total.update(count)
@@ -97,9 +109,9 @@ def sum_of(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
 
 
 def table_entries(results: Iterable[TaskResult], known: Mapping[str, TableEntry]) -> Iterator[TableEntry]:
-    """The tables with rows in `results` that are new, or have other columns than they had.
+    """The tables with rows in `results` that are new or whose columns changed.
 
-    Raises: not-conserved when two tasks disagree on columns
+    Raises: not-conserved if two tasks disagree on columns
     """
     definitions: dict[str, str] = {}
     columns: dict[str, bytes] = {}
@@ -107,7 +119,9 @@ def table_entries(results: Iterable[TaskResult], known: Mapping[str, TableEntry]
         definitions |= result.definitions
         for table in {file.table for file in result.files} | result.staged.keys():
             if columns.setdefault(table, result.columns[table]) != result.columns[table]:
-                raise WirebookError(Problem("not-conserved", f"table '{table}' has two shapes in one batch"))
+                raise WirebookError(
+                    Problem("not-conserved", f"table '{table}' has different columns in two tasks of one batch")
+                )
     for table, schema in columns.items():
         if table not in known or known[table].arrow != TableEntry.encoded(schema):
-            yield TableEntry.of(table, definitions.get(table), schema)  # letters have no definition
+            yield TableEntry.of(table, definitions.get(table), schema)  # dead letters have no definition

@@ -1,10 +1,10 @@
-"""The engine: a chunk of records in, rows of typed tables and dead letters out.
+"""The engine: takes chunks of records and returns rows of typed tables and dead letters.
 
-Two ways to one meaning. Columns settle what is plain: whole batches are taken apart, matched, validated and decoded at
-once, and no Python runs for a single message. Whatever a column check is not certain of goes to the reference
-(`catalog`, `spark.rows`), message by message.
+Two paths give the same result. The column path splits, matches, validates and decodes whole batches without running
+Python for single messages. Messages that it cannot decide with certainty go to the reference (`wirebook.catalog`,
+`tables.reference_rows`), one by one.
 
-Spec: docs/semantics.md#one-meaning-two-engines, docs/land.md.
+Spec: docs/semantics.md#one-meaning-two-engines; docs/land.md
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from wirebook.definitions.compile.definition import Definition
 from wirebook.definitions.match.options import DEFAULT_OPTIONS, MatchOptions
 from wirebook.definitions.match.outcome import Outcome
 from wirebook.definitions.match.selection import EndpointScope
-from wirebook.landing.columns.columns import Rows, codes_of
+from wirebook.landing.chunks import PROBLEM_OUTCOMES, BlockTables, Chunk, Landed, TableBlock
 from wirebook.landing.columns.events import frame_of_events, frames_of
 from wirebook.landing.columns.frames import Frame
-from wirebook.landing.columns.line_records import ParsedLines
-from wirebook.landing.columns.match import Matched, match_frame
+from wirebook.landing.columns.json_records import JsonRecords
+from wirebook.landing.columns.match import MatchedRows, match_frame
+from wirebook.landing.columns.parquet_records import ParquetRecords
 from wirebook.landing.columns.patterns import Patterns
-from wirebook.landing.columns.records import LineRecords, RecordColumns
-from wirebook.landing.columns.row_records import RowRecords
+from wirebook.landing.columns.records import DecodedRecords, RecordColumns
 from wirebook.landing.columns.rows import ColumnRows, RowBlock, read_payloads
-from wirebook.landing.sources.batches import PROBLEM_OUTCOMES, BlockTables, Chunk, Landed, TableBlock
-from wirebook.landing.tables.layout import DEAD_LETTER_SCHEMA, Layout, kind_of, layout_of, table_name
+from wirebook.landing.columns.slot_columns import Rows, codes_of
+from wirebook.landing.tables.layout import DEAD_LETTER_SCHEMA, TableLayout, layout_key, layout_of, table_name
 from wirebook.landing.tables.reference_rows import MessageOrigin, dead_letter, json_text, table_row
 from wirebook.problems import Problem
 from wirebook.schema import CompiledSchema, Unsupported
@@ -53,31 +53,31 @@ from wirebook.schema import CompiledSchema, Unsupported
 
 @dataclass(slots=True)
 class Tally:
-    """Rows on their way to a `Landed`: `rows` from the reference, `blocks` from the columns."""
+    """Collects the rows of a `Landed`: `rows` from the reference, `blocks` from the column path."""
 
     rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     blocks: list[TableBlock] = field(default_factory=list)
-    layouts: dict[str, Layout] = field(default_factory=dict)
+    layouts: dict[str, TableLayout] = field(default_factory=dict)
     dead: list[dict[str, Any]] = field(default_factory=list)
     outcomes: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
     read: int = 0
     empty: int = 0
 
-    def add_block(self, layouts: Sequence[Layout], bounds: Rows, rows: pa.Table) -> None:
-        """Rows of tables that have the same columns, table by table."""
+    def add_block(self, layouts: Sequence[TableLayout], bounds: Rows, rows: pa.Table) -> None:
+        """Add rows of tables that have the same columns, sorted by table."""
         self.layouts.update((layout.name, layout) for layout in layouts)
         self.blocks.append(TableBlock(tuple(layout.name for layout in layouts), bounds, rows))
         self.outcomes["matched"] += len(rows)
         self.read += len(rows)
 
     def landed(self) -> Landed:
-        made = [
+        from_reference = [
             TableBlock.of(name, pa.Table.from_pylist(rows, schema=self.layouts[name].schema))
             for name, rows in self.rows.items()
         ]
         return Landed(
-            tables=BlockTables([*self.blocks, *made]),
+            tables=BlockTables([*self.blocks, *from_reference]),
             dead_letters=pa.Table.from_pylist(self.dead, schema=DEAD_LETTER_SCHEMA),
             read=self.read,
             empty=self.empty,
@@ -90,40 +90,40 @@ class Tally:
 class CatalogueEngine:
     """Lands chunks by one catalogue.
 
-    `endpoint` wins over the records' own; with `columns` False the reference does everything, as it does when options
-    of matching are asked for that columns do not know.
+    `endpoint` overrides the endpoints in records. The reference does all the work if `columns` is False, or if match
+    options are set that the column path does not support.
     """
 
     def __init__(self, catalog: Catalog, *, endpoint: str | None = None, columns: bool = True) -> None:
         self.catalog = catalog
         self.endpoint = endpoint
         self.columns = columns and replace(catalog.options, confluent_prefix=False) == DEFAULT_OPTIONS
-        self._layouts: dict[str, Layout] = {}
-        self._kinds: dict[Any, Layout] = {}
+        self._layouts: dict[str, TableLayout] = {}
+        self._layouts_by_key: dict[Any, TableLayout] = {}
         self._compiled: dict[tuple[int, bool], tuple[Patterns, Rows]] = {}
 
     @cached_property
     def extensions(self) -> frozenset[str]:
-        """The attributes that some definition names."""
+        """The attributes that at least one definition names."""
         definitions = self.catalog.definitions.values()
         return frozenset(c.slot.name for d in definitions for c in d.constraints if c.slot.section == "envelope")
 
-    def layout(self, xid: str) -> Layout:
-        """The table of a definition; an alias has that of its source."""
+    def layout(self, xid: str) -> TableLayout:
+        """The table of a definition. An alias shares the table of its source."""
         if xid not in self._layouts:
             definition = self.catalog.definitions[xid]
             self._layouts[xid] = self._layout(self.catalog.definitions.get(definition.identity, definition))
         return self._layouts[xid]
 
-    def _layout(self, definition: Definition) -> Layout:
-        """The layout of a definition; those of one kind share the columns."""
-        kind = (*kind_of(definition), self.numbers.get(definition.xid, definition.xid))
-        if kind not in self._kinds:
-            self._kinds[kind] = layout_of(definition, self.catalog.schema_of(definition))
-        return replace(self._kinds[kind], definition=definition.xid, name=table_name(definition.xid))
+    def _layout(self, definition: Definition) -> TableLayout:
+        """The layout of a definition. Definitions with equal keys share their columns."""
+        key = (*layout_key(definition), self.numbers.get(definition.xid, definition.xid))
+        if key not in self._layouts_by_key:
+            self._layouts_by_key[key] = layout_of(definition, self.catalog.schema_of(definition))
+        return replace(self._layouts_by_key[key], definition=definition.xid, name=table_name(definition.xid))
 
     def outcomes(self, chunk: Chunk) -> Iterator[tuple[MessageOrigin, Outcome | None]]:
-        """What each message of a chunk is, by the reference, in order; None for a record that holds no message."""
+        """Match each message of a chunk by the reference, in order; None for a record without a message."""
         if chunk.problem is not None:
             yield self._problem_outcome(chunk, chunk.problem)
             return
@@ -148,17 +148,18 @@ class CatalogueEngine:
         return tally.landed()
 
     def _problem_outcome(self, chunk: Chunk, problem: Problem) -> tuple[MessageOrigin, Outcome]:
-        """A chunk that stands for one dead letter."""
+        """The outcome of a chunk that stands for one dead letter."""
         raw = chunk.lines[0].as_py() if chunk.lines is not None and len(chunk.lines) else b""
-        kind = PROBLEM_OUTCOMES.get(problem.code, "malformed")
+        outcome = PROBLEM_OUTCOMES.get(problem.code, "malformed")
         received = Received(protocol="", wire=None, kind="malformed", problems=(problem,))
         origin = MessageOrigin(chunk.file, problem.line or 0, raw, self.catalog.fingerprint)
-        return origin, Outcome(kind, received, problems=(problem,))
+        return origin, Outcome(outcome, received, problems=(problem,))
 
     # -- columns ----------------------------------------------------------------------------------------------------
 
-    def settled(self, chunk: Chunk) -> Iterator[tuple[Layout, RowBlock]]:
-        """The messages that columns are certain of, in blocks of definitions whose columns are those of the layout."""
+    def settled(self, chunk: Chunk) -> Iterator[tuple[TableLayout, RowBlock]]:
+        """The messages that the column path decides with certainty, in blocks of definitions that share the layout's
+        columns."""
         if not self.columns or chunk.problem is not None or chunk.numbers is None:
             return
         records = _records(chunk)
@@ -166,7 +167,7 @@ class CatalogueEngine:
         for frame, scope in self._frames(chunk, records):
             for run in self._runs(frame, scope):
                 layout, schema = self._described(run[0])
-                if isinstance(schema, Unsupported):  # nothing of it lands
+                if isinstance(schema, Unsupported):  # its messages are dead letters
                     continue
                 prefixed = self.catalog.options.confluent_prefix
                 payloads = read_payloads(run[0].frame, run[0].start, run[-1].stop, schema, confluent_prefix=prefixed)
@@ -177,7 +178,7 @@ class CatalogueEngine:
                         yield layout, block
 
     def _frames(self, chunk: Chunk, records: RecordColumns) -> Iterator[tuple[Frame, EndpointScope]]:
-        if chunk.kind == "events" and chunk.lines is not None:
+        if chunk.file_type == "events" and chunk.lines is not None:
             selector = self.catalog.selector
             scope = selector.default_scope if self.endpoint is None else selector.scopes[self.endpoint]
             yield frame_of_events(chunk.lines, self.extensions), scope
@@ -190,13 +191,13 @@ class CatalogueEngine:
                 if scope is not None and scope.protocol in (None, frame.protocol):
                     yield frame.take(np.flatnonzero(numbers == number)), scope
 
-    def _described(self, matched: Matched) -> tuple[Layout, CompiledSchema | None]:
-        """The columns and the schema that all definitions of some matches have."""
+    def _described(self, matched: MatchedRows) -> tuple[TableLayout, CompiledSchema | None]:
+        """The layout and the schema that all definitions of some matches share."""
         xid = self._xids[matched.numbers[0]]
         return self.layout(xid), self.catalog.schema_of(self.catalog.definitions[xid])
 
-    def _runs(self, frame: Frame, scope: EndpointScope) -> Iterator[list[Matched]]:
-        """The matches of a frame; those whose payloads have the same schema together."""
+    def _runs(self, frame: Frame, scope: EndpointScope) -> Iterator[list[MatchedRows]]:
+        """The matches of a frame, grouped by the schema of their payloads."""
         selector = self.catalog.selector
         index = selector.index(shows_protocol=frame.shows_protocol)
         patterns, groups = self._patterns(scope, shows_protocol=frame.shows_protocol)
@@ -205,8 +206,8 @@ class CatalogueEngine:
             yield list(run)
 
     def _patterns(self, scope: EndpointScope, *, shows_protocol: bool) -> tuple[Patterns, Rows]:
-        """The patterns of a scope, and for each definition the number of its group: what is of one pattern, and has the
-        same schema, columns and placeholders. Groups of one schema are neighbours."""
+        """The patterns of a scope, and the group number of each definition. Definitions of a group share pattern,
+        schema, columns and placeholders. Groups with the same schema are adjacent."""
         key = (id(scope), shows_protocol)
         if key not in self._compiled:
             patterns = Patterns(self.catalog.selector.definitions, scope, shows_protocol=shows_protocol)
@@ -214,8 +215,8 @@ class CatalogueEngine:
         return self._compiled[key]
 
     def _groups(self, patterns: Patterns) -> Rows:
-        kinds = [
-            (number, pattern, names, kind_of(definition))
+        keys = [
+            (number, pattern, names, layout_key(definition))
             for number, pattern, names, definition in zip(
                 self._schema_numbers.tolist(),
                 patterns.pattern_of.tolist(),
@@ -224,15 +225,16 @@ class CatalogueEngine:
                 strict=True,
             )
         ]
-        numbers = {kind: place for place, kind in enumerate(sorted(dict.fromkeys(kinds), key=itemgetter(0)))}
-        return np.array([numbers[kind] for kind in kinds], np.int64)
+        numbers = {key: place for place, key in enumerate(sorted(dict.fromkeys(keys), key=itemgetter(0)))}
+        return np.array([numbers[key] for key in keys], np.int64)
 
     @cached_property
     def numbers(self) -> dict[str, int]:
-        """Each definition's schema by number, by XID: those that refer to the same one share it. Compiles none."""
-        found: dict[Any, int] = {}
+        """The number of each definition's schema, by XID. Definitions that refer to the same schema share it. Compiles
+        none."""
+        numbers: dict[Any, int] = {}
         return {
-            definition.xid: found.setdefault(schema_key(definition), len(found))
+            definition.xid: numbers.setdefault(schema_key(definition), len(numbers))
             for definition in self.catalog.selector.definitions
         }
 
@@ -249,8 +251,8 @@ class CatalogueEngine:
         return pa.array(self._xids, pa.string()).take(pa.array(block.numbers))
 
     def _scopes(self, records: RecordColumns) -> tuple[list[EndpointScope | None], Rows]:
-        """The scopes of a chunk, and the number of each record's; None for an endpoint that the catalogue lacks, whose
-        messages are the reference's."""
+        """The scopes of a chunk and the scope number of each record. The scope is None for an unknown endpoint; the
+        reference reports it."""
         selector = self.catalog.selector
         if self.endpoint is not None:
             return [selector.scopes[self.endpoint]], np.zeros(len(records.endpoints), np.int64)
@@ -280,35 +282,35 @@ class CatalogueEngine:
 
 
 def schema_key(definition: Definition) -> tuple[Any, ...] | None:
-    """What a definition says of its schema; None for one without."""
+    """What a definition says about its schema; None without a schema."""
     if not definition.has_schema:
         return None
-    said = {name: definition.attributes.get(name) for name in ("dataschema", "dataschemauri", "dataschemaxid")}
-    return definition.schema_format, orjson.dumps(said, default=str, option=orjson.OPT_SORT_KEYS)
+    reference = {name: definition.attributes.get(name) for name in ("dataschema", "dataschemauri", "dataschemaxid")}
+    return definition.schema_format, orjson.dumps(reference, default=str, option=orjson.OPT_SORT_KEYS)
 
 
 def _records(chunk: Chunk) -> RecordColumns:
     """The records of a chunk as columns."""
     if chunk.batch is not None:
-        return RowRecords(chunk.batch)
-    if chunk.kind == "events" or chunk.lines is None:
-        return LineRecords([None] * len(chunk))
-    return ParsedLines(chunk.lines)
+        return ParquetRecords(chunk.batch)
+    if chunk.file_type == "events" or chunk.lines is None:
+        return DecodedRecords([None] * len(chunk))
+    return JsonRecords(chunk.lines)
 
 
 def _messages(chunk: Chunk) -> Iterator[tuple[int, bytes, tuple[Received, ...]]]:
-    """Each record's place in the chunk, its raw bytes, and the messages in it."""
+    """The position of each record in the chunk, its raw bytes, and its messages."""
     if chunk.batch is not None:
         for place, parsed in enumerate(read_parquet_batch(chunk.batch)):
             yield place, _raw(parsed), received_of(parsed)
         return
-    read = read_events if chunk.kind == "events" else read_record
+    read = read_events if chunk.file_type == "events" else read_record
     for place, line in enumerate(chunk.lines.to_pylist() if chunk.lines is not None else ()):
         yield place, line, read(line)
 
 
 def _raw(parsed: Parsed) -> bytes:
-    """A record of a Parquet capture as a line of JSON, which replay reads."""
+    """A record of a Parquet capture as a line of JSON, which replay can read."""
     return to_line(parsed.wire) if parsed.wire is not None else json_text(parsed.value).encode()
 
 
@@ -319,9 +321,9 @@ def _cached_engine(catalogue: bytes, endpoint: str | None, columns: bool, match:
 
 
 def engine_for(catalogue: bytes, options: Mapping[str, Any]) -> CatalogueEngine:
-    """The engine of a catalogue (the normalised document as JSON), one for each worker process and catalogue.
+    """The engine of a catalogue (the normalised document as JSON), cached per worker process.
 
-    `options`: ``endpoint`` (XID or None), ``columns`` (False: the reference alone), ``match`` (`MatchOptions`).
+    `options`: ``endpoint`` (XID or None), ``columns`` (False: reference only), ``match`` (`MatchOptions`).
     """
     match = options.get("match", DEFAULT_OPTIONS)
     return _cached_engine(catalogue, options.get("endpoint"), options.get("columns", True), match)

@@ -1,6 +1,6 @@
-"""The ledger: how far each file has landed, and what that means for the file as it is now.
+"""The ledger: how far each file has landed, and what a run does with the file as it is now.
 
-`decide` is pure; its table of vectors is tests/vectors/land/decide.json.
+`decide` is pure. Its test vectors are in tests/vectors/land/decide.json.
 
 Spec: docs/land.md#messages-lines-files
 """
@@ -13,22 +13,25 @@ from typing import NamedTuple
 
 import msgspec
 
-__all__ = ["Decision", "Entry", "Ledger", "Seen", "Twins", "decide", "twins_of"]
+from wirebook.landing.sources.splits import LandedPart
+
+__all__ = ["Decision", "FileState", "LandedContent", "Ledger", "LedgerEntry", "decide", "landed_content"]
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"file_type": "kind"}):
     """How far one file has landed.
 
-    Shape: the first `size` bytes, with this `digest`, hold the first `lines` lines (for Parquet rows); they gave
-    `messages`. `size` is the whole file when it is compressed or Parquet, else what has landed of it. `complete` is
-    false while more of these very bytes is to come; `problem` says that the rest could not be read, and was said so in
-    the dead letters. `open_line` is the length of the last line when it landed without a line end. `content` is a
-    digest of the content that landed of a file with a problem. `same_as` names the file that landed in its place.
+    Shape: the first `size` bytes, with this `digest`, hold the first `lines` lines (Parquet: rows), which gave
+    `messages`. `size` is the size of the file if it is compressed or Parquet, else the bytes that have landed.
+    `complete` is false while more rows or lines of the same bytes are still to land. `problem` is the code of what
+    prevented the rest from being read; a dead letter reports it. `open_line` is the length of the last line if it
+    landed without a line end. `content` is a digest of the landed content of a file with a problem. `same_as` is the
+    file with the same content that landed instead of this one.
     """
 
     file: str
     codec: str = "plain"
-    kind: str = "capture"
+    file_type: str = "capture"
     size: int
     digest: str
     lines: int
@@ -39,57 +42,58 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     content: str | None = None
     same_as: str | None = None
 
+    @property
+    def landed_part(self) -> LandedPart:
+        """What `split_file` needs to continue after the lines that have landed."""
+        return LandedPart(self.codec, self.file_type, self.size, self.lines, self.open_line)
+
+
+Ledger = dict[str, LedgerEntry]
+"""File name to ledger entry."""
+
 
 class Decision(StrEnum):
     """What to do with a file."""
 
-    NEW = "new"  # land all of it, unless its content landed under another name
-    GROWN = "grown"  # land what follows the ledger's lines, if there is anything
-    SKIP = "skip"  # nothing new
-    UNREADABLE = "unreadable"  # say so in the dead letters
-    REPLACED = "replaced"  # other bytes, but maybe the whole of what was cut short: compare the content
-    CHANGED = "changed"  # an error
+    NEW = "new"  # land all of it, unless the same content has landed under another name
+    GROWN = "grown"  # land what follows the lines in the ledger
+    SKIP = "skip"  # nothing is new
+    UNREADABLE = "unreadable"  # write a dead letter that reports it
+    REPLACED = "replaced"  # the bytes differ: compare the content with what landed of the damaged file
+    CHANGED = "changed"  # report an error; nothing of the file lands
 
 
-class Seen(NamedTuple):
-    """A file as it is now. `same_start`: whether its first bytes are still those that the ledger knows."""
+class FileState(NamedTuple):
+    """A file as it is now. `same_start`: its first bytes are still those that the ledger knows."""
 
     size: int
     readable: bool = True
     same_start: bool = False
 
 
-def decide(known: Entry | None, seen: Seen) -> Decision:
-    """What a file as `seen` needs, by what the ledger has of it.
+def decide(known: LedgerEntry | None, state: FileState) -> Decision:
+    """What to do with a file in this `state`, given its ledger entry.
 
-    Rule: unchanged is skipped; grown lands its new lines; the same content under another name is skipped; anything else
-    that changed is an error, unless nothing of it had landed.
+    Rule: an unchanged file is skipped. New lines of a grown file land. The same content under another name is skipped.
+    Any other change is an error, unless nothing of the file has landed.
     """
-    if not seen.readable:
-        said = known is not None and known.problem == "unreadable-file"
-        return Decision.SKIP if said else Decision.UNREADABLE
-    if known and seen.same_start and seen.size == known.size and _is_settled(known):
+    if not state.readable:
+        is_reported = known is not None and known.problem == "unreadable-file"
+        return Decision.SKIP if is_reported else Decision.UNREADABLE
+    is_exhausted = known is not None and (known.complete or known.problem == "truncated-file")
+    if known and state.same_start and state.size == known.size and is_exhausted:
         return Decision.SKIP
     if not (known and known.lines):
         return Decision.NEW
-    if seen.same_start and seen.size >= known.size:
+    if state.same_start and state.size >= known.size:
         return Decision.GROWN
     return Decision.REPLACED if known.content else Decision.CHANGED
 
 
-def _is_settled(known: Entry) -> bool:
-    """Whether nothing more can come from the same bytes."""
-    return known.complete or known.problem == "truncated-file"
+LandedContent = dict[tuple[int, str], str]
+"""(size, digest) of content to the name of the file under which it landed."""
 
 
-Ledger = dict[str, Entry]
-"""File name to its entry."""
-
-
-Twins = dict[tuple[int, str], str]
-"""Content, as size and digest, to the name it landed under."""
-
-
-def twins_of(entries: Iterable[Entry]) -> Twins:
-    """What has landed under which name. Files of which nothing landed have no twin."""
+def landed_content(entries: Iterable[LedgerEntry]) -> LandedContent:
+    """The content of all files of which at least one line has landed."""
     return {(entry.size, entry.digest): entry.same_as or entry.file for entry in entries if entry.lines}

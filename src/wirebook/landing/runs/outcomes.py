@@ -1,6 +1,6 @@
-"""The messages of a source, one by one, each with its outcome: what `wirebook match` prints.
+"""Match the messages of a source one by one, without Spark: what `wirebook match` prints.
 
-No Spark runs here: files are read as landing reads them, and the reference says what each message is.
+Files are read as landing reads them; the reference engine matches each message.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from wirebook.catalog import Catalog
 from wirebook.definitions.match.outcome import Outcome
 from wirebook.landing.runs.engine import CatalogueEngine
 from wirebook.landing.sources.files import list_files, scan_files
-from wirebook.landing.sources.reading import Progress, read_unit
-from wirebook.landing.sources.splits import cut_file
+from wirebook.landing.sources.reading import Progress, read_split
+from wirebook.landing.sources.splits import split_file
 from wirebook.landing.tables.reference_rows import MessageOrigin
 
 
 def outcomes_in(
     source: str | PathLike[str], catalog: Catalog, endpoint: str | None = None
 ) -> Iterator[tuple[MessageOrigin, Outcome | None]]:
-    """Every message of a file or folder, files in path order; None for a record that holds no message.
+    """Every message of a file or folder with its outcome, files in path order; None for a record without a message.
 
     Raises: WirebookError (``unreadable-file``, ``unknown-endpoint``).
     """
@@ -28,6 +28,6 @@ def outcomes_in(
         catalog.check_endpoint(endpoint)
     engine = CatalogueEngine(catalog, endpoint=endpoint, columns=False)
     for scan in scan_files(list_files(source).files):
-        for unit in cut_file(scan, None).units:
-            for chunk in read_unit(unit, Progress(lines=0)):
+        for split in split_file(scan, None).splits:
+            for chunk in read_split(split, Progress(lines=0)):
                 yield from engine.outcomes(chunk)

@@ -1,6 +1,6 @@
-"""The plan: what is to be done with each file of a source, and in which batches and tasks.
+"""The plan of a run: what to do with each file of a source, in which batches and tasks.
 
-Nothing is read here but what the scan has not told: the first value of a new file, its last line, a Parquet footer.
+Beyond the scan, only the first value of a new file, its last line and Parquet footers are read.
 """
 
 from __future__ import annotations
@@ -11,193 +11,211 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from wirebook.landing.runs.ledger import Decision, Entry, Ledger, Seen, Twins, decide, twins_of
+from wirebook.landing.runs.ledger import Decision, FileState, LandedContent, Ledger, LedgerEntry, decide, landed_content
 from wirebook.landing.sources.byte_streams import SourceChanged
 from wirebook.landing.sources.files import Scan, digest_of
 from wirebook.landing.sources.reading import content_digest
-from wirebook.landing.sources.splits import Split, cut_file, merge, unreadable_unit
+from wirebook.landing.sources.splits import FileSplit, merge_adjacent, split_file, unreadable_split
 from wirebook.problems import Problem
 
-__all__ = ["Batch", "Plan", "Planned", "changed", "make_batches", "make_plan", "make_tasks", "pack", "unfinished"]
+__all__ = [
+    "Batch",
+    "Plan",
+    "PlannedFile",
+    "group_by_weight",
+    "make_batches",
+    "make_plan",
+    "make_tasks",
+    "source_changed",
+    "unfinished_line",
+]
 
-MAX_UNITS = 5000
-"""How many units a batch has at most: they travel to Spark with the job."""
+MAX_SPLITS = 5000
+"""Maximum number of splits per batch: they are sent to Spark with the job."""
 
 MIN_TASK = 1 << 20
-"""Bytes below which another task does not pay."""
+"""Bytes below which another task costs more than it saves."""
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
-    """What is to be read of one file: `units` in the order of the lines, cut as finely as the file can be."""
+class PlannedFile:
+    """The part of one file that a run reads, as splits in line order."""
 
     scan: Scan
-    units: tuple[Split, ...]
-    known: Entry | None = None
+    splits: tuple[FileSplit, ...]
+    known: LedgerEntry | None = None
 
-    def entry_after(self, count: int) -> Entry:
-        """The file's entry once its first `count` units have landed; what only reading tells is still open."""
+    def entry_after(self, count: int) -> LedgerEntry:
+        """The ledger entry of the file after its first `count` splits have landed, except what only reading can
+        tell."""
         if not count:
-            return self.known or Entry(file=self.scan.file.name, size=0, digest=digest_of(()), lines=0)
-        unit = self.units[count - 1]
-        before = self.entry_after(0 if not unit.problem else count - 1)
-        return msgspec.structs.replace(before, **self._changes(unit))
+            return self.known or LedgerEntry(file=self.scan.file.name, size=0, digest=digest_of(()), lines=0)
+        split = self.splits[count - 1]
+        before = self.entry_after(0 if not split.problem else count - 1)
+        return msgspec.structs.replace(before, **self._changes(split))
 
-    def _changes(self, unit: Split) -> dict[str, Any]:
-        if unit.problem == "unreadable-file":
-            return {"problem": unit.problem, "complete": False}
-        packed = {"codec": unit.codec, "kind": unit.kind, "problem": unit.problem, "content": None, "same_as": None}
-        if unit.is_lines:
-            end = {"size": unit.end, "digest": self.scan.prefix_digest(unit.end), "complete": True}
-            return packed | end | {"lines": unit.last, "open_line": unit.tail}
-        is_last = unit == self.units[-1] and not unit.problem
+    def _changes(self, split: FileSplit) -> dict[str, Any]:
+        if split.problem == "unreadable-file":
+            return {"problem": split.problem, "complete": False}
+        packed = {
+            "codec": split.codec,
+            "file_type": split.file_type,
+            "problem": split.problem,
+            "content": None,
+            "same_as": None,
+        }
+        if split.is_lines:
+            end = {"size": split.end, "digest": self.scan.prefix_digest(split.end), "complete": True}
+            return packed | end | {"lines": split.last, "open_line": split.tail}
+        is_last = split == self.splits[-1] and not split.problem
         return packed | {"size": self.scan.size, "digest": self.scan.digest, "complete": is_last}
 
 
 @dataclass(slots=True)
 class Plan:
-    """What a source has for a target.
+    """What a run does with each file of a source.
 
-    Shape: `files` to land, by name; `skipped` have nothing new; `same` maps a file to the one with the same content;
-    `problems` are files that changed (errors) and last lines that are not finished (notes).
+    Shape: `files` to land, by name. `skipped` have nothing new. `copies` maps a file to its ledger entry and to the
+    file with the same content. `problems` are changed files (errors) and unfinished last lines (notes).
     """
 
-    files: list[Planned] = field(default_factory=list)
+    files: list[PlannedFile] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
-    same: dict[str, tuple[Entry, str]] = field(default_factory=dict)
+    copies: dict[str, tuple[LedgerEntry, str]] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
 
 
 def make_plan(scans: Iterable[Scan], ledger: Ledger) -> Plan:
-    """What to do with every file. Files that are known come first, so that a copy of one is told from a new file."""
-    planner, strangers = _Planner(twins_of(ledger.values())), []
+    """Plan what to do with every file. Known files come first, so that their copies are recognised."""
+    planner, unknown = _Planner(landed_content(ledger.values())), []
     for scan in scans:
         known = ledger.get(scan.file.name)
         if known and known.lines:
             planner.add(scan, known)
         else:
-            strangers.append((scan, known))
-    for scan, known in strangers:
+            unknown.append((scan, known))
+    for scan, known in unknown:
         planner.add(scan, known)
     planner.plan.files.sort(key=lambda planned: planned.scan.file)
     return planner.plan
 
 
 class _Planner:
-    """Adds files to a plan, remembering the content it has seen."""
+    """Adds files to a plan and remembers the content of those it has added."""
 
-    def __init__(self, twins: Twins) -> None:
+    def __init__(self, landed: LandedContent) -> None:
         self.plan = Plan()
-        self._twins = twins
+        self._landed = landed
 
-    def add(self, scan: Scan, known: Entry | None) -> None:
+    def add(self, scan: Scan, known: LedgerEntry | None) -> None:
         try:
             self._add(scan, known)
         except (SourceChanged, OSError) as error:
-            self.plan.problems.append(changed(scan.file.name, str(error)))
+            self.plan.problems.append(source_changed(scan.file.name, str(error)))
 
-    def _add(self, scan: Scan, known: Entry | None) -> None:
+    def _add(self, scan: Scan, known: LedgerEntry | None) -> None:
         decision = _decide(scan, known)
         if decision is Decision.SKIP:
             self.plan.skipped.append(scan.file.name)
         elif decision is Decision.CHANGED:
-            raise SourceChanged("its bytes are not those that landed")
+            raise SourceChanged("its first bytes differ from those that landed")
         elif decision is Decision.UNREADABLE:
-            unit = unreadable_unit(scan, known.lines + 1 if known else 1)
-            self.plan.files.append(Planned(scan, (unit,), known))
+            split = unreadable_split(scan, known.lines + 1 if known else 1)
+            self.plan.files.append(PlannedFile(scan, (split,), known))
         else:
-            self._cut(scan, known, is_grown=decision is Decision.GROWN)
+            self._split(scan, known, is_grown=decision is Decision.GROWN)
 
-    def _cut(self, scan: Scan, known: Entry | None, *, is_grown: bool) -> None:
-        cut = cut_file(scan, known if is_grown else None)
-        planned = Planned(scan, cut.units, known if is_grown else None)
-        if cut.unfinished:
-            self.plan.problems.append(unfinished(scan.file.name, cut.unfinished))
-        end = planned.entry_after(len(cut.units))
-        twin = None if is_grown else self._twins.get((end.size, end.digest))
-        if twin and twin != scan.file.name:
-            self.plan.same[scan.file.name] = (end, twin)
-        elif not cut.units or _is_said(known, cut.units[0]):
+    def _split(self, scan: Scan, known: LedgerEntry | None, *, is_grown: bool) -> None:
+        new = split_file(scan, known.landed_part if known and is_grown else None)
+        planned = PlannedFile(scan, new.splits, known if is_grown else None)
+        if new.unfinished:
+            self.plan.problems.append(unfinished_line(scan.file.name, new.unfinished))
+        end = planned.entry_after(len(new.splits))
+        original = None if is_grown else self._landed.get((end.size, end.digest))
+        if original and original != scan.file.name:
+            self.plan.copies[scan.file.name] = (end, original)
+        elif not new.splits or _is_reported(known, new.splits[0]):
             self.plan.skipped.append(scan.file.name)
         else:
-            self._twins[end.size, end.digest] = scan.file.name
+            self._landed[end.size, end.digest] = scan.file.name
             self.plan.files.append(planned)
 
 
-def _decide(scan: Scan, known: Entry | None) -> Decision:
+def _decide(scan: Scan, known: LedgerEntry | None) -> Decision:
     same_start = known is not None and scan.size >= known.size and scan.prefix_digest(known.size) == known.digest
-    decision = decide(known, Seen(scan.size, readable=not scan.error or bool(scan.blocks), same_start=same_start))
+    decision = decide(known, FileState(scan.size, readable=not scan.error or bool(scan.blocks), same_start=same_start))
     if decision is Decision.REPLACED and known:
         is_same = content_digest(scan.file.path, known.codec, known.lines) == known.content
         return Decision.GROWN if is_same else Decision.CHANGED
     return decision
 
 
-def _is_said(known: Entry | None, first: Split) -> bool:
-    """Whether there is nothing but a problem that is in the dead letters already."""
+def _is_reported(known: LedgerEntry | None, first: FileSplit) -> bool:
+    """Whether the split holds nothing but a problem that a dead letter has reported already."""
     return first.problem is not None and known is not None and known.problem == first.problem
 
 
-def changed(file: str, why: str) -> Problem:
-    """A file of which nothing lands, because it is not what it was."""
-    hint = "give the new file another name"
-    return Problem(code="source-changed", file=file, message=f"'{file}' changed, nothing of it lands: {why}", hint=hint)
+def source_changed(file: str, why: str) -> Problem:
+    """The problem of a file of which nothing lands because it has changed since it landed."""
+    message = f"'{file}' has changed since it landed, so nothing of it lands: {why}"
+    hint = "rename the new file, or restore the file that landed"
+    return Problem(code="source-changed", file=file, message=message, hint=hint)
 
 
-def unfinished(file: str, line: int) -> Problem:
-    """A last line that is left for later."""
-    message = "the last line has no line end and is no whole JSON value yet: it is left for a later run"
+def unfinished_line(file: str, line: int) -> Problem:
+    """The problem of a last line that is left for a later run."""
+    message = "the last line has no line end and is not a complete JSON value; it is left for a later run"
     return Problem(code="unfinished-line", file=file, line=line, message=message)
 
 
 class Batch(NamedTuple):
-    """Units that land together, and the entries of their files afterwards."""
+    """Splits that land together, and the ledger entries of their files afterwards."""
 
-    units: list[Split]
-    entries: list[Entry]
+    splits: list[FileSplit]
+    entries: list[LedgerEntry]
 
 
-def make_batches(files: Iterable[Planned], weight: int) -> Iterator[Batch]:
-    """Batches of about `weight` bytes, in the order of files and lines; a large file goes over several."""
-    units: list[Split] = []
-    entries: dict[str, Entry] = {}
-    held = 0
+def make_batches(files: Iterable[PlannedFile], weight: int) -> Iterator[Batch]:
+    """Group splits into batches of about `weight` bytes, in file and line order. A large file spans several batches."""
+    splits: list[FileSplit] = []
+    entries: dict[str, LedgerEntry] = {}
+    weight_so_far = 0
     for planned in files:
-        for i, unit in enumerate(planned.units, 1):
-            units.append(unit)
-            held += unit.weight
-            is_full = held >= weight or len(units) >= MAX_UNITS
-            if is_full or i == len(planned.units):
-                entries[unit.file] = planned.entry_after(i)
+        for i, split in enumerate(planned.splits, 1):
+            splits.append(split)
+            weight_so_far += split.weight
+            is_full = weight_so_far >= weight or len(splits) >= MAX_SPLITS
+            if is_full or i == len(planned.splits):
+                entries[split.file] = planned.entry_after(i)
             if is_full:
-                yield Batch(units, list(entries.values()))
-                units, entries, held = [], {}, 0
-    if units:
-        yield Batch(units, list(entries.values()))
+                yield Batch(splits, list(entries.values()))
+                splits, entries, weight_so_far = [], {}, 0
+    if splits:
+        yield Batch(splits, list(entries.values()))
 
 
-def pack(units: Iterable[Split], weight: int) -> Iterator[list[Split]]:
-    """The units in lots of about `weight` bytes."""
-    some: list[Split] = []
-    held = 0
-    for unit in units:
-        some.append(unit)
-        held += unit.weight
-        if held >= weight or len(some) >= MAX_UNITS:
-            yield some
-            some, held = [], 0
-    if some:
-        yield some
+def group_by_weight(splits: Iterable[FileSplit], weight: int) -> Iterator[list[FileSplit]]:
+    """Group splits into lists of about `weight` bytes."""
+    group: list[FileSplit] = []
+    weight_so_far = 0
+    for split in splits:
+        group.append(split)
+        weight_so_far += split.weight
+        if weight_so_far >= weight or len(group) >= MAX_SPLITS:
+            yield group
+            group, weight_so_far = [], 0
+    if group:
+        yield group
 
 
-def make_tasks(units: list[Split], parallelism: int) -> list[list[Split]]:
-    """Units as tasks of about equal weight, no more than there are cores, each with its files in order."""
-    total = sum(unit.weight for unit in units)
+def make_tasks(splits: list[FileSplit], parallelism: int) -> list[list[FileSplit]]:
+    """Distribute splits over at most `parallelism` tasks of about equal weight, keeping their order."""
+    total = sum(split.weight for split in splits)
     count = min(max(total // MIN_TASK, 1), parallelism)
-    tasks: list[list[Split]] = [[] for _ in range(count)]
+    tasks: list[list[FileSplit]] = [[] for _ in range(count)]
     passed = 0
-    for unit in units:
-        middle = passed + unit.weight / 2
-        tasks[min(int(middle * count / total), count - 1)].append(unit)
-        passed += unit.weight
-    return [merge(task) for task in tasks if task]
+    for split in splits:
+        middle = passed + split.weight / 2
+        tasks[min(int(middle * count / total), count - 1)].append(split)
+        passed += split.weight
+    return [merge_adjacent(task) for task in tasks if task]

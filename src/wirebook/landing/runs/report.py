@@ -1,4 +1,4 @@
-"""The report of a run: what was read, what became of it, and the closing line.
+"""The report of a run: how many messages were read, what became of them, and the closing line.
 
 Spec: docs/land.md#the-closing-line
 """
@@ -20,11 +20,11 @@ __all__ = ["Report"]
 class Report:
     """What a run did.
 
-    Shape: `read` counts messages new to the target, `skipped` those of the source that the target already had, `empty`
-    batches without a message. `rows` are this run's, table by table, the dead letters among them; `staged` of them have
-    no files of their own. `problems` are files that changed or could not be listed (errors), and last lines left for
-    later (notes). Of a replay, `read` counts the dead letters that were tried, `unresolved` those of them that still do
-    not land, `skipped` all others.
+    Shape: `read` counts messages that are new to the target; `skipped` counts messages of the source that it had
+    already; `empty` counts batches of events without an event. `rows` are the rows of this run by table, dead letters
+    included; `staged` of them are in the staging table. `problems` are changed or unlistable files (errors) and
+    unfinished last lines (notes). In a replay, `read` counts the dead letters that were tried, `unresolved` those that
+    still do not land, and `skipped` all others.
     """
 
     read: int = 0
@@ -45,19 +45,21 @@ class Report:
 
     @property
     def dead_lettered(self) -> int:
+        """Messages that did not land."""
         return self.rows[DEAD_LETTERS] + self.unresolved
 
     @property
     def landed(self) -> int:
+        """Messages that landed in typed tables."""
         return self.rows.total() - self.rows[DEAD_LETTERS] - self.rows[RESOLVED]
 
     @property
     def has_errors(self) -> bool:
-        """Whether some of the source could not be taken as it is, so that somebody has to look."""
+        """Whether a problem of the source needs attention."""
         return any(problem.severity is Severity.ERROR for problem in self.problems)
 
     def add(self, results: list[TaskResult]) -> None:
-        """Counts one batch, once it is committed."""
+        """Add the counts of a batch after its commit."""
         self.batches += 1
         for result in results:
             self.read += result.read
@@ -70,12 +72,12 @@ class Report:
             self.definitions.update(result.definitions)
 
     def tables(self) -> dict[str, dict[str, Any]]:
-        """Table to its definition and rows, by name."""
+        """Table name to definition and rows, sorted by name."""
         names = sorted(name for name, rows in self.rows.items() if rows and name not in (DEAD_LETTERS, RESOLVED))
         return {name: {"definition": self.definitions.get(name), "rows": self.rows[name]} for name in names}
 
     def closing_line(self) -> dict[str, Any]:
-        """The object that `--json` ends with."""
+        """The object that `--json` prints last."""
         return {
             "read": self.read,
             "landed": self.landed,

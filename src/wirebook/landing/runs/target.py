@@ -1,16 +1,16 @@
-"""The target folder: batches are begun, committed and finished, one run at a time, whatever dies in between.
+"""The target folder: batches are begun, committed and finished by one run at a time; a crash loses nothing.
 
-A batch goes through: *begun* (a record says what will be read with which catalogue; nothing is read before), its files
-are *staged*, *committed* (its manifest is there: the one moment that decides), its files are moved into their tables,
-*finished* (its begin record is gone). The ledger is the sum of all manifests.
+A batch is *begun* (a record lists its splits and its catalogue; nothing is read before), its files are *staged*, it is
+*committed* (its manifest is written; this decides), its files are moved into their tables, and it is *finished* (its
+begin record is deleted). The ledger is the sum of all manifests.
 
     DIR/<table>/*.parquet                    committed rows only
-    DIR/_wirebook/lock                       held by the run that is going on
-    DIR/_wirebook/tables.json                XID, table, columns of every table
-    DIR/_wirebook/catalogues/<print>.json    catalogues by their fingerprints, as batches were begun with them
-    DIR/_wirebook/batches/<n>.begin.json     what a batch reads; only while it is not finished
+    DIR/_wirebook/lock                       held by the current run
+    DIR/_wirebook/tables.json                XID, name and columns of every table
+    DIR/_wirebook/catalogues/<print>.json    catalogues by fingerprint, as batches were begun with them
+    DIR/_wirebook/batches/<n>.begin.json     what a batch reads; only until it is finished
     DIR/_wirebook/batches/<n>.json           the manifest of a committed batch
-    DIR/_wirebook/staging/<n>/               files of a batch that is not finished
+    DIR/_wirebook/staging/<n>/               files of an unfinished batch
 
 Spec: docs/land.md#the-target-folder; docs/decisions/0013
 """
@@ -32,30 +32,32 @@ import msgspec
 import pyarrow as pa
 
 from wirebook.definitions.match.options import DEFAULT_OPTIONS, MatchOptions
-from wirebook.landing.runs.ledger import Entry, Ledger
-from wirebook.landing.sources.splits import Split
+from wirebook.landing.runs.ledger import Ledger, LedgerEntry
+from wirebook.landing.sources.splits import FileSplit
+from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.landing.tables.formats import CommitFailed, StagedFile, TableFormat, by_table, sync_folder
 from wirebook.landing.tables.layout import RESOLVED
-from wirebook.landing.tables.names import FORMATS
 from wirebook.problems import Problem, WirebookError
 
-__all__ = ["Begun", "Chosen", "Manifest", "TableEntry", "Target", "load_tables", "write_atomically"]
+__all__ = ["DeadLetterFilter", "Manifest", "PendingBatch", "TableEntry", "Target", "load_tables", "write_atomically"]
 
 T = TypeVar("T")
 
 
-class Chosen(msgspec.Struct, frozen=True, kw_only=True):
-    """Which dead letters are replayed: those with a problem of one of the `codes`, and of or near one of the
-    `definitions` (XIDs). Of an empty list: all."""
+class DeadLetterFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which dead letters to replay: those with a problem with one of the `codes`, and those of or near one of the
+    `definitions` (XIDs). An empty list selects all."""
 
     codes: list[str] = []
     definitions: list[str] = []
 
 
-class Begun(msgspec.Struct, frozen=True, kw_only=True):
-    """What a batch reads: its tasks, each a list of units; its files' entries afterwards; what it is pinned to, of that
-    `stage_below` as `Rare` has it. For a replay the units are pieces of files of dead letters, and `chosen` says which
-    rows count."""
+class PendingBatch(msgspec.Struct, frozen=True, kw_only=True):
+    """What a batch reads, written before anything is read, so that an interrupted batch can be run again.
+
+    Shape: `tasks` are lists of splits; `entries` are the ledger entries of their files after the batch. `stage_below`
+    as in `StagingPolicy`. In a replay the splits are row groups of dead-letter files, and `chosen` selects the rows.
+    """
 
     batch: int
     catalogue: str
@@ -63,14 +65,17 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True):
     options: MatchOptions = DEFAULT_OPTIONS
     format: str = "parquet"
     stage_below: int | None = 0
-    chosen: Chosen | None = None
-    tasks: list[list[Split]]
-    entries: list[Entry]
+    chosen: DeadLetterFilter | None = None
+    tasks: list[list[FileSplit]]
+    entries: list[LedgerEntry]
 
 
 class TableEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """A table: the XID of its definition (None for dead letters and the resolved) and its columns, name to type;
-    `arrow` is the same for programs, an Arrow schema as base64."""
+    """A table in `tables.json`.
+
+    Shape: `xid` is the XID of its definition, None for `dead_letters`, `resolved` and `staged`. `columns` maps names to
+    types for readers; `arrow` is the serialised Arrow schema as base64.
+    """
 
     table: str
     xid: str | None
@@ -79,12 +84,13 @@ class TableEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     @staticmethod
     def of(table: str, xid: str | None, arrow: bytes) -> TableEntry:
-        """The entry of a table by its Arrow schema, serialised."""
+        """The entry of a table, from its serialised Arrow schema."""
         columns, encoded = _described(arrow)
         return TableEntry(table=table, xid=xid, columns=columns, arrow=encoded)
 
     @staticmethod
     def encoded(arrow: bytes) -> str:
+        """A serialised Arrow schema as it stands in `arrow`."""
         return base64.b64encode(arrow).decode()
 
     @property
@@ -94,14 +100,15 @@ class TableEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 @lru_cache(maxsize=1024)
 def _described(arrow: bytes) -> tuple[dict[str, str], str]:
-    """The columns of a serialised schema, and the schema as base64: many tables have the same."""
+    """The columns of a serialised schema, and the schema as base64. Cached, because many tables have the same
+    columns."""
     columns = {column.name: str(column.type) for column in pa.ipc.read_schema(pa.py_buffer(arrow))}
     return columns, TableEntry.encoded(arrow)
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """A committed batch: its files, how many rows of which tables are staged, the tables that are new or got other
-    columns, what the ledger learns, and the counts."""
+    """A committed batch: its files, its staged rows by table, the tables that are new or changed, its ledger entries
+    and its counts."""
 
     batch: int
     catalogue: str
@@ -111,18 +118,18 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     files: list[StagedFile] = []
     staged: dict[str, int] = {}
     tables: list[TableEntry] = []
-    entries: list[Entry] = []
+    entries: list[LedgerEntry] = []
     read: int = 0
     empty: int = 0
     outcomes: dict[str, int] = {}
 
 
 def no_stop(point: str) -> None:
-    """What is called at each named point of a commit; tests pass one that ends the process there."""
+    """Called at each named point of a commit. Tests pass a function that ends the process at one of them."""
 
 
 class Target:
-    """A target folder. `at` is called with the name of each point at which a run may die."""
+    """A target folder. `at` is called with the name of each point at which a run may be killed."""
 
     def __init__(self, root: Path, at: Callable[[str], None] = no_stop) -> None:
         self.root = root
@@ -133,46 +140,50 @@ class Target:
 
     @property
     def exists(self) -> bool:
+        """Whether something has landed in the folder."""
         return self.home.is_dir()
 
     def staging(self, batch: int) -> Path:
+        """The staging folder of a batch."""
         return self.home / "staging" / str(batch)
 
-    # -- what is there -------------------------------------------------------------------------------------------
+    # -- reading the folder --------------------------------------------------------------------------------------
 
     def manifests(self) -> Iterator[Manifest]:
         """Committed batches, oldest first."""
         return (_load(path, Manifest) for path in sorted(self.batches.glob("*[0-9].json"), key=_number))
 
     def ledger(self) -> Ledger:
-        """How far every file has landed."""
+        """How far each file has landed."""
         return {entry.file: entry for manifest in self.manifests() for entry in manifest.entries}
 
     def tables(self) -> dict[str, TableEntry]:
+        """The tables by name."""
         return load_tables(self.table_list)
 
     def format(self) -> str | None:
-        """The format of the tables; None when nothing has landed."""
+        """The table format; None if nothing has landed."""
         begun = self.pending()
         if begun:
             return begun.format
         return next((manifest.format for manifest in self.manifests() if manifest.files), None)
 
     def staged_rows(self) -> Counter[str]:
-        """How many rows of each table are in the staging table, by the manifests."""
+        """The number of rows of each table in the staging table, by the manifests."""
         return sum((Counter(manifest.staged) for manifest in self.manifests()), Counter())
 
     def resolved(self) -> list[Path]:
-        """The files that say which dead letters have landed since."""
+        """The files that list dead letters which have landed since."""
         return FORMATS[self.format() or "parquet"].files(self.root / RESOLVED)
 
     def next_batch(self) -> int:
+        """The number of the next batch."""
         return max((_number(path) for path in self.batches.glob("*.json")), default=0) + 1
 
-    def pending(self) -> Begun | None:
-        """The batch that was begun and never committed."""
+    def pending(self) -> PendingBatch | None:
+        """The batch that was begun and not finished."""
         begun = sorted(self.batches.glob("*.begin.json"), key=_number)
-        return _load(begun[-1], Begun) if begun else None
+        return _load(begun[-1], PendingBatch) if begun else None
 
     def catalogue(self, fingerprint: str) -> bytes:
         """The catalogue that a batch was begun with.
@@ -192,7 +203,7 @@ class Target:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Holds the lock of the folder, which a process loses when it dies, however it dies; makes the folder first.
+        """Create the folder and hold its lock. The lock is released when the process ends, however it ends.
 
         Raises: target-locked, unwritable-target
         """
@@ -210,8 +221,8 @@ class Target:
 
     # -- the life of a batch -------------------------------------------------------------------------------------
 
-    def begin(self, begun: Begun, catalogue: bytes) -> None:
-        """Pins a batch to what it will read and to its catalogue, before anything is read."""
+    def begin(self, begun: PendingBatch, catalogue: bytes) -> None:
+        """Record what a batch reads and its catalogue, before anything is read."""
         path = self._catalogue_path(begun.catalogue)
         if not path.exists():
             path.parent.mkdir(exist_ok=True)
@@ -221,23 +232,23 @@ class Target:
         self.at("begun")
 
     def clear_staging(self, batch: int | None = None) -> None:
-        """Throws away staged files: of one batch, or of all."""
+        """Delete the staged files of one batch, or of all."""
         shutil.rmtree(self.staging(batch) if batch else self.home / "staging", ignore_errors=True)
 
     def commit(self, manifest: Manifest) -> None:
-        """The moment from which the batch counts. The staged files must be on disk."""
+        """Commit a batch: from here on it counts. Its staged files must be on disk."""
         self.at("staged")
         write_atomically(self.batches / f"{manifest.batch}.json", msgspec.json.encode(manifest))
         self.at("committed")
 
     def finish(self, manifest: Manifest) -> None:
-        """Moves a committed batch into its tables. May be done again, in part or whole."""
-        form: TableFormat = FORMATS[manifest.format]
+        """Move a committed batch into its tables. Can be repeated after a crash."""
+        table_format: TableFormat = FORMATS[manifest.format]
         tables = self.tables() | {table.table: table for table in manifest.tables}
         for table, files in by_table(manifest.files):
             paths = [self.staging(manifest.batch) / file.path for file in files]
             try:
-                form.commit(self.root / table, manifest.batch, paths, tables[table].schema)
+                table_format.commit(self.root / table, manifest.batch, paths, tables[table].schema)
             except (OSError, CommitFailed) as error:
                 raise WirebookError(_broken(self.root / table, error)) from error
             self.at("moved")
@@ -249,12 +260,13 @@ class Target:
         self.at("finished")
 
     def abandon(self, batch: int) -> None:
-        """Forgets that a batch was begun: it is finished, or nothing is left of it to read."""
+        """Delete the begin record and the staged files of a batch that is finished or has nothing left to read."""
         self._begin_path(batch).unlink(missing_ok=True)
         self.clear_staging(batch)
 
     def recover(self) -> list[int]:
-        """Finishes what was committed and throws away what was staged and not committed. The batches finished."""
+        """Finish committed batches and delete staged files of uncommitted ones. Returns the numbers of the finished
+        batches."""
         finished = [m for m in self.manifests() if self._begin_path(m.batch).exists()]
         for manifest in finished:
             self.finish(manifest)
@@ -270,7 +282,10 @@ class Target:
 
 
 def load_tables(path: Path) -> dict[str, TableEntry]:
-    """The tables of a target by name. Raises: broken-target"""
+    """The tables of a target by name.
+
+    Raises: broken-target
+    """
     tables: list[TableEntry] = _load(path, list[TableEntry]) if path.exists() else []
     return {table.table: table for table in tables}
 
@@ -280,8 +295,8 @@ def _take_lock(fd: int, root: Path) -> None:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         owner = os.pread(fd, 100, 0).decode(errors="replace").strip() or "unknown"
-        message = f"another run (process {owner}) is landing into '{root}'"
-        raise WirebookError(Problem(code="target-locked", message=message, hint="one run at a time")) from error
+        message = f"another run (process {owner}) is writing to '{root}'"
+        raise WirebookError(Problem(code="target-locked", message=message, hint="wait until it has ended")) from error
     os.ftruncate(fd, 0)
     os.pwrite(fd, f"{os.getpid()} on {os.uname().nodename}\n".encode(), 0)
 
@@ -291,7 +306,9 @@ def _unwritable(root: Path, error: OSError) -> Problem:
 
 
 def _broken(path: Path, error: Exception) -> Problem:
-    return Problem(code="broken-target", file=str(path), message=f"cannot finish with '{path}': {error}")
+    return Problem(
+        code="broken-target", file=str(path), message=f"cannot read or write '{path}' in the target folder: {error}"
+    )
 
 
 def _number(path: Path) -> int:
@@ -307,7 +324,10 @@ def _load(path: Path, type_: type[T] | Any) -> T:
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """The whole file, on disk, or none of it. Raises: unwritable-target"""
+    """Write a file to disk completely or not at all.
+
+    Raises: unwritable-target
+    """
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with partial.open("wb") as file:

@@ -1,7 +1,7 @@
-"""A task: reads its units, gives the chunks to the engine, stages the rows, and hands back one small summary.
+"""A task: reads its splits, passes the chunks to the engine, stages the rows, and returns a small summary.
 
-It runs in a Python worker of Spark and knows nothing of Spark. A task may run twice or be killed: what it staged is in
-a folder of its own, and counts only if the driver commits it.
+It runs in a Python worker of Spark but does not depend on Spark. A task may run twice or be killed: it stages files in
+a folder of its own, which count only after the driver commits them.
 """
 
 from __future__ import annotations
@@ -23,41 +23,44 @@ import msgspec
 import pyarrow as pa
 
 from wirebook.core.collector import without_collector
-from wirebook.landing.runs.dead_letters import Letters, MessageTwice, read_letters, resolve
+from wirebook.landing.chunks import Chunk, Engine, EngineFactory, Landed, TableBlock
+from wirebook.landing.runs.dead_letters import MessageTwice, ReplaySelection, read_dead_letters, resolve
 from wirebook.landing.runs.target import load_tables
-from wirebook.landing.sources.batches import Chunk, Engine, EngineFactory, Landed, TableBlock
 from wirebook.landing.sources.byte_streams import SourceChanged
 from wirebook.landing.sources.lines import DEFAULT_SIZES, Sizes
-from wirebook.landing.sources.reading import Progress, read_unit
-from wirebook.landing.sources.splits import Split
+from wirebook.landing.sources.reading import Progress, read_split
+from wirebook.landing.sources.splits import FileSplit
+from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.landing.tables.evolution import EvolvingEngine
-from wirebook.landing.tables.formats import NEVER, RowSpool, StagedFile
+from wirebook.landing.tables.formats import NO_STAGING, StagedFile, TableSpool
 from wirebook.landing.tables.layout import DEAD_LETTERS, RESOLVED, STAGED
-from wirebook.landing.tables.names import FORMATS
-from wirebook.landing.tables.staged import Rare
+from wirebook.landing.tables.staged import StagingPolicy
 
-__all__ = ["DEAD_LETTERS", "Job", "Letters", "TaskResult", "UnitResult", "run_task"]
+__all__ = ["DEAD_LETTERS", "Job", "ReplaySelection", "SplitResult", "TaskResult", "run_task"]
 
 PROGRESS_SECONDS = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What all tasks of a batch share. `staging` is None for a dry run; `marks` is where they say how far they are;
-    `tables` is the list of the tables that are there, `rare` says which are not worth files. With `letters` the units
-    are pieces of files of dead letters."""
+    """What all tasks of a batch share.
+
+    Shape: `catalogue` is compressed JSON. `staging` is the staging folder, None in a dry run. `progress_folder` is
+    where tasks write how far they are. `tables` is the path of the target's `tables.json`. `staging_policy` chooses the
+    tables whose rows are staged. With `dead_letters` the splits are row groups of dead-letter files.
+    """
 
     factory: EngineFactory
     catalogue: bytes
     options: Mapping[str, Any]
     batch: int = 0
     staging: str | None = None
-    marks: str | None = None
+    progress_folder: str | None = None
     format: str = "parquet"
     tables: str | None = None
-    rare: Rare = NEVER
+    staging_policy: StagingPolicy = NO_STAGING
     sizes: Sizes = DEFAULT_SIZES
-    letters: Letters | None = None
+    dead_letters: ReplaySelection | None = None
 
     @staticmethod
     def pack(catalogue: bytes) -> bytes:
@@ -67,25 +70,26 @@ class Job:
         return zlib.decompress(self.catalogue)
 
 
-class UnitResult(msgspec.Struct, kw_only=True):
-    """A unit and how far it was read; `changed` says why nothing of its file may land."""
+class SplitResult(msgspec.Struct, kw_only=True):
+    """How far a split was read; `changed` says why nothing of its file may land."""
 
-    unit: Split
+    split: FileSplit
     progress: Progress
     messages: int = 0
     changed: str | None = None
 
 
 class TaskResult(msgspec.Struct, kw_only=True):
-    """What a task did. `read` is the engine's count of messages, `files` have the rows as they were written,
-    `columns` are Arrow schemas; `rows` are those of each table, of which `staged` are in the staging table. Of a
-    replay, `unresolved` counts dead letters that were read and did not land.
+    """The summary of a task.
 
-    `fault` is the problem that stopped the task, code and message; `trace` is where, for a fault of Wirebook's own.
+    Shape: `read` is the number of messages that the engine counted. `files` have the rows as written; `columns` are
+    serialised Arrow schemas. `rows` counts rows by table; `staged` of them are in the staging table. In a replay,
+    `unresolved` counts dead letters that were read and did not land. `fault` is the (code, message) of the problem that
+    stopped the task; `trace` is its traceback if it is an internal error.
     """
 
     files: list[StagedFile] = []
-    units: list[UnitResult] = []
+    splits: list[SplitResult] = []
     definitions: dict[str, str] = {}
     columns: dict[str, bytes] = {}
     rows: dict[str, int] = {}
@@ -100,7 +104,7 @@ class TaskResult(msgspec.Struct, kw_only=True):
 
 
 class TaskError(Exception):
-    """A task cannot go on: code and message of the problem."""
+    """A task cannot continue; the arguments are the problem's code and message."""
 
 
 @dataclass(slots=True)
@@ -130,21 +134,21 @@ class _Tally:
                 self.columns |= dict.fromkeys(new, block.rows.schema.serialize().to_pybytes())
 
     def totals(self) -> dict[str, Any]:
-        """The counts as members of a `TaskResult`."""
+        """The counts as fields of a `TaskResult`."""
         counts = {name: getattr(self, name) for name in self.__slots__}
         return {name: dict(value) if isinstance(value, dict) else value for name, value in counts.items()}
 
 
-def run_task(job: Job, units: list[Split], number: int = 0) -> TaskResult:
-    """Lands `units`, as task `number` of its batch.
+def run_task(job: Job, splits: list[FileSplit], number: int = 0) -> TaskResult:
+    """Land `splits` as task `number` of its batch.
 
-    Stops at the first unit whose file is not as planned: the driver then goes on without it.
+    Stops at the first split whose file has changed; the driver then runs the batch again without that file.
     """
-    results: list[UnitResult] = []
+    results: list[SplitResult] = []
     task = _Task(job, number)
     try:
-        for unit in units:
-            results.append(task.replay(unit, job.letters) if job.letters else task.land(unit))
+        for split in splits:
+            results.append(task.replay(split, job.dead_letters) if job.dead_letters else task.land(split))
             if results[-1].changed:
                 break
         return task.finish(results)
@@ -152,27 +156,29 @@ def run_task(job: Job, units: list[Split], number: int = 0) -> TaskResult:
         return TaskResult(fault=fault.args)
     except OSError as error:
         return TaskResult(fault=("unwritable-target", f"cannot write to '{job.staging}': {error}"))
-    except Exception as error:  # not left to Spark, which would try it again and lose where it was
+    except Exception as error:  # not left to Spark, which would retry the task and lose the place
         message = f"{type(error).__name__}: {error} (while reading {task.place})"
         return TaskResult(fault=("internal-error", message), trace=traceback.format_exc())
 
 
 class _Task:
-    """One task on its way: the engine, the rows not yet staged, the counts."""
+    """A running task: its engine, its staged rows and its counts."""
 
     def __init__(self, job: Job, number: int) -> None:
         name = uuid.uuid4().hex
         self.place = "the catalogue"
         self._job = job
-        self._sizes, self._tally, self._mark = job.sizes, _Tally(), Mark(job.marks, name)
-        self._spool: RowSpool | None = None
+        self._sizes, self._tally, self._progress_file = job.sizes, _Tally(), ProgressFile(job.progress_folder, name)
+        self._spool: TableSpool | None = None
         if job.staging:
             prefix = f"{job.batch:06d}-{number:04d}-{name[:8]}"
-            self._spool = RowSpool(FORMATS[job.format], Path(job.staging, name), prefix, rare=job.rare)
+            self._spool = TableSpool(
+                FORMATS[job.format], Path(job.staging, name), prefix, staging_policy=job.staging_policy
+            )
 
     @cached_property
     def _engine(self) -> Engine:
-        """What lands chunks; the columns that are there stay as they are while the batch is going on."""
+        """The engine. The columns of existing tables do not change while a batch runs."""
         job = self._job
         tables = load_tables(Path(job.tables)) if job.tables else {}
 
@@ -181,9 +187,10 @@ class _Task:
 
         return EvolvingEngine(job.factory(job.unpack(), job.options), existing, FORMATS[job.format])
 
-    def land(self, unit: Split) -> UnitResult:
-        result = UnitResult(unit=unit, progress=Progress(lines=max(unit.line - 1, unit.after)))
-        chunks = read_unit(unit, result.progress, self._sizes)
+    def land(self, split: FileSplit) -> SplitResult:
+        """Land the messages of a split."""
+        result = SplitResult(split=split, progress=Progress(lines=max(split.line - 1, split.after)))
+        chunks = read_split(split, result.progress, self._sizes)
         while (chunk := _next(chunks, result)) is not None:
             self.place = _place(chunk)
             with without_collector():
@@ -192,26 +199,26 @@ class _Task:
             self._tally.add(landed)
             self._stage(landed)
             result.messages += 0 if _is_notice(chunk) else landed.read
-            self._mark.add(result.progress.position, landed.read)
-        self._mark.end(unit.weight)
+            self._progress_file.add(result.progress.position, landed.read)
+        self._progress_file.end(split.weight)
         return result
 
-    def replay(self, unit: Split, letters: Letters) -> UnitResult:
-        """Lands what can be landed now of a piece of a file of dead letters."""
-        result = UnitResult(unit=unit, progress=Progress(lines=0))
-        self.place = f"dead letters in '{unit.file}'"
+    def replay(self, split: FileSplit, dead_letters: ReplaySelection) -> SplitResult:
+        """Land the dead letters of a split that match now."""
+        result = SplitResult(split=split, progress=Progress(lines=0))
+        self.place = f"dead letters in '{split.file}'"
         try:
-            for records in read_letters(unit, letters, self._sizes):
+            for records in read_dead_letters(split, dead_letters, self._sizes):
                 with without_collector():
-                    landed = resolve(self._engine, records, self._job.options["catalogue"], letters.file)
+                    landed = resolve(self._engine, records, self._job.options["catalogue"], dead_letters.file)
                 self._tally.add(landed)
                 self._tally.unresolved += landed.read - landed.tables[RESOLVED].num_rows
                 self._stage(landed)
                 result.progress.position += records.size
-                self._mark.add(result.progress.position, landed.read)
+                self._progress_file.add(result.progress.position, landed.read)
         except MessageTwice as error:
             raise TaskError("not-conserved", f"{self.place}: {error}") from error
-        self._mark.end(unit.weight)
+        self._progress_file.end(split.weight)
         return result
 
     def _stage(self, landed: Landed) -> None:
@@ -220,17 +227,17 @@ class _Task:
                 self._spool.add_block(block, landed.definitions)
             self._spool.add(DEAD_LETTERS, landed.dead_letters)
 
-    def finish(self, units: list[UnitResult]) -> TaskResult:
+    def finish(self, splits: list[SplitResult]) -> TaskResult:
         files = self._spool.finish() if self._spool else []
         staged = self._spool.staged if self._spool else Counter()
         if self._spool and staged:
             self._tally.columns[STAGED] = self._spool.staged_schema.serialize().to_pybytes()
-        self._mark.flush()
-        return TaskResult(files=files, units=units, staged=dict(staged), **self._tally.totals())
+        self._progress_file.flush()
+        return TaskResult(files=files, splits=splits, staged=dict(staged), **self._tally.totals())
 
 
-def _next(chunks: Iterator[Chunk], result: UnitResult) -> Chunk | None:
-    """The next chunk; None at the end, and where the file turns out not to be the one that was planned."""
+def _next(chunks: Iterator[Chunk], result: SplitResult) -> Chunk | None:
+    """The next chunk; None at the end, or if the file turns out to have changed."""
     try:
         return next(chunks, None)
     except (SourceChanged, OSError) as error:
@@ -239,12 +246,12 @@ def _next(chunks: Iterator[Chunk], result: UnitResult) -> Chunk | None:
 
 
 def _is_notice(chunk: Chunk) -> bool:
-    """Whether a dead letter stands for what could not be read, not for a message."""
+    """Whether the dead letter stands for content that cannot be read, not for a message."""
     return chunk.problem is not None and chunk.problem.code != "too-large"
 
 
 def _check(chunk: Chunk, landed: Landed) -> None:
-    """Conservation, chunk by chunk: no record and no message may get lost in the engine."""
+    """Raise if the engine lost a record or a message of this chunk."""
     rows = sum(block.rows.num_rows for block in landed.blocks)
     dead = landed.dead_letters.num_rows
     if landed.read == rows + dead and landed.read + landed.empty >= len(chunk):
@@ -259,8 +266,8 @@ def _place(chunk: Chunk) -> str:
     return f"'{chunk.file}' from line {chunk.numbers[0] if chunk.numbers is not None and len(chunk) else '?'}"
 
 
-class Mark:
-    """How far a task is, in a small file that the driver looks at; nothing depends on it."""
+class ProgressFile:
+    """A small file that tells the driver how far a task is. Only the display depends on it."""
 
     def __init__(self, folder: str | None, name: str) -> None:
         self._path = os.path.join(folder, name) if folder else None

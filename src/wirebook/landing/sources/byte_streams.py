@@ -1,6 +1,6 @@
-"""Byte streams: a range of a plain file, or what a gzip or zstd file holds, as far as it can be read.
+"""Byte streams: a range of a plain file, or the decompressed content of a gzip or zstd file.
 
-A compressed file that is cut short or damaged gives every byte before that place; then `problem` says what is wrong.
+A truncated or damaged file yields all bytes before the damage; then `problem` describes it.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ __all__ = ["CODECS", "ByteStream", "FileRange", "Inflated", "SourceChanged", "op
 
 
 class SourceChanged(Exception):
-    """The file is no longer the one that was planned: it got shorter, or a line that was landed is another now."""
+    """The file is no longer the one that was planned: it is shorter, or a line that has landed differs."""
 
 
 class ByteStream(Protocol):
-    """Bytes of a file. `position` counts bytes of the file, `problem` says why the stream ended too early."""
+    """The content of a file. `position` counts bytes of the file; `problem` is set if the content is truncated or
+    damaged."""
 
     position: int
     problem: str | None
@@ -40,12 +41,12 @@ class FileRange:
         self._start, self._end, self.position = start, end, 0
 
     def readinto(self, buffer: memoryview, /) -> int:
-        """Raises: SourceChanged when the file ends before the range does."""
+        """Raises: SourceChanged if the file ends before the range does."""
         offset = self._start + self.position
-        wanted = min(len(buffer), self._end - offset)
-        count = os.preadv(self._fd, [buffer[:wanted]], offset) if wanted else 0
-        if wanted and not count:
-            raise SourceChanged(f"the file ends at byte {offset}, it had {self._end}")
+        size = min(len(buffer), self._end - offset)
+        count = os.preadv(self._fd, [buffer[:size]], offset) if size else 0
+        if size and not count:
+            raise SourceChanged(f"the file ends at byte {offset}; it had {self._end} bytes when the run began")
         self.position += count
         return count
 
@@ -54,7 +55,7 @@ class FileRange:
 
 
 class Decoder(Protocol):
-    """One member (gzip) or frame (zstd): what zlib and zstandard call a decompress object."""
+    """Decompresses one gzip member or zstd frame: the decompress objects of zlib and zstandard."""
 
     @property
     def eof(self) -> bool: ...
@@ -66,8 +67,8 @@ class Decoder(Protocol):
 class Codec(NamedTuple):
     """How to read one compressed format.
 
-    Units: `piece` is how many bytes are fed at a time, so that what comes out of them stays small (gzip expands at most
-    1,032 times; zstd makes 128 KiB out of 4 bytes).
+    Units: `piece` is the number of bytes decompressed per call. It bounds the output per call: gzip expands at most
+    1,032 times, and zstd makes 128 KiB out of 4 bytes.
     """
 
     decoder: Callable[[], Decoder]
@@ -81,7 +82,7 @@ def _starts_gzip(data: bytes) -> bool:
 
 
 def _starts_zstd(data: bytes) -> bool:
-    """A frame, or a skippable frame (magic number 184D2A5?, little endian)."""
+    """Whether the data begins with a frame or a skippable frame (magic number 184D2A5?, little endian)."""
     skippable = 0x50 <= data[0] <= 0x5F and data[1:4] == b"\x2a\x4d\x18"
     return skippable or data.startswith(b"\x28\xb5\x2f\xfd"[: len(data)])
 
@@ -94,7 +95,7 @@ READ_SIZE = 1 << 20
 
 
 class Inflated:
-    """What the first `end` bytes of a compressed file hold; several members or frames are read as one stream."""
+    """The decompressed content of the first `end` bytes of a file. Several members or frames are read as one stream."""
 
     def __init__(self, path: bytes, codec: Codec, end: int) -> None:
         self.position, self._end = 0, end
@@ -119,7 +120,7 @@ class Inflated:
         self._file.close()
 
     def _inflate(self) -> Iterator[bytes]:
-        """The content, part by part; afterwards `problem` is set if the file ends or breaks inside a member."""
+        """Yield the content part by part; sets `problem` if the file ends or is damaged inside a member."""
         decoder: Decoder | None = None
         try:
             for piece in self._pieces():
@@ -131,17 +132,17 @@ class Inflated:
                 if self.problem:
                     return
         except (self._codec.error, OSError) as error:
-            self.problem = f"{error} (at about byte {self.position})"
+            self.problem = f"{error} (near byte {self.position})"
             return
         if decoder:
-            self.problem = f"the compressed data ends at byte {self.position}, in the middle"
+            self.problem = f"the compressed data is truncated at byte {self.position}"
 
     def _is_next(self, data: bytes) -> bool:
-        """Whether another member follows. Zeros do not count, anything else is damage."""
+        """Whether another member follows. Zero padding is ignored; anything else is damage."""
         if self._codec.starts(data):
             return True
         if data.strip(b"\0"):
-            self.problem = f"what follows the compressed data is none (before byte {self.position})"
+            self.problem = f"unknown data after the compressed data (before byte {self.position})"
         return False
 
     def _pieces(self) -> Iterator[bytes]:
@@ -153,7 +154,7 @@ class Inflated:
 
 
 def open_stream(path: bytes, codec: str, start: int, end: int) -> AbstractContextManager[ByteStream]:
-    """The bytes from `start` to `end` of a plain file, or what the first `end` bytes of a compressed one hold.
+    """Open the bytes from `start` to `end` of a plain file, or the decompressed content of the first `end` bytes.
 
     Raises: OSError
     """

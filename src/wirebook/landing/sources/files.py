@@ -1,6 +1,6 @@
-"""Sources: which files a source has, and what is in each, block by block, in one pass over its bytes.
+"""The files of a source, and a scan of each: digests and line counts, block by block, in one pass over its bytes.
 
-Identity of a file is its name: the path below the source folder, or the bare name when the source is a file.
+A file is identified by its name: the path below the source folder, or the file name if the source is a file.
 
 Spec: docs/land.md#messages-lines-files
 """
@@ -37,14 +37,14 @@ __all__ = [
 ]
 
 BLOCK = 4 << 20
-"""Bytes whose digest is taken at a time: several threads can read one file, and it can be cut there."""
+"""Bytes per digest. Several threads can read one file, and a file can be split at block boundaries."""
 
 AHEAD = 64
-"""How many blocks are scanned ahead of the one that is waited for."""
+"""How many blocks are scanned ahead of the one that the caller waits for."""
 
 
 class SourceFile(NamedTuple):
-    """One file of a source: its name there, and its path as the file system has it."""
+    """One file of a source: its name in the source and its path in the file system."""
 
     name: str
     path: bytes
@@ -52,17 +52,18 @@ class SourceFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FileListing:
-    """The files of a source in the order of their names, and what could not be listed."""
+    """The files of a source in the order of their names, and the problems of folders that cannot be listed."""
 
     files: tuple[SourceFile, ...]
     problems: tuple[Problem, ...] = ()
 
 
 def list_files(source: str | os.PathLike[str], *, without: Path | None = None) -> FileListing:
-    """Every file of a folder and its folders, or the one file. What begins with ``.`` or ``_`` is passed over, and so
-    is the folder `without` (a target inside its own source).
+    """List a file, or all files of a folder and its subfolders.
 
-    Raises: unreadable-file when there is no such source
+    Names that begin with ``.`` or ``_`` are skipped, and so is the folder `without` (a target inside its source).
+
+    Raises: unreadable-file if the source does not exist or cannot be read.
     """
     root = os.path.abspath(os.fsencode(source))
     try:
@@ -73,13 +74,13 @@ def list_files(source: str | os.PathLike[str], *, without: Path | None = None) -
         return FileListing((SourceFile(_readable(os.path.basename(root)), root),))
     problems: list[Problem] = []
     hidden = without and os.fsencode(without.resolve())
-    found = _walk(root, hidden or b"", lambda error: problems.append(_unreadable(error.filename, error)))
-    files = (SourceFile(_readable(os.path.relpath(path, root)), path) for path in found)
+    paths = _walk(root, hidden or b"", lambda error: problems.append(_unreadable(error.filename, error)))
+    files = (SourceFile(_readable(os.path.relpath(path, root)), path) for path in paths)
     return FileListing(tuple(sorted(files)), tuple(problems))
 
 
 def _walk(root: bytes, hidden: bytes, onerror: Callable[[OSError], None]) -> Iterator[bytes]:
-    """Paths of regular files. Links are followed, each folder is entered once."""
+    """Paths of regular files. Links are followed; each folder is visited once."""
     seen = set()
     for folder, folders, names in os.walk(root, onerror=onerror, followlinks=True):
         real = os.path.realpath(folder)
@@ -93,7 +94,7 @@ def _walk(root: bytes, hidden: bytes, onerror: Callable[[OSError], None]) -> Ite
 
 
 def _readable(name: bytes) -> str:
-    """A name that is not UTF-8 shows its odd bytes as ``\\xff``."""
+    r"""The name as text; bytes that are not valid UTF-8 are written as ``\xff``."""
     return name.replace(os.sep.encode(), b"/").decode("utf-8", "backslashreplace")
 
 
@@ -103,7 +104,8 @@ def _unreadable(file: str | bytes, error: OSError) -> Problem:
 
 
 class FileBlock(NamedTuple):
-    """A block of a file: its digest, how many LF it has, and where (in the file) the first and the last are (or -1)."""
+    """A block of a file: its digest, its number of LFs, and the offsets of the first and last LF in the file (-1:
+    none)."""
 
     digest: bytes
     newlines: int
@@ -113,9 +115,9 @@ class FileBlock(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """A file as it was when it was looked at.
+    """The state of a file when it was scanned.
 
-    Shape: `identity` changes when the file is written to or replaced. With an `error` the blocks up to it are there.
+    Shape: `identity` changes when the file is written to or replaced. With an `error`, `blocks` are those before it.
     """
 
     file: SourceFile
@@ -126,15 +128,20 @@ class Scan:
 
     @property
     def digest(self) -> str:
+        """The digest of the whole file."""
         return digest_of(block.digest for block in self.blocks)
 
     @property
     def end_of_lines(self) -> int:
-        """The offset behind the last LF."""
+        """The offset after the last LF."""
         return max((block.last + 1 for block in self.blocks), default=0)
 
     def prefix_digest(self, size: int) -> str:
-        """The digest of the first `size` bytes. Cost: reads at most one block again. Raises: OSError"""
+        """The digest of the first `size` bytes.
+
+        Cost: reads at most one block again.
+        Raises: OSError
+        """
         if size == self.size:
             return self.digest
         whole, rest = divmod(size, BLOCK)
@@ -144,7 +151,11 @@ class Scan:
         return digest_of(digests)
 
     def newlines_before(self, offset: int) -> int:
-        """How many LF the first `offset` bytes have. Cost: reads at most one block again. Raises: OSError"""
+        """The number of LFs in the first `offset` bytes.
+
+        Cost: reads at most one block again.
+        Raises: OSError
+        """
         if offset == self.size:
             return sum(block.newlines for block in self.blocks)
         whole, rest = divmod(offset, BLOCK)
@@ -153,18 +164,24 @@ class Scan:
 
 
 def digest_of(digests: Iterable[bytes]) -> str:
-    """The digest of a file from those of its blocks, so that all cores can work on one file."""
+    """The digest of a file, computed from the digests of its blocks so that all cores can share the work."""
     return f"sha256/{BLOCK}:{hashlib.sha256(b''.join(digests)).hexdigest()}"
 
 
 def identity_of(path: bytes) -> tuple[int, ...]:
-    """What the file system says about a file; equal before and after means nobody wrote to it. Raises: OSError"""
-    seen = os.stat(path)
-    return (seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns)
+    """Device, inode, size and modification time. If they are equal before and after, the file was not written to.
+
+    Raises: OSError
+    """
+    status = os.stat(path)
+    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 def scan_files(files: Iterable[SourceFile], *, threads: int | None = None) -> Iterator[Scan]:
-    """A scan of each file that is there, in order. Cost: reads every byte once; all cores, also for one large file."""
+    """Scan each file that still exists, in order.
+
+    Cost: reads every byte once, on all cores, also for a single large file.
+    """
     with ThreadPoolExecutor(threads or min(os.cpu_count() or 1, 16)) as pool:
         waiting: deque[tuple[Scan, list[Future[FileBlock]]]] = deque()
         blocks = 0
@@ -183,7 +200,7 @@ def scan_files(files: Iterable[SourceFile], *, threads: int | None = None) -> It
 
 
 def _start(pool: ThreadPoolExecutor, file: SourceFile) -> tuple[Scan, list[Future[FileBlock]]] | None:
-    """The scan and the blocks that are on their way; None for a file that was listed and is gone."""
+    """Start to scan a file: the scan and the pending blocks; None if the file has been deleted since it was listed."""
     try:
         identity = identity_of(file.path)
         os.close(os.open(file.path, os.O_RDONLY | os.O_CLOEXEC))
@@ -216,7 +233,10 @@ def _scan_block(path: bytes, size: int, start: int) -> FileBlock:
 
 
 def read_at(path: bytes, start: int, size: int) -> bytes:
-    """Raises: OSError, also when the file is shorter"""
+    """Read `size` bytes at `start`.
+
+    Raises: OSError, also if the file is shorter.
+    """
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         parts = []
@@ -226,5 +246,5 @@ def read_at(path: bytes, start: int, size: int) -> bytes:
     finally:
         os.close(fd)
     if size:
-        raise OSError(f"the file ends at byte {start}, while it was read")
+        raise OSError(f"the file ends at byte {start}; it became shorter while it was read")
     return b"".join(parts)

@@ -1,6 +1,7 @@
-"""Lines: cutting bytes into records, column-wise, with bounded memory whatever the input.
+"""Splits bytes into lines, column-wise and with bounded memory.
 
-A line ends at LF; a CR before it is dropped; a lone CR ends nothing. Blank lines count and are no records.
+A line ends at LF; a CR before it is dropped; a lone CR does not end a line. Blank lines are numbered but are not
+records.
 
 Spec: docs/land.md#messages-lines-files
 """
@@ -15,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from wirebook.landing.sources.batches import Numbers
+from wirebook.landing.chunks import Numbers
 
 LF, CR, SPACE = 10, 13, 32
 BOM = b"\xef\xbb\xbf"
@@ -25,9 +26,10 @@ Bytes = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much is held at a time.
+    """Limits on the memory that a reader uses.
 
-    Units: bytes. A line of up to `line` is kept whole; of a longer one only the first `kept` bytes are.
+    Units: bytes. `chunk` is the buffer size. Lines up to `line` are kept whole; of a longer line only the first `kept`
+    bytes are kept.
     """
 
     chunk: int = 16 << 20
@@ -39,13 +41,13 @@ DEFAULT_SIZES = Sizes()
 
 
 class ByteSource(Protocol):
-    """A stream of bytes; 0 from `readinto` is its end."""
+    """A stream of bytes; `readinto` returns 0 at its end."""
 
     def readinto(self, buffer: memoryview, /) -> int: ...
 
 
 class Lines(NamedTuple):
-    """Whole lines: those that are not blank, their numbers, and the number of the last line, blank or not."""
+    """Complete lines that are not blank, their numbers, and the number of the last line, blank or not."""
 
     values: pa.LargeBinaryArray
     numbers: Numbers
@@ -53,7 +55,7 @@ class Lines(NamedTuple):
 
 
 class LongLine(NamedTuple):
-    """A line over the limit: its number, its first bytes, its whole length."""
+    """A line over the limit: its number, its first bytes and its full length."""
 
     number: int
     kept: bytes
@@ -61,14 +63,15 @@ class LongLine(NamedTuple):
 
 
 def split_lines(data: Bytes, first: int, after: int = 0) -> Lines:
-    """The lines of `data`, which starts line `first`, with a number over `after`. Text behind the last LF is a line.
+    """Split `data`, which begins at line `first`, into the lines numbered above `after`. Text after the last LF is a
+    line.
 
-    Cost: one copy of the data; about 0.3 us a line.
+    Cost: one copy of the data; about 0.3 µs per line.
     """
     starts, ends = _bounds(data)
     numbers = np.arange(first, first + len(starts), dtype=np.int64)
-    kept = np.flatnonzero(~_is_blank(data, starts, ends) & (numbers > after))
-    return Lines(_pieces(data, starts, ends).take(_indices(2 * kept)), numbers[kept], first + len(starts) - 1)
+    selected = np.flatnonzero(~_is_blank(data, starts, ends) & (numbers > after))
+    return Lines(_pieces(data, starts, ends).take(_indices(2 * selected)), numbers[selected], first + len(starts) - 1)
 
 
 def one_line(raw: bytes) -> pa.LargeBinaryArray:
@@ -83,7 +86,7 @@ def _indices(numbers: Numbers) -> pa.Int64Array:
 
 
 def _bounds(data: Bytes) -> tuple[Numbers, Numbers]:
-    """Where each line starts and where it ends, its line end not counted."""
+    """The start and end of each line, line ends excluded."""
     ends = np.flatnonzero(data == LF)
     starts = np.concatenate([np.zeros(1, np.int64), ends + 1])
     if starts[-1] == len(data):
@@ -95,7 +98,7 @@ def _bounds(data: Bytes) -> tuple[Numbers, Numbers]:
 
 
 def _is_blank(data: Bytes, starts: Numbers, ends: Numbers) -> npt.NDArray[np.bool_]:
-    """Which lines have nothing but white space; only those that begin with some are looked at."""
+    """A mask of the lines with only white space. Only lines that begin with white space are examined."""
     blank: npt.NDArray[np.bool_] = np.equal(starts, ends)
     suspects: Numbers = np.flatnonzero(~blank & (data[np.minimum(starts, len(data) - 1)] <= SPACE))
     for i in suspects:
@@ -104,7 +107,7 @@ def _is_blank(data: Bytes, starts: Numbers, ends: Numbers) -> npt.NDArray[np.boo
 
 
 def _pieces(data: Bytes, starts: Numbers, ends: Numbers) -> pa.LargeBinaryArray:
-    """Line, line end, line, line end...: the values at even places are the lines."""
+    """An array that alternates lines and line ends; lines are at even positions."""
     bounds = np.empty(2 * len(starts) + 1, dtype=np.int64)
     bounds[:-1:2], bounds[1::2], bounds[-1] = starts, ends, len(data)
     buffers = [None, pa.py_buffer(bounds), pa.py_buffer(data)]
@@ -112,10 +115,10 @@ def _pieces(data: Bytes, starts: Numbers, ends: Numbers) -> pa.LargeBinaryArray:
 
 
 class LineReader:
-    """Cuts a stream into chunks of whole lines.
+    """Splits a stream into chunks of complete lines.
 
-    Shape: iterate for `Lines` and `LongLine`; then `tail` is what follows the last LF, not yet part of any chunk (a
-    `LongLine` when it is over the limit), and `line` its number. Lines numbered up to `after` are passed over.
+    Shape: iterate for `Lines` and `LongLine`. Afterwards `tail` is the text after the last LF (a `LongLine` if it is
+    over the limit), and `line` its line number. Lines numbered up to `after` are skipped.
     """
 
     def __init__(self, source: ByteSource, first: int = 1, after: int = 0, sizes: Sizes = DEFAULT_SIZES) -> None:
@@ -123,21 +126,21 @@ class LineReader:
         self.tail: bytes | LongLine = b""
         self._source, self._after, self._sizes = source, after, sizes
         self._buffer = bytearray(sizes.chunk)
-        self._held = 0  # bytes of the stream that are in the buffer
-        self._searched = 0  # of these, bytes known to hold no LF
+        self._filled = 0  # number of bytes in the buffer
+        self._searched = 0  # how many of them are known to contain no LF
 
     def __iter__(self) -> Iterator[Lines | LongLine]:
         self._drop_bom()
         while True:
             self._fill()
-            end = self._buffer.rfind(b"\n", self._searched, self._held) + 1
-            self._searched = self._held
+            end = self._buffer.rfind(b"\n", self._searched, self._filled) + 1
+            self._searched = self._filled
             if end:
                 yield self._take(end)
-            elif self._held < len(self._buffer):
-                self.tail = bytes(memoryview(self._buffer)[: self._held])
+            elif self._filled < len(self._buffer):
+                self.tail = bytes(memoryview(self._buffer)[: self._filled])
                 return
-            elif self._held < self._sizes.line:
+            elif self._filled < self._sizes.line:
                 self._resize(min(2 * len(self._buffer), self._sizes.line))
             else:
                 long = self._pass_over()
@@ -146,14 +149,14 @@ class LineReader:
                 yield long
 
     def _fill(self) -> bool:
-        """Fills the buffer as far as the stream goes; False when nothing came."""
-        before, view = self._held, memoryview(self._buffer)
-        while self._held < len(view) and (count := self._source.readinto(view[self._held :])):
-            self._held += count
-        return self._held > before
+        """Fill the buffer as far as the stream goes; False if nothing was read."""
+        before, view = self._filled, memoryview(self._buffer)
+        while self._filled < len(view) and (count := self._source.readinto(view[self._filled :])):
+            self._filled += count
+        return self._filled > before
 
     def _drop_bom(self) -> None:
-        """A byte order mark at the start of a file belongs to no line."""
+        """Drop a byte order mark at the start of the file."""
         if self.line == 1 and self._fill() and self._buffer.startswith(BOM):
             self._keep_from(len(BOM))
 
@@ -164,32 +167,32 @@ class LineReader:
         return lines
 
     def _keep_from(self, start: int) -> None:
-        """Moves what follows `start` to the front, and lets go of a buffer that had to grow."""
-        rest = self._held - start
+        """Move what follows `start` to the front; shrink a buffer that had grown."""
+        rest = self._filled - start
         if len(self._buffer) > self._sizes.chunk >= rest:
             grown, self._buffer = self._buffer, bytearray(self._sizes.chunk)
-            self._buffer[:rest] = memoryview(grown)[start : self._held]
+            self._buffer[:rest] = memoryview(grown)[start : self._filled]
         else:
-            self._buffer[:rest] = self._buffer[start : self._held]
-        self._held, self._searched = rest, 0
+            self._buffer[:rest] = self._buffer[start : self._filled]
+        self._filled, self._searched = rest, 0
 
     def _resize(self, size: int) -> None:
         grown = bytearray(size)
-        grown[: self._held] = memoryview(self._buffer)[: self._held]
+        grown[: self._filled] = memoryview(self._buffer)[: self._filled]
         self._buffer = grown
 
     def _pass_over(self) -> LongLine:
-        """Reads on to the end of a line that is over the limit, keeping its first bytes only."""
-        kept, length = bytes(self._buffer[: self._sizes.kept]), self._held
+        """Read to the end of a line that is over the limit, keeping only its first bytes."""
+        kept, length = bytes(self._buffer[: self._sizes.kept]), self._filled
         while True:
-            self._held = 0
+            self._filled = 0
             if not self._fill():
                 self.tail = LongLine(self.line, kept, length)
                 return self.tail
-            end = self._buffer.find(b"\n", 0, self._held)
+            end = self._buffer.find(b"\n", 0, self._filled)
             if end >= 0:
                 break
-            length += self._held
+            length += self._filled
         self._keep_from(end + 1)
         self.line += 1
         return LongLine(self.line - 1, kept, length + end)

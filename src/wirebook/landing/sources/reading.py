@@ -1,6 +1,7 @@
-"""Reading a unit: its chunks of records, and how far it really went.
+"""Reads a split: yields its chunks of records and tracks how far it was read.
 
-What cannot be read is said in one chunk with a problem, at the first lost line; what can be read comes before it.
+Content that cannot be read becomes one chunk with a problem, at the first lost line. Content before it is read
+normally.
 
 Spec: docs/land.md#messages-lines-files; docs/decisions/0011, 0012
 """
@@ -18,25 +19,26 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from wirebook.landing.sources.batches import Chunk
+from wirebook.landing.chunks import Chunk
 from wirebook.landing.sources.byte_streams import CODECS, ByteStream, SourceChanged, open_stream
-from wirebook.landing.sources.filetypes import first_value, is_whole
+from wirebook.landing.sources.file_formats import first_value, is_whole
 from wirebook.landing.sources.lines import BLANKS, BOM, DEFAULT_SIZES, LF, LineReader, Lines, LongLine, Sizes, one_line
-from wirebook.landing.sources.splits import EXPANSION, Split
+from wirebook.landing.sources.splits import EXPANSION, FileSplit
 from wirebook.problems import Problem
 
-__all__ = ["Progress", "content_digest", "read_unit"]
+__all__ = ["Progress", "content_digest", "read_split"]
 
 MAX_ROWS = 1 << 16
 ARROW_ERRORS = (pa.ArrowException, OSError)
 
 
 class Progress(msgspec.Struct, kw_only=True):
-    """How far a unit was read.
+    """How far a split has been read.
 
-    Shape: `lines` is the number of the last line (or row) that landed; `position` counts bytes of the unit's weight.
-    `problem` is the code of what kept the rest from being read, `content` then the digest of what came before;
-    `open_line` is the length of a last line without a line end; `unfinished` says that such a line was left for later.
+    Shape: `lines` is the number of the last line (or row) that was read; `position` counts bytes of the split's weight.
+    `problem` is the code of what prevented the rest from being read, and `content` the digest of the content before it.
+    `open_line` is the length of a last line without a line end. `unfinished` means that such a line is incomplete and
+    was left for a later run.
     """
 
     lines: int
@@ -47,112 +49,119 @@ class Progress(msgspec.Struct, kw_only=True):
     unfinished: bool = False
 
 
-def read_unit(unit: Split, progress: Progress, sizes: Sizes = DEFAULT_SIZES) -> Iterator[Chunk]:
-    """The chunks of a unit; `progress` is up to date whenever one comes out, and at the end.
+def read_split(split: FileSplit, progress: Progress, sizes: Sizes = DEFAULT_SIZES) -> Iterator[Chunk]:
+    """Yield the chunks of a split; `progress` is updated before each chunk and at the end.
 
-    Raises: SourceChanged when the file is not the one that was planned; OSError
+    Raises: SourceChanged if the file is not the one that was planned; OSError
     """
-    if unit.problem:
-        progress.problem = unit.problem
-        yield _lost(unit, unit.problem, unit.line, unit.message)
+    if split.problem:
+        progress.problem = split.problem
+        yield _lost(split, split.problem, split.line, split.message)
         return
-    yield from _READERS[unit.form](unit, progress, sizes)
+    yield from _READERS[split.framing](split, progress, sizes)
 
 
-def _lost(unit: Split, code: str, line: int, why: str, raw: bytes | None = None, **values: Any) -> Chunk:
-    """The chunk that stands for what could not be read from `line` on; `raw` is what there is of that line."""
-    problem = Problem(code, why, file=unit.file, line=line, **{"actual": why, **values})
+def _lost(split: FileSplit, code: str, line: int, message: str, raw: bytes | None = None, **values: Any) -> Chunk:
+    """The chunk that stands for content that cannot be read from `line` on; `raw` is the part of that line that was
+    read."""
+    problem = Problem(code, message, file=split.file, line=line, **{"actual": message, **values})
     if raw is None:
-        return Chunk(unit.file, unit.kind, problem=problem)
-    return Chunk(unit.file, unit.kind, one_line(raw), np.array([line]), problem=problem)
+        return Chunk(split.file, split.file_type, problem=problem)
+    return Chunk(split.file, split.file_type, one_line(raw), np.array([line]), problem=problem)
 
 
-def _one(unit: Split, line: int, raw: bytes) -> Chunk:
-    return Chunk(unit.file, unit.kind, one_line(raw), np.array([line]))
+def _one(split: FileSplit, line: int, raw: bytes) -> Chunk:
+    return Chunk(split.file, split.file_type, one_line(raw), np.array([line]))
 
 
-def _read_lines(unit: Split, progress: Progress, sizes: Sizes) -> Iterator[Chunk]:
-    with open_stream(unit.path, unit.codec, unit.start, unit.end) as stream:
-        recheck = bool(unit.open_line) and unit.codec != "plain"
-        reader = LineReader(stream, unit.line, unit.after - recheck, _fitting(unit, sizes))
+def _read_lines(split: FileSplit, progress: Progress, sizes: Sizes) -> Iterator[Chunk]:
+    with open_stream(split.path, split.codec, split.start, split.end) as stream:
+        recheck = bool(split.open_line) and split.codec != "plain"
+        reader = LineReader(stream, split.line, split.after - recheck, _fitting(split, sizes))
         for part in reader:
-            progress.position = stream.position * EXPANSION.get(unit.codec, 1)
+            progress.position = stream.position * EXPANSION.get(split.codec, 1)
             if isinstance(part, LongLine):
-                yield _too_long(unit, part, sizes)
+                yield _too_long(split, part, sizes)
             else:
-                lines = _without_open_line(unit, part) if recheck else part
+                lines = _without_open_line(split, part) if recheck else part
                 if len(lines.numbers):
-                    yield Chunk(unit.file, unit.kind, lines.values, lines.numbers)
-            progress.lines = max(reader.line - 1, unit.after)
-        yield from _read_tail(unit, progress, stream, reader)
-    if unit.last and progress.lines != unit.last:
-        raise SourceChanged(f"it had {unit.last} lines up to byte {unit.end}, now it has {progress.lines}")
+                    yield Chunk(split.file, split.file_type, lines.values, lines.numbers)
+            progress.lines = max(reader.line - 1, split.after)
+        yield from _read_tail(split, progress, stream, reader)
+    if split.last and progress.lines != split.last:
+        raise SourceChanged(f"it had {split.last} lines up to byte {split.end} and now has {progress.lines}")
 
 
-def _fitting(unit: Split, sizes: Sizes) -> Sizes:
-    """No larger a buffer than a plain file needs: there may be thousands of small ones."""
-    return replace(sizes, chunk=min(sizes.chunk, unit.end - unit.start + 1)) if unit.codec == "plain" else sizes
+def _fitting(split: FileSplit, sizes: Sizes) -> Sizes:
+    """Use no larger a buffer than a plain file needs: there may be thousands of small files."""
+    return replace(sizes, chunk=min(sizes.chunk, split.end - split.start + 1)) if split.codec == "plain" else sizes
 
 
-def _without_open_line(unit: Split, lines: Lines) -> Lines:
-    """Drops the line that had landed without its line end. Raises: SourceChanged when it went on"""
-    if not len(lines.numbers) or lines.numbers[0] > unit.after:
+def _without_open_line(split: FileSplit, lines: Lines) -> Lines:
+    """Drop the line that landed without its line end.
+
+    Raises: SourceChanged if it has been continued.
+    """
+    if not len(lines.numbers) or lines.numbers[0] > split.after:
         return lines
-    if len(lines.values[0].as_py()) != unit.open_line:
-        raise SourceChanged(f"line {unit.after} had landed without a line end, and went on")
+    if len(lines.values[0].as_py()) != split.open_line:
+        raise SourceChanged(f"line {split.after} landed without a line end and has been continued since")
     return Lines(lines.values.slice(1), lines.numbers[1:], lines.last)
 
 
-def _too_long(unit: Split, line: LongLine, sizes: Sizes) -> Chunk:
-    why = f"line {line.number} has {line.length} bytes, over {sizes.line}: only the first {len(line.kept)} are kept"
-    return _lost(unit, "too-large", line.number, why, line.kept, expected=sizes.line, actual=line.length)
+def _too_long(split: FileSplit, line: LongLine, sizes: Sizes) -> Chunk:
+    message = (
+        f"line {line.number} has {line.length} bytes, more than the maximum of {sizes.line}; "
+        f"only the first {len(line.kept)} are kept"
+    )
+    return _lost(split, "too-large", line.number, message, line.kept, expected=sizes.line, actual=line.length)
 
 
-def _read_tail(unit: Split, progress: Progress, stream: ByteStream, reader: LineReader) -> Iterator[Chunk]:
-    """What follows the last line end: a record, the lost rest of a damaged file, or something still being written."""
+def _read_tail(split: FileSplit, progress: Progress, stream: ByteStream, reader: LineReader) -> Iterator[Chunk]:
+    """Handle the text after the last line end: a record, the rest of a damaged file, or an unfinished line."""
     tail = reader.tail.kept if isinstance(reader.tail, LongLine) else reader.tail
-    is_new = reader.line > unit.after
+    is_new = reader.line > split.after
     if stream.problem:
         progress.problem = "truncated-file"
-        progress.content = content_digest(unit.path, unit.codec, progress.lines)
-        yield _lost(unit, "truncated-file", max(reader.line, unit.after + 1), stream.problem, tail or None)
-    elif not (is_new or _is_open_line(unit, reader.line, tail)):
-        raise SourceChanged(f"it had {unit.after} lines, now it has {reader.line - bool(not tail)}")
+        progress.content = content_digest(split.path, split.codec, progress.lines)
+        yield _lost(split, "truncated-file", max(reader.line, split.after + 1), stream.problem, tail or None)
+    elif not (is_new or _is_open_line(split, reader.line, tail)):
+        raise SourceChanged(f"it had {split.after} lines and now has {reader.line - bool(not tail)}")
     elif is_new and tail.strip(BLANKS):
-        if not unit.tail and (isinstance(reader.tail, LongLine) or not is_whole(tail)):
+        if not split.tail and (isinstance(reader.tail, LongLine) or not is_whole(tail)):
             progress.unfinished = True
             return
-        yield _one(unit, reader.line, tail.removesuffix(b"\r"))
+        yield _one(split, reader.line, tail.removesuffix(b"\r"))
         progress.lines, progress.open_line = reader.line, len(tail.removesuffix(b"\r"))
 
 
-def _is_open_line(unit: Split, line: int, tail: bytes) -> bool:
-    """Whether this is the line that had landed without a line end, as it was."""
-    return line == unit.after and unit.open_line == len(tail.removesuffix(b"\r")) > 0
+def _is_open_line(split: FileSplit, line: int, tail: bytes) -> bool:
+    """Whether this is the unchanged line that landed without a line end."""
+    return line == split.after and split.open_line == len(tail.removesuffix(b"\r")) > 0
 
 
-def _read_whole(unit: Split, progress: Progress, sizes: Sizes) -> Iterator[Chunk]:
-    """One value over many lines, or one that is still being written, or a broken one."""
-    with open_stream(unit.path, unit.codec, unit.start, unit.end) as stream:
-        text, length, newlines = _read_all(stream, unit.end - unit.start, sizes)
+def _read_whole(split: FileSplit, progress: Progress, sizes: Sizes) -> Iterator[Chunk]:
+    """Read one value that spans several lines; it may be truncated."""
+    with open_stream(split.path, split.codec, split.start, split.end) as stream:
+        text, length, newlines = _read_all(stream, split.end - split.start, sizes)
         progress.position = stream.position
         problem = stream.problem
     blank = len(text) - len(text.removeprefix(BOM).lstrip(BLANKS))
-    line, value = unit.line + text.count(b"\n", 0, blank), text[blank:].rstrip(BLANKS)
+    line, value = split.line + text.count(b"\n", 0, blank), text[blank:].rstrip(BLANKS)
     if length > len(text):
-        yield _too_long(unit, LongLine(line, text[blank : blank + sizes.kept], length), sizes)
+        yield _too_long(split, LongLine(line, text[blank : blank + sizes.kept], length), sizes)
     elif problem or _is_open(value):
         progress.problem = "truncated-file"
-        yield _lost(unit, "truncated-file", line, problem or "the file ends inside its only value", value)
+        yield _lost(split, "truncated-file", line, problem or "the file ends inside its only JSON value", value)
         return
     else:
-        yield _one(unit, line, value)
+        yield _one(split, line, value)
     progress.open_line = 0 if text.endswith(b"\n") else 1
-    progress.lines = unit.line - 1 + newlines + progress.open_line
+    progress.lines = split.line - 1 + newlines + progress.open_line
 
 
 def _read_all(stream: ByteStream, size: int, sizes: Sizes) -> tuple[bytes, int, int]:
-    """The content, as far as it is within the limit of a line; its length; how many LF it has. `size` is a guess."""
+    """The content up to the limit of a line, its full length, and its number of LFs. `size` is an estimate."""
     kept, length, newlines = bytearray(), 0, 0
     buffer = bytearray(min(size, 1 << 20))
     while count := stream.readinto(memoryview(buffer)):
@@ -167,33 +176,34 @@ def _is_open(value: bytes) -> bool:
     return value[:1] in (b"[", b"{") and first_value(value).end is None
 
 
-def _read_rows(unit: Split, progress: Progress, sizes: Sizes) -> Iterator[Chunk]:
-    row = unit.line
+def _read_rows(split: FileSplit, progress: Progress, sizes: Sizes) -> Iterator[Chunk]:
+    row = split.line
     try:
-        for batch in _row_batches(unit, sizes):
-            passed = min(max(unit.after - row + 1, 0), len(batch))
+        for batch in _row_batches(split, sizes):
+            passed = min(max(split.after - row + 1, 0), len(batch))
             numbers = np.arange(row + passed, row + len(batch), dtype=np.int64)
             row += len(batch)
             progress.position += batch.nbytes
             if len(numbers):
-                yield Chunk(unit.file, unit.kind, numbers=numbers, batch=batch.slice(passed))
-            progress.lines = max(row - 1, unit.after)
+                yield Chunk(split.file, split.file_type, numbers=numbers, batch=batch.slice(passed))
+            progress.lines = max(row - 1, split.after)
     except ARROW_ERRORS as error:
         progress.problem = "truncated-file"
-        progress.content = content_digest(unit.path, unit.codec, progress.lines)
-        yield _lost(unit, "truncated-file", progress.lines + 1, f"row {progress.lines + 1} cannot be read: {error}")
+        progress.content = content_digest(split.path, split.codec, progress.lines)
+        yield _lost(split, "truncated-file", progress.lines + 1, f"row {progress.lines + 1} cannot be read: {error}")
 
 
-def _row_batches(unit: Split, sizes: Sizes) -> Iterator[pa.RecordBatch]:
-    with pa.OSFile(unit.path) as handle:
+def _row_batches(split: FileSplit, sizes: Sizes) -> Iterator[pa.RecordBatch]:
+    """Read row groups one at a time, so that damage in one loses no rows of another."""
+    with pa.OSFile(split.path) as handle:
         file = pq.ParquetFile(handle, pre_buffer=False, buffer_size=1 << 20)
-        for i in range(unit.start, unit.end):  # one by one: damage in one group takes no row of another with it
+        for i in range(split.start, split.end):
             group = file.metadata.row_group(i)
             at_a_time = min(max(sizes.chunk * group.num_rows // max(group.total_byte_size, 1), 1), MAX_ROWS)
             yield from file.iter_batches(at_a_time, row_groups=[i])
 
 
-_READERS: dict[str, Callable[[Split, Progress, Sizes], Iterator[Chunk]]] = {
+_READERS: dict[str, Callable[[FileSplit, Progress, Sizes], Iterator[Chunk]]] = {
     "lines": _read_lines,
     "whole": _read_whole,
     "rows": _read_rows,
@@ -201,8 +211,10 @@ _READERS: dict[str, Callable[[Split, Progress, Sizes], Iterator[Chunk]]] = {
 
 
 def content_digest(path: bytes, codec: str, lines: int) -> str | None:
-    """A digest of the first `lines` lines of content, however they are packed: tells whether another file holds the
-    same. None when the content cannot be compared. Cost: reads all of it; only needed around damaged files.
+    """A digest of the first `lines` lines of decompressed content, which tells whether another file holds the same;
+    None if the content cannot be compared.
+
+    Cost: reads all of it; only needed for damaged files.
     """
     digest = hashlib.sha256()
     if codec in CODECS:

@@ -1,7 +1,7 @@
-"""Units: the pieces of a file that are read on their own, each by one task, with the number of their first line known.
+"""Splits: the parts of a file that tasks read independently of each other, each with the number of its first line.
 
-A plain file of lines is cut at line starts, Parquet at row groups; a compressed file and a value over many lines are
-one piece.
+A plain file of lines is split at line starts, a Parquet file at row groups. A compressed file, and a JSON value that
+spans several lines, is one split.
 """
 
 from __future__ import annotations
@@ -13,36 +13,40 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from wirebook.landing.runs.ledger import Entry
 from wirebook.landing.sources import files as sources
 from wirebook.landing.sources.byte_streams import SourceChanged
+from wirebook.landing.sources.file_formats import HEAD, detect_format, is_whole, read_head
 from wirebook.landing.sources.files import Scan, read_at
-from wirebook.landing.sources.filetypes import HEAD, is_whole, read_head, shape_of
 from wirebook.landing.sources.lines import BLANKS, BOM, DEFAULT_SIZES
 
-__all__ = ["EXPANSION", "Cut", "Split", "cut_file", "merge", "unreadable_unit"]
+__all__ = ["EXPANSION", "FileSplit", "FileSplits", "LandedPart", "merge_adjacent", "split_file", "unreadable_split"]
 
 EXPANSION = {"gzip": 6, "zstd": 6}
-"""How much more content than bytes a file has, about."""
+"""Estimated ratio of decompressed to compressed bytes, by codec."""
 
 OPENING = 64 << 10
-"""What opening a file costs, as bytes that could be read meanwhile."""
+"""Cost of opening a file, as the number of bytes that could be read in the same time."""
+
+_replace = msgspec.structs.replace
 
 
-class Split(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A piece of a file.
+class FileSplit(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename={"file_type": "kind", "framing": "form"}
+):
+    """A part of a file that one task reads.
 
-    Shape: from byte (Parquet: row group) `start` to `end`; `line` is the number of the first line there and `last` that
-    of the last, where that is known before reading. Lines up to `after` have landed before; `open_line` is the length
-    that the last of these had when it had no line end yet. `tail` is the length of a last line without a line end.
-    With a `problem` the unit is the one dead letter that says so, at `line`.
+    Shape: `start` and `end` are byte offsets (Parquet: row group numbers). `line` is the number of the first line;
+    `last` is the number of the last line if it is known before reading. Lines up to `after` have landed before;
+    `open_line` is the length of the last of them if it had no line end. `tail` is the length of a last line without a
+    line end. `weight` is the estimated cost in bytes. With a `problem`, the split stands for one dead letter at `line`,
+    with this `message`.
     """
 
     file: str
     path: bytes
     codec: str = "plain"
-    kind: str = "capture"
-    form: str = "lines"
+    file_type: str = "capture"
+    framing: str = "lines"
     start: int = 0
     end: int = 0
     line: int = 1
@@ -56,85 +60,96 @@ class Split(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def is_lines(self) -> bool:
-        """Whether its end is known in bytes and lines before it is read."""
-        return self.codec == "plain" and self.form == "lines" and not self.problem
+        """Whether the byte offset and the line number of its end are known before it is read."""
+        return self.codec == "plain" and self.framing == "lines" and not self.problem
 
 
-class Cut(NamedTuple):
-    """The units of what is new in a file, and the number of a last line that is not finished (0: there is none)."""
+class FileSplits(NamedTuple):
+    """The splits of the new part of a file, and the number of an unfinished last line (0: none)."""
 
-    units: tuple[Split, ...]
+    splits: tuple[FileSplit, ...]
     unfinished: int = 0
 
 
-def cut_file(scan: Scan, known: Entry | None) -> Cut:
-    """Everything new in a file, cut as finely as it can be.
+class LandedPart(NamedTuple):
+    """The part of a file that has landed before: its first `size` bytes and `lines` lines.
 
-    Raises: OSError; SourceChanged when a line that landed without a line end went on
+    Shape: `open_line` is the length of the last line if it landed without a line end.
     """
-    line = known.lines + 1 if known else 1
+
+    codec: str
+    file_type: str
+    size: int
+    lines: int
+    open_line: int
+
+
+def split_file(scan: Scan, landed: LandedPart | None) -> FileSplits:
+    """Split the part of a file that has not landed, into as many splits as possible.
+
+    Raises: OSError; SourceChanged if a line that landed without a line end has been continued.
+    """
+    line = landed.lines + 1 if landed else 1
     if scan.error and not scan.blocks:
-        return Cut((unreadable_unit(scan, line),))
-    start = _start(scan, known) if known and known.codec == "plain" else 0
-    shape = shape_of(scan.file.path, start)
-    if shape is None:
-        return Cut(())
-    if known:
-        shape = shape._replace(kind=known.kind)
-    if shape.form == "rows":
-        return Cut(tuple(_cut_rows(scan, line)))
-    first = Split(file=scan.file.name, path=scan.file.path, codec=shape.codec, kind=shape.kind, form=shape.form)
-    if shape.codec != "plain":
-        return Cut((_compressed(scan, first, known),))
-    if shape.form == "whole":
-        return Cut((_replace(first, start=start, end=scan.size, line=line, weight=OPENING + scan.size - start),))
-    return _cut_lines(scan, _replace(first, start=start, line=line))
+        return FileSplits((unreadable_split(scan, line),))
+    start = _first_new_byte(scan, landed) if landed and landed.codec == "plain" else 0
+    file_format = detect_format(scan.file.path, start)
+    if file_format is None:
+        return FileSplits(())
+    if landed:
+        file_format = file_format._replace(file_type=landed.file_type)
+    if file_format.framing == "rows":
+        return FileSplits(tuple(_split_row_groups(scan, line)))
+    template = FileSplit(file=scan.file.name, path=scan.file.path, **file_format._asdict())
+    if file_format.codec != "plain":
+        return FileSplits((_compressed_split(scan, template, landed),))
+    if file_format.framing == "whole":
+        weight = OPENING + scan.size - start
+        return FileSplits((_replace(template, start=start, end=scan.size, line=line, weight=weight),))
+    return _split_lines(scan, _replace(template, start=start, line=line))
 
 
-_replace = msgspec.structs.replace
-
-
-def _start(scan: Scan, known: Entry) -> int:
-    """Where the first line behind those that landed starts."""
-    if not known.open_line:
-        return known.size
-    text = read_head(scan.file.path, "plain", known.size)
+def _first_new_byte(scan: Scan, landed: LandedPart) -> int:
+    """The offset of the first line after those that have landed."""
+    if not landed.open_line:
+        return landed.size
+    text = read_head(scan.file.path, "plain", landed.size)
     end = text.find(b"\n")
     rest = text if end < 0 else text[:end]
     if rest.strip(BLANKS) or len(rest) == HEAD:
-        raise SourceChanged(f"line {known.lines} had landed without a line end, and went on")
-    return known.size + len(rest) + (end >= 0)
+        raise SourceChanged(f"line {landed.lines} landed without a line end and has been continued since")
+    return landed.size + len(rest) + (end >= 0)
 
 
-def _compressed(scan: Scan, first: Split, known: Entry | None) -> Split:
-    after, open_line = (known.lines, known.open_line) if known else (0, 0)
-    weight = OPENING + scan.size * EXPANSION[first.codec]
-    form = "lines" if after else first.form
-    return _replace(first, end=scan.size, after=after, open_line=open_line, weight=weight, form=form)
+def _compressed_split(scan: Scan, template: FileSplit, landed: LandedPart | None) -> FileSplit:
+    after, open_line = (landed.lines, landed.open_line) if landed else (0, 0)
+    weight = OPENING + scan.size * EXPANSION[template.codec]
+    framing = "lines" if after else template.framing
+    return _replace(template, end=scan.size, after=after, open_line=open_line, weight=weight, framing=framing)
 
 
-def _cut_lines(scan: Scan, first: Split) -> Cut:
-    """Units from line start to line start, a block or more each; the last line if it is finished."""
+def _split_lines(scan: Scan, first: FileSplit) -> FileSplits:
+    """Split at line starts, a block or more per split. The last line is included if it is finished."""
     end = max(scan.end_of_lines, first.start)
     tail, is_finished = (0, True) if scan.error else _tail(scan, end)
     lines = scan.newlines_before(end)
     stops = [*_line_starts(scan, first.start, end), (scan.size if tail else end, lines + bool(tail) + 1)]
-    units = []
+    splits = []
     for stop, line in stops:
         if stop > first.start:
             weight = stop - first.start
-            units.append(_replace(first, end=stop, last=line - 1, weight=weight))
+            splits.append(_replace(first, end=stop, last=line - 1, weight=weight))
             first = _replace(first, start=stop, line=line)
-    if units:
-        units[0] = _replace(units[0], weight=units[0].weight + OPENING)
-        units[-1] = _replace(units[-1], tail=tail)
+    if splits:
+        splits[0] = _replace(splits[0], weight=splits[0].weight + OPENING)
+        splits[-1] = _replace(splits[-1], tail=tail)
     if scan.error:
-        units.append(unreadable_unit(scan, lines + 1))
-    return Cut(tuple(units), 0 if is_finished else lines + 1)
+        splits.append(unreadable_split(scan, lines + 1))
+    return FileSplits(tuple(splits), 0 if is_finished else lines + 1)
 
 
 def _line_starts(scan: Scan, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The first line start in each block behind the one of `start`, before `end`, with its line number."""
+    """(offset, line number) of the first line start in each block between `start` and `end`."""
     newlines = 0
     for i, block in enumerate(scan.blocks):
         if block.newlines and start < i * sources.BLOCK and block.first + 1 < end:
@@ -143,53 +158,55 @@ def _line_starts(scan: Scan, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def _tail(scan: Scan, end: int) -> tuple[int, bool]:
-    """The length of a last line that has no line end and yet is one whole JSON value, else 0; whether that is all."""
+    """The length of a last line without a line end that is a complete JSON value, else 0; and whether the file is
+    finished."""
     length = scan.size - end
     if length > DEFAULT_SIZES.line:
         return 0, False
     text = read_at(scan.file.path, end, length)
-    bare = text.removeprefix(BOM) if end == 0 else text
-    if not bare.strip(BLANKS):
+    value = text.removeprefix(BOM) if end == 0 else text
+    if not value.strip(BLANKS):
         return 0, True
-    return (length, True) if is_whole(bare) else (0, False)
+    return (length, True) if is_whole(value) else (0, False)
 
 
-def _cut_rows(scan: Scan, line: int) -> Iterator[Split]:
-    """A unit per row group that has rows from `line` on."""
-    first = Split(file=scan.file.name, path=scan.file.path, codec="parquet", kind="parquet", form="rows")
+def _split_row_groups(scan: Scan, line: int) -> Iterator[FileSplit]:
+    """One split per row group that has rows from `line` on."""
+    template = FileSplit(file=scan.file.name, path=scan.file.path, codec="parquet", file_type="parquet", framing="rows")
     try:
-        groups = pq.read_metadata(pa.OSFile(scan.file.path))
+        metadata = pq.read_metadata(pa.OSFile(scan.file.path))
     except (pa.ArrowException, OSError) as error:
-        yield _replace(first, line=line, problem="truncated-file", message=f"Parquet without its end: {error}")
+        message = f"cannot read the Parquet footer: {error}"
+        yield _replace(template, line=line, problem="truncated-file", message=message)
         return
     row = 1
-    for i in range(groups.num_row_groups):
-        group = groups.row_group(i)
+    for i in range(metadata.num_row_groups):
+        group = metadata.row_group(i)
         last = row + group.num_rows - 1
         if last >= line:
             weight = OPENING + group.total_byte_size
-            yield _replace(first, start=i, end=i + 1, line=row, last=last, after=line - 1, weight=weight)
+            yield _replace(template, start=i, end=i + 1, line=row, last=last, after=line - 1, weight=weight)
         row = last + 1
 
 
-def unreadable_unit(scan: Scan, line: int) -> Split:
-    """The dead letter for a file, or the rest of one, that cannot be read."""
+def unreadable_split(scan: Scan, line: int) -> FileSplit:
+    """A split that stands for the dead letter of a file, or of the rest of one, that cannot be read."""
     message = f"cannot read '{scan.file.name}': {scan.error}"
-    return Split(file=scan.file.name, path=scan.file.path, line=line, problem="unreadable-file", message=message)
+    return FileSplit(file=scan.file.name, path=scan.file.path, line=line, problem="unreadable-file", message=message)
 
 
-def merge(units: list[Split]) -> list[Split]:
-    """The same work with neighbours joined, so that a file is opened once where it can be."""
-    merged: list[Split] = []
-    for unit in units:
-        before = merged[-1] if merged else None
-        if before and _continues(before, unit):
-            joined = {"end": unit.end, "last": unit.last, "tail": unit.tail, "weight": before.weight + unit.weight}
-            merged[-1] = _replace(before, **joined)
+def merge_adjacent(splits: list[FileSplit]) -> list[FileSplit]:
+    """Merge splits that continue each other, so that their file is opened once."""
+    merged: list[FileSplit] = []
+    for split in splits:
+        last = merged[-1] if merged else None
+        if (
+            last
+            and (last.file, last.framing, last.end) == (split.file, split.framing, split.start)
+            and not split.problem
+        ):
+            weight = last.weight + split.weight
+            merged[-1] = _replace(last, end=split.end, last=split.last, tail=split.tail, weight=weight)
         else:
-            merged.append(unit)
+            merged.append(split)
     return merged
-
-
-def _continues(before: Split, unit: Split) -> bool:
-    return (before.file, before.form, before.end) == (unit.file, unit.form, unit.start) and not unit.problem

@@ -1,6 +1,6 @@
-"""Delta Lake, by the package `deltalake`: tasks write Parquet files, the driver adds them to a table in a transaction.
+"""Delta Lake, by the package `deltalake`: tasks write Parquet files; the driver adds them to a table in a transaction.
 
-The transaction carries the number of the batch (``txn``), and a batch that the table has already is not added again.
+The transaction carries the batch number (``txn``); a batch that the table already has is not added again.
 
 Spec: docs/land.md#delta-lake; docs/decisions/0059
 """
@@ -28,7 +28,7 @@ APPLICATION = "wirebook"
 
 
 class DeltaFormat(ParquetFormat):
-    """A folder of Parquet files with a ``_delta_log``, which says which of them count."""
+    """A folder of Parquet files with a ``_delta_log``, which lists the files of the table."""
 
     name = "delta"
 
@@ -36,7 +36,7 @@ class DeltaFormat(ParquetFormat):
         library("deltalake")
 
     def can_widen(self, old: pa.DataType, new: pa.DataType) -> bool:  # noqa: ARG002 (whatever they are)
-        """Never: other types of a column are a table feature that few readers have."""
+        """Always False: type widening is a table feature that few readers support."""
         return False
 
     def commit(self, folder: Path, batch: int, files: Sequence[Path], schema: pa.Schema) -> None:
@@ -72,14 +72,15 @@ def _create(folder: Path, batch: int, files: Sequence[Path], schema: pa.Schema) 
 
 
 def _append(table: DeltaTable, folder: Path, batch: int, files: Sequence[Path], schema: pa.Schema) -> None:
-    """Adds what the table has not, in a transaction behind one that adds columns: that one may be done alone."""
+    """Add files that the table does not have. New columns are added in a transaction before, which may succeed
+    alone."""
     from deltalake import Schema  # noqa: PLC0415
 
     if (table.transaction_version(APPLICATION) or 0) >= batch:
         return
-    wanted = Schema.from_arrow(schema)
+    target_schema = Schema.from_arrow(schema)
     known = {field.name: field for field in table.schema().fields}
-    added = [field for field in wanted.fields if known.get(field.name) != field]
+    added = [field for field in target_schema.fields if known.get(field.name) != field]
     if added:
         table.alter.add_columns(added)
     table.create_write_transaction(
@@ -96,9 +97,9 @@ def _properties(batch: int) -> Any:
 def _actions(folder: Path, files: Sequence[Path]) -> list[Any]:
     from deltalake.transaction import AddAction  # noqa: PLC0415
 
-    form, actions = ParquetFormat(), []
+    table_format, actions = ParquetFormat(), []
     for file in files:
         facts = (folder / file.name).stat()
-        rows = json.dumps({"numRecords": form.count(folder / file.name)})
+        rows = json.dumps({"numRecords": table_format.count(folder / file.name)})
         actions.append(AddAction(file.name, facts.st_size, {}, facts.st_mtime_ns // 1_000_000, True, rows))
     return actions

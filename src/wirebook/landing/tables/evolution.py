@@ -1,7 +1,7 @@
-"""Evolution: tables follow their definitions as far as no row has to be written again.
+"""Schema evolution: tables follow their definitions as long as no file must be rewritten.
 
-An added column or member is added, a column that is gone stays and is null, a type is widened where every value keeps
-its meaning and the table's format can do it. Anything else is a misfit: the messages become dead letters that say so.
+New columns and members are added, removed columns stay and are null, and a type is widened if all values are kept and
+the table format supports it. For any other change, the messages become dead letters that report the conflict.
 
 Spec: docs/land.md#when-a-definition-changes; docs/decisions/0061
 """
@@ -16,19 +16,20 @@ import numpy as np
 import pyarrow as pa
 
 from wirebook.bindings import read_parquet_batch, to_line
-from wirebook.landing.sources.batches import Chunk, Engine, Landed, TableBlock
+from wirebook.landing.chunks import Chunk, Engine, Landed, TableBlock
 from wirebook.landing.tables.layout import DEAD_LETTER_SCHEMA
 from wirebook.schema.arrays import cast
 
-__all__ = ["EvolvingEngine", "Misfit", "conform", "evolve", "widens"]
+__all__ = ["ColumnConflict", "EvolvingEngine", "conform", "evolve", "widens"]
 
 Widens = Callable[[pa.DataType, pa.DataType], bool]
-"""Whether a column of the first type can become one of the second, every value unchanged."""
+"""Whether a column of the first type can become one of the second without changing a value."""
 
 
 @dataclass(frozen=True, slots=True)
-class Misfit:
-    """A column that cannot follow its definition: its type (None: it is not there under this name), and the new one."""
+class ColumnConflict:
+    """A column that cannot follow its definition: its type in the table (None: the names differ in case), and its new
+    type."""
 
     column: str
     before: pa.DataType | None
@@ -36,7 +37,7 @@ class Misfit:
 
 
 def widens(old: pa.DataType, new: pa.DataType) -> bool:
-    """Whether every value of `old` is one of `new`: the same kind of number, with more room."""
+    """Whether `new` holds every value of `old`: the same class of numbers, with more room."""
     kinds = pa.types
     if any(is_kind(old) and is_kind(new) for is_kind in (kinds.is_integer, kinds.is_floating)):
         return bool(old.bit_width <= new.bit_width)
@@ -45,25 +46,25 @@ def widens(old: pa.DataType, new: pa.DataType) -> bool:
     return False
 
 
-def evolve(old: pa.Schema, new: pa.Schema, can_widen: Widens) -> tuple[pa.Schema, list[Misfit]]:
-    """The columns of a table once rows of `new` are in it, and the columns for which there is no way. Pure."""
-    merged, misfits = {field.name: field.type for field in old}, []
+def evolve(old: pa.Schema, new: pa.Schema, can_widen: Widens) -> tuple[pa.Schema, list[ColumnConflict]]:
+    """The columns of a table after rows of `new` are added, and the columns that conflict. Pure."""
+    merged, conflicts = {field.name: field.type for field in old}, []
     known = {name.lower(): name for name in merged}
     for field in new:
         name = known.get(field.name.lower())
         if name is None:
             merged[field.name] = field.type
         elif name != field.name:
-            misfits.append(Misfit(field.name, None, field.type))
+            conflicts.append(ColumnConflict(field.name, None, field.type))
         elif (type_ := _unify(merged[name], field.type, can_widen)) is None:
-            misfits.append(Misfit(name, merged[name], field.type))
+            conflicts.append(ColumnConflict(name, merged[name], field.type))
         else:
             merged[name] = type_
-    return pa.schema(list(merged.items())), misfits
+    return pa.schema(list(merged.items())), conflicts
 
 
 def _unify(old: pa.DataType, new: pa.DataType, can_widen: Widens) -> pa.DataType | None:
-    """The type that holds values of both, or None."""
+    """The type that holds the values of both, or None."""
     kinds = pa.types
     if old.equals(new):
         return old
@@ -81,12 +82,12 @@ def _unify(old: pa.DataType, new: pa.DataType, can_widen: Widens) -> pa.DataType
 
 
 def _unify_structs(old: pa.DataType, new: pa.DataType, can_widen: Widens) -> pa.DataType | None:
-    merged, misfits = evolve(pa.schema(list(old)), pa.schema(list(new)), can_widen)
-    return None if misfits else pa.struct(list(merged))
+    merged, conflicts = evolve(pa.schema(list(old)), pa.schema(list(new)), can_widen)
+    return None if conflicts else pa.struct(list(merged))
 
 
 def conform(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The rows with the columns of a table: those they lack are null, those of narrower types are widened."""
+    """The rows with the columns of a table: missing ones are null, narrower ones are widened."""
     if rows.schema.equals(schema):
         return rows
     have = set(rows.column_names)
@@ -107,80 +108,84 @@ def _column(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
 
 
 class FormatCapabilities(Protocol):
-    """What of a format of tables counts here."""
+    """The part of a table format that schema evolution needs."""
 
     def column(self, name: str) -> str: ...
     def fit(self, schema: pa.Schema) -> pa.Schema: ...
     def can_widen(self, old: pa.DataType, new: pa.DataType) -> bool: ...
 
 
-class Fate(NamedTuple):
-    """What becomes of the rows of a table: the columns they get (None: they have them), or why they are refused."""
+class TableChange(NamedTuple):
+    """What to do with the rows of a table: the columns to give them (None: they have them), or why they are
+    rejected."""
 
     schema: pa.Schema | None
-    misfits: list[Misfit]
+    conflicts: list[ColumnConflict]
 
 
-AS_IT_IS = Fate(None, [])
+UNCHANGED = TableChange(None, [])
 
 
 class EvolvingEngine:
-    """An engine whose rows have the columns of the tables that are there, or are dead letters because they cannot.
+    """Wraps an engine so that its rows have the columns of the existing tables; rows that conflict become dead letters.
 
-    `existing` gives the columns of a table that is there, as `form` has them.
+    `existing` returns the columns of an existing table, as `table_format` has them.
     """
 
-    def __init__(self, engine: Engine, existing: Callable[[str], pa.Schema | None], form: FormatCapabilities) -> None:
-        self._engine, self._existing, self._form = engine, existing, form
-        self._fates: dict[str, Fate] = {}
+    def __init__(
+        self, engine: Engine, existing: Callable[[str], pa.Schema | None], table_format: FormatCapabilities
+    ) -> None:
+        self._engine, self._existing, self._format = engine, existing, table_format
+        self._changes: dict[str, TableChange] = {}
 
     def land(self, chunk: Chunk) -> Landed:
         landed = self._engine.land(chunk)
         for block in landed.blocks:
             self._decide(block)
-        fates = self._fates
-        if any(fates[name] != AS_IT_IS for block in landed.blocks for name in block.names):
+        changes = self._changes
+        if any(changes[name] != UNCHANGED for block in landed.blocks for name in block.names):
             landed = self._followed(chunk, landed)
         return replace(landed, dead_letters=self._named(landed.dead_letters))
 
     def _followed(self, chunk: Chunk, landed: Landed) -> Landed:
-        """The rows with the columns of their tables; those that cannot have them as dead letters."""
+        """The rows with the columns of their tables; rows that conflict become dead letters."""
         tables: dict[str, pa.Table] = {}
         for name, rows in landed.tables.items():
-            schema, misfits = self._fates[name]
-            tables[name] = rows if schema is None or misfits else conform(self._named(rows), schema)
+            schema, conflicts = self._changes[name]
+            tables[name] = rows if schema is None or conflicts else conform(self._named(rows), schema)
         landed = replace(landed, tables=tables)
         for name in list(tables):
-            if misfits := self._fates[name].misfits:
-                landed = _refuse(chunk, landed, name, misfits)
+            if conflicts := self._changes[name].conflicts:
+                landed = _refuse(chunk, landed, name, conflicts)
         return landed
 
     def _decide(self, block: TableBlock) -> None:
-        """What becomes of the rows of tables: once, for an engine gives a table the same columns in every chunk."""
-        new = [name for name in block.names if name not in self._fates]
+        """Decide what to do with the rows of tables. Once per table, because an engine returns the same columns in each
+        chunk."""
+        new = [name for name in block.names if name not in self._changes]
         if not new:
             return
         schema = block.rows.schema
-        fitting = self._form.fit(pa.schema([field.with_name(self._form.column(field.name)) for field in schema]))
-        fresh = AS_IT_IS if fitting.equals(schema) else Fate(fitting, [])
+        fitting = self._format.fit(pa.schema([field.with_name(self._format.column(field.name)) for field in schema]))
+        fresh = UNCHANGED if fitting.equals(schema) else TableChange(fitting, [])
         for name in new:
             old = self._existing(name)
-            self._fates[name] = fresh if old is None else self._fate(old, schema, fitting)
+            self._changes[name] = fresh if old is None else self._change(old, schema, fitting)
 
-    def _fate(self, old: pa.Schema, schema: pa.Schema, fitting: pa.Schema) -> Fate:
-        evolved, misfits = evolve(old, fitting, self._form.can_widen)
-        return Fate(None if evolved.equals(schema) else evolved, misfits)
+    def _change(self, old: pa.Schema, schema: pa.Schema, fitting: pa.Schema) -> TableChange:
+        evolved, conflicts = evolve(old, fitting, self._format.can_widen)
+        return TableChange(None if evolved.equals(schema) else evolved, conflicts)
 
     def _named(self, rows: pa.Table) -> pa.Table:
-        names = [self._form.column(name) for name in rows.column_names]
+        names = [self._format.column(name) for name in rows.column_names]
         return rows if names == rows.column_names else rows.rename_columns(names)
 
 
-def _refuse(chunk: Chunk, landed: Landed, name: str, misfits: list[Misfit]) -> Landed:
-    """The rows of one table as dead letters."""
+def _refuse(chunk: Chunk, landed: Landed, name: str, conflicts: list[ColumnConflict]) -> Landed:
+    """Turn the rows of one table into dead letters."""
     tables = dict(landed.tables)
     rows = tables.pop(name)
-    letters = _letters(chunk, rows, landed.definitions[name], misfits)
+    letters = _letters(chunk, rows, landed.definitions[name], conflicts)
     outcomes, reasons = dict(landed.outcomes), dict(landed.reasons)
     outcomes["matched"] -= len(rows)
     outcomes["unsupported"] = outcomes.get("unsupported", 0) + len(rows)
@@ -191,8 +196,8 @@ def _refuse(chunk: Chunk, landed: Landed, name: str, misfits: list[Misfit]) -> L
     return replace(landed, outcomes=outcomes, reasons=reasons, **changed)
 
 
-def _letters(chunk: Chunk, rows: pa.Table, definition: str, misfits: list[Misfit]) -> pa.Table:
-    problems = [_problem(misfit) for misfit in misfits]
+def _letters(chunk: Chunk, rows: pa.Table, definition: str, conflicts: list[ColumnConflict]) -> pa.Table:
+    problems = [_problem(conflict) for conflict in conflicts]
     renamed = {"received": "_received", "protocol": "_protocol", "endpoint": "_endpoint"}
     columns: dict[str, Any] = {name: rows[renamed.get(name, name)] for name in _present(rows, renamed)}
     columns["raw"] = _raw(chunk, rows["_line"].to_numpy())
@@ -207,17 +212,17 @@ def _present(rows: pa.Table, renamed: Mapping[str, str]) -> Iterator[str]:
     return (name for name in DEAD_LETTER_SCHEMA.names if renamed.get(name, name) in rows.column_names)
 
 
-def _problem(misfit: Misfit) -> dict[str, str | None]:
-    before = str(misfit.before) if misfit.before is not None else "a name that differs in more than case"
-    return {"code": "columns-changed", "slot": misfit.column, "expected": before, "actual": str(misfit.now)}
+def _problem(conflict: ColumnConflict) -> dict[str, str | None]:
+    before = str(conflict.before) if conflict.before is not None else "a name that differs in more than case"
+    return {"code": "columns-changed", "slot": conflict.column, "expected": before, "actual": str(conflict.now)}
 
 
 def _raw(chunk: Chunk, lines: Any) -> pa.Array:
-    """The records of these lines: as captured, or of a Parquet capture as a line of JSON."""
+    """The records of these lines: as captured, or as lines of JSON for a Parquet capture."""
     assert chunk.numbers is not None
     places = pa.array(np.searchsorted(chunk.numbers, lines))
     if chunk.lines is not None:
         return chunk.lines.take(places).cast(pa.binary())
     assert chunk.batch is not None
     parsed = read_parquet_batch(chunk.batch.take(places))
-    return pa.array([to_line(each.wire) for each in parsed if each.wire is not None], pa.binary())
+    return pa.array([to_line(record.wire) for record in parsed if record.wire is not None], pa.binary())

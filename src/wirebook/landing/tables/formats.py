@@ -1,6 +1,6 @@
-"""Table formats behind one small interface: tasks stage files of rows, the driver commits them, table by table.
+"""Table formats and the files of tables: tasks stage files of rows, the driver commits them, table by table.
 
-A commit is idempotent per table and batch: doing it again, wholly or in part, adds nothing.
+A commit is idempotent per table and batch: repeating it, completely or in part, adds nothing.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from wirebook.landing.sources.batches import TableBlock
+from wirebook.landing.chunks import TableBlock
 from wirebook.landing.tables.evolution import widens
 from wirebook.landing.tables.layout import STAGED, STAGED_SCHEMA
-from wirebook.landing.tables.staged import Rare, encode_rows
+from wirebook.landing.tables.staged import StagingPolicy, encode_rows
 
 __all__ = [
     "CommitFailed",
     "ParquetFormat",
-    "RowSpool",
     "StagedFile",
     "TableFormat",
+    "TableSpool",
     "TableWriter",
     "by_table",
     "move_files",
@@ -36,19 +36,19 @@ __all__ = [
     "sync_new",
 ]
 
-NEVER = Rare()
+NO_STAGING = StagingPolicy()
 MAX_STAGED = 1 << 20
-"""Bytes of a table's rows in a task beyond which they are worth a file, however few they are."""
+"""Bytes of a table's rows in a task above which they get a file, however few they are."""
 STAGED_PIECE = 4 << 20
-"""Bytes of staged rows that are written together, so that readers of one table can leave out the others."""
+"""Bytes of staged rows per write, so that readers of one table can skip the others."""
 
 
 class CommitFailed(Exception):
-    """A table's own transaction did not go through."""
+    """The transaction of a table failed."""
 
 
 class StagedFile(msgspec.Struct, frozen=True):
-    """Rows of one table in a file that no reader sees yet; `path` is relative to the batch's staging folder."""
+    """Rows of one table in a file that is not committed; `path` is relative to the batch's staging folder."""
 
     table: str
     path: str
@@ -56,46 +56,53 @@ class StagedFile(msgspec.Struct, frozen=True):
 
 
 class TableWriter(Protocol):
-    """One open file of one table."""
+    """An open file of one table."""
 
     def write(self, rows: pa.Table) -> None: ...
     def close(self) -> None: ...
 
 
 class TableFormat(Protocol):
-    """How rows become files, and files part of a table."""
+    """How rows are written to files, and how files become part of a table."""
 
     name: str
     suffix: str
 
     def check(self) -> None:
-        """Raises: WirebookError (missing-extra)"""
+        """Check that the packages of the format are installed.
+
+        Raises: WirebookError (missing-extra)
+        """
 
     def column(self, name: str) -> str:
-        """The name of a column in the format, which may reserve some."""
+        """The name of a column in this format, which may reserve some names."""
 
     def fit(self, schema: pa.Schema) -> pa.Schema:
-        """The columns with the types that the format has, each value unchanged."""
+        """The columns with types that the format supports, without loss."""
 
     def can_widen(self, old: pa.DataType, new: pa.DataType) -> bool:
-        """Whether a column of one type can become one of another while files of the first are in the table."""
+        """Whether a column can change its type while files with the old type are in the table."""
 
     def open(self, path: Path, schema: pa.Schema) -> TableWriter:
-        """Starts a staged file, in a task."""
+        """Open a staged file for writing, in a task."""
 
     def count(self, path: Path) -> int:
-        """The rows of a staged file as the file itself says it, in the driver."""
+        """The number of rows of a staged file, read from the file itself, on the driver."""
 
     def commit(self, folder: Path, batch: int, files: Sequence[Path], schema: pa.Schema) -> None:
-        """Makes the staged files of one batch part of the table in `folder`, whose columns are `schema` from then
-        on, in the driver. Idempotent; batches come in the order of their numbers. Raises: OSError, CommitFailed"""
+        """Make the staged files of a batch part of the table in `folder`, whose columns are `schema` from then on.
+
+        Runs on the driver. Idempotent; batches arrive in the order of their numbers.
+
+        Raises: OSError, CommitFailed
+        """
 
     def files(self, folder: Path) -> list[Path]:
-        """The files whose rows are in the table, in the order of their names, which is that of the batches."""
+        """The files that are part of the table, sorted by name, which is batch order."""
 
 
 class ParquetFormat:
-    """A folder of Parquet files. A staged file becomes part of the table by a rename."""
+    """A folder of Parquet files. Renaming a staged file into the folder adds it to the table."""
 
     name = "parquet"
     suffix = ".parquet"
@@ -126,7 +133,7 @@ class ParquetFormat:
 
 
 class _ParquetWriter:
-    """A Parquet file that is on disk when it is closed."""
+    """A Parquet file that is on disk once it is closed."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         self._file = path.open("wb")
@@ -143,7 +150,10 @@ class _ParquetWriter:
 
 
 def move_files(folder: Path, files: Sequence[Path]) -> None:
-    """Moves staged files into the folder of their table, unless they are there. Raises: OSError"""
+    """Move staged files into the folder of their table, unless they are there already.
+
+    Raises: OSError
+    """
     folder.mkdir(exist_ok=True)
     for file in files:
         try:
@@ -154,7 +164,10 @@ def move_files(folder: Path, files: Sequence[Path]) -> None:
 
 
 def sync_new(folder: Path, since: float) -> None:
-    """Makes what was written into a folder since a moment survive a loss of power. Raises: OSError"""
+    """Flush files of a folder that were written since a moment, so that they survive a power failure.
+
+    Raises: OSError
+    """
     for path in folder.iterdir():
         if path.stat().st_mtime >= since - 1:
             with path.open("rb") as file:
@@ -163,7 +176,7 @@ def sync_new(folder: Path, since: float) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Makes renames in a folder survive a loss of power."""
+    """Flush a folder, so that renames in it survive a power failure."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(fd)
@@ -171,29 +184,29 @@ def sync_folder(folder: Path) -> None:
         os.close(fd)
 
 
-class RowSpool:
-    """The rows of a task, table by table, on their way to files: one file a table, unless there are too many to keep
-    open at once, and one for all tables that `rare` says are not worth one.
+class TableSpool:
+    """Buffers the rows of a task by table and writes them to files: one file per table, unless too many are open, and
+    one file for all tables that the staging policy selects.
 
-    Units: bytes. A table with `flush` of rows is written to its file; when over `budget` are held, the largest are. At
-    most `max_open` files are open. `staged` counts the rows of tables that have none.
+    Units: bytes. A table with `flush` bytes of rows is written to its file; if more than `budget` are buffered, the
+    largest tables are. At most `max_open` files are open. `staged` counts the staged rows by table.
     """
 
     def __init__(
         self,
-        form: TableFormat,
+        table_format: TableFormat,
         folder: Path,
         prefix: str,
         *,
-        rare: Rare = NEVER,
+        staging_policy: StagingPolicy = NO_STAGING,
         flush: int = 32 << 20,
         budget: int = 96 << 20,
     ) -> None:
         self.files: list[StagedFile] = []
         self.staged: Counter[str] = Counter()
         self.max_open = 64
-        self._form, self._folder, self._prefix = form, folder, prefix
-        self._flush, self._budget, self._rare = flush, budget, rare
+        self._format, self._folder, self._prefix = table_format, folder, prefix
+        self._flush, self._budget, self._staging_policy = flush, budget, staging_policy
         self._rows: dict[str, list[pa.Table]] = {}
         self._definitions: dict[str, str] = {}
         self._written: set[str] = set()
@@ -204,22 +217,22 @@ class RowSpool:
     @cached_property
     def staged_schema(self) -> pa.Schema:
         """The columns of the staging table in this format."""
-        named = pa.schema([field.with_name(self._form.column(field.name)) for field in STAGED_SCHEMA])
-        return self._form.fit(named)
+        named = pa.schema([field.with_name(self._format.column(field.name)) for field in STAGED_SCHEMA])
+        return self._format.fit(named)
 
     def add(self, table: str, rows: pa.Table, definition: str | None = None) -> None:
-        """Rows of a table; only those of a `definition` (an XID) may be staged."""
+        """Add rows of a table. Only rows with a `definition` (an XID) may be staged."""
         self.add_block(TableBlock.of(table, rows), {table: definition} if definition is not None else {})
 
     def add_block(self, block: TableBlock, definitions: Mapping[str, str]) -> None:
-        """Rows of several tables; only those with a definition may be staged."""
+        """Add rows of several tables. Only rows with a definition may be staged."""
         if not block.rows.num_rows:
             return
         size = block.rows.nbytes
-        each = size / block.rows.num_rows
+        bytes_per_row = size / block.rows.num_rows
         for table, rows in block.split():
             if rows.num_rows:
-                self._keep(table, rows, int(each * rows.num_rows))
+                self._keep(table, rows, int(bytes_per_row * rows.num_rows))
                 if table in definitions:
                     self._definitions[table] = definitions[table]
         self._held += size
@@ -230,8 +243,8 @@ class RowSpool:
             self._make_room()
 
     def finish(self) -> list[StagedFile]:
-        """Writes and closes everything. The files of the task."""
-        self._stage_rare()
+        """Write and close everything; returns the files of the task."""
+        self._stage_small()
         for table in list(self._rows):
             self._write(table)
             self._close(table)
@@ -245,26 +258,26 @@ class RowSpool:
         self._size += size
 
     def _make_room(self) -> None:
-        """Writes until half of the budget is free, and lets go of the blocks of which something is left."""
-        self._stage_rare()
+        """Write until half of the budget is free, and copy the rest so that the memory of its blocks is released."""
+        self._stage_small()
         self._write_largest()
         self._rows = {table: [_copied(pa.concat_tables(rows))] for table, rows in self._rows.items()}
         self._held = self._size
         pa.default_memory_pool().release_unused()
 
-    def _stage_rare(self) -> None:
-        """Gives the rows of tables that are not worth a file to the staging table."""
+    def _stage_small(self) -> None:
+        """Move the rows of tables that the staging policy selects to the staging table."""
         small = (name for name, size in self._sizes.items() if size <= MAX_STAGED and name not in self._written)
         known = (name for name in small if name in self._definitions)
         counts = {name: sum(map(len, self._rows[name])) + self.staged[name] for name in known}
         alike: dict[pa.Schema, list[str]] = {}
-        for table in self._rare.choose(counts):
+        for table in self._staging_policy.choose(counts):
             alike.setdefault(self._rows[table][0].schema, []).append(table)
         for tables in alike.values():
             self._stage(tables)
 
     def _stage(self, tables: Sequence[str]) -> None:
-        """Gives all rows of tables that have the same columns to the staging table, a piece at a time."""
+        """Move all rows of tables that have the same columns to the staging table, in pieces."""
         counts = [sum(map(len, self._rows[table])) for table in tables]
         self.staged.update(dict(zip(tables, counts, strict=True)))
         rows = pa.concat_tables(chain.from_iterable(map(self._pop, tables))).combine_chunks()
@@ -279,7 +292,7 @@ class RowSpool:
                 self._write(STAGED)
 
     def _write_largest(self) -> None:
-        """Writes the largest tables until half of the budget is free."""
+        """Write the largest tables until half of the budget is free."""
         for table in sorted(self._sizes, key=self._sizes.__getitem__, reverse=True):
             if self._size < self._budget // 2:
                 return
@@ -301,8 +314,8 @@ class RowSpool:
             self._close(next(iter(self._open)))
         folder = self._folder / table
         folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{self._prefix}-{len(self.files) + len(self._open)}{self._form.suffix}"
-        return self._form.open(path, schema), path, 0
+        path = folder / f"{self._prefix}-{len(self.files) + len(self._open)}{self._format.suffix}"
+        return self._format.open(path, schema), path, 0
 
     def _close(self, table: str) -> None:
         writer, path, rows = self._open.pop(table)
@@ -311,7 +324,7 @@ class RowSpool:
 
 
 def _copied(rows: pa.Table) -> pa.Table:
-    """The rows in memory of their own."""
+    """The rows, in memory of their own."""
     return rows.take(pa.array(np.arange(len(rows)))).combine_chunks()
 
 

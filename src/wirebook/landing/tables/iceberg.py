@@ -1,7 +1,7 @@
-"""Apache Iceberg, by the package `pyiceberg`: tasks write Parquet files, the driver adds them in a snapshot of a table.
+"""Apache Iceberg, by the package `pyiceberg`: tasks write Parquet files; the driver adds them in a snapshot.
 
-The catalogue of the tables is an SQLite file in the target folder. Each snapshot names its batch, and so does the
-table: a batch that it has already is not added again.
+The Iceberg catalogue is an SQLite file in the target folder. Each snapshot and the table carry the batch number; a
+batch that the table already has is not added again.
 
 Spec: docs/land.md#apache-iceberg; docs/decisions/0060
 """
@@ -44,14 +44,14 @@ RESERVED = {
         )
     },
 }
-"""Names that the format keeps for itself, and that readers refuse in a table."""
+"""Column names that the format reserves and that readers reject, with their replacements."""
 
 NAMESPACE = "wirebook"
 BATCH = "wirebook.batch"
 
 
 class IcebergFormat(ParquetFormat):
-    """A folder of Parquet files with ``metadata``, which says which of them count."""
+    """A folder of Parquet files with ``metadata``, which lists the files of the table."""
 
     name = "iceberg"
 
@@ -65,7 +65,7 @@ class IcebergFormat(ParquetFormat):
         return pa.schema([(field.name, _fit(field.type)) for field in schema])
 
     def can_widen(self, old: pa.DataType, new: pa.DataType) -> bool:
-        """As the format promotes types: int to long, float to double, decimals to more digits of the same scale."""
+        """Type promotion of the format: int to long, float to double, decimals to more digits of the same scale."""
         return widens(old, new) and (not pa.types.is_decimal(old) or old.scale == new.scale)
 
     def commit(self, folder: Path, batch: int, files: Sequence[Path], schema: pa.Schema) -> None:
@@ -91,19 +91,19 @@ class IcebergFormat(ParquetFormat):
 
 
 def newest_metadata(folder: Path) -> str:
-    """The metadata file that says what a table is now, as readers without the catalogue take it."""
+    """The path of the current metadata file, which readers without the Iceberg catalogue need."""
     location: str = _catalog(folder.parent.absolute()).load_table((NAMESPACE, folder.name)).metadata_location
     return location
 
 
 def _add(table: Table, batch: int, files: list[str], schema: pa.Schema) -> None:
-    """Columns, files and the number of the batch in one commit."""
-    said = {BATCH: str(batch)}
+    """Add columns, files and the batch number in one commit."""
+    properties = {BATCH: str(batch)}
     with table.transaction() as transaction:
         with transaction.update_schema() as update:
             update.union_by_name(schema)
-        transaction.set_properties(said)
-        transaction.add_files(files, snapshot_properties=said)
+        transaction.set_properties(properties)
+        transaction.add_files(files, snapshot_properties=properties)
 
 
 @lru_cache(maxsize=4)
@@ -120,7 +120,7 @@ def _uri(path: Path) -> str:
 
 
 def _fit(type_: pa.DataType) -> pa.DataType:
-    """Integers have 32 or 64 bits."""
+    """Integers become 32 or 64 bits wide."""
     if pa.types.is_integer(type_):
         return pa.int64() if type_.bit_width == 64 else pa.int32()
     if pa.types.is_struct(type_):

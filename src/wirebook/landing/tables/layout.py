@@ -1,9 +1,9 @@
-"""The layout of typed tables: which table a definition has, which columns, of which types.
+"""The layout of typed tables: the table of a definition, its columns and their types.
 
-Names depend on the XID alone, so that a catalogue may grow without renaming a table. Columns: provenance ``_...``,
-envelope ``ce_...``, placeholders ``ctx_...``, then the payload's fields by their names.
+Names depend on the XID alone, so that a catalogue can grow without renaming tables. Columns: provenance ``_...``,
+envelope ``ce_...``, placeholders ``ctx_...``, then the payload's fields by name.
 
-Spec: docs/land.md#the-target-folder; docs/types.md for the payload's types.
+Spec: docs/land.md#the-target-folder; docs/types.md for payload types.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DEAD_LETTERS = "dead_letters"
 RESOLVED = "resolved"
 STAGED = "staged"
 NO_DEFINITION = (DEAD_LETTERS, RESOLVED, STAGED)
-"""Tables that are there whatever the catalogue says; no definition's table has such a name."""
+"""Tables that do not belong to a definition. No definition's table has such a name."""
 INSTANT = pa.timestamp("us", tz="UTC")
 PROVENANCE: dict[str, pa.DataType] = {
     "_file": pa.string(),
@@ -61,7 +61,7 @@ RESOLVED_SCHEMA = pa.schema({
     "definition": pa.string(),
     "_catalogue": pa.string(),
 })  # fmt: skip
-"""Dead letters that landed when they were replayed: which, where, and by which catalogue."""
+"""Dead letters that landed in a replay: their place, their table, and the catalogue."""
 
 # CloudEvents attributes that every table of events has; `specversion` is always 1.0.
 CORE_ATTRIBUTES = tuple(name for name in ATTRIBUTES if name != "specversion")
@@ -74,7 +74,8 @@ STAGED_SCHEMA = pa.schema(
         "row": pa.string(),
     }
 )
-"""Rows of tables that are not worth files yet: `row` has, as JSON text, the columns that are none here."""
+"""Rows of tables that are too small for files of their own. `row` holds, as JSON text, the columns that are missing
+here."""
 
 ATTRIBUTE_TYPES: dict[str, pa.DataType] = {
     "integer": pa.int32(),
@@ -89,8 +90,8 @@ MAX_NAME_LENGTH = 100
 
 @dataclass(frozen=True, slots=True)
 class TableColumn:
-    """One column. `source` says where its value comes from: (``provenance`` | ``attribute`` | ``binding`` |
-    ``payload``, name there)."""
+    """One column. `source` is the origin of its value: (``provenance`` | ``attribute`` | ``binding`` | ``payload``,
+    name)."""
 
     name: str
     type: pa.DataType
@@ -98,11 +99,11 @@ class TableColumn:
 
 
 @dataclass(frozen=True)
-class Layout:
-    """A definition's table.
+class TableLayout:
+    """The table of a definition.
 
-    Shape: `name` of the table, `columns` in order. `has_schema`: payload fields are columns and `_rest` holds what has
-    none; otherwise the payload is the binary column ``payload``.
+    Shape: with `has_schema`, the payload's fields are columns, and `_rest` holds values without a column; otherwise the
+    payload is the binary column ``payload``.
     """
 
     definition: str
@@ -119,8 +120,9 @@ class Layout:
         return tuple(column for column in self.columns if column.source[0] == "attribute")
 
 
-def kind_of(definition: Definition) -> tuple[Any, ...]:
-    """What the columns of a definition depend on, besides its schema: definitions of one kind have the same."""
+def layout_key(definition: Definition) -> tuple[Any, ...]:
+    """What the columns of a definition depend on, apart from its schema. Definitions with equal keys share their
+    columns."""
     extensions = (
         tuple((c.slot.name, c.type) for c in definition.constraints if c.slot.section == ENVELOPE)
         if definition.is_cloudevent
@@ -129,12 +131,12 @@ def kind_of(definition: Definition) -> tuple[Any, ...]:
     return extensions, definition.placeholders, definition.protocol in (None, "KAFKA")
 
 
-def layout_of(definition: Definition, schema: CompiledSchema | None) -> Layout:
+def layout_of(definition: Definition, schema: CompiledSchema | None) -> TableLayout:
     """The table of `definition`, whose payload `schema` describes."""
     names = ColumnNames()
     columns = (*_provenance(), *_attributes(definition), *_bindings(definition), *_payload(definition, schema))
     unique = tuple(TableColumn(names.unique(column.name), column.type, column.source) for column in columns)
-    return Layout(definition.xid, table_name(definition.xid), unique, schema is not None)
+    return TableLayout(definition.xid, table_name(definition.xid), unique, schema is not None)
 
 
 def _provenance() -> Iterator[TableColumn]:
@@ -142,7 +144,7 @@ def _provenance() -> Iterator[TableColumn]:
 
 
 def _attributes(definition: Definition) -> Iterator[TableColumn]:
-    """Core attributes, declared extensions, and ``ce_rest``: whatever has no column or does not fit it exactly."""
+    """Core attributes, declared extensions, and ``ce_rest`` for values that have no column or do not fit it."""
     if not definition.is_cloudevent:
         return
     declared = {c.slot.name: c for c in definition.constraints if c.slot.section == ENVELOPE}
@@ -170,7 +172,7 @@ def _payload(definition: Definition, schema: CompiledSchema | None) -> Iterator[
 
 
 class ColumnNames:
-    """Hands out column names that are unique ignoring case: the first comer keeps its name."""
+    """Assigns column names that are unique when case is ignored. The first column keeps its name."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
@@ -184,10 +186,10 @@ class ColumnNames:
 
 
 def table_name(xid: str) -> str:
-    """A readable folder name for an XID, the same whatever else the catalogue holds.
+    """A readable folder name for an XID, independent of the rest of the catalogue.
 
-    ``/messagegroups/orders/messages/order_placed`` is ``orders__order_placed``; an XID that such a name cannot say
-    without loss gets a hash of it as a suffix.
+    ``/messagegroups/orders/messages/order_placed`` becomes ``orders__order_placed``. An XID that cannot be written this
+    way without loss gets a hash suffix.
     """
     _, kind, container, _, message = xid.split("/", 4)
     if kind == "messagegroups" and PLAIN_ID.match(container) and PLAIN_ID.match(message):
@@ -199,8 +201,8 @@ def table_name(xid: str) -> str:
     return f"{readable}_{_digest(xid)[:8]}"
 
 
-def tables(layouts: Iterable[Layout]) -> dict[str, tuple[str, pa.Schema]]:
-    """Table name to (XID, schema), for the target's `tables.json`."""
+def tables(layouts: Iterable[TableLayout]) -> dict[str, tuple[str, pa.Schema]]:
+    """Table name to (XID, schema), for the `tables.json` of the target."""
     return {layout.name: (layout.definition, layout.schema) for layout in layouts}
 
 

@@ -1,6 +1,6 @@
-"""Rows of tables and of dead letters, one message at a time: the reference that the column engine is held to.
+"""Rows of tables and dead letters, one message at a time: the reference for the column path.
 
-Spec: docs/land.md#the-target-folder.
+Spec: docs/land.md#the-target-folder
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from wirebook.bindings import Received
 from wirebook.bindings.parquet import FIRST_SECOND, LAST_SECOND
 from wirebook.definitions.compile.values import NotOfType, canonical, instant_of
 from wirebook.definitions.match.outcome import Outcome
-from wirebook.landing.tables.layout import DEAD_LETTER_SCHEMA, INSTANT, Layout, TableColumn
+from wirebook.landing.tables.layout import DEAD_LETTER_SCHEMA, INSTANT, TableColumn, TableLayout
 from wirebook.problems import Problem
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -27,7 +27,7 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class MessageOrigin:
-    """Where a message came from: its identity is (file, line, index)."""
+    """Where a message came from. (file, line, index) identifies it."""
 
     file: str
     line: int
@@ -36,7 +36,7 @@ class MessageOrigin:
 
 
 def instant(text: str | None) -> tuple[datetime | None, bool]:
-    """An RFC 3339 time as a datetime of microseconds, and whether that says all of it."""
+    """An RFC 3339 time as a datetime in microseconds, and whether the conversion is lossless."""
     if text is None:
         return None, True
     try:
@@ -53,7 +53,7 @@ def instant(text: str | None) -> tuple[datetime | None, bool]:
 # -- a table's row --------------------------------------------------------------------------------------------------
 
 
-def table_row(layout: Layout, outcome: Outcome, origin: MessageOrigin) -> dict[str, Any]:
+def table_row(layout: TableLayout, outcome: Outcome, origin: MessageOrigin) -> dict[str, Any]:
     """The row of a matched message."""
     received = outcome.received
     row = _provenance(outcome, origin)
@@ -90,8 +90,8 @@ def _payload_bytes(received: Received) -> bytes | None:
 
 
 def attribute_values(columns: Iterable[TableColumn], attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Values of the ``ce_`` columns; what has no column, or does not fit it exactly, is JSON text in ``ce_rest``, its
-    members in the order of their names."""
+    """Values of the ``ce_`` columns. Attributes without a column, or that do not fit it, are JSON text in ``ce_rest``,
+    sorted by name."""
     row: dict[str, Any] = {}
     rest = {name: attributes[name] for name in sorted(attributes) if name != "specversion"}
     for column in columns:
@@ -106,7 +106,7 @@ def attribute_values(columns: Iterable[TableColumn], attributes: Mapping[str, An
 
 
 def column_value(type_: pa.DataType, value: Any) -> tuple[Any, bool]:
-    """An attribute as its column has it, and whether nothing of it is lost."""
+    """An attribute with the type of its column, and whether the conversion is lossless."""
     if type_ == INSTANT:
         return instant(value) if isinstance(value, str) else (None, False)
     if type_ == pa.string():
@@ -130,7 +130,7 @@ _KINDS: Final[dict[str, Callable[[pa.DataType], bool]]] = {
 
 
 def dead_letter(outcome: Outcome, origin: MessageOrigin) -> dict[str, Any]:
-    """The row of a message that does not land: the whole record, and why."""
+    """The row of a message that does not land: the raw record and the problems."""
     received = outcome.received
     return {
         "_file": origin.file,
@@ -152,7 +152,7 @@ def dead_letter(outcome: Outcome, origin: MessageOrigin) -> dict[str, Any]:
 
 
 def reason(problem: Problem) -> dict[str, str | None]:
-    """A problem as dead letters keep it: what was expected and found as text, JSON where it is no text."""
+    """A problem as stored in dead letters: `expected` and `actual` as text, JSON unless they are strings."""
     return {
         "code": problem.code,
         "slot": problem.slot,
@@ -168,7 +168,7 @@ def _text(value: Any) -> str | None:
 
 
 def json_text(value: Any) -> str:
-    """Any value as JSON text; bytes as ``{"base64": ...}``, what JSON cannot say as its text."""
+    """Any value as JSON text: bytes as ``{"base64": ...}``, other types without a JSON form as strings."""
     try:
         return orjson.dumps(value, default=_as_json, option=orjson.OPT_NON_STR_KEYS).decode()
     except TypeError:  # integers beyond 64 bits, lone surrogates
@@ -180,7 +180,7 @@ def _as_json(value: Any) -> Any:
 
 
 def well_formed(text: str) -> str:
-    """The text with lone surrogates replaced, which no column can hold."""
+    """The text with lone surrogates replaced, because no column can hold them."""
     return text.encode("utf-8", "replace").decode()
 
 

@@ -1,4 +1,4 @@
-"""The types of tables in the SQL of Spark and of DuckDB, and the members of staged rows as columns there. All pure.
+"""Arrow types as SQL types of Spark and DuckDB, and expressions that decode staged rows. All pure.
 
 Spec: docs/types.md; docs/staging.md#views
 """
@@ -29,7 +29,7 @@ SPARK: Kinds = (
     (pa.types.is_large_string, "STRING"),
 )
 DUCK: dict[str, str] = {"INT": "INTEGER", "BINARY": "BLOB", "STRING": "VARCHAR"}
-"""Where DuckDB has another name."""
+"""DuckDB's names for types that Spark calls otherwise."""
 
 
 def _scalar(type_: pa.DataType) -> str:
@@ -46,18 +46,18 @@ def spark_name(name: str) -> str:
 
 
 def spark_text(text: str) -> str:
-    """A text as a literal."""
+    """A string literal."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def spark_ddl(fields: Iterable[pa.Field]) -> str:
-    """Columns with their types, as `CREATE TABLE`, `DataFrameReader.schema` and `from_json` take them."""
+    """Columns with types, for `CREATE TABLE`, `DataFrameReader.schema` and `from_json`."""
     return ", ".join(f"{spark_name(field.name)} {_spark_type(field.type)}" for field in fields)
 
 
 def _spark_type(type_: pa.DataType) -> str:
     if pa.types.is_struct(type_):
-        members = ", ".join(f"{spark_name(each.name)}: {_spark_type(each.type)}" for each in type_)
+        members = ", ".join(f"{spark_name(member.name)}: {_spark_type(member.type)}" for member in type_)
         return f"STRUCT<{members}>"
     if pa.types.is_map(type_):
         return f"MAP<{_spark_type(type_.key_type)}, {_spark_type(type_.item_type)}>"
@@ -69,7 +69,7 @@ def _spark_type(type_: pa.DataType) -> str:
 
 
 def spark_members(fields: list[pa.Field], text: str) -> str:
-    """An expression that gives the members of a JSON text as a struct; a text that is not what it should be fails."""
+    """An expression that parses a JSON text as a struct; fails on invalid text."""
     return f"from_json({text}, {spark_text(spark_ddl(fields))}, map('mode', 'FAILFAST'))"
 
 
@@ -85,38 +85,38 @@ def duck_text(text: str) -> str:
 
 
 def duck_members(fields: list[pa.Field], text: str) -> str:
-    """An expression that gives the members of a JSON text as a struct; in it binary is base64 still."""
+    """An expression that parses a JSON text as a struct, in which binary values are still base64."""
     structure = {field.name: _duck_structure(field.type) for field in fields}
     return f"json_transform({text}, {duck_text(json.dumps(structure))})"
 
 
 def duck_value(expression: str, type_: pa.DataType, depth: int = 0) -> str:
-    """A value that `duck_members` gave, with its binary as such."""
+    """An expression that decodes the binary values in a result of `duck_members`."""
     if not _has_binary(type_):
         return expression
     if pa.types.is_struct(type_):
         return _duck_struct(expression, type_, depth)
-    each = f"x{depth}"
+    member = f"x{depth}"
     if pa.types.is_list(type_):
-        return f"[{duck_value(each, type_.value_type, depth + 1)} FOR {each} IN {expression}]"
+        return f"[{duck_value(member, type_.value_type, depth + 1)} FOR {member} IN {expression}]"
     if pa.types.is_map(type_):
-        value = duck_value(f"{each}.value", type_.item_type, depth + 1)
-        entries = f"[{{'key': {each}.key, 'value': {value}}} FOR {each} IN map_entries({expression})]"
+        value = duck_value(f"{member}.value", type_.item_type, depth + 1)
+        entries = f"[{{'key': {member}.key, 'value': {value}}} FOR {member} IN map_entries({expression})]"
         return f"CASE WHEN {expression} IS NOT NULL THEN map_from_entries({entries}) END"
     return f"from_base64({expression})"
 
 
 def _duck_struct(expression: str, type_: pa.DataType, depth: int) -> str:
     members = (
-        f"{duck_name(each.name)} := {duck_value(f'{expression}.{duck_name(each.name)}', each.type, depth)}"
-        for each in type_
+        f"{duck_name(member.name)} := {duck_value(f'{expression}.{duck_name(member.name)}', member.type, depth)}"
+        for member in type_
     )
     return f"CASE WHEN {expression} IS NOT NULL THEN struct_pack({', '.join(members)}) END"
 
 
 def _has_binary(type_: pa.DataType) -> bool:
     if pa.types.is_struct(type_):
-        return any(_has_binary(each.type) for each in type_)
+        return any(_has_binary(member.type) for member in type_)
     if pa.types.is_map(type_):
         return _has_binary(type_.item_type)
     if pa.types.is_list(type_):
@@ -125,9 +125,9 @@ def _has_binary(type_: pa.DataType) -> bool:
 
 
 def _duck_structure(type_: pa.DataType) -> Any:
-    """The structure of a column as `json_transform` takes it."""
+    """The structure of a column for `json_transform`."""
     if pa.types.is_struct(type_):
-        return {each.name: _duck_structure(each.type) for each in type_}
+        return {member.name: _duck_structure(member.type) for member in type_}
     if pa.types.is_list(type_):
         return [_duck_structure(type_.value_type)]
     return _duck_type(type_, binary="VARCHAR")
@@ -135,7 +135,7 @@ def _duck_structure(type_: pa.DataType) -> Any:
 
 def _duck_type(type_: pa.DataType, binary: str = "BLOB") -> str:
     if pa.types.is_struct(type_):
-        members = ", ".join(f"{duck_name(each.name)} {_duck_type(each.type, binary)}" for each in type_)
+        members = ", ".join(f"{duck_name(member.name)} {_duck_type(member.type, binary)}" for member in type_)
         return f"STRUCT({members})"
     if pa.types.is_map(type_):
         return f"MAP({_duck_type(type_.key_type, binary)}, {_duck_type(type_.item_type, binary)})"

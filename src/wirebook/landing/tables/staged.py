@@ -1,8 +1,8 @@
-"""Staged rows: rows of any table as rows of one, and back, every value exactly as it was.
+"""The staging table: rows of any table encoded as rows of one table, and decoded again without loss.
 
-A column that the staging table has, with the same type, is that column; all others are members of the JSON text `row`,
-nulls left out. The text is what Spark and DuckDB read with the type of the column: decimals are strings, binary is
-base64, instants and dates are RFC 3339, floats that are no number are ``"NaN"``, ``"Infinity"``, ``"-Infinity"``.
+A column that the staging table has with the same type is kept; all others are members of the JSON text `row`, without
+nulls. Spark and DuckDB read the text with the type of the column: decimals are strings, binary is base64, timestamps
+and dates are RFC 3339, and non-finite floats are ``"NaN"``, ``"Infinity"`` and ``"-Infinity"``.
 
 Spec: docs/staging.md#the-staging-table; docs/decisions/0074
 """
@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-__all__ = ["Rare", "decode_rows", "encode_rows", "own_columns", "read_staged", "rows_by_table"]
+__all__ = ["StagingPolicy", "decode_rows", "encode_rows", "own_columns", "read_staged", "rows_by_table"]
 
 ROW = "row"
 AUTOMATIC_ROWS = 100
@@ -35,12 +35,12 @@ _UTC = orjson.OPT_UTC_Z
 
 
 @dataclass(frozen=True, slots=True)
-class Rare:
-    """Which tables are not worth a file of a task.
+class StagingPolicy:
+    """Selects the tables whose rows are staged instead of written to files of their own.
 
-    Units: rows. `below` is a table's rows in the task, and in the staging table so far, from which on it is worth one;
-    0 for never, None for 100, and only where a task would write more than 1,000 files of fewer. `apart` are the tables
-    that have files of their own, or as many staged rows.
+    Units: rows. A table with fewer than `below` rows in the task and in the staging table is staged. 0 turns staging
+    off; None is 100, but only if a task would write more than 1,000 files for smaller tables. `apart` are tables that
+    have files of their own or enough staged rows.
     """
 
     below: int | None = 0
@@ -48,10 +48,11 @@ class Rare:
 
     @property
     def limit(self) -> int:
+        """The number of rows from which a table gets a file."""
         return AUTOMATIC_ROWS if self.below is None else self.below
 
     def choose(self, rows: Mapping[str, int]) -> list[str]:
-        """Those of tables, with their rows in a task, whose rows are to be staged."""
+        """The tables to stage, from the number of rows of each table in a task."""
         few = sorted(name for name, count in rows.items() if count < self.limit and name not in self.apart)
         return few if self.below is not None or len(few) > AUTOMATIC_FILES else []
 
@@ -70,15 +71,15 @@ def _is_shared(field: pa.Field, staged: pa.Schema) -> bool:
 
 
 def encode_rows(rows: pa.Table, tables: pa.StringArray, definitions: pa.StringArray, staged: pa.Schema) -> pa.Table:
-    """Rows of tables that have the same columns as rows of the staging table, whose columns are `staged`; `tables` and
-    `definitions` say whose each row is."""
+    """Encode rows of tables that share their columns as rows of the staging table with the columns `staged`. `tables`
+    and `definitions` name the table and the definition of each row."""
     count = len(rows)
-    said = {"table": tables, "definition": definitions}
+    owners = {"table": tables, "definition": definitions}
     columns = []
     for field in staged:
         at = rows.schema.get_field_index(field.name)
-        if field.name in said:
-            columns.append(said[field.name])
+        if field.name in owners:
+            columns.append(owners[field.name])
         elif field.name == ROW:
             columns.append(_texts(rows.select([own_column.name for own_column in own_columns(rows.schema, staged)])))
         else:
@@ -101,7 +102,7 @@ def _text(names: list[str], values: Iterable[Any]) -> str:
 
 
 def _spelled(value: Any) -> str:
-    """What JSON has no type for."""
+    """Encode a value that has no JSON type."""
     if isinstance(value, Decimal):
         return format(value, "f")
     if isinstance(value, bytes):
@@ -110,7 +111,7 @@ def _spelled(value: Any) -> str:
 
 
 def _values(column: Any) -> list[Any]:
-    """A column as values that JSON has, or that `_spelled` knows."""
+    """A column as values for JSON, or for `_spelled`."""
     array = column if isinstance(column, pa.Array) else pa.concat_arrays(column.chunks)
     type_ = array.type
     if pa.types.is_timestamp(type_):
@@ -122,7 +123,7 @@ def _values(column: Any) -> list[Any]:
 
 
 def _instants(array: pa.Array) -> list[str | None]:
-    """Timestamps as texts: instants in UTC, others without an offset."""
+    """Timestamps as text: in UTC, or without an offset if they have no time zone."""
     end = "Z" if array.type.tz else ""
     texts = np.datetime_as_string(array.to_numpy(zero_copy_only=False).astype("M8[us]")).tolist()
     return [None if text == "NaT" else text + end for text in texts]
@@ -130,26 +131,29 @@ def _instants(array: pa.Array) -> list[str | None]:
 
 def _has_floats(type_: pa.DataType) -> bool:
     if pa.types.is_struct(type_):
-        return any(_has_floats(each.type) for each in type_)
+        return any(_has_floats(item.type) for item in type_)
     if pa.types.is_map(type_):
         return _has_floats(type_.item_type)
     return _has_floats(type_.value_type) if pa.types.is_list(type_) else bool(pa.types.is_floating(type_))
 
 
 def _finite(value: Any) -> Any:
-    """A value, at any depth, without the floats that JSON has no number for."""
+    """A value with its non-finite floats, at any depth, replaced by strings."""
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, dict):
-        return {name: _finite(each) for name, each in value.items()}
-    return [_finite(each) for each in value] if isinstance(value, list) else value
+        return {name: _finite(item) for name, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list) else value
 
 
 # -- files of staged rows ------------------------------------------------------------------------------------------
 
 
 def rows_by_table(files: Iterable[Path]) -> dict[str, int]:
-    """How many rows of each table are in files of the staging table. Cost: reads one column of few distinct values."""
+    """The number of rows of each table in files of the staging table.
+
+    Cost: reads one column of few distinct values.
+    """
     counts: Counter[str] = Counter()
     for file in files:
         with pq.ParquetFile(file, read_dictionary=["table"]) as parquet:
@@ -162,19 +166,19 @@ def rows_by_table(files: Iterable[Path]) -> dict[str, int]:
 def read_staged(files: Iterable[Path], table: str, schema: pa.Schema) -> Iterator[pa.Table]:
     """The staged rows of a table, with its columns, file by file.
 
-    Cost: pieces of files that cannot have any are left out.
+    Cost: row groups without rows of the table are skipped.
     """
     for file in files:
-        found = pq.read_table(file, filters=[("table", "==", table)], partitioning=None)
-        if found.num_rows:
-            yield decode_rows(found.replace_schema_metadata(), schema)
+        matching = pq.read_table(file, filters=[("table", "==", table)], partitioning=None)
+        if matching.num_rows:
+            yield decode_rows(matching.replace_schema_metadata(), schema)
 
 
 # -- and back ------------------------------------------------------------------------------------------------------
 
 
 def decode_rows(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Staged rows of one table as rows of it: with the columns that it has now, those that a row has not null."""
+    """Decode staged rows of one table, with its current columns; members that a row lacks are null."""
     parsed = [orjson.loads(text) for text in rows[ROW].to_pylist()]
     staged = rows.schema
     columns = [rows[field.name] if _is_shared(field, staged) else _column(field, parsed) for field in schema]
@@ -191,10 +195,10 @@ Read = Callable[[Any], Any]
 
 
 def _reader(type_: pa.DataType) -> Read:
-    """How a value that is not null is read."""
+    """The function that decodes a value of a type."""
     kinds = pa.types
     if kinds.is_struct(type_):
-        return partial(_struct, {each.name: _reader(each.type) for each in type_})
+        return partial(_struct, {item.name: _reader(item.type) for item in type_})
     if kinds.is_map(type_):
         return partial(_map, _reader(type_.item_type))
     if kinds.is_list(type_):
@@ -219,11 +223,11 @@ def _struct(readers: Mapping[str, Read], value: dict[str, Any]) -> dict[str, Any
 
 
 def _map(read: Read, value: dict[str, Any]) -> list[tuple[str, Any]]:
-    return [(key, _maybe(read, each)) for key, each in value.items()]
+    return [(key, _maybe(read, item)) for key, item in value.items()]
 
 
 def _list(read: Read, value: list[Any]) -> list[Any]:
-    return [_maybe(read, each) for each in value]
+    return [_maybe(read, item) for item in value]
 
 
 def _maybe(read: Read, value: Any) -> Any:

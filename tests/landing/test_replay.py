@@ -29,18 +29,18 @@ def counts(report: Report) -> tuple[int, int, int, int]:
     return report.read, report.landed, report.dead_lettered, report.skipped
 
 
-def places(bed: Any, table: str) -> list[tuple[str, int, int]]:
-    return [(row["_file"], row["_line"], row["_index"]) for row in bed.rows(table)]
+def places(workspace: Any, table: str) -> list[tuple[str, int, int]]:
+    return [(row["_file"], row["_line"], row["_index"]) for row in workspace.rows(table)]
 
 
 @pytest.fixture
-def dead(bed: Any) -> Any:
+def dead(workspace: Any) -> Any:
     """Two files with the same places, a batch each: messages for `a` and `b` with an even index are dead letters."""
-    bed.write("one", RECORDS + b"rubbish\n")
-    bed.write("two", RECORDS + b"rubbish\n\n")
-    report = bed.land(engine=BAD, batch_bytes=1)
+    workspace.write("one", RECORDS + b"rubbish\n")
+    workspace.write("two", RECORDS + b"rubbish\n\n")
+    report = workspace.land(engine=BAD, batch_bytes=1)
     assert (report.read, report.dead_lettered, report.reasons["no-definition"]) == (74, 34, 32)
-    return bed
+    return workspace
 
 
 def test_what_fits_lands_and_keeps_its_place(dead: Any) -> None:
@@ -74,13 +74,13 @@ def test_twice_adds_nothing(dead: Any) -> None:
     assert counts(dead.land())[0] == 0
 
 
-def test_once_all_have_landed_nothing_is_read(bed: Any) -> None:
-    bed.write("one", RECORDS)
-    bed.land(engine=BAD)
-    assert counts(bed.replay()) == (16, 16, 0, 0)
-    runs = len(bed.runner.tasks)
-    assert counts(bed.replay()) == (0, 0, 0, 16)
-    assert len(bed.runner.tasks) == runs
+def test_once_all_have_landed_nothing_is_read(workspace: Any) -> None:
+    workspace.write("one", RECORDS)
+    workspace.land(engine=BAD)
+    assert counts(workspace.replay()) == (16, 16, 0, 0)
+    runs = len(workspace.runner.tasks)
+    assert counts(workspace.replay()) == (0, 0, 0, 16)
+    assert len(workspace.runner.tasks) == runs
 
 
 def test_step_by_step(dead: Any) -> None:
@@ -100,13 +100,13 @@ def test_codes_and_definitions_choose(dead: Any) -> None:
 
 
 def test_a_code_that_is_none_is_refused(dead: Any) -> None:
-    with pytest.raises(WirebookError, match=r"unknown-code.*no problem has the code 'no-definitoin'"):
+    with pytest.raises(WirebookError, match=r"unknown-code.*unknown problem code 'no-definitoin'"):
         dead.replay(codes=("no-definitoin",))
 
 
-def test_no_target(bed: Any) -> None:
+def test_no_target(workspace: Any) -> None:
     with pytest.raises(WirebookError, match="no-target"):
-        bed.replay()
+        workspace.replay()
 
 
 def test_a_dry_run_counts_and_writes_nothing(dead: Any) -> None:
@@ -115,26 +115,26 @@ def test_a_dry_run_counts_and_writes_nothing(dead: Any) -> None:
     assert sorted(dead.to.rglob("*")) == before
 
 
-def test_what_is_no_message_is_not_tried(bed: Any) -> None:
+def test_what_is_no_message_is_not_tried(workspace: Any) -> None:
     import gzip
 
-    bed.write("cut.gz", gzip.compress(RECORDS * 99)[:-300])
-    bed.land(engine=BAD)
-    notices = [row for row in bed.rows("dead_letters") if row["reason"] == "truncated-file"]
+    workspace.write("cut.gz", gzip.compress(RECORDS * 99)[:-300])
+    workspace.land(engine=BAD)
+    notices = [row for row in workspace.rows("dead_letters") if row["reason"] == "truncated-file"]
     assert len(notices) == 1
-    report = bed.replay()
+    report = workspace.replay()
     assert (report.dead_lettered, report.skipped) == (0, 1)
 
 
-def test_a_batch_keeps_what_its_landing_was_told(bed: Any) -> None:
-    bed.write("one", RECORDS)
-    bed.land(engine=BAD, endpoint="/endpoints/e", options=MatchOptions(confluent_prefix=True))
-    bed.write("two", RECORDS[:-3] + b"4}\n")
-    bed.land(engine=BAD)
+def test_a_batch_keeps_what_its_landing_was_told(workspace: Any) -> None:
+    workspace.write("one", RECORDS)
+    workspace.land(engine=BAD, endpoint="/endpoints/e", options=MatchOptions(confluent_prefix=True))
+    workspace.write("two", RECORDS[:-3] + b"4}\n")
+    workspace.land(engine=BAD)
     with pytest.raises(WirebookError, match="unknown-endpoint"):
-        bed.replay(check_endpoint=refuse)
-    bed.replay()
-    settings = {(m.endpoint, m.options.confluent_prefix) for m in Target(bed.to).manifests() if m.batch > 2}
+        workspace.replay(check_endpoint=refuse)
+    workspace.replay()
+    settings = {(m.endpoint, m.options.confluent_prefix) for m in Target(workspace.to).manifests() if m.batch > 2}
     assert settings == {("/endpoints/e", True), (None, False)}
 
 
@@ -161,16 +161,16 @@ PROGRAM = """
 import os, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from conftest import Bed, Here, Landing, standin
-bed = Bed.__new__(Bed)
-bed.__dict__.update(source=Path(sys.argv[2]) / "source", to=Path(sys.argv[2]) / "target")
-bed.runner = Here()
-bed.settings = Landing(runner=bed.runner, factory=standin.engine)
+from workspace import Workspace, LocalRunner, RunSettings, standin
+workspace = Workspace.__new__(Workspace)
+workspace.__dict__.update(source=Path(sys.argv[2]) / "source", to=Path(sys.argv[2]) / "target")
+workspace.runner = LocalRunner()
+workspace.settings = RunSettings(runner=workspace.runner, factory=standin.engine)
 deadly = sys.argv[3]
 def at(point):
     if point == deadly:
         os._exit(7)
-bed.replay(at=at, name="old", batch_bytes=1, codes=("no-definition",))
+workspace.replay(at=at, name="old", batch_bytes=1, codes=("no-definition",))
 """
 
 

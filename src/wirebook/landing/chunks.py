@@ -1,6 +1,6 @@
-"""What goes into the engine and what comes out: a chunk of records, and the rows they became.
+"""The interface between sources and the engine: chunks of records go in, rows of tables and dead letters come out.
 
-The reader knows files and lines and no message; the engine knows messages and no file.
+Sources know files and lines but no messages; the engine knows messages but no files.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ __all__ = ["PROBLEM_OUTCOMES", "BlockTables", "Chunk", "Engine", "EngineFactory"
 Numbers = npt.NDArray[np.int64]
 
 PROBLEM_OUTCOMES = {"truncated-file": "malformed", "unreadable-file": "malformed", "too-large": "oversized"}
-"""The outcome of the one dead letter that a chunk with a problem becomes, by the problem's code."""
+"""The outcome of the dead letter that a chunk with a problem becomes, by problem code."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
     """Records of one file.
 
-    Shape: `kind` is ``capture``, ``events`` or ``parquet``. `lines` are raw bytes without their line ends, blank lines
-    left out (for Parquet None, and `batch` has the rows); `numbers` are their line (or row) numbers, from 1. With a
-    `problem` the chunk stands for one dead letter, whose raw record is the only line, or nothing if there is none, and
-    whose line is the problem's.
+    Shape: `file_type` is ``capture``, ``events`` or ``parquet``. `lines` are raw bytes without line ends and without
+    blank lines; for Parquet it is None, and `batch` has the rows. `numbers` are line (or row) numbers, from 1. With a
+    `problem`, the chunk stands for one dead letter: `lines` has its raw record, if there is one, and the problem has
+    its line.
     """
 
     file: str
-    kind: str
+    file_type: str
     lines: pa.LargeBinaryArray | None = None
     numbers: Numbers | None = None
     batch: pa.RecordBatch | None = None
     problem: Problem | None = None
 
     def __len__(self) -> int:
-        """How many records it holds; a problem counts as one."""
+        """The number of records; a problem counts as one."""
         if self.problem is not None:
             return 1
         return len(self.numbers) if self.numbers is not None else 0
 
     def only(self, chosen: npt.NDArray[np.bool_]) -> Chunk:
-        """These of the records alone."""
+        """The chunk with only the records that the mask selects."""
         if self.problem is not None or self.numbers is None or chosen.all():
             return self
         kept = pa.array(np.flatnonzero(chosen), pa.int64())
@@ -60,9 +60,9 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class TableBlock:
-    """Rows of several tables that have the same columns, table by table.
+    """Rows of several tables that have the same columns, sorted by table.
 
-    Shape: the rows of the table `names[i]` are those of `rows` from `bounds[i]` to `bounds[i + 1]`.
+    Shape: the rows of table `names[i]` are `rows[bounds[i]:bounds[i + 1]]`.
     """
 
     names: tuple[str, ...]
@@ -71,17 +71,18 @@ class TableBlock:
 
     @staticmethod
     def of(name: str, rows: pa.Table) -> TableBlock:
+        """A block with the rows of one table."""
         return TableBlock((name,), np.array([0, len(rows)]), rows)
 
     def split(self) -> Iterator[tuple[str, pa.Table]]:
-        """The rows of each table."""
+        """The name and the rows of each table."""
         starts, counts = self.bounds[:-1].tolist(), np.diff(self.bounds).tolist()
         for name, start, count in zip(self.names, starts, counts, strict=True):
             yield name, self.rows if len(self.names) == 1 else self.rows.slice(start, count)
 
 
 class BlockTables(Mapping[str, pa.Table]):
-    """The rows of tables by name, which lie in blocks: cut apart when they are asked for."""
+    """Maps table names to rows that are stored in blocks. Blocks are split by table on first access."""
 
     def __init__(self, blocks: Sequence[TableBlock]) -> None:
         self.blocks = blocks
@@ -107,9 +108,10 @@ class BlockTables(Mapping[str, pa.Table]):
 class Landed:
     """What a chunk became.
 
-    Shape: `tables` has the rows of each table, `blocks` the same before they are cut apart, `definitions` the XID
-    behind each, `reasons` counts problem codes.
-    Rule: read = rows of all tables + dead letters; read + empty is at least the number of records.
+    Shape: `tables` has the rows of each table; `definitions` the XID of each table's definition. `outcomes` and
+    `reasons` count messages by outcome and by problem code.
+    Rule: `read` is the number of rows of all tables plus the number of dead letters; `read + empty` is at least the
+    number of records.
     """
 
     tables: Mapping[str, pa.Table]
@@ -122,13 +124,14 @@ class Landed:
 
     @property
     def blocks(self) -> Sequence[TableBlock]:
+        """The rows as blocks: as the engine produced them, or one block per table."""
         if isinstance(self.tables, BlockTables):
             return self.tables.blocks
         return [TableBlock.of(name, rows) for name, rows in self.tables.items()]
 
     @property
     def counts(self) -> Counter[str]:
-        """The rows of each table."""
+        """The number of rows of each table."""
         found: Counter[str] = Counter()
         for block in self.blocks:
             found.update(dict(zip(block.names, np.diff(block.bounds).tolist(), strict=True)))
@@ -136,10 +139,11 @@ class Landed:
 
 
 class Engine(Protocol):
-    """Matches, validates and decodes the messages of a chunk, each into the row of a table or a dead letter."""
+    """Matches, validates and decodes the messages of a chunk; each becomes a row of a table or a dead letter."""
 
     def land(self, chunk: Chunk) -> Landed: ...
 
 
 EngineFactory = Callable[[bytes, Mapping[str, Any]], Engine]
-"""Catalogue (JSON) and options (``endpoint``, ``catalogue``: its fingerprint) to an engine; cached per process."""
+"""Creates an engine from a catalogue (JSON) and options (``endpoint``, ``catalogue``: its fingerprint). Cached per
+process."""

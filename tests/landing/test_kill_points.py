@@ -26,19 +26,19 @@ PROGRAM = """
 import os, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from conftest import Bed
-bed = Bed.__new__(Bed)
-bed.__dict__.update(source=Path(sys.argv[2]) / "source", to=Path(sys.argv[2]) / "target")
-from conftest import Here, Landing, standin
-bed.runner = Here()
-bed.settings = Landing(runner=bed.runner, factory=standin.engine)
+from workspace import Workspace
+workspace = Workspace.__new__(Workspace)
+workspace.__dict__.update(source=Path(sys.argv[2]) / "source", to=Path(sys.argv[2]) / "target")
+from workspace import LocalRunner, RunSettings, standin
+workspace.runner = LocalRunner()
+workspace.settings = RunSettings(runner=workspace.runner, factory=standin.engine)
 deadly, countdown = sys.argv[3], int(sys.argv[4])
 def at(point):
     global countdown
     countdown -= point == deadly
     if countdown < 0:
         os._exit(7)
-bed.land(at=at, name="old", batch_bytes=1)
+workspace.land(at=at, name="old", batch_bytes=1)
 """
 
 
@@ -48,36 +48,38 @@ def die(root: Path, point: str, times: int) -> int:
     return subprocess.run([sys.executable, "-c", PROGRAM, *arguments], env=environment, check=False).returncode
 
 
-def write(bed: Any) -> int:
+def write(workspace: Any) -> int:
     """Two files, a batch each, with rows for two tables and the dead letters."""
     for name in ("a", "b"):
         records = [{"protocol": "X", "t": "ab"[i % 2], "n": f"{name}{i}"} for i in range(20)]
         text = "".join(json.dumps(record) + "\n" for record in records)
-        bed.write(name, text.encode() + b"bad\n")
+        workspace.write(name, text.encode() + b"bad\n")
     return 42
 
 
-def manifests(bed: Any) -> list[Manifest]:
-    return sorted(Target(bed.to).manifests(), key=lambda manifest: manifest.batch)
+def manifests(workspace: Any) -> list[Manifest]:
+    return sorted(Target(workspace.to).manifests(), key=lambda manifest: manifest.batch)
 
 
 @pytest.mark.parametrize(
     ("point", "times"), [*((point, 0) for point in POINTS), *((point, 1) for point in ("begun", "staged", "moved"))]
 )
-def test_dying_at_a_point_loses_nothing_and_doubles_nothing(bed: Any, tmp_path: Path, point: str, times: int) -> None:
-    expected = write(bed)
+def test_dying_at_a_point_loses_nothing_and_doubles_nothing(
+    workspace: Any, tmp_path: Path, point: str, times: int
+) -> None:
+    expected = write(workspace)
     assert die(tmp_path, point, times) == DYING
-    seen = len(bed.rows())
-    report = bed.land(name="new", batch_bytes=1)
-    bed.check_conserved(expected)
+    seen = len(workspace.rows())
+    report = workspace.land(name="new", batch_bytes=1)
+    workspace.check_conserved(expected)
     assert report.read == report.landed + report.dead_lettered
     assert report.read + report.skipped == expected
     assert seen <= report.skipped or point in ("moved",)
-    for manifest in manifests(bed):
+    for manifest in manifests(workspace):
         pinned = begun_before(point, times) >= manifest.batch
         assert manifest.catalogue == ("old" if pinned else "new")
-    assert (bed.land().read, bed.land().skipped) == (0, expected)
-    assert sorted(path.name for path in (bed.to / "_wirebook").iterdir()) == [
+    assert (workspace.land().read, workspace.land().skipped) == (0, expected)
+    assert sorted(path.name for path in (workspace.to / "_wirebook").iterdir()) == [
         "batches",
         "catalogues",
         "lock",
@@ -94,19 +96,19 @@ def begun_before(point: str, times: int) -> int:
     return times + 1
 
 
-def test_dying_in_a_task_and_again_in_its_second_attempt(bed: Any, tmp_path: Path) -> None:
-    write(bed)
-    bed.write("b", bed.source.joinpath("b").read_bytes() + b'{"protocol":"X","t":"a","n":999}\n')
+def test_dying_in_a_task_and_again_in_its_second_attempt(workspace: Any, tmp_path: Path) -> None:
+    write(workspace)
+    workspace.write("b", workspace.source.joinpath("b").read_bytes() + b'{"protocol":"X","t":"a","n":999}\n')
     for _ in range(2):
         assert die(tmp_path, "task", 0) == 9
-        assert len(bed.rows()) == 21
-    assert list((bed.to / "_wirebook" / "staging").glob("*"))
-    report = bed.land(name="new")
+        assert len(workspace.rows()) == 21
+    assert list((workspace.to / "_wirebook" / "staging").glob("*"))
+    report = workspace.land(name="new")
     assert (report.read, report.skipped) == (22, 21)
-    bed.check_conserved(43)
+    workspace.check_conserved(43)
 
 
-def test_a_worker_that_outlives_its_run_may_still_write(bed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_outlives_its_run_may_still_write(workspace: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """It may make its folder below staging again when the next run has just cleared that."""
     clear_staging = Target.clear_staging
 
@@ -117,81 +119,83 @@ def test_a_worker_that_outlives_its_run_may_still_write(bed: Any, monkeypatch: p
         (stray / "a.parquet").write_bytes(b"PAR1")
 
     monkeypatch.setattr(Target, "clear_staging", clear_and_write)
-    expected = write(bed)
-    assert bed.land(batch_bytes=1).read == expected
-    bed.check_conserved(expected)
+    expected = write(workspace)
+    assert workspace.land(batch_bytes=1).read == expected
+    workspace.check_conserved(expected)
 
 
-def test_a_pinned_catalogue_that_is_gone_is_a_problem(bed: Any, tmp_path: Path) -> None:
-    write(bed)
+def test_a_pinned_catalogue_that_is_gone_is_a_problem(workspace: Any, tmp_path: Path) -> None:
+    write(workspace)
     assert die(tmp_path, "staged", 0) == DYING
-    (bed.to / "_wirebook" / "catalogues" / "old.json").unlink()
+    (workspace.to / "_wirebook" / "catalogues" / "old.json").unlink()
     with pytest.raises(WirebookError, match=r"old\.json") as caught:
-        bed.land(name="new")
+        workspace.land(name="new")
     assert [problem.code for problem in caught.value.problems] == ["broken-target"]
 
 
-def test_a_file_of_a_pinned_batch_that_changed_meanwhile_lands_as_it_is_now(bed: Any, tmp_path: Path) -> None:
-    write(bed)
+def test_a_file_of_a_pinned_batch_that_changed_meanwhile_lands_as_it_is_now(workspace: Any, tmp_path: Path) -> None:
+    write(workspace)
     assert die(tmp_path, "staged", 0) == DYING
-    bed.write("a", b'{"protocol":"X","t":"a"}\n')
-    report = bed.land(name="new")
+    workspace.write("a", b'{"protocol":"X","t":"a"}\n')
+    report = workspace.land(name="new")
     assert (report.problems, report.read) == ([], 22)
-    assert {row["_file"] for row in bed.rows()} == {"a", "b"}
-    assert [manifest.catalogue for manifest in manifests(bed)] == ["new"]
+    assert {row["_file"] for row in workspace.rows()} == {"a", "b"}
+    assert [manifest.catalogue for manifest in manifests(workspace)] == ["new"]
 
 
-def test_a_file_that_had_landed_in_part_and_changed_is_an_error_after_a_kill_too(bed: Any, tmp_path: Path) -> None:
-    write(bed)
-    bed.land()
-    path = bed.source / "a"
+def test_a_file_that_had_landed_in_part_and_changed_is_an_error_after_a_kill_too(
+    workspace: Any, tmp_path: Path
+) -> None:
+    write(workspace)
+    workspace.land()
+    path = workspace.source / "a"
     path.write_bytes(path.read_bytes() + b'{"protocol":"X","t":"a"}\n')
     assert die(tmp_path, "staged", 0) == DYING
     path.write_bytes(b'{"protocol":"X","t":"a"}\n')
-    report = bed.land()
+    report = workspace.land()
     assert ([problem.code for problem in report.problems], report.read) == (["source-changed"], 0)
-    bed.check_conserved(42)
+    workspace.check_conserved(42)
 
 
-def test_a_pinned_batch_leaves_out_a_file_that_is_gone(bed: Any, tmp_path: Path) -> None:
-    write(bed)
+def test_a_pinned_batch_leaves_out_a_file_that_is_gone(workspace: Any, tmp_path: Path) -> None:
+    write(workspace)
     assert die(tmp_path, "staged", 0) == DYING
-    (bed.source / "a").unlink()
-    report = bed.land()
+    (workspace.source / "a").unlink()
+    report = workspace.land()
     assert (report.problems, report.read) == ([], 21)
 
 
-def test_a_pinned_batch_finishes_the_source_it_began_with(bed: Any, tmp_path: Path) -> None:
-    write(bed)
+def test_a_pinned_batch_finishes_the_source_it_began_with(workspace: Any, tmp_path: Path) -> None:
+    write(workspace)
     assert die(tmp_path, "begun", 0) == DYING
     other = tmp_path / "other"
     other.mkdir()
     (other / "c").write_bytes(b'{"protocol":"X","t":"a"}\n')
-    report = bed.land(other)
+    report = workspace.land(other)
     assert report.read == 22
-    assert {row["_file"] for row in bed.rows()} == {"a", "c"}
+    assert {row["_file"] for row in workspace.rows()} == {"a", "c"}
 
 
-def test_a_broken_manifest_is_said(bed: Any) -> None:
-    write(bed)
-    bed.land()
-    (bed.to / "_wirebook" / "batches" / "1.json").write_bytes(b"{")
+def test_a_broken_manifest_is_said(workspace: Any) -> None:
+    write(workspace)
+    workspace.land()
+    (workspace.to / "_wirebook" / "batches" / "1.json").write_bytes(b"{")
     with pytest.raises(Exception, match="broken-target"):
-        bed.land()
+        workspace.land()
 
 
-def test_a_lost_file_is_said(bed: Any, tmp_path: Path) -> None:
-    write(bed)
+def test_a_lost_file_is_said(workspace: Any, tmp_path: Path) -> None:
+    write(workspace)
     assert die(tmp_path, "committed", 0) == DYING
-    for path in (bed.to / "_wirebook" / "staging").rglob("*.parquet"):
+    for path in (workspace.to / "_wirebook" / "staging").rglob("*.parquet"):
         path.unlink()
     with pytest.raises(Exception, match="broken-target"):
-        bed.land()
+        workspace.land()
 
 
-def test_records_of_a_batch_are_public_json(bed: Any) -> None:
-    write(bed)
-    bed.land()
-    manifest = msgspec.json.decode((bed.to / "_wirebook" / "batches" / "1.json").read_bytes())
+def test_records_of_a_batch_are_public_json(workspace: Any) -> None:
+    write(workspace)
+    workspace.land()
+    manifest = msgspec.json.decode((workspace.to / "_wirebook" / "batches" / "1.json").read_bytes())
     assert (manifest["read"], len(manifest["entries"])) == (42, 2)
     assert manifest["entries"][0]["lines"] == 21

@@ -1,33 +1,26 @@
-"""The staging table: which rows go there, that none changes on the way, and that views show them with all others."""
+"""The staging table: which rows are staged, that no value changes, and that reports count staged rows."""
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import msgspec
 import pyarrow as pa
 import pytest
-from everything import edges, tables
-from extensions import load
+from everything import tables
 from hypothesis import given, settings
-from pyarrow import feather
 
 from wirebook.landing.report.html import html_report
-from wirebook.landing.report.run_statistics import run_facts
+from wirebook.landing.report.run_statistics import run_statistics
 from wirebook.landing.report.show import find_table, first_rows, tables_in
-from wirebook.landing.sources.batches import Chunk, Landed
-from wirebook.landing.tables.formats import RowSpool
+from wirebook.landing.tables.all_formats import FORMATS
+from wirebook.landing.tables.formats import TableSpool
 from wirebook.landing.tables.layout import STAGED_SCHEMA
-from wirebook.landing.tables.names import FORMATS
-from wirebook.landing.tables.staged import Rare, decode_rows, encode_rows
-from wirebook.problems import WirebookError
-from wirebook.spark.views import view_statements
+from wirebook.landing.tables.staged import StagingPolicy, decode_rows, encode_rows
 
 XID = "/messagegroups/g/messages/{}"
 
@@ -75,11 +68,11 @@ def test_rows_come_back_with_the_columns_of_now() -> None:
     ],
 )
 def test_which_tables_are_rare(below: int | None, apart: list[str], rows: dict[str, int], chosen: list[str]) -> None:
-    assert Rare(below, frozenset(apart)).choose(rows) == chosen
+    assert StagingPolicy(below, frozenset(apart)).choose(rows) == chosen
 
 
 def test_a_spool_over_its_budget_stages_too(tmp_path: Path) -> None:
-    spool = RowSpool(FORMATS["parquet"], tmp_path, "1", rare=Rare(100), budget=20_000)
+    spool = TableSpool(FORMATS["parquet"], tmp_path, "1", staging_policy=StagingPolicy(100), budget=20_000)
     rows = pa.table({"n": pa.array(range(10), pa.int64()), "s": ["x" * 20] * 10})
     for i in range(1000):
         spool.add(f"t{i % 200}", rows, XID.format(i % 200))
@@ -99,19 +92,19 @@ def lines(**rows: int) -> bytes:
 
 
 @pytest.fixture(params=list(FORMATS))
-def lake(request: pytest.FixtureRequest, bed: Any) -> Any:
-    bed.settings.form, bed.settings.stage_below = request.param, 5
-    return bed
+def lake(request: pytest.FixtureRequest, workspace: Any) -> Any:
+    workspace.settings.table_format, workspace.settings.stage_below = request.param, 5
+    return workspace
 
 
-def shown(bed: Any) -> dict[str, tuple[int, int]]:
+def shown(workspace: Any) -> dict[str, tuple[int, int]]:
     """Rows and staged rows of each table."""
-    return {table.name: (table.rows, table.staged) for table in tables_in(bed.to, with_staging=True)}
+    return {table.name: (table.rows, table.staged) for table in tables_in(workspace.to, with_staging=True)}
 
 
-def numbers(bed: Any, table: str) -> list[tuple[str, int]]:
-    rows = first_rows(find_table(tables_in(bed.to), table), 1000)
-    file = FORMATS[bed.settings.form].column("_file")
+def numbers(workspace: Any, table: str) -> list[tuple[str, int]]:
+    rows = first_rows(find_table(tables_in(workspace.to), table), 1000)
+    file = FORMATS[workspace.settings.table_format].column("_file")
     return sorted(zip(rows[file].to_pylist(), rows["_line"].to_pylist(), strict=True))
 
 
@@ -123,28 +116,28 @@ def test_rare_definitions_share_a_table_until_they_are_worth_files(lake: Any) ->
     assert shown(lake) == {"often": (9, 0), "rare": (2, 2), "dead_letters": (1, 0), "staged": (2, 0)}
     assert not (lake.to / "rare").exists()
     lake.write("2", lines(rare=3, often=1))
-    lake.land(form=None)
+    lake.land(table_format=None)
     assert shown(lake)["rare"] == (5, 5)  # as many as make it worth files, from the next batch on
     assert shown(lake)["often"] == (10, 0)  # has files, however few there are in a batch
     lake.write("3", lines(rare=1) + b"\n")
-    assert lake.land(form=None).landed == 1
+    assert lake.land(table_format=None).landed == 1
     assert shown(lake)["rare"] == (6, 5)
     assert numbers(lake, "rare") == [("1", 1), ("1", 2), ("2", 1), ("2", 2), ("2", 3), ("3", 1)]
-    assert lake.land(form=None).read == 0
+    assert lake.land(table_format=None).read == 0
 
 
-def test_unless_said_few_tables_have_files(bed: Any) -> None:
-    bed.write("1", lines(rare=2, often=9))
-    bed.land()
-    assert shown(bed) == {"often": (9, 0), "rare": (2, 0)}
+def test_unless_said_few_tables_have_files(workspace: Any) -> None:
+    workspace.write("1", lines(rare=2, often=9))
+    workspace.land()
+    assert shown(workspace) == {"often": (9, 0), "rare": (2, 0)}
 
 
 def test_replayed_letters_may_be_staged(lake: Any) -> None:
     lake.write("1", lines(a=4, b=2))
     lake.land(engine={"unknown": ["a"]})
-    assert lake.replay(form=None).landed == 4
+    assert lake.replay(table_format=None).landed == 4
     assert shown(lake) == {"a": (4, 4), "b": (2, 2), "dead_letters": (4, 0), "resolved": (4, 0), "staged": (6, 0)}
-    assert lake.replay(form=None).read == 0
+    assert lake.replay(table_format=None).read == 0
 
 
 def test_staged_rows_follow_their_definition(lake: Any) -> None:
@@ -156,7 +149,7 @@ def test_staged_rows_follow_their_definition(lake: Any) -> None:
     land("2", {"v": "int32", "s": "struct<a,b>", "new": "string"}, v=2, s={"a": 2, "b": ["b"]}, new="n")
     wider = land("3", {"v": "int64"}, v=2**40)
     rows = first_rows(find_table(tables_in(lake.to), "a"), 9).sort_by("v")
-    is_delta = lake.settings.form == "delta"
+    is_delta = lake.settings.table_format == "delta"
     assert wider.landed == (not is_delta)
     assert rows["v"].to_pylist() == [1, 2] + [2**40] * (not is_delta)
     assert rows["s"].to_pylist()[:2] == [{"a": 1, "b": None}, {"a": 2, "b": ["b"]}]
@@ -168,18 +161,20 @@ PROGRAM = """
 import os, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from conftest import Bed, Here, Landing, standin
-bed = Bed.__new__(Bed)
-bed.__dict__.update(source=Path(sys.argv[2]) / "source", to=Path(sys.argv[2]) / "target")
-bed.runner = Here()
-bed.settings = Landing(runner=bed.runner, factory=standin.engine, form=sys.argv[3], stage_below=5)
+from workspace import Workspace, LocalRunner, RunSettings, standin
+workspace = Workspace.__new__(Workspace)
+workspace.__dict__.update(source=Path(sys.argv[2]) / "source", to=Path(sys.argv[2]) / "target")
+workspace.runner = LocalRunner()
+workspace.settings = RunSettings(
+    runner=workspace.runner, factory=standin.engine, table_format=sys.argv[3], stage_below=5
+)
 deadly, countdown = sys.argv[4], int(sys.argv[5])
 def at(point):
     global countdown
     countdown -= point == deadly
     if countdown < 0:
         os._exit(7)
-bed.land(at=at, name="old", batch_bytes=1)
+workspace.land(at=at, name="old", batch_bytes=1)
 """
 
 
@@ -189,114 +184,13 @@ bed.land(at=at, name="old", batch_bytes=1)
 def test_dying_at_a_point(lake: Any, tmp_path: Path, point: str, times: int) -> None:
     for name in ("1", "2", "3"):
         lake.write(name, lines(a=3, b=2, c=7) + f"bad {name}\n".encode())
-    command = [sys.executable, "-c", PROGRAM, str(Path(__file__).parent), str(tmp_path), lake.settings.form]
+    command = [sys.executable, "-c", PROGRAM, str(Path(__file__).parent), str(tmp_path), lake.settings.table_format]
     assert subprocess.run([*command, point, str(times)], check=False).returncode == 7
     lake.land(name="new", batch_bytes=1, stage_below=0)  # a batch once begun ends with what it began with
     rows = {table.name: table.rows for table in tables_in(lake.to)}
     assert rows == {"a": 9, "b": 6, "c": 21, "dead_letters": 3}
     assert {name: Counter(numbers(lake, name)).most_common(1)[0][1] for name in "abc"} == {"a": 1, "b": 1, "c": 1}
-    assert lake.land(form=None).read == 0
-
-
-# -- views ---------------------------------------------------------------------------------------------------------
-
-
-class Edges:
-    """An engine that makes the same rows of every chunk: all types, for two tables."""
-
-    def land(self, chunk: Chunk) -> Landed:
-        lines_ = pa.array([1, 2, 3], pa.int64())
-        place = {"_file": [chunk.file] * 3, "_line": lines_, "_index": pa.array([0] * 3, pa.int32())}
-        rows = edges(pa.table(place))
-        none = pa.table({"_file": pa.array([], pa.string()), "outcome": pa.array([], pa.string())})
-        names = ("rare", "often") if chunk.file == "1" else ("often",)
-        return Landed(
-            tables=dict.fromkeys(names, rows),
-            dead_letters=none,
-            read=3 * len(names),
-            outcomes={"matched": 3 * len(names)},
-            definitions={name: XID.format(name) for name in names},
-        )
-
-
-def land_edges(bed: Any) -> None:
-    """`rare` has staged rows, `often` staged rows and files."""
-    bed.settings.factory = lambda catalogue, options: Edges()
-    bed.settings.stage_below = 3 + 1
-    for path in bed.source.iterdir():
-        path.unlink()
-    for name in ("1", "2", "3"):
-        bed.write(name, name.encode() + b"\n")
-        bed.land()
-    assert shown(bed) == {"often": (9, 6), "rare": (3, 3), "staged": (9, 0)}
-
-
-@pytest.mark.parametrize("form", list(FORMATS))
-def test_duckdb_shows_both(bed: Any, form: str) -> None:
-    bed.settings.form = form
-    land_edges(bed)
-    connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
-    load(connection, *{"delta": ["delta"], "iceberg": ["avro", "iceberg"]}.get(form, []))
-    connection.execute("SET TimeZone = 'America/New_York'")
-    for statement in view_statements(bed.to, "duckdb"):
-        connection.execute(statement)
-    for name, files in (("rare", "1"), ("often", "123")):
-        found = connection.execute(f"SELECT * FROM {name}").fetch_arrow_table()
-        assert_same(found, first_rows(find_table(tables_in(bed.to), name), 100), FORMATS[form].column("_file"))
-        assert len(found) == 3 * len(files)
-
-
-def assert_same(found: pa.Table, rows: pa.Table, file_column: str) -> None:
-    """The same columns and values in any order; a reader may spell a type otherwise (another time zone, say)."""
-    keys = [(file_column, "ascending"), ("_line", "ascending")]
-    assert found.column_names == rows.column_names
-    found, rows = found.sort_by(keys), rows.sort_by(keys)
-    for name in rows.column_names:
-        left, right = found[name].combine_chunks(), rows[name].combine_chunks()
-        assert repr(left.cast(right.type).to_pylist()) == repr(right.to_pylist())
-
-
-SPARK = """
-import sys
-from pathlib import Path
-import pyarrow.feather as feather
-from wirebook.spark.session import session
-from wirebook.spark.views import table, view_statements
-
-spark = session()
-for target in sorted(Path(sys.argv[1]).glob("*[[]*")):
-    for name in ("rare", "often"):
-        feather.write_feather(table(spark, target, name).toArrow(), target / "_wirebook" / f"{name}.table")
-    assert table(spark, target, "/messagegroups/g/messages/rare").count() == 3
-    if target.name.startswith("parquet"):
-        for statement in view_statements(target, "spark"):
-            spark.sql(statement)
-        for name in ("rare", "often"):
-            feather.write_feather(spark.table(name).toArrow(), target / "_wirebook" / f"{name}.view")
-"""
-
-
-@pytest.mark.spark
-def test_spark_shows_both(bed: Any, tmp_path: Path, one_java: dict[str, str]) -> None:
-    """By the function, which needs no connector; by the views of Parquet, too."""
-    targets = {form: tmp_path / f"{form} [a] 'target' {{is}}" for form in FORMATS}
-    for form, target in targets.items():
-        bed.settings.form, bed.to = form, target
-        land_edges(bed)
-    command = [sys.executable, "-c", SPARK, str(tmp_path)]
-    subprocess.run(command, env=os.environ | one_java, check=True, capture_output=True)
-    for form, target in targets.items():
-        for name in ("rare", "often"):
-            rows = first_rows(find_table(tables_in(target), name), 100)
-            for kind in ("table", "view") if form == "parquet" else ("table",):
-                found = feather.read_table(target / "_wirebook" / f"{name}.{kind}")
-                assert_same(found, rows, FORMATS[form].column("_file"))
-
-
-def test_a_table_that_is_not_there_is_said(bed: Any) -> None:
-    land_edges(bed)
-    with pytest.raises(WirebookError, match="unknown-table"):
-        view_statements(bed.to, "spark", ["offen"])
+    assert lake.land(table_format=None).read == 0
 
 
 def test_the_report_counts_staged_rows(lake: Any) -> None:
@@ -305,11 +199,11 @@ def test_the_report_counts_staged_rows(lake: Any) -> None:
     lake.land(engine=columns)
     lake.write("2", b"".join(b'{"protocol":"X","t":"a","v":%d}\n' % i for i in range(10, 19)))
     lake.land(engine=columns)
-    facts = run_facts(lake.to)
+    facts = run_statistics(lake.to)
     (table,) = facts.tables
     assert (facts.rows, facts.landed, table.rows, table.staged) == ({"a": 12}, 12, 12, 3)
     field = table.fields["v"]
     assert (field.filled, field.lowest, field.highest) == (12, 0, 18)
-    assert run_facts(lake.to, [1]).tables[0].staged == 3
+    assert run_statistics(lake.to, [1]).tables[0].staged == 3
     assert "12 rows" in html_report(facts, "lake")
     assert "3 staged" in html_report(facts, "lake")

@@ -1,7 +1,7 @@
-"""The records of a Parquet capture, field by field, straight from its columns.
+"""The records of a Parquet capture, field by field, directly from its columns.
 
-A row is certain when every member in it is of the type that a record has there; what else there may be in a column,
-`wirebook.bindings.parquet` reads, row by row.
+A row is certain if every member has the type of the capture format. `wirebook.bindings.parquet` reads all other rows
+one by one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from wirebook.bindings.amqp import SECTIONS
 from wirebook.bindings.capture import EXPECTED, MEMBERS, is_plain_section
 from wirebook.bindings.parquet import UNITS, is_instant, object_of
 from wirebook.bindings.wire import CLASSES, AnyMessage, Mqtt5Publish, MqttProperties
-from wirebook.landing.columns.columns import (
+from wirebook.landing.columns.records import RecordFields, section_of
+from wirebook.landing.columns.slot_columns import (
     INSTANT_PATTERN,
     Mask,
     RepeatedColumns,
@@ -30,15 +31,14 @@ from wirebook.landing.columns.columns import (
     mask_of,
     texts,
 )
-from wirebook.landing.columns.records import Fields, section_of
 from wirebook.landing.tables.layout import INSTANT
 
 Columns = Mapping[str, pa.Array]
 UNSURE: Final = object()  # in the place of an object that is not certainly the member's
 
 
-class RowRecords:
-    """The rows of a batch; columns that are no members belong to its writer."""
+class ParquetRecords:
+    """The rows of a batch. Columns that are not members of the capture format are ignored."""
 
     def __init__(self, batch: pa.RecordBatch) -> None:
         self._count = len(batch)
@@ -62,30 +62,30 @@ class RowRecords:
     def endpoints(self) -> pa.StringArray:
         return _as_text(self._column("endpoint", pa.string()))[0]
 
-    def by_protocol(self) -> Iterator[tuple[str, Rows, Fields]]:
+    def by_protocol(self) -> Iterator[tuple[str, Rows, RecordFields]]:
         encoded = _as_text(self._column("protocol", pa.string()))[0].dictionary_encode()
         protocols = np.array(["", *(name.upper() for name in encoded.dictionary.to_pylist())])[codes_of(encoded)]
         for protocol, cls in CLASSES.items():
             rows = np.flatnonzero(protocols == protocol)
             if not len(rows):
                 continue
-            fields = RowFields(cls, _taken(self._columns, rows))
+            fields = ParquetFields(cls, _taken(self._columns, rows))
             certain = fields.certain
             if not certain.all():
                 rows = rows[certain]
-                fields = RowFields(cls, _taken(self._columns, rows))
+                fields = ParquetFields(cls, _taken(self._columns, rows))
             if len(rows):
                 yield protocol, rows, fields
 
 
 def _taken(columns: Columns, rows: Rows) -> Columns:
-    """The columns of some rows; those with nothing in them left out."""
+    """The columns with only some rows; columns that are entirely null are dropped."""
     whole = len(rows) == len(next(iter(columns.values())))
     kept = {name: column for name, column in columns.items() if column.null_count < len(column)}
     return kept if whole else {name: column.take(pa.array(rows)) for name, column in kept.items()}
 
 
-class RowFields:
+class ParquetFields:
     """Rows of one protocol."""
 
     def __init__(self, cls: type[AnyMessage], columns: Columns) -> None:
@@ -98,7 +98,7 @@ class RowFields:
 
     @property
     def certain(self) -> Mask:
-        """Where every member is certainly one of a record of this class."""
+        """A mask of the rows in which every member is certainly valid."""
         certain = np.ones(len(self), bool)
         for name, column in self._columns.items():
             if name != "protocol":
@@ -106,13 +106,13 @@ class RowFields:
         return certain
 
     def _sound(self, name: str, column: pa.Array) -> Mask:
-        """Where what is there is certainly the member."""
+        """A mask of the rows in which a member is certainly valid."""
         if name not in MEMBERS[self._cls]:
             return np.zeros(len(column), bool)
         if name in _PAIRS:
             return self._pairs(name).sound(nullable=self._cls is CLASSES["KAFKA"])
         if name in _SECTIONS:
-            return np.array([each is not UNSURE for each in self._object(name)], bool)
+            return np.array([value is not UNSURE for value in self._object(name)], bool)
         return _CHECKS[name](column)
 
     def _object(self, name: str) -> list[Any]:
@@ -122,8 +122,8 @@ class RowFields:
             text, odd = _as_text(self._columns[name])
             encoded = text.dictionary_encode()
             distinct = [None, *(read(object_of(name, text)) for text in encoded.dictionary.to_pylist())]
-            found = zip(codes_of(encoded).tolist(), odd.tolist(), strict=True)
-            self._objects[name] = [UNSURE if is_odd else distinct[code] for code, is_odd in found]
+            pairs = zip(codes_of(encoded).tolist(), odd.tolist(), strict=True)
+            self._objects[name] = [UNSURE if is_odd else distinct[code] for code, is_odd in pairs]
         return self._objects[name]
 
     def text(self, name: str) -> SlotColumn:
@@ -137,8 +137,8 @@ class RowFields:
         return SlotColumn(texts(values)[0], np.zeros(len(self), bool))
 
     def pairs(self, name: str, fold: Callable[[str], str]) -> RepeatedColumns:
-        found = self._pairs(name) if name in self._columns else _NO_PAIRS
-        return RepeatedColumns(len(self), found.owners, _as_text(found.names)[0], _as_text(found.values)[0], fold)
+        pairs = self._pairs(name) if name in self._columns else _NO_PAIRS
+        return RepeatedColumns(len(self), pairs.owners, _as_text(pairs.names)[0], _as_text(pairs.values)[0], fold)
 
     def _pairs(self, name: str) -> FlatPairs:
         return _list_of_pairs(self._columns[name])
@@ -173,7 +173,7 @@ def _is_text_or_bytes(type_: pa.DataType) -> bool:
 
 
 def _as_text(column: pa.Array) -> tuple[pa.StringArray, Mask]:
-    """A column of texts or bytes as texts; null, and told apart, where it is neither, or not UTF-8."""
+    """A column of strings or bytes as strings, and a mask of the values that are neither or not valid UTF-8 (null)."""
     if not _is_text_or_bytes(column.type):
         return pa.nulls(len(column), pa.string()), mask_of(column.is_valid())
     try:
@@ -191,7 +191,7 @@ def _text_of(raw: bytes | None) -> str | None:
 
 
 def _micros(column: pa.TimestampArray) -> pa.TimestampArray:
-    """Instants as microseconds, what is finer cut off; null where no year has the time."""
+    """Timestamps in microseconds, truncated; null where the year is out of range."""
     mine, theirs = UNITS["us"], UNITS[column.type.unit]
     kept = pc.if_else(pa.array(is_instant(column)), column, pa.scalar(None, column.type)).cast(pa.int64())
     values = kept.fill_null(0).to_numpy()
@@ -200,8 +200,8 @@ def _micros(column: pa.TimestampArray) -> pa.TimestampArray:
 
 
 class FlatPairs(NamedTuple):
-    """The pairs of a column: whose they are, and their names and values as they stand; `fits` where (or if)
-    what is there is pairs."""
+    """The name-value pairs of a column: the row that each belongs to, and their names and values. `fits` tells where
+    (or whether) the column holds pairs."""
 
     length: int
     owners: Rows
@@ -210,7 +210,7 @@ class FlatPairs(NamedTuple):
     fits: bool | Mask = True
 
     def sound(self, *, nullable: bool) -> Mask:
-        """Where every pair has a name, and a value unless it is `nullable`."""
+        """A mask of the rows in which every pair has a name, and a value unless it is `nullable`."""
         names, _ = _as_text(self.names)
         broken = mask_of(names.is_null())
         if not nullable:
@@ -223,7 +223,7 @@ _NO_PAIRS: Final = FlatPairs(0, np.zeros(0, np.int64), _NO_TEXTS, _NO_TEXTS, Fal
 
 
 def _list_of_pairs(column: pa.Array) -> FlatPairs:
-    """``list<struct<name, value>>``, or a map."""
+    """The pairs of a column of type ``list<struct<name, value>>`` or map."""
     lists = _of_map(column) if pa.types.is_map(column.type) else column
     if not _is_list_of_pairs(lists.type):
         return _NO_PAIRS._replace(length=len(column))
@@ -250,7 +250,7 @@ def _is_list_of_pairs(type_: pa.DataType) -> bool:
 
 
 def _mqtt_properties(value: Any) -> Any:
-    """Properties of MQTT 5.0 without an unknown member."""
+    """MQTT 5.0 properties; UNSURE if a member is unknown or invalid."""
     if not isinstance(value, dict) or not value.keys() <= MEMBERS[MqttProperties].keys():
         return None if value is None else UNSURE
     try:

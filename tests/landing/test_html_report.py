@@ -16,22 +16,23 @@ from wirebook.catalog import Catalog
 from wirebook.cli.app import run
 from wirebook.landing.report.column_statistics import (
     MAX_VALUES,
-    PlaceholderFacts,
+    PlaceholderStatistics,
     payload_columns,
     placeholder_columns,
-    table_facts,
+    table_statistics,
 )
-from wirebook.landing.report.dead_letter_statistics import MAX_EXAMPLES, letter_facts
+from wirebook.landing.report.dead_letter_statistics import MAX_EXAMPLES, dead_letter_statistics
 from wirebook.landing.report.html import html_report, write_report
 from wirebook.landing.report.page import STYLE, visible
-from wirebook.landing.report.run_statistics import committed_batches, run_facts
+from wirebook.landing.report.run_statistics import committed_batches, run_statistics
+from wirebook.landing.runs.batches import Catalogue, RunSettings
 from wirebook.landing.runs.engine import engine_for
-from wirebook.landing.runs.landing import Catalogue, Landing, land_files
+from wirebook.landing.runs.land import land_files
 from wirebook.landing.runs.target import Target
 from wirebook.landing.tables.layout import DEAD_LETTER_SCHEMA
 from wirebook.problems import WirebookError
 
-Bed = Any
+Workspace = Any
 
 READING = "/messagegroups/g/messages/reading"
 DOCUMENT = {
@@ -78,15 +79,15 @@ def message(topic: str, body: Any) -> bytes:
     ).encode()
 
 
-def land(bed: Bed, *lines: bytes, name: str = "a.jsonl", **settings: Any) -> set[int]:
+def land(workspace: Workspace, *lines: bytes, name: str = "a.jsonl", **settings: Any) -> set[int]:
     """Lands by the real engine, in this process; the batches that came of it."""
-    before = committed_batches(bed.to)
-    bed.write(name, b"\n".join(lines) + b"\n")
+    before = committed_batches(workspace.to)
+    workspace.write(name, b"\n".join(lines) + b"\n")
     loaded = Catalog.load(DOCUMENT)
     document = json.dumps(DOCUMENT).encode()
-    landing = Landing(runner=bed.runner, factory=engine_for, **settings)
-    land_files(landing, bed.source, Catalogue(loaded.fingerprint, document, lambda _: {}), Target(bed.to))
-    return committed_batches(bed.to) - before
+    landing = RunSettings(runner=workspace.runner, factory=engine_for, **settings)
+    land_files(landing, workspace.source, Catalogue(loaded.fingerprint, document, lambda _: {}), Target(workspace.to))
+    return committed_batches(workspace.to) - before
 
 
 READINGS = [
@@ -125,12 +126,12 @@ class Page(HTMLParser):
 # -- facts ------------------------------------------------------------------------------------------------------------
 
 
-def test_facts_are_those_of_the_rows(bed: Bed) -> None:
-    batches = land(bed, *READINGS, *BROKEN)
-    facts = run_facts(bed.to, batches)
-    assert (facts.read, facts.landed, facts.letters.rows, facts.sources) == (26, 20, 6, 1)
+def test_facts_are_those_of_the_rows(workspace: Workspace) -> None:
+    batches = land(workspace, *READINGS, *BROKEN)
+    facts = run_statistics(workspace.to, batches)
+    assert (facts.read, facts.landed, facts.dead_letters.rows, facts.sources) == (26, 20, 6, 1)
     (table,) = facts.tables
-    rows = bed.rows(table.name)
+    rows = workspace.rows(table.name)
     assert (table.definition, table.rows) == (READING, len(rows))
     fields = {field.path: field for field in table.fields.values()}
     for name in ("celsius", "count"):
@@ -147,22 +148,26 @@ def test_facts_are_those_of_the_rows(bed: Bed) -> None:
     assert {each.distinct for each in table.placeholders.values()} == {3, 20}
 
 
-@pytest.mark.parametrize("form", ["parquet", "delta", "iceberg"])
+@pytest.mark.parametrize("table_format", ["parquet", "delta", "iceberg"])
 @pytest.mark.parametrize("stage_below", [0, 1000])
-def test_facts_are_the_same_in_every_format(bed: Bed, tmp_path: Path, form: str, stage_below: int) -> None:
-    plain = run_facts(bed.to, land(bed, *READINGS, *BROKEN))
-    bed.to = tmp_path / "other"
-    facts = run_facts(bed.to, land(bed, *READINGS, *BROKEN, form=form, stage_below=stage_below))
-    assert (facts.rows, facts.letters) == (plain.rows, plain.letters)
+def test_facts_are_the_same_in_every_format(
+    workspace: Workspace, tmp_path: Path, table_format: str, stage_below: int
+) -> None:
+    plain = run_statistics(workspace.to, land(workspace, *READINGS, *BROKEN))
+    workspace.to = tmp_path / "other"
+    facts = run_statistics(
+        workspace.to, land(workspace, *READINGS, *BROKEN, table_format=table_format, stage_below=stage_below)
+    )
+    assert (facts.rows, facts.dead_letters) == (plain.rows, plain.dead_letters)
     table, expected = facts.tables[0], plain.tables[0]
     assert (table.rows, table.staged, table.fields) == (20, 20 if stage_below else 0, expected.fields)
     assert (table.placeholders, table.first, table.last) == (expected.placeholders, expected.first, expected.last)
     assert ("20 staged" in html_report(facts, "x")) is (stage_below > 0)
 
 
-def test_reasons_and_outcomes_are_those_of_the_letters(bed: Bed) -> None:
-    facts = run_facts(bed.to, land(bed, *READINGS, *BROKEN)).letters
-    letters = bed.rows("dead_letters")
+def test_reasons_and_outcomes_are_those_of_the_letters(workspace: Workspace) -> None:
+    facts = run_statistics(workspace.to, land(workspace, *READINGS, *BROKEN)).dead_letters
+    letters = workspace.rows("dead_letters")
     reasons = Counter((p["code"], p["slot"] or "") for row in letters for p in row["problems"])
     assert facts.reasons == reasons
     outcomes = Counter(
@@ -181,31 +186,31 @@ def test_examples_are_few_and_each_letter_once(tmp_path: Path) -> None:
          "problems": [reason, reason], "near": []} for n in range(50_000)
     ]  # fmt: skip
     pq.write_table(pa.Table.from_pylist(letters, DEAD_LETTER_SCHEMA), tmp_path / "x.parquet", row_group_size=7_000)
-    facts = letter_facts([tmp_path / "x.parquet", tmp_path / "gone.parquet"])
+    facts = dead_letter_statistics([tmp_path / "x.parquet", tmp_path / "gone.parquet"])
     assert (facts.rows, facts.gone) == (50_000, 1)
     assert facts.reasons == {("payload-invalid", "payload#"): 50_000}
     assert [each.line for each in facts.examples["payload-invalid", "payload#"]] == [0, 1, 2][:MAX_EXAMPLES]
     assert [each.raw for each in facts.examples["payload-invalid", "payload#"]] == [b"0", b"1", b"2"][:MAX_EXAMPLES]
 
 
-def test_batches_are_told_apart(bed: Bed) -> None:
-    first = land(bed, *READINGS)
-    second = land(bed, *BROKEN, name="b.jsonl")
-    assert run_facts(bed.to, first).read == 20
-    assert run_facts(bed.to, second).landed == 0
-    whole = run_facts(bed.to)
+def test_batches_are_told_apart(workspace: Workspace) -> None:
+    first = land(workspace, *READINGS)
+    second = land(workspace, *BROKEN, name="b.jsonl")
+    assert run_statistics(workspace.to, first).read == 20
+    assert run_statistics(workspace.to, second).landed == 0
+    whole = run_statistics(workspace.to)
     assert (whole.read, whole.landed, whole.batches) == (26, 20, (*first, *second))
     with pytest.raises(WirebookError, match="unknown-batch"):
-        run_facts(bed.to, [9])
+        run_statistics(workspace.to, [9])
     with pytest.raises(WirebookError, match="no-target"):
-        run_facts(bed.source / "none")
+        run_statistics(workspace.source / "none")
 
 
-def test_files_that_are_gone_are_counted(bed: Bed) -> None:
-    batches = land(bed, *READINGS)
-    for file in bed.to.glob("g__reading/*.parquet"):
+def test_files_that_are_gone_are_counted(workspace: Workspace) -> None:
+    batches = land(workspace, *READINGS)
+    for file in workspace.to.glob("g__reading/*.parquet"):
         file.unlink()
-    facts = run_facts(bed.to, batches)
+    facts = run_statistics(workspace.to, batches)
     assert [table.gone for table in facts.tables] == [1]
     assert "missing or cannot be read" in html_report(facts, "x")
 
@@ -217,7 +222,7 @@ def test_sections_of_columns() -> None:
 
 
 def test_many_values_are_not_kept() -> None:
-    facts = PlaceholderFacts("x")
+    facts = PlaceholderStatistics("x")
     for start in range(0, 3 * MAX_VALUES, MAX_VALUES // 2):
         facts.add(pa.array([str(n) for n in range(start, start + MAX_VALUES // 2)]))
     assert facts.many
@@ -227,7 +232,7 @@ def test_many_values_are_not_kept() -> None:
 
 def test_fields_are_limited(tmp_path: Path) -> None:
     pq.write_table(pa.table({f"f.{n}": [n] for n in range(500)}), tmp_path / "x.parquet")
-    facts = table_facts("t", None, [tmp_path / "x.parquet"])
+    facts = table_statistics("t", None, [tmp_path / "x.parquet"])
     assert (len(facts.fields), len(facts.more_fields)) == (200, 300)
     assert next(iter(facts.fields.values())).path == "f.0"
 
@@ -235,9 +240,9 @@ def test_fields_are_limited(tmp_path: Path) -> None:
 # -- the page ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_page_needs_nothing_else_and_does_nothing(bed: Bed) -> None:
-    path = write_report(bed.to, land(bed, *READINGS, *BROKEN))
-    assert path == bed.to / "_wirebook" / "reports" / "1.html"
+def test_the_page_needs_nothing_else_and_does_nothing(workspace: Workspace) -> None:
+    path = write_report(workspace.to, land(workspace, *READINGS, *BROKEN))
+    assert path == workspace.to / "_wirebook" / "reports" / "1.html"
     page = Page(path.read_text())
     assert not {"script", "link", "img", "iframe", "object", "base", "form", "a"} & page.tags.keys()
     assert not [
@@ -261,18 +266,18 @@ def test_the_page_needs_nothing_else_and_does_nothing(bed: Bed) -> None:
 
 
 @pytest.mark.parametrize(("copies", "counted"), [(1, "1 message"), (2, "2 messages")])
-def test_reasons_are_sentences_with_correct_plurals(bed: Bed, copies: int, counted: str) -> None:
+def test_reasons_are_sentences_with_correct_plurals(workspace: Workspace, copies: int, counted: str) -> None:
     broken = [message(f"plants/p/l{number}", {"celsius": "x"}) for number in range(copies)]
-    page = Page(write_report(bed.to, land(bed, *broken)).read_text())
+    page = Page(write_report(workspace.to, land(workspace, *broken)).read_text())
     text = " ".join(" ".join(page.texts).split())
     assert f"The payload breaks its schema in payload#/celsius : {counted}, 100 % ( payload-invalid )" in text
     assert ("dead letters" in text) is (copies > 1)
     assert ("messages read" in text) is (copies > 1)
 
 
-def test_hostile_messages_are_only_text(bed: Bed) -> None:
+def test_hostile_messages_are_only_text(workspace: Workspace) -> None:
     """Placeholders, payload values, names of members, topics, endpoints, whole lines."""
-    clean = Page(write_report(bed.to, land(bed, *READINGS[:3], *BROKEN)).read_text())
+    clean = Page(write_report(workspace.to, land(workspace, *READINGS[:3], *BROKEN)).read_text())
     lines = [
         message(f"plants/{text.replace('/', '|').replace('+', '').replace('#', '')}/l", {"celsius": 1})
         for text in HOSTILE
@@ -280,7 +285,7 @@ def test_hostile_messages_are_only_text(bed: Bed) -> None:
     lines += [message("plants/p/l", {"celsius": text}) for text in HOSTILE]
     lines += [message("plants/p/l", {"celsius": 1, "unit": {"name": text}}) for text in HOSTILE]
     lines += [message(text, text) for text in HOSTILE] + [text.encode().replace(b"\n", b" ") for text in HOSTILE]
-    path = write_report(bed.to, land(bed, *lines, name="<img src=x>.jsonl"))
+    path = write_report(workspace.to, land(workspace, *lines, name="<img src=x>.jsonl"))
     text = path.read_text()
     page = Page(text)
     assert page.tags.keys() <= clean.tags.keys() | {"pre", "details", "summary"}
@@ -290,9 +295,9 @@ def test_hostile_messages_are_only_text(bed: Bed) -> None:
     assert len(text) < 200_000
 
 
-def test_a_page_is_bounded(bed: Bed) -> None:
+def test_a_page_is_bounded(workspace: Workspace) -> None:
     lines = [message("plants/p/l", {"celsius": "x" * 5000, f"m{n}" * 50: n}) for n in range(300)]
-    assert len(write_report(bed.to, land(bed, *lines)).read_text()) < 100_000
+    assert len(write_report(workspace.to, land(workspace, *lines)).read_text()) < 100_000
 
 
 def test_visible() -> None:
@@ -305,15 +310,15 @@ def test_visible() -> None:
 # -- the command ------------------------------------------------------------------------------------------------------
 
 
-def test_the_command(bed: Bed, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    land(bed, *READINGS)
+def test_the_command(workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    land(workspace, *READINGS)
     output = tmp_path / "page.html"
-    assert run(["report", str(bed.to), "--output", str(output)]) == 0
+    assert run(["report", str(workspace.to), "--output", str(output)]) == 0
     assert capsys.readouterr().out == f"{output}\n"
     assert output.read_text().startswith("<!doctype html>")
-    assert run(["report", str(bed.to), "--batch", "7"]) == 2
+    assert run(["report", str(workspace.to), "--batch", "7"]) == 2
     assert "there is no batch 7" in capsys.readouterr().err
-    assert run(["report", str(bed.source)]) == 2
+    assert run(["report", str(workspace.source)]) == 2
     assert "no-target" in capsys.readouterr().err
-    assert run(["report", str(bed.to), "--output", str(tmp_path / "no" / "x.html")]) == 2
+    assert run(["report", str(workspace.to), "--output", str(tmp_path / "no" / "x.html")]) == 2
     assert "unwritable-target" in capsys.readouterr().err

@@ -17,8 +17,8 @@ import pytest
 
 from wirebook.catalog import Catalog
 from wirebook.definitions.match.options import MatchOptions
+from wirebook.landing.chunks import Chunk, Landed
 from wirebook.landing.runs.engine import engine_for
-from wirebook.landing.sources.batches import Chunk, Landed
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "corpus"))
 

@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from wirebook.landing.sources.batches import PROBLEM_OUTCOMES, Chunk, Landed
+from wirebook.landing.chunks import PROBLEM_OUTCOMES, Chunk, Landed
 
 PLACE = [("_file", pa.string()), ("_line", pa.int64()), ("_index", pa.int32())]
 TABLE = pa.schema([*PLACE, ("text", pa.large_binary())])

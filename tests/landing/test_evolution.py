@@ -73,11 +73,11 @@ def test_the_type_of_both(
     delta: pa.DataType | None,
 ) -> None:
     for can_widen, expected in ((widens, parquet), (IcebergFormat().can_widen, iceberg), (never, delta)):
-        schema, misfits = evolve(pa.schema({"x": old}), pa.schema({"x": new}), can_widen)
+        schema, conflicts = evolve(pa.schema({"x": old}), pa.schema({"x": new}), can_widen)
         if expected is None:
-            assert [(misfit.column, misfit.before, misfit.now) for misfit in misfits] == [("x", old, new)]
+            assert [(misfit.column, misfit.before, misfit.now) for misfit in conflicts] == [("x", old, new)]
         else:
-            assert (schema, misfits) == (pa.schema({"x": expected}), [])
+            assert (schema, conflicts) == (pa.schema({"x": expected}), [])
 
 
 def test_columns_are_added_behind_and_never_leave() -> None:

@@ -1,7 +1,9 @@
-"""Moulds: a definition's message, built once with marks in the place of what varies, and then filled in many times.
+"""Line templates: a message that is built once, with markers in place of the values that vary, and then filled in many
+times.
 
-The builder (`wirebook.definitions.build.builder`) decides what a message of a definition looks like; a mould only
-repeats it, at a hundredth of the cost."""
+The builder (`wirebook.definitions.build.builder`) decides what a message looks like. A template repeats it at a
+hundredth of the cost.
+"""
 
 from __future__ import annotations
 
@@ -34,16 +36,16 @@ _FIXED: Final = {
 }
 
 
-def mark(name: str) -> str:
-    """What stands for a value in the message that is built: fits every slot, and occurs nowhere else."""
+def marker(name: str) -> str:
+    """The placeholder text of a value in the built message. It is valid in every slot and occurs nowhere else."""
     return f"ZZ{name}ZZ"
 
 
-class Mould:
-    """A definition's message with holes.
+class LineTemplate:
+    """A capture line of a definition's message with gaps.
 
-    Shape: `fill` takes the values of the definition's placeholders and of `attributes` and `properties` (names to
-    marks, or to what never varies), of ``id``, ``time``, ``received``, ``offset`` and of ``data``.
+    Shape: `fill` takes values for the placeholders of the definition, for `attributes` and `properties` (names to
+    markers, or to constants), and for ``id``, ``time``, ``received``, ``offset`` and ``data``.
     """
 
     def __init__(
@@ -58,24 +60,24 @@ class Mould:
     ) -> None:
         self.structured = mode == "structured"
         payload = Payload(None, DATA) if self.structured else Payload(DATA.encode(), content_type=content_type)
-        event = {"id": mark("id"), "time": TIME} if definition.is_cloudevent else {}
-        context = {name: mark(name) for name in definition.placeholders}
+        event = {"id": marker("id"), "time": TIME} if definition.is_cloudevent else {}
+        context = {name: marker(name) for name in definition.placeholders}
         request = BuildRequest(context, payload, {**event, **(attributes or {})}, properties or {}, mode=mode)
         built = build(definition, request)
         if built.errors or built.wire is None:
             raise WirebookError(*built.errors)
         wire = msgspec.structs.replace(built.wire, endpoint=endpoint, received=RECEIVED)
-        self._parts, self._holes = _split(to_line(_with_place(wire)).decode())
+        self._parts, self._gaps = _split(to_line(_with_place(wire)).decode())
 
     def fill(self, values: Mapping[str, str], data: bytes | None) -> bytes:
-        """One line of the capture format. Texts must need no escape in JSON."""
+        """One line of the capture format. Values must not need escapes in JSON."""
         parts = self._parts.copy()
-        for place, name in self._holes:
+        for place, name in self._gaps:
             parts[place] = values[name] if name != "data" else self._data(data)
         return "".join(parts).encode()
 
     def _data(self, data: bytes | None) -> str:
-        """The payload as the record has it: a text, base64 where it is no UTF-8, null; escaped inside an event."""
+        """The payload as the record holds it: a string, base64 if it is not UTF-8, or null; escaped inside an event."""
         if self.structured:
             return orjson.dumps((data or b"null").decode()).decode()[1:-1]
         if data is None:
@@ -87,25 +89,25 @@ class Mould:
 
 
 def _with_place(wire: AnyMessage) -> AnyMessage:
-    """A Kafka record also has a place in its topic."""
+    """A Kafka record also has a partition and an offset."""
     if isinstance(wire, KafkaRecord):
         return msgspec.structs.replace(wire, partition=0, offset=OFFSET, timestamp=TIME)
     return wire
 
 
-_HOLE: Final = re.compile("|".join((rf'\\?"{DATA}\\?"', r"ZZ\w+?ZZ", *_FIXED)))
+_GAP: Final = re.compile("|".join((rf'\\?"{DATA}\\?"', r"ZZ\w+?ZZ", *_FIXED)))
 
 
 def _split(line: str) -> tuple[list[str], list[tuple[int, str]]]:
-    """The line cut at its marks, and which places of the list are holes."""
+    """The line split at its markers, and the positions and names of the gaps."""
     parts: list[str] = []
-    holes: list[tuple[int, str]] = []
+    gaps: list[tuple[int, str]] = []
     end = 0
-    for found in _HOLE.finditer(line):
-        parts += [line[end : found.start()], found[0]]
-        holes.append((len(parts) - 1, _name(found[0])))
-        end = found.end()
-    return [*parts, line[end:]], holes
+    for gap in _GAP.finditer(line):
+        parts += [line[end : gap.start()], gap[0]]
+        gaps.append((len(parts) - 1, _name(gap[0])))
+        end = gap.end()
+    return [*parts, line[end:]], gaps
 
 
 def _name(text: str) -> str:

@@ -1,6 +1,6 @@
-"""The records of one protocol, taken apart at once: what `wirebook.bindings` does for one, for a whole batch.
+"""Splits the records of one protocol into attributes, slots and data: what `wirebook.bindings` does for one record.
 
-Only for messages without surprises: a row about which a column cannot be sure is `doubtful`.
+Only plain messages are handled. A row that a column cannot decide is `doubtful`.
 
 Spec: docs/semantics.md#cloudevents-over-each-protocol; docs/semantics.md D24-D34.
 """
@@ -18,18 +18,18 @@ import pyarrow.compute as pc
 
 from wirebook.bindings.attributes import is_attribute_name
 from wirebook.definitions.compile.slots import BARE, entry_name
-from wirebook.landing.columns.columns import Mask, RepeatedColumns, SlotColumn, absent, any_of, is_plain, mask_of
-from wirebook.landing.columns.records import Fields
+from wirebook.landing.columns.records import RecordFields
+from wirebook.landing.columns.slot_columns import Mask, RepeatedColumns, SlotColumn, absent, any_of, is_plain, mask_of
 
 Makers = dict[str, Callable[[], SlotColumn]]
 
 
 @dataclass(slots=True)
-class WirePartColumns:
-    """Records of one protocol, taken apart by their binding: see `wirebook.bindings.cloudevents.Parts`.
+class WireColumns:
+    """Records of one protocol, split by its binding; compare `wirebook.bindings.cloudevents.Parts`.
 
-    Shape: `attributes` by name; `data` null for none; `bare` has what makes the column of each bare slot, `sections`
-    the pairs of the others.
+    Shape: `attributes` by name. `data` is null where there is none. `bare` maps each bare slot to a function that makes
+    its column; `sections` has the pairs of all other slots.
     """
 
     content_type: SlotColumn
@@ -44,7 +44,7 @@ class WirePartColumns:
         return len(self.data)
 
     def column(self, section: str, name: str) -> SlotColumn | None:
-        """A protocol slot's column; None for a slot that is not kept as one."""
+        """The column of a protocol slot; None for a slot without a column."""
         if section != BARE:
             pairs = self.sections.get(section)
             return pairs.column(name) if pairs is not None else None
@@ -53,25 +53,25 @@ class WirePartColumns:
         return self._made.get(name)
 
 
-def _http(fields: Fields) -> WirePartColumns:
+def _http(fields: RecordFields) -> WireColumns:
     bare: Makers = {"method": partial(_method, fields), "path": partial(_path, fields)}
     return _without_content_type(_without_escapes(_headed(fields, "HTTP", "ce-", "body", bare)))
 
 
-def _nats(fields: Fields) -> WirePartColumns:
+def _nats(fields: RecordFields) -> WireColumns:
     return _without_escapes(_headed(fields, "NATS", "ce-", "data", _bare(fields, "subject", "reply-to")))
 
 
-def _kafka(fields: Fields) -> WirePartColumns:
+def _kafka(fields: RecordFields) -> WireColumns:
     return _without_content_type(_headed(fields, "KAFKA", "ce_", "value", _bare(fields, "topic", "key")))
 
 
-def _mqtt_3(fields: Fields) -> WirePartColumns:
+def _mqtt_3(fields: RecordFields) -> WireColumns:
     bare: Makers = {"topic_name": partial(fields.text, "topic")}
-    return WirePartColumns(absent(len(fields)), {}, fields.data("payload"), np.zeros(len(fields), bool), bare)
+    return WireColumns(absent(len(fields)), {}, fields.data("payload"), np.zeros(len(fields), bool), bare)
 
 
-def _mqtt_5(fields: Fields) -> WirePartColumns:
+def _mqtt_5(fields: RecordFields) -> WireColumns:
     pairs = fields.pairs("user_properties", str)
     attributes = {name: pairs.column(name) for name in pairs.names if is_attribute_name(name)}
     doubtful = any_of((column.doubtful for column in attributes.values()), len(fields))
@@ -83,18 +83,18 @@ def _mqtt_5(fields: Fields) -> WirePartColumns:
     }
     sections = {"user_properties": pairs}
     return _without_content_type(
-        WirePartColumns(content_type, attributes, fields.data("payload"), doubtful, bare, sections)
+        WireColumns(content_type, attributes, fields.data("payload"), doubtful, bare, sections)
     )
 
 
-def _amqp(fields: Fields) -> WirePartColumns:
+def _amqp(fields: RecordFields) -> WireColumns:
     sections = {name: fields.section(name) for name in ("properties", "application-properties", "message-annotations")}
     attributes, doubtful = _prefixed(sections["application-properties"], ("cloudEvents:", "cloudEvents_"))
     content_type = sections["properties"].column("content-type")
-    return _without_content_type(WirePartColumns(content_type, attributes, fields.data("body"), doubtful, {}, sections))
+    return _without_content_type(WireColumns(content_type, attributes, fields.data("body"), doubtful, {}, sections))
 
 
-TAKE_APART: Final[dict[str, Callable[[Fields], WirePartColumns]]] = {
+WIRE_COLUMNS: Final[dict[str, Callable[[RecordFields], WireColumns]]] = {
     "HTTP": _http,
     "KAFKA": _kafka,
     "MQTT/3.1.1": _mqtt_3,
@@ -104,41 +104,41 @@ TAKE_APART: Final[dict[str, Callable[[Fields], WirePartColumns]]] = {
 }
 
 
-def _headed(fields: Fields, protocol: str, prefix: str, body: str, bare: Makers) -> WirePartColumns:
-    """Records of a protocol that keeps attributes and the content type in headers."""
+def _headed(fields: RecordFields, protocol: str, prefix: str, body: str, bare: Makers) -> WireColumns:
+    """Records of a protocol whose headers carry the attributes and the content type."""
     headers = fields.pairs("headers", partial(entry_name, protocol, "headers"))
     attributes, doubtful = _prefixed(headers, (prefix,))
     declared = headers.column("content-type")
     content_type = SlotColumn(pc.utf8_trim(declared.text, " \t"), declared.doubtful)
     if protocol != "KAFKA":  # D30
         headers = headers.trimmed()
-    return WirePartColumns(content_type, attributes, fields.data(body), doubtful, bare, {"headers": headers})
+    return WireColumns(content_type, attributes, fields.data(body), doubtful, bare, {"headers": headers})
 
 
-def _without_escapes(parts: WirePartColumns) -> WirePartColumns:
-    """A header's value that would have to be decoded first makes its message doubtful."""
+def _without_escapes(parts: WireColumns) -> WireColumns:
+    """Mark messages as doubtful if a header value must be decoded first."""
     parts.doubtful |= any_of((not_header_safe(column.text) for column in parts.attributes.values()), len(parts))
     return parts
 
 
-def _without_content_type(parts: WirePartColumns) -> WirePartColumns:
-    """The attribute has a place of its own on the wire; a message that has it among the attributes is doubtful."""
+def _without_content_type(parts: WireColumns) -> WireColumns:
+    """Mark messages as doubtful if they also carry the content type as an attribute."""
     parts.doubtful |= parts.attributes.pop("datacontenttype", absent(len(parts))).present
     return parts
 
 
-def _bare(fields: Fields, *names: str) -> Makers:
-    """Slots that are texts as they are."""
+def _bare(fields: RecordFields, *names: str) -> Makers:
+    """Slots whose values are plain strings."""
     return {name: partial(fields.text, name) for name in names}
 
 
-def _method(fields: Fields) -> SlotColumn:
+def _method(fields: RecordFields) -> SlotColumn:
     column = fields.text("method")
     return SlotColumn(pc.utf8_upper(column.text), column.doubtful)
 
 
-def _path(fields: Fields) -> SlotColumn:
-    """Only an origin-form target without escapes is its path as it compares."""
+def _path(fields: RecordFields) -> SlotColumn:
+    """The path of an origin-form target; doubtful for other forms and for targets with escapes."""
     target = fields.text("target")
     plain = mask_of(pc.match_substring_regex(target.text, r"^/[^%#]*$"))
     path = pc.list_element(pc.split_pattern(target.text, "?", max_splits=1), 0)
@@ -146,12 +146,13 @@ def _path(fields: Fields) -> SlotColumn:
 
 
 def _prefixed(pairs: RepeatedColumns, prefixes: tuple[str, ...]) -> tuple[dict[str, SlotColumn], Mask]:
-    """The attributes whose pairs have a prefix; doubtful where a name is no attribute's, or there are two prefixes."""
+    """The attributes whose names have a prefix; doubtful if a name is not a valid attribute name, or both prefixes
+    occur."""
     attributes: dict[str, SlotColumn] = {}
     doubtful = np.zeros(pairs.length, bool)
     spelled = {prefix: np.zeros(pairs.length, bool) for prefix in prefixes}
     for name in pairs.names:
-        prefix = next((each for each in prefixes if name.startswith(each)), None)
+        prefix = next((candidate for candidate in prefixes if name.startswith(candidate)), None)
         if prefix is None:
             continue
         attribute, column = name[len(prefix) :], pairs.column(name)
@@ -167,8 +168,8 @@ def _prefixed(pairs: RepeatedColumns, prefixes: tuple[str, ...]) -> tuple[dict[s
 
 
 def not_header_safe(text: pa.StringArray) -> Mask:
-    """Where a header's value would have to be decoded first: an escape, a quote, a blank around it, or what is not
-    printable ASCII."""
+    """A mask of the header values that must be decoded: those with an escape, a quote, surrounding blanks, or
+    characters that are not printable ASCII."""
     if is_plain(text, b'%" '):
         return np.zeros(len(text), bool)
     return mask_of(pc.match_substring_regex(text, r'[^\x20-\x7e]|[%"]|^ | $'))

@@ -1,11 +1,11 @@
-"""The records of a capture of lines, as columns: Arrow's JSON reader takes them apart, protocol by protocol.
+"""The records of a capture of lines as columns: Arrow's JSON reader parses them, protocol by protocol.
 
-A line that it cannot take for certain (an unknown member, a member twice, bytes in base64, AMQP with its free maps) is
-decoded by `wirebook.bindings.decode_records`, one by one; what that is not certain of, the reference reads.
+Lines that it cannot parse with certainty (an unknown or duplicate member, bytes in base64, AMQP with its free maps) are
+decoded by `wirebook.bindings.decode_records`, one by one; the reference reads those that remain uncertain.
 
-How a line can neither shift its neighbours nor stop the process (Arrow's reader does not survive a text that begins
-with ``null``): each begins with ``{`` and ends with ``}``, no JSON text has ``}`` newline ``{``
-inside, and there are as many values as lines.
+Arrow's reader crashes on a text that begins with ``null``, and an invalid line could shift its neighbours. Both are
+excluded: each line begins with ``{`` and ends with ``}``, no JSON text contains ``}`` newline ``{``, and the number of
+values must equal the number of lines.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ import pyarrow.json as pj
 from wirebook.bindings import decode_records
 from wirebook.bindings.capture import MAX_RECORD_BYTES, MEMBERS
 from wirebook.bindings.wire import CLASSES, AmqpMessage, AnyMessage, MqttProperties
-from wirebook.landing.columns.columns import Mask, Rows, SlotColumn, instants, mask_of
-from wirebook.landing.columns.records import Fields, LineRecords
-from wirebook.landing.columns.row_records import Columns, FlatPairs, RowFields, is_within
+from wirebook.landing.columns.parquet_records import Columns, FlatPairs, ParquetFields, is_within
+from wirebook.landing.columns.records import DecodedRecords, RecordFields
+from wirebook.landing.columns.slot_columns import Mask, Rows, SlotColumn, instants, mask_of
 
 BLOCK: Final = 2048  # lines parsed in one call
 FEW: Final = 64  # lines that are not worth a call
@@ -47,23 +47,23 @@ _ROW: Final = re.compile(r" in row ([0-9]+)\Z")
 
 
 class _Part(NamedTuple):
-    """Lines of one protocol: their places in the chunk, and their members."""
+    """Lines of one protocol: their positions in the chunk and their members."""
 
     protocol: str
     rows: Rows
     fields: JsonFields
 
 
-class ParsedLines:
-    """The records of lines: `parts` as columns, `rest` one by one. See `wirebook.landing.columns.records.Records`."""
+class JsonRecords:
+    """The records of lines: most as columns, the rest decoded one by one. Implements `RecordColumns`."""
 
     def __init__(self, lines: pa.LargeBinaryArray) -> None:
         self._parts = list(_parts(lines))
-        taken = np.zeros(len(lines), bool)
+        parsed = np.zeros(len(lines), bool)
         for part in self._parts:
-            taken[part.rows] = True
-        self._places = np.flatnonzero(~taken)
-        self._rest = LineRecords(decode_records(lines.take(pa.array(self._places)).to_pylist()))
+            parsed[part.rows] = True
+        self._places = np.flatnonzero(~parsed)
+        self._rest = DecodedRecords(decode_records(lines.take(pa.array(self._places)).to_pylist()))
         every = np.concatenate([*(part.rows for part in self._parts), self._places])
         self._order = pa.array(np.argsort(every))
 
@@ -77,20 +77,20 @@ class ParsedLines:
 
     @cached_property
     def endpoints(self) -> pa.StringArray:
-        found = self._of_all([part.fields.text("endpoint").text for part in self._parts])
-        return pa.concat_arrays([found, self._rest.endpoints]).take(self._order)
+        endpoints = self._of_all([part.fields.text("endpoint").text for part in self._parts])
+        return pa.concat_arrays([endpoints, self._rest.endpoints]).take(self._order)
 
     def _of_all(self, texts: list[pa.StringArray]) -> pa.StringArray:
         return pa.concat_arrays([pa.array([], pa.string()), *texts])
 
-    def by_protocol(self) -> Iterator[tuple[str, Rows, Fields]]:
+    def by_protocol(self) -> Iterator[tuple[str, Rows, RecordFields]]:
         yield from self._parts
         for protocol, rows, fields in self._rest.by_protocol():
             yield protocol, self._places[rows], fields
 
 
 def _parts(lines: pa.LargeBinaryArray) -> Iterator[_Part]:
-    """What can be taken apart of each protocol."""
+    """The lines of each protocol that can be parsed as columns."""
     left = _is_plain(lines)
     heads = pc.binary_slice(lines, 0, HEAD)
     for protocol, cls in PARSED.items():
@@ -105,7 +105,7 @@ def _parts(lines: pa.LargeBinaryArray) -> Iterator[_Part]:
 
 
 def _is_plain(lines: pa.LargeBinaryArray) -> Mask:
-    """Which lines may be taken apart: each an object, as far as its ends tell, with no bytes in base64 in it."""
+    """A mask of the lines that begin and end like an object and contain no bytes in base64."""
     _, offsets, data = lines.buffers()
     bounds = np.frombuffer(offsets, np.int64)[lines.offset : lines.offset + len(lines) + 1]
     octets = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(1, np.uint8)
@@ -113,13 +113,15 @@ def _is_plain(lines: pa.LargeBinaryArray) -> Mask:
     plain = (ends - starts > 1) & (ends - starts <= MAX_RECORD_BYTES)
     first, last = octets[np.where(plain, starts, 0)], octets[np.where(plain, ends, 1) - 1]
     plain &= (first == ord("{")) & (last == ord("}"))
-    found = _places_of(b'"base64"', octets.tobytes())
-    plain[np.searchsorted(starts, found[(found >= bounds[0]) & (found < bounds[-1])], side="right") - 1] = False
+    endpoints = _places_of(b'"base64"', octets.tobytes())
+    plain[np.searchsorted(starts, endpoints[(endpoints >= bounds[0]) & (endpoints < bounds[-1])], side="right") - 1] = (
+        False
+    )
     return np.asarray(plain)
 
 
 def _places_of(word: bytes, text: bytes) -> Rows:
-    """Where a word begins in a text."""
+    """The offsets of a word in a text."""
     places, place = [], text.find(word)
     while place >= 0:
         places.append(place)
@@ -147,28 +149,28 @@ def _schema(cls: type[AnyMessage]) -> pa.Schema:
 
 
 def read_lines(lines: pa.LargeBinaryArray, schema: pa.Schema) -> tuple[pa.Table, Rows]:
-    """The columns of the lines that are objects of `schema`, no member unknown or twice; and the places of these.
+    """The columns of the lines that are objects of `schema` without unknown or duplicate members, and their positions.
 
-    Cost: about 3 µs for a line of 600 bytes; a line that fails costs the lines before it in its block once more, and
-    where too many fail, none of what is left is taken.
+    Cost: about 3 µs for a line of 600 bytes. An invalid line costs the lines before it in its block again; after too
+    many failures, the remaining lines are not parsed.
     """
     tables, places = [schema.empty_table()], [np.zeros(0, np.int64)]
     todo = [(begin, min(begin + BLOCK, len(lines))) for begin in range(0, len(lines), BLOCK)][::-1]
     failures, allowed = 0, 8 + len(lines) // 128
     while todo and failures <= allowed:
         begin, end = todo.pop()
-        found = _attempt(lines.slice(begin, end - begin), schema)
-        if isinstance(found, pa.Table):
-            tables.append(found)
+        endpoints = _attempt(lines.slice(begin, end - begin), schema)
+        if isinstance(endpoints, pa.Table):
+            tables.append(endpoints)
             places.append(np.arange(begin, end))
         else:
             failures += 1
-            todo += _without(begin, end, found)
+            todo += _without(begin, end, endpoints)
     return pa.concat_tables(tables), np.concatenate(places)
 
 
 def _attempt(lines: pa.LargeBinaryArray, schema: pa.Schema) -> pa.Table | int | None:
-    """The columns of lines that can all be taken; else the place of one that cannot, if that is known."""
+    """The columns of lines if all are valid; else the position of an invalid line, if it is known."""
     try:
         joined = pc.binary_join(_as_list(lines.cast(pa.large_string())), pa.scalar("\n", pa.large_string()))
         text = joined.buffers()[2]
@@ -188,7 +190,7 @@ def _as_list(lines: pa.LargeStringArray) -> pa.ListArray:
 
 
 def _without(begin: int, end: int, failed: int | None) -> list[tuple[int, int]]:
-    """What to try next, the last first: the lines around one that failed, or halves until they are few."""
+    """The ranges to try next, last one first: around an invalid line, or halves until they are small."""
     if failed is not None:
         pieces = [(begin + failed + 1, end), (begin, begin + failed)]
     elif end - begin > FEW:
@@ -202,8 +204,8 @@ def _without(begin: int, end: int, failed: int | None) -> list[tuple[int, int]]:
 # -- members --------------------------------------------------------------------------------------------------------
 
 
-class JsonFields(RowFields):
-    """The members of lines of one protocol, typed as the capture format has them."""
+class JsonFields(ParquetFields):
+    """The members of lines of one protocol, typed as in the capture format."""
 
     def __init__(self, cls: type[AnyMessage], columns: Columns) -> None:
         super().__init__(cls, columns)
@@ -227,7 +229,7 @@ class JsonFields(RowFields):
         return SlotColumn(pc.struct_field(self._columns[within], name), self._nothing)
 
     def _pairs(self, name: str) -> FlatPairs:
-        """The pairs of a column of lists of two texts; where a list has not two, its row does not fit."""
+        """The pairs of a column of lists of two strings. A row with a list of another length does not fit."""
         column = self._columns[name]
         counts = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
         owners = np.repeat(np.arange(len(column)), counts)

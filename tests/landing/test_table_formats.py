@@ -20,7 +20,7 @@ from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from wirebook.landing.report.show import find_table, first_rows, tables_in
 from wirebook.landing.runs.target import Target
-from wirebook.landing.tables.names import FORMATS
+from wirebook.landing.tables.all_formats import FORMATS
 from wirebook.problems import WirebookError
 
 HERE = Path(__file__).parent
@@ -35,22 +35,22 @@ def lines(count: int, table: str = "ab", **members: Any) -> bytes:
 
 
 @pytest.fixture(params=ALL)
-def lake(request: pytest.FixtureRequest, bed: Any) -> Any:
-    bed.settings.form = request.param
-    return bed
+def lake(request: pytest.FixtureRequest, workspace: Any) -> Any:
+    workspace.settings.table_format = request.param
+    return workspace
 
 
-def rows(bed: Any, table: str) -> list[dict[str, Any]]:
+def rows(workspace: Any, table: str) -> list[dict[str, Any]]:
     """What the format's own Python reader gives."""
-    folder = bed.to / table
-    if bed.settings.form == "delta":
+    folder = workspace.to / table
+    if workspace.settings.table_format == "delta":
         from deltalake import DeltaTable
 
         found = DeltaTable(str(folder)).to_pyarrow_table(filesystem=SubTreeFileSystem(str(folder), LocalFileSystem()))
-    elif bed.settings.form == "iceberg":
-        found = iceberg_table(bed.to, table).scan().to_arrow().rename_columns({"_source_file": "_file"})
+    elif workspace.settings.table_format == "iceberg":
+        found = iceberg_table(workspace.to, table).scan().to_arrow().rename_columns({"_source_file": "_file"})
     else:
-        schema = Target(bed.to).tables()[table].schema
+        schema = Target(workspace.to).tables()[table].schema
         found = ds.dataset(sorted(folder.glob("*.parquet")), schema=schema).to_table()
     return sorted(found.to_pylist(), key=lambda row: (row["_file"], row["_line"], row["_index"]))
 
@@ -63,13 +63,13 @@ def iceberg_table(root: Path, table: str) -> Any:
     return catalog.load_table(f"wirebook.{table}")
 
 
-def check(bed: Any, expected: int, tables: tuple[str, ...] = ("a", "b", "dead_letters")) -> None:
+def check(workspace: Any, expected: int, tables: tuple[str, ...] = ("a", "b", "dead_letters")) -> None:
     """Every message once, for the format's reader."""
     places = Counter(
         (row["_file"], row["_line"], row["_index"])
         for table in tables
-        if (bed.to / table).is_dir()
-        for row in rows(bed, table)
+        if (workspace.to / table).is_dir()
+        for row in rows(workspace, table)
     )
     assert set(places.values()) == {1}
     assert places.total() == expected
@@ -80,7 +80,7 @@ def test_land_again_and_grow(lake: Any) -> None:
     assert lake.land().read == 21
     assert lake.land().read == 0
     path.write_bytes(path.read_bytes() + lines(4))
-    assert lake.land(form=None).read == 4
+    assert lake.land(table_format=None).read == 4
     check(lake, 25)
     assert {table.name: table.rows for table in tables_in(lake.to)} == {"a": 12, "b": 12, "dead_letters": 1}
     assert first_rows(find_table(tables_in(lake.to), "a"), 20).num_rows == 12
@@ -89,7 +89,7 @@ def test_land_again_and_grow(lake: Any) -> None:
 def test_replay(lake: Any) -> None:
     lake.write("one", lines(20) + b"bad\n")
     lake.land(engine=BAD)
-    assert (lake.replay(form=None).landed, lake.replay(form=None).landed) == (10, 0)
+    assert (lake.replay(table_format=None).landed, lake.replay(table_format=None).landed) == (10, 0)
     check(lake, 20, ("a", "b"))
     assert len(rows(lake, "resolved")) == 10
 
@@ -97,69 +97,69 @@ def test_replay(lake: Any) -> None:
 def test_a_folder_has_one_format(lake: Any) -> None:
     lake.write("one", lines(20))
     lake.land()
-    other = ALL[ALL.index(lake.settings.form) - 1]
+    other = ALL[ALL.index(lake.settings.table_format) - 1]
     with pytest.raises(WirebookError, match="format-differs"):
-        lake.land(form=other)
+        lake.land(table_format=other)
 
 
-@pytest.mark.parametrize(("form", "module"), [("delta", "deltalake"), ("iceberg", "pyiceberg.catalog.sql")])
+@pytest.mark.parametrize(("table_format", "module"), [("delta", "deltalake"), ("iceberg", "pyiceberg.catalog.sql")])
 def test_a_package_that_is_not_there_is_said_before_anything_is_read(
-    bed: Any, monkeypatch: pytest.MonkeyPatch, form: str, module: str
+    workspace: Any, monkeypatch: pytest.MonkeyPatch, table_format: str, module: str
 ) -> None:
-    bed.write("one", lines(20))
+    workspace.write("one", lines(20))
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(WirebookError, match=r"missing-extra.*not installed") as raised:
-        bed.land(form=form)
-    assert raised.value.problems[0].hint == f"pip install 'wirebook[{form}]'"
-    assert not bed.runner.tasks
+        workspace.land(table_format=table_format)
+    assert raised.value.problems[0].hint == f"pip install 'wirebook[{table_format}]'"
+    assert not workspace.runner.tasks
 
 
 PROGRAM = """
 import os, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from conftest import Bed, Here, Landing, standin
-bed = Bed.__new__(Bed)
-bed.__dict__.update(source=Path(sys.argv[2]) / "source", to=Path(sys.argv[2]) / "target")
-bed.runner = Here()
-bed.settings = Landing(runner=bed.runner, factory=standin.engine, form=sys.argv[3])
+from workspace import Workspace, LocalRunner, RunSettings, standin
+workspace = Workspace.__new__(Workspace)
+workspace.__dict__.update(source=Path(sys.argv[2]) / "source", to=Path(sys.argv[2]) / "target")
+workspace.runner = LocalRunner()
+workspace.settings = RunSettings(runner=workspace.runner, factory=standin.engine, table_format=sys.argv[3])
 deadly, countdown = sys.argv[4], int(sys.argv[5])
 def at(point):
     global countdown
     countdown -= point == deadly
     if countdown < 0:
         os._exit(7)
-bed.land(at=at, name="old", batch_bytes=1)
+workspace.land(at=at, name="old", batch_bytes=1)
 """
 
 
-def die(root: Path, form: str, point: str, times: int) -> int:
-    command = [sys.executable, "-c", PROGRAM, str(HERE), str(root), form, point, str(times)]
+def die(root: Path, table_format: str, point: str, times: int) -> int:
+    command = [sys.executable, "-c", PROGRAM, str(HERE), str(root), table_format, point, str(times)]
     return subprocess.run(command, env=os.environ, check=False).returncode
 
 
-@pytest.mark.parametrize("form", ["delta", "iceberg"])
+@pytest.mark.parametrize("table_format", ["delta", "iceberg"])
 @pytest.mark.parametrize(
     ("point", "times"), [("begun", 1), ("staged", 0), ("committed", 1), ("moved", 1), ("tabled", 1)]
 )
-def test_dying_at_a_point(bed: Any, tmp_path: Path, form: str, point: str, times: int) -> None:
-    bed.settings.form = form
+def test_dying_at_a_point(workspace: Any, tmp_path: Path, table_format: str, point: str, times: int) -> None:
+    workspace.settings.table_format = table_format
     for name in ("one", "two"):
-        bed.write(name, lines(20, pad=name) + b"bad\n")
-    assert die(tmp_path, form, point, times) == DYING
-    bed.land(name="new", batch_bytes=1)
-    check(bed, 42)
-    assert bed.land().read == 0
+        workspace.write(name, lines(20, pad=name) + b"bad\n")
+    assert die(tmp_path, table_format, point, times) == DYING
+    workspace.land(name="new", batch_bytes=1)
+    check(workspace, 42)
+    assert workspace.land().read == 0
 
 
-@pytest.mark.parametrize("form", ["delta", "iceberg"])
+@pytest.mark.parametrize("table_format", ["delta", "iceberg"])
 @pytest.mark.parametrize("done", ["nothing", "some files moved", "all files moved", "all"])
-def test_a_commit_may_be_done_again_from_anywhere(bed: Any, form: str, done: str) -> None:
+def test_a_commit_may_be_done_again_from_anywhere(workspace: Any, table_format: str, done: str) -> None:
     """Dying inside the commit of a table: between the moves, before the transaction, right behind it."""
-    bed.settings.form = form
-    bed.write("one", lines(20, "a"))
-    bed.land()
-    target, file_column = Target(bed.to), FORMATS[form].column("_file")
+    workspace.settings.table_format = table_format
+    workspace.write("one", lines(20, "a"))
+    workspace.land()
+    target, file_column = Target(workspace.to), FORMATS[table_format].column("_file")
     (manifest,) = target.manifests()
     (entry,) = manifest.tables
     staging = target.staging(2) / "x" / "a"
@@ -170,15 +170,15 @@ def test_a_commit_may_be_done_again_from_anywhere(bed: Any, form: str, done: str
         pq.write_table(pa.Table.from_pylist([row], entry.schema), file)
     moved = {"nothing": 0, "some files moved": 1, "all files moved": 3}.get(done, 0)
     for file in files[:moved]:
-        os.rename(file, bed.to / "a" / file.name)
+        os.rename(file, workspace.to / "a" / file.name)
     if done == "all":
-        FORMATS[form].commit(bed.to / "a", 2, files, entry.schema)
+        FORMATS[table_format].commit(workspace.to / "a", 2, files, entry.schema)
     again = msgspec.structs.replace(manifest, batch=2, entries=[], files=[staged(file, staging) for file in files])
     target.commit(again)
     for _ in range(2):
         target.finish(again)
-    check(bed, 23, ("a",))
-    assert len(rows(bed, "a")) == 23
+    check(workspace, 23, ("a",))
+    assert len(rows(workspace, "a")) == 23
 
 
 def staged(file: Path, folder: Path) -> Any:
@@ -187,14 +187,14 @@ def staged(file: Path, folder: Path) -> Any:
     return StagedFile("a", f"x/a/{file.name}", 1)
 
 
-def test_a_commit_is_one_transaction_that_names_its_batch(bed: Any, tmp_path: Path) -> None:
-    for form in ("delta", "iceberg"):
-        bed.settings.form, bed.to = form, tmp_path / form
-        bed.write("one", lines(20, "a"))
-        bed.write("two", b"")
-        bed.land()
-        bed.write("two", lines(20, "a", pad="x"))
-        bed.land()
+def test_a_commit_is_one_transaction_that_names_its_batch(workspace: Any, tmp_path: Path) -> None:
+    for table_format in ("delta", "iceberg"):
+        workspace.settings.table_format, workspace.to = table_format, tmp_path / table_format
+        workspace.write("one", lines(20, "a"))
+        workspace.write("two", b"")
+        workspace.land()
+        workspace.write("two", lines(20, "a", pad="x"))
+        workspace.land()
     from deltalake import DeltaTable
 
     table = DeltaTable(str(tmp_path / "delta" / "a"))
@@ -213,9 +213,9 @@ WIDER = {"v": "int64", "f": "double", "d": "decimal(9,2)"}
 OTHER = {"v": "string"}
 
 
-def land(bed: Any, name: str, columns: dict[str, str], **members: Any) -> Any:
-    bed.write(name, lines(2, "a", **members) + lines(1, "b"))
-    return bed.land(engine={"columns": {"a": columns}}, name=name)
+def land(workspace: Any, name: str, columns: dict[str, str], **members: Any) -> Any:
+    workspace.write(name, lines(2, "a", **members) + lines(1, "b"))
+    return workspace.land(engine={"columns": {"a": columns}}, name=name)
 
 
 def test_an_added_field_is_a_new_column(lake: Any) -> None:
@@ -242,7 +242,7 @@ def test_an_added_field_is_a_new_column(lake: Any) -> None:
 def test_a_type_is_widened_where_the_format_can(lake: Any) -> None:
     land(lake, "1", FIRST, v=1, f=1.5)
     report = land(lake, "2", FIRST | WIDER, v=2**40, f=1e300)
-    if lake.settings.form == "delta":
+    if lake.settings.table_format == "delta":
         assert (report.landed, report.dead_lettered, report.reasons) == (1, 2, {"columns-changed": 2})
         return
     assert report.dead_lettered == 0
@@ -268,7 +268,7 @@ def test_anything_else_is_a_dead_letter_and_can_be_replayed(lake: Any) -> None:
 
 def test_small_integers_are_as_the_format_has_them(lake: Any) -> None:
     land(lake, "1", {"v": "int8"}, v=-7)
-    expected = "int32" if lake.settings.form == "iceberg" else "int8"
+    expected = "int32" if lake.settings.table_format == "iceberg" else "int8"
     assert Target(lake.to).tables()["a"].columns["v"] == expected
     assert [row["v"] for row in rows(lake, "a")] == [-7, -7]
 
@@ -290,15 +290,15 @@ def test_duckdb_opens_them(lake: Any, duck: Any) -> None:
     land(lake, "1", FIRST, v=1, s={"a": 1})
     land(lake, "2", ADDED, v=2, new="n", s={"a": 2, "b": ["b"]})
     folder = lake.to / "a"
-    if lake.settings.form == "delta":
+    if lake.settings.table_format == "delta":
         load(duck, "delta")
         table = f"delta_scan('{folder}')"
-    elif lake.settings.form == "iceberg":
+    elif lake.settings.table_format == "iceberg":
         load(duck, "avro", "iceberg")
         table = f"iceberg_scan('{iceberg_table(lake.to, 'a').metadata_location}')"
     else:
         table = f"read_parquet('{folder}/*.parquet', union_by_name = true)"
-    file_column = FORMATS[lake.settings.form].column("_file")
+    file_column = FORMATS[lake.settings.table_format].column("_file")
     found = duck.execute(f"SELECT v, new, s.a, s.b FROM {table} ORDER BY {file_column}, _line").fetchall()
     assert found == [(1, None, 1, None), (1, None, 1, None), (2, "n", 2, ["b"]), (2, "n", 2, ["b"])]
 

@@ -1,7 +1,7 @@
-"""Kinds: what a file is, told from its content, never from its name.
+"""The format of a source file, detected from its content, never from its name.
 
-A first value with `protocol` is a capture; one with `specversion`, or an array, is CloudEvents: one value, or
-one per line.
+If the first value has the member `protocol`, the file is a capture. If it has `specversion`, or is an array, the file
+holds CloudEvents: one value, or one per line.
 
 Spec: docs/land.md#messages-lines-files; docs/capture-format.md
 """
@@ -16,45 +16,59 @@ from wirebook.landing.sources.byte_streams import CODECS, open_stream
 from wirebook.landing.sources.lines import BLANKS, BOM
 from wirebook.text.json import JsonError, parse_json
 
-__all__ = ["HEAD", "FileType", "FirstValue", "codec_of", "first_value", "is_whole", "kind_of", "read_head", "shape_of"]
+__all__ = [
+    "HEAD",
+    "FileFormat",
+    "FirstValue",
+    "detect_codec",
+    "detect_file_type",
+    "detect_format",
+    "first_value",
+    "is_whole",
+    "read_head",
+]
 
 HEAD = 1 << 20
-"""How many bytes of content are looked at."""
+"""How many bytes of content are examined."""
 
 TOKENS: Final = re.compile(rb'"(?P<text>(?:[^"\\]|\\.)*+)(?:"|\Z)|[\[\]{}:]', re.DOTALL)
 PARQUET_MAGIC = b"PAR1"
 CAPTURE_MEMBER, EVENT_MEMBER = b"protocol", b"specversion"
 
 
-class FileType(NamedTuple):
-    """How a file is to be read.
+class FileFormat(NamedTuple):
+    """How to read a file.
 
-    Shape: `codec` is ``plain``, ``gzip``, ``zstd`` or ``parquet``; `kind` is ``capture``, ``events`` or ``parquet``;
-    `form` is ``lines``, ``whole`` (one value over many lines) or ``rows``.
+    Shape: `codec` is ``plain``, ``gzip``, ``zstd`` or ``parquet``. `file_type` is ``capture``, ``events`` or
+    ``parquet``. `framing` is ``lines``, ``whole`` (one value over several lines) or ``rows``.
     """
 
     codec: str
-    kind: str
-    form: str
+    file_type: str
+    framing: str
 
 
 class FirstValue(NamedTuple):
-    """The first JSON value of a text: its first byte, its members' names, and where it ends (None: not in the text)."""
+    """The first JSON value of a text: its first byte, its member names, and the offset of its end (None: not in the
+    text)."""
 
     opening: bytes
     members: frozenset[bytes]
     end: int | None
 
 
-def codec_of(head: bytes) -> str:
-    """How the bytes of a file are packed."""
+def detect_codec(head: bytes) -> str:
+    """The compression of a file, from its first bytes."""
     if head.startswith(PARQUET_MAGIC):
         return "parquet"
     return next((name for name, codec in CODECS.items() if len(head) >= 2 and codec.starts(head)), "plain")
 
 
 def read_head(path: bytes, codec: str, start: int = 0) -> bytes:
-    """The first bytes of a file's content. Raises: OSError"""
+    """The first bytes of a file's decompressed content.
+
+    Raises: OSError
+    """
     size = max(start, os.path.getsize(path))
     head, filled = bytearray(min(HEAD, size - start) if codec == "plain" else HEAD), 0
     with open_stream(path, codec, start, size) as stream:
@@ -63,19 +77,24 @@ def read_head(path: bytes, codec: str, start: int = 0) -> bytes:
     return bytes(head[:filled])
 
 
-def shape_of(path: bytes, start: int = 0) -> FileType | None:
-    """What the file is from byte `start` on; None when nothing but white space is there. Raises: OSError"""
+def detect_format(path: bytes, start: int = 0) -> FileFormat | None:
+    """The format of a file from byte `start` on; None if only white space follows.
+
+    Raises: OSError
+    """
     with open(path, "rb") as file:
-        codec = codec_of(file.read(8))
+        codec = detect_codec(file.read(8))
     if codec == "parquet":
-        return FileType(codec, "parquet", "rows")
+        return FileFormat(codec, "parquet", "rows")
     text = read_head(path, codec, start)
-    kind = kind_of(text)
-    return FileType(codec, kind, form_of(text) if kind == "events" else "lines") if kind else None
+    file_type = detect_file_type(text)
+    if file_type is None:
+        return None
+    return FileFormat(codec, file_type, detect_framing(text) if file_type == "events" else "lines")
 
 
-def kind_of(text: bytes) -> str | None:
-    """``capture`` or ``events``; lines that are no object and no array are passed over, and decide nothing."""
+def detect_file_type(text: bytes) -> str | None:
+    """``capture`` or ``events``, by the first line that begins with an object or array; None for an empty text."""
     is_long, text = len(text) == HEAD, text.removeprefix(BOM).lstrip(BLANKS)
     for line in re.finditer(rb"^[ \t\r]*[\[{]", text, re.MULTILINE):
         value = first_value(text[line.end() - 1 :])
@@ -85,9 +104,11 @@ def kind_of(text: bytes) -> str | None:
     return "capture" if text or is_long else None
 
 
-def form_of(text: bytes) -> str:
-    """``whole`` for a value that goes on behind its line, unless the next line is a value of its own: then the first
-    line is a broken record among others."""
+def detect_framing(text: bytes) -> str:
+    """``whole`` if the first value continues on the next line, else ``lines``.
+
+    If the next line is a complete value, the first line is taken for a damaged record in a file of lines.
+    """
     text = text.removeprefix(BOM).lstrip(BLANKS)
     line, _, rest = text.partition(b"\n")
     if not rest or first_value(line).end is not None:
@@ -98,7 +119,7 @@ def form_of(text: bytes) -> str:
 
 
 def first_value(text: bytes) -> FirstValue:
-    """Scans brackets and strings only, so that a text cut anywhere, or broken, still says what it is.
+    """Scan brackets and strings only, so that truncated and invalid texts are recognised too.
 
     Cost: linear; stops at the end of the value.
     """
@@ -118,7 +139,7 @@ def first_value(text: bytes) -> FirstValue:
 
 
 def is_whole(text: bytes) -> bool:
-    """Whether a text is one complete JSON value, however deep and however large its numbers."""
+    """Whether a text is one complete JSON value, whatever its depth and however large its numbers."""
     try:
         parse_json(text)
     except JsonError as error:

@@ -1,6 +1,6 @@
-"""Columns: one slot of many messages, with the places where a column cannot be trusted.
+"""Columns of slots: the value of one slot in many messages, and a mask of the rows where it is uncertain.
 
-A row about which a column cannot be sure is `doubtful`, and the reference reads it again.
+A row that a column cannot decide is `doubtful`; the reference reads it again.
 """
 
 from __future__ import annotations
@@ -37,21 +37,22 @@ INSTANT_PATTERN: Final = SECOND + r"(\.[0-9]{1,6})?" + OFFSET
 
 
 def mask_of(array: pa.Array | pa.ChunkedArray) -> Mask:
-    """A boolean Arrow array as a numpy mask; null is False."""
+    """A boolean Arrow array as a NumPy mask; null is False."""
     return np.asarray(pc.fill_null(array, False).to_numpy(zero_copy_only=False), bool)
 
 
 def any_of(masks: Iterable[Mask], length: int) -> Mask:
+    """The union of masks."""
     return np.asarray(np.logical_or.reduce([np.zeros(length, bool), *masks]))
 
 
 def codes_of(encoded: pa.DictionaryArray) -> Rows:
-    """The place of each value in the dictionary, from 1; 0 for null."""
+    """The position of each value in the dictionary, from 1; 0 for null."""
     return np.asarray(pc.fill_null(pc.add(encoded.indices, 1), 0).to_numpy(zero_copy_only=False), np.int64)
 
 
 def texts(values: Sequence[Any]) -> tuple[pa.StringArray, Mask]:
-    """Python values as a column of texts, and where a value is no text (None and bytes: null in the column)."""
+    """Python values as a string column, and a mask of the values that are not strings (null in the column)."""
     is_text = np.fromiter(map(is_, map(type, values), repeat(str)), bool, len(values))
     if is_text.all():
         return pa.array(values, pa.string()), ~is_text
@@ -61,7 +62,7 @@ def texts(values: Sequence[Any]) -> tuple[pa.StringArray, Mask]:
 
 
 def instants(text: pa.StringArray) -> tuple[pa.TimestampArray, Mask]:
-    """RFC 3339 times as instants of microseconds, and where a text is certainly one that says no more than that."""
+    """RFC 3339 times as timestamps in microseconds, and a mask of the texts that convert without loss."""
     plain = mask_of(pc.match_substring_regex(text, INSTANT_PATTERN))
     kept = text if plain.all() else pc.if_else(pa.array(plain), text, pa.scalar(None, pa.string()))
     return kept.cast(INSTANT), plain
@@ -69,29 +70,35 @@ def instants(text: pa.StringArray) -> tuple[pa.TimestampArray, Mask]:
 
 @dataclass(frozen=True, slots=True)
 class SlotColumn:
-    """A slot of every message: its text, null where it is absent, and where the column is not to be trusted."""
+    """A slot of many messages.
+
+    Shape: `text` is null where the slot is absent; `doubtful` marks rows that the reference must read.
+    """
 
     text: pa.StringArray
     doubtful: Mask
 
     @property
     def present(self) -> Mask:
+        """A mask of the rows in which the slot is present."""
         return mask_of(self.text.is_valid())
 
     def take(self, rows: Rows) -> SlotColumn:
+        """The column with these rows."""
         return SlotColumn(self.text.take(pa.array(rows)), self.doubtful[rows])
 
 
 def absent(length: int) -> SlotColumn:
+    """The column of a slot that is absent in all rows."""
     return SlotColumn(pa.nulls(length, pa.string()), np.zeros(length, bool))
 
 
 class RepeatedColumns:
-    """Named values that may repeat (headers, properties) of many messages, one column for each name asked for.
+    """Name-value pairs of many messages, such as headers, as one column for each requested name.
 
-    Shape: pair number i belongs to message `owners[i]` (in order), has the name `names[i]` and the value `values[i]`,
-    null where it is no text. `fold` gives a name as it compares.
-    Cost: a few C-level passes over all pairs, then one for each name.
+    Shape: pair i belongs to message `owners[i]` (ascending) and has the name `names[i]` and the value `values[i]`, null
+    if it is not a string. `fold` maps a name to its comparison key.
+    Cost: a few vectorised passes over all pairs, then one for each name.
     """
 
     def __init__(
@@ -109,17 +116,17 @@ class RepeatedColumns:
 
     @property
     def owning(self) -> Mask:
-        """Which messages have any."""
+        """A mask of the messages that have at least one pair."""
         return np.bincount(self._owners, minlength=self.length) > 0
 
     def trimmed(self) -> RepeatedColumns:
-        """The same pairs, their values without blanks at the ends."""
-        found = copy(self)
-        found._values, found._columns = pc.ascii_trim(self._values, " \t"), {}
-        return found
+        """The same pairs, their values without surrounding blanks."""
+        copied = copy(self)
+        copied._values, copied._columns = pc.ascii_trim(self._values, " \t"), {}
+        return copied
 
     def column(self, name: str) -> SlotColumn:
-        """The first value of a name; doubtful where it repeats, or is no text."""
+        """The first value of a name; doubtful if the name repeats or the value is not a string."""
         if name not in self._columns:
             self._columns[name] = self._pivot(self.names.get(name, ()))
         return self._columns[name]
@@ -132,13 +139,16 @@ class RepeatedColumns:
         place = np.full(self.length, -1, np.int64)
         place[owners[::-1]] = chosen[::-1]
         doubtful = np.bincount(owners, minlength=self.length) > 1
-        found = place >= 0
-        doubtful[found] |= self._odd[place[found]]
-        return SlotColumn(self._values.take(pa.array(place, mask=~found)), doubtful)
+        copied = place >= 0
+        doubtful[copied] |= self._odd[place[copied]]
+        return SlotColumn(self._values.take(pa.array(place, mask=~copied)), doubtful)
 
 
 def is_plain(text: pa.StringArray, but: bytes = b"") -> bool:
-    """Has the whole column only printable ASCII, without the characters of `but`? Cost: one pass over its bytes."""
+    """Whether the whole column has only printable ASCII characters, without those of `but`.
+
+    Cost: one pass over its bytes.
+    """
     data = text.buffers()[2]
     if data is None:
         return True

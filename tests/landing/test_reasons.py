@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wirebook.landing.report.reasons import expected_in_words, found_in_words
+from wirebook.landing.report.reasons import format_actual, format_expected
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ from wirebook.landing.report.reasons import expected_in_words, found_in_words
     ],
 )
 def test_expected_value_is_readable(code: str, expected: str, words: str) -> None:
-    assert expected_in_words(code, expected) == words
+    assert format_expected(code, expected) == words
 
 
 @pytest.mark.parametrize(
@@ -42,4 +42,4 @@ def test_expected_value_is_readable(code: str, expected: str, words: str) -> Non
     ],
 )
 def test_actual_value_is_readable(code: str, actual: str, words: str) -> None:
-    assert found_in_words(code, actual) == words
+    assert format_actual(code, actual) == words

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from wirebook.bindings import read_parquet_batch
 from wirebook.catalog import Catalog
-from wirebook.landing.sources.batches import Chunk
+from wirebook.landing.chunks import Chunk
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "corpus"))
 

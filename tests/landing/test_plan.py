@@ -16,12 +16,19 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wirebook.landing.runs.ledger import Entry, Seen, decide
+from wirebook.landing.runs.ledger import FileState, LedgerEntry, decide
 from wirebook.landing.runs.plan import make_tasks
 from wirebook.landing.sources import files as sources
+from wirebook.landing.sources.file_formats import (
+    FileFormat,
+    detect_file_type,
+    detect_format,
+    detect_framing,
+    first_value,
+    is_whole,
+)
 from wirebook.landing.sources.files import list_files, scan_files
-from wirebook.landing.sources.filetypes import FileType, first_value, form_of, is_whole, kind_of, shape_of
-from wirebook.landing.sources.splits import Split
+from wirebook.landing.sources.splits import FileSplit
 
 VECTORS = Path(__file__).parents[1] / "vectors" / "land"
 
@@ -33,15 +40,15 @@ def vectors(name: str) -> list[Any]:
 
 @pytest.mark.parametrize("case", vectors("decide"))
 def test_decide(case: dict[str, Any]) -> None:
-    known = case["known"] and Entry(file="a", digest="", **case["known"])
-    assert decide(known, Seen(**case["seen"])) == case["expected"]
+    known = case["known"] and LedgerEntry(file="a", digest="", **case["known"])
+    assert decide(known, FileState(**case["seen"])) == case["expected"]
 
 
 @pytest.mark.parametrize("case", vectors("kinds"))
 def test_kinds(case: dict[str, Any]) -> None:
     text = case["text"].encode()
-    assert kind_of(text) == case["kind"]
-    assert (form_of(text) if case["kind"] == "events" else case["form"]) == case["form"]
+    assert detect_file_type(text) == case["kind"]
+    assert (detect_framing(text) if case["kind"] == "events" else case["form"]) == case["form"]
 
 
 def test_shapes_by_content_and_not_by_name(tmp_path: Path) -> None:
@@ -51,16 +58,16 @@ def test_shapes_by_content_and_not_by_name(tmp_path: Path) -> None:
     skippable = b"\x50\x2a\x4d\x18\x03\0\0\0abc"
     for codec, data in [*packed.items(), ("zstd", skippable + packed["zstd"])]:
         path.write_bytes(data)
-        assert shape_of(os.fsencode(path)) == FileType(codec, "events", "lines")
+        assert detect_format(os.fsencode(path)) == FileFormat(codec, "events", "lines")
     pq.write_table(pa.table({"a": [1]}), path)
-    assert shape_of(os.fsencode(path)) == FileType("parquet", "parquet", "rows")
+    assert detect_format(os.fsencode(path)) == FileFormat("parquet", "parquet", "rows")
 
 
 @pytest.mark.parametrize("text", [b'{"a":"' + b'\\"' * 500_000, b'{"' * 300_000, b"[" * 1_000_000, b'"' * 1_000_000])
 def test_hostile_heads_take_linear_time(text: bytes) -> None:
     first_value(text)
-    kind_of(text)
-    form_of(text + b"\n" + text)
+    detect_file_type(text)
+    detect_framing(text + b"\n" + text)
 
 
 @pytest.mark.parametrize(
@@ -107,18 +114,18 @@ def test_a_scan_knows_the_digest_and_the_lines_of_every_prefix(
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 1 << 24)), min_size=1, max_size=40), st.integers(1, 8))
 def test_tasks_hold_every_unit_once_and_in_order(sizes: list[tuple[int, int]], parallelism: int) -> None:
-    units, ends = [], [0, 0, 0, 0]
+    splits, ends = [], [0, 0, 0, 0]
     for file, weight in sorted(sizes):
         start, ends[file] = ends[file], ends[file] + weight
-        units.append(Split(file=f"{file}", path=b"", start=start, end=ends[file], weight=weight))
-    tasks = make_tasks(units, parallelism)
+        splits.append(FileSplit(file=f"{file}", path=b"", start=start, end=ends[file], weight=weight))
+    tasks = make_tasks(splits, parallelism)
     assert len(tasks) <= parallelism
     assert all(tasks)
-    merged = [unit for task in tasks for unit in task]
-    assert sum(unit.weight for unit in merged) == sum(unit.weight for unit in units)
-    for before, unit in pairwise(merged):
-        assert unit.start == (before.end if unit.file == before.file else 0)
-    target = sum(unit.weight for unit in units) / len(tasks)
-    assert max(sum(unit.weight for unit in task) for task in tasks) <= target + max(unit.weight for unit in units) + (
-        1 << 21
-    )
+    merged = [split for task in tasks for split in task]
+    assert sum(split.weight for split in merged) == sum(split.weight for split in splits)
+    for before, split in pairwise(merged):
+        assert split.start == (before.end if split.file == before.file else 0)
+    target = sum(split.weight for split in splits) / len(tasks)
+    assert max(sum(split.weight for split in task) for task in tasks) <= target + max(
+        split.weight for split in splits
+    ) + (1 << 21)

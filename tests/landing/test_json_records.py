@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from wirebook.bindings import parse_record
 from wirebook.bindings.capture import MEMBERS
 from wirebook.bindings.wire import Base64, bytes_of
-from wirebook.landing.columns.line_records import BLOCK, FEW, ParsedLines, read_lines
-from wirebook.landing.columns.records import Fields
+from wirebook.landing.columns.json_records import BLOCK, FEW, JsonRecords, read_lines
+from wirebook.landing.columns.records import RecordFields
 
 MOMENT = "2026-03-04T05:06:07.890123Z"
 PAIRS = [["ce_id", "1"], ["Ce_Type", "t"], ["x", "ü\n"]]
@@ -87,7 +87,7 @@ def lines_of(protocol: str, odd: list[bytes], every: int) -> list[bytes]:
     return found
 
 
-def hold(lines: list[bytes], protocol: str, rows: Any, fields: Fields) -> None:
+def hold(lines: list[bytes], protocol: str, rows: Any, fields: RecordFields) -> None:
     """What the columns say of these lines is what the reference reads in them."""
     assert len(rows) == len(fields)
     for place, row in {lines[row]: (place, row) for place, row in enumerate(rows.tolist())}.values():
@@ -99,7 +99,7 @@ def hold(lines: list[bytes], protocol: str, rows: Any, fields: Fields) -> None:
             assert is_same(member, getattr(parsed.wire, name), place, fields), (lines[row], member)
 
 
-def is_same(member: str, value: Any, place: int, fields: Fields) -> bool:
+def is_same(member: str, value: Any, place: int, fields: RecordFields) -> bool:
     if member in ("headers", "user_properties"):
         return all(is_same_pair(pair, value, place, fields.pairs(member, str)) for pair in value or ())
     if member == "properties":
@@ -123,7 +123,7 @@ def is_same_pair(pair: Any, pairs: Any, place: int, found: Any) -> bool:
 @given(st.sampled_from(list(PLAIN)), st.lists(st.sampled_from(ODD), max_size=12), st.integers(1, 60))
 def test_columns_are_the_records(protocol: str, odd: list[bytes], every: int) -> None:
     lines = lines_of(protocol, odd, every)
-    for found, rows, fields in ParsedLines(pa.array(lines, pa.large_binary())).by_protocol():
+    for found, rows, fields in JsonRecords(pa.array(lines, pa.large_binary())).by_protocol():
         hold(lines, found, rows, fields)
 
 
@@ -131,7 +131,7 @@ def test_columns_are_the_records(protocol: str, odd: list[bytes], every: int) ->
 def test_an_odd_line_leaves_its_neighbours_alone(protocol: str) -> None:
     for line in ODD:
         lines = lines_of(protocol, [line], every=FEW // 2)
-        records = ParsedLines(pa.array(lines, pa.large_binary()))
+        records = JsonRecords(pa.array(lines, pa.large_binary()))
         taken = {row for _, rows, _ in records.by_protocol() for row in rows.tolist()}
         assert len(taken) >= FEW, line
         assert len(records.received[0]) == len(records.endpoints) == len(lines)
@@ -155,6 +155,6 @@ def test_a_time_that_is_no_plain_one_is_not_settled() -> None:
     odd = {3: "2026-02-30T00:00:00Z", 5: "2026-01-01T00:00:00.1234567Z", 9: "", 11: None}
     times = [odd.get(number, MOMENT) for number in range(FEW)]
     lines = [json.dumps({"protocol": "KAFKA", "topic": "t", "received": time}).encode() for time in times]
-    read, certain = ParsedLines(pa.array(lines, pa.large_binary())).received
+    read, certain = JsonRecords(pa.array(lines, pa.large_binary())).received
     assert [number for number in range(FEW) if not certain[number]] == [3, 5, 9]
     assert read[11].as_py() is None

@@ -1,4 +1,4 @@
-"""The formats of tables by name."""
+"""All table formats by name."""
 
 from __future__ import annotations
 
@@ -10,4 +10,6 @@ from wirebook.landing.tables.iceberg import IcebergFormat
 
 __all__ = ["FORMATS"]
 
-FORMATS: Final[dict[str, TableFormat]] = {form.name: form for form in (ParquetFormat(), DeltaFormat(), IcebergFormat())}
+FORMATS: Final[dict[str, TableFormat]] = {
+    table_format.name: table_format for table_format in (ParquetFormat(), DeltaFormat(), IcebergFormat())
+}

@@ -1,0 +1,169 @@
+"""Landing, on the driver: plan, pin a batch, run its tasks, check that no message is lost, commit.
+
+The driver handles file names and counts, never messages.
+
+Spec: docs/land.md#what-is-promised; docs/land.md#the-target-folder; docs/decisions/0010, 0013
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from contextlib import nullcontext
+from pathlib import Path
+
+import msgspec
+
+from wirebook.landing.runs.batches import Batches, Catalogue, RunSettings
+from wirebook.landing.runs.checks import (
+    Tasks,
+    changed_files,
+    keep_splits,
+    settled_entries,
+    unfinished_line_problems,
+    without_splits_after_damage,
+)
+from wirebook.landing.runs.ledger import Ledger, LedgerEntry
+from wirebook.landing.runs.plan import Batch, Plan, make_batches, make_plan, make_tasks, source_changed
+from wirebook.landing.runs.report import Report
+from wirebook.landing.runs.target import Manifest, PendingBatch, Target
+from wirebook.landing.sources.files import Scan, SourceFile, identity_of, list_files, scan_files
+from wirebook.problems import Problem, WirebookError
+
+__all__ = ["Run", "land_files"]
+
+
+def land_files(settings: RunSettings, source: Path, catalogue: Catalogue, target: Target) -> Report:
+    """Land what is new in `source`. Each batch lands completely or not at all, whenever the run is stopped.
+
+    Raises: unreadable-file (the source does not exist), target-is-source, format-differs, target-locked,
+    unwritable-target, not-conserved
+    """
+    started = time.monotonic()
+    if source.resolve() == target.root.resolve():
+        message = f"'{source}' cannot be both the source and the target"
+        raise WirebookError(Problem(code="target-is-source", message=message, hint="choose another target folder"))
+    with nullcontext() if settings.dry_run else target.locked():
+        run = Run(Batches(settings, target, catalogue))
+        run.recover()
+        run.land(source)
+    run.report.seconds = time.monotonic() - started
+    return run.report
+
+
+class Run:
+    """One run and the ledger as it grows. The report is that of its `batches`."""
+
+    def __init__(self, batches: Batches) -> None:
+        self.report = batches.report
+        self._batches = batches
+        self._settings, self._target, self._catalogue = batches.settings, batches.target, batches.catalogue
+        self._ledger: Ledger = self._target.ledger()
+        self._before: Ledger = dict(self._ledger)
+        self._scans: dict[str, Scan] = {}
+        self._stopped: set[str] = set()  # files whose splits in later batches must not land
+
+    def recover(self) -> None:
+        """Finish what an earlier run left: committed batches first, then the pending one with the catalogue that it
+        began with."""
+        if self._settings.dry_run:
+            return
+        self._target.recover()
+        pending = self._target.pending()
+        if pending is None:
+            return
+        document = self._target.catalogue(pending.catalogue)
+        if pending.chosen:
+            self._batches.run_replay(pending, document)
+            return
+        splits = [split for task in pending.tasks for split in task]
+        files = {split.file: SourceFile(split.file, split.path) for split in splits}
+        self._scans = {scan.file.name: scan for scan in scan_files(files.values())}
+        self._land_batch(pending, document)
+        self._stopped.clear()  # a file that changed since the batch began is planned again
+        self.report.problems = [problem for problem in self.report.problems if problem.code != "source-changed"]
+
+    def land(self, source: Path) -> None:
+        """Plan the files of `source`, land them batch by batch, and count what was there before."""
+        listing = list_files(source, without=self._target.root)
+        self.report.problems += listing.problems
+        plan = make_plan(scan_files(listing.files), self._ledger)
+        self.report.problems += plan.problems
+        self._scans = {planned.scan.file.name: planned.scan for planned in plan.files}
+        if self._settings.progress:
+            self._settings.progress.begin(sum(split.weight for planned in plan.files for split in planned.splits))
+        for batch in make_batches(plan.files, self._settings.batch_bytes):
+            self._begin(batch)
+        self._record_copies(plan)
+        self._count_files(plan)
+
+    def _begin(self, batch: Batch) -> None:
+        splits = [split for split in batch.splits if split.file not in self._stopped]
+        if splits:
+            tasks = make_tasks(splits, self._settings.runner.parallelism)
+            entries = [entry for entry in batch.entries if entry.file not in self._stopped]
+            pending = self._batches.begin(tasks, entries)
+            self._land_batch(pending, self._catalogue.document)
+
+    def _land_batch(self, pending: PendingBatch, document: bytes) -> None:
+        """Run the tasks of a batch, check the results, commit. Files that changed are left out and the rest is read
+        again."""
+        entries = {entry.file: entry for entry in pending.entries}
+        tasks: Tasks | None = None
+        remaining = self._without_changed(pending.tasks, entries, {})
+        while tasks != remaining:
+            tasks = remaining
+            results = self._batches.run(pending, document, tasks)
+            remaining = self._without_changed(tasks, entries, changed_files(results))
+            remaining = without_splits_after_damage(remaining, results)
+        settled = list(settled_entries(pending.entries, results, self._ledger))
+        self._stopped |= entries.keys() - {entry.file for entry in settled if not entry.problem}
+        self._batches.commit(pending, settled, results)
+        self._ledger.update({entry.file: entry for entry in settled})
+        self.report.problems += unfinished_line_problems(results)
+
+    def _without_changed(self, tasks: Tasks, entries: Mapping[str, LedgerEntry], why: dict[str, str]) -> Tasks:
+        """The tasks without the files in `why` and without files that were written to since they were planned."""
+        for name in {split.file for task in tasks for split in task} - why.keys():
+            if not self._is_as_planned(entries[name]):
+                why[name] = "it was written to during the run"
+        self.report.problems += [source_changed(name, reason) for name, reason in sorted(why.items())]
+        return keep_splits(tasks, lambda split: split.file not in why)
+
+    def _is_as_planned(self, entry: LedgerEntry) -> bool:
+        """Whether the bytes that the entry covers are unchanged.
+
+        Cost: a file that was written to is scanned again.
+        """
+        if entry.problem == "unreadable-file":
+            return True
+        scan = self._scans.get(entry.file)
+        if scan is None:
+            return False
+        try:
+            if identity_of(scan.file.path) != scan.identity:
+                scan = self._scans[entry.file] = next(scan_files([scan.file]), scan)
+            return scan.size >= entry.size and scan.prefix_digest(entry.size) == entry.digest
+        except OSError:
+            return False
+
+    def _record_copies(self, plan: Plan) -> None:
+        """Give a copy the ledger entry of the file that landed instead; if it grows, its new lines land."""
+        copies = []
+        for name, (end, original) in plan.copies.items():
+            landed = self._ledger.get(original)
+            if landed and (landed.size, landed.digest) == (end.size, end.digest):
+                copies.append(msgspec.structs.replace(landed, file=name, same_as=original))
+        self._ledger.update({entry.file: entry for entry in copies})
+        if copies and not self._settings.dry_run:
+            number, fingerprint = self._batches.take_number(), self._catalogue.fingerprint
+            self._target.commit(Manifest(batch=number, catalogue=fingerprint, entries=copies))
+
+    def _count_files(self, plan: Plan) -> None:
+        """Count the messages that the target had already: those of whole files, and of the first lines of files that
+        grew."""
+        had = [*plan.skipped, *(planned.scan.file.name for planned in plan.files)]
+        copied = [self._ledger[original].messages for _, original in plan.copies.values() if original in self._ledger]
+        self.report.skipped = sum(self._before[name].messages for name in had if name in self._before) + sum(copied)
+        self.report.files = len(plan.files)
+        self.report.skipped_files = len(plan.skipped) + len(plan.copies)

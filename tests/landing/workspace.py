@@ -1,0 +1,100 @@
+"""A source and a target folder for tests of landing: the tasks run in this process, with the stand-in engine."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pyarrow.parquet as pq
+
+STANDIN = Path(__file__).parent / "standin"
+sys.path.insert(0, str(STANDIN))
+
+import standin  # noqa: E402
+
+from wirebook.landing.runs.batches import Catalogue, RunSettings  # noqa: E402
+from wirebook.landing.runs.checks import Tasks  # noqa: E402
+from wirebook.landing.runs.land import land_files  # noqa: E402
+from wirebook.landing.runs.replay import replay_dead_letters  # noqa: E402
+from wirebook.landing.runs.report import Report  # noqa: E402
+from wirebook.landing.runs.target import DeadLetterFilter, Target, no_stop  # noqa: E402
+from wirebook.landing.runs.task import Job, TaskResult, run_task  # noqa: E402
+
+
+class LocalRunner:
+    """Runs tasks one after the other in this process."""
+
+    parallelism = 3
+
+    def __init__(self, before: Callable[[], None] = lambda: None) -> None:
+        self.tasks: list[Tasks] = []
+        self._before = before
+
+    def __call__(self, job: Job, tasks: Tasks) -> list[TaskResult]:
+        self.tasks.append(tasks)
+        self._before()
+        return [run_task(job, task, number) for number, task in enumerate(tasks)]
+
+
+class Workspace:
+    """A source folder and a target folder below a temporary one, and runs from one to the other."""
+
+    def __init__(self, root: Path) -> None:
+        self.source, self.to = root / "source", root / "target"
+        self.source.mkdir()
+        self.runner = LocalRunner()
+        self.settings = RunSettings(runner=self.runner, factory=standin.engine)
+
+    def write(self, name: str, data: bytes) -> Path:
+        path = self.source / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        return path
+
+    def land(
+        self,
+        source: Path | None = None,
+        *,
+        at: Callable[[str], None] = no_stop,
+        engine: dict[str, Any] | None = None,
+        name: str = "c1",
+        **settings: Any,
+    ) -> Report:
+        catalogue = Catalogue(name, orjson.dumps(engine or {}))
+        run_settings = replace(self.settings, **settings)
+        return land_files(run_settings, source or self.source, catalogue, Target(self.to, at))
+
+    def replay(
+        self,
+        *,
+        at: Callable[[str], None] = no_stop,
+        engine: dict[str, Any] | None = None,
+        name: str = "c2",
+        codes: tuple[str, ...] = (),
+        definitions: tuple[str, ...] = (),
+        check_endpoint: Callable[[str], None] = lambda _: None,
+        **settings: Any,
+    ) -> Report:
+        catalogue = Catalogue(name, orjson.dumps(engine or {}), check_endpoint)
+        chosen = DeadLetterFilter(codes=list(codes), definitions=list(definitions))
+        return replay_dead_letters(replace(self.settings, **settings), catalogue, Target(self.to, at), chosen)
+
+    def rows(self, table: str = "*") -> list[dict[str, Any]]:
+        """What any reader of Parquet sees, by file and line."""
+        files = sorted(self.to.glob(f"{table}/*.parquet"))
+        rows = [row for file in files for row in pq.read_table(file, partitioning=None).to_pylist()]
+        return sorted(rows, key=lambda row: (row["_file"], row["_line"], row["_index"]))
+
+    def places(self, table: str = "*") -> list[tuple[str, int]]:
+        return [(row["_file"], row["_line"]) for row in self.rows(table)]
+
+    def check_conserved(self, expected: int) -> None:
+        """Every message once: no place twice, as many as expected."""
+        places = Counter((row["_file"], row["_line"], row["_index"]) for row in self.rows())
+        assert not [place for place, count in places.items() if count > 1]
+        assert places.total() == expected

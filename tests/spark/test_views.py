@@ -1,0 +1,129 @@
+"""Views of a target folder show staged rows together with the rows of files, in DuckDB and in Spark."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+from pyarrow import feather
+
+from tests.landing.standin.everything import edges
+from tests.landing.standin.extensions import load
+from wirebook.landing.chunks import Chunk, Landed
+from wirebook.landing.report.show import find_table, first_rows, tables_in
+from wirebook.landing.tables.all_formats import FORMATS
+from wirebook.problems import WirebookError
+from wirebook.spark.views import view_statements
+
+XID = "/messagegroups/g/messages/{}"
+
+
+def shown(workspace: Any) -> dict[str, tuple[int, int]]:
+    """Rows and staged rows of each table."""
+    return {table.name: (table.rows, table.staged) for table in tables_in(workspace.to, with_staging=True)}
+
+
+class Edges:
+    """An engine that makes the same rows of every chunk: all types, for two tables."""
+
+    def land(self, chunk: Chunk) -> Landed:
+        lines_ = pa.array([1, 2, 3], pa.int64())
+        place = {"_file": [chunk.file] * 3, "_line": lines_, "_index": pa.array([0] * 3, pa.int32())}
+        rows = edges(pa.table(place))
+        none = pa.table({"_file": pa.array([], pa.string()), "outcome": pa.array([], pa.string())})
+        names = ("rare", "often") if chunk.file == "1" else ("often",)
+        return Landed(
+            tables=dict.fromkeys(names, rows),
+            dead_letters=none,
+            read=3 * len(names),
+            outcomes={"matched": 3 * len(names)},
+            definitions={name: XID.format(name) for name in names},
+        )
+
+
+def land_edges(workspace: Any) -> None:
+    """`rare` has staged rows, `often` staged rows and files."""
+    workspace.settings.factory = lambda catalogue, options: Edges()
+    workspace.settings.stage_below = 3 + 1
+    for path in workspace.source.iterdir():
+        path.unlink()
+    for name in ("1", "2", "3"):
+        workspace.write(name, name.encode() + b"\n")
+        workspace.land()
+    assert shown(workspace) == {"often": (9, 6), "rare": (3, 3), "staged": (9, 0)}
+
+
+@pytest.mark.parametrize("table_format", list(FORMATS))
+def test_duckdb_shows_both(workspace: Any, table_format: str) -> None:
+    workspace.settings.table_format = table_format
+    land_edges(workspace)
+    connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
+    load(connection, *{"delta": ["delta"], "iceberg": ["avro", "iceberg"]}.get(table_format, []))
+    connection.execute("SET TimeZone = 'America/New_York'")
+    for statement in view_statements(workspace.to, "duckdb"):
+        connection.execute(statement)
+    for name, files in (("rare", "1"), ("often", "123")):
+        found = connection.execute(f"SELECT * FROM {name}").fetch_arrow_table()
+        assert_same(
+            found, first_rows(find_table(tables_in(workspace.to), name), 100), FORMATS[table_format].column("_file")
+        )
+        assert len(found) == 3 * len(files)
+
+
+def assert_same(found: pa.Table, rows: pa.Table, file_column: str) -> None:
+    """The same columns and values in any order; a reader may spell a type otherwise (another time zone, say)."""
+    keys = [(file_column, "ascending"), ("_line", "ascending")]
+    assert found.column_names == rows.column_names
+    found, rows = found.sort_by(keys), rows.sort_by(keys)
+    for name in rows.column_names:
+        left, right = found[name].combine_chunks(), rows[name].combine_chunks()
+        assert repr(left.cast(right.type).to_pylist()) == repr(right.to_pylist())
+
+
+SPARK = """
+import sys
+from pathlib import Path
+import pyarrow.feather as feather
+from wirebook.spark.session import session
+from wirebook.spark.views import table, view_statements
+
+spark = session()
+for target in sorted(Path(sys.argv[1]).glob("*[[]*")):
+    for name in ("rare", "often"):
+        feather.write_feather(table(spark, target, name).toArrow(), target / "_wirebook" / f"{name}.table")
+    assert table(spark, target, "/messagegroups/g/messages/rare").count() == 3
+    if target.name.startswith("parquet"):
+        for statement in view_statements(target, "spark"):
+            spark.sql(statement)
+        for name in ("rare", "often"):
+            feather.write_feather(spark.table(name).toArrow(), target / "_wirebook" / f"{name}.view")
+"""
+
+
+@pytest.mark.spark
+def test_spark_shows_both(workspace: Any, tmp_path: Path, one_java: dict[str, str]) -> None:
+    """By the function, which needs no connector; by the views of Parquet, too."""
+    targets = {table_format: tmp_path / f"{table_format} [a] 'target' {{is}}" for table_format in FORMATS}
+    for table_format, target in targets.items():
+        workspace.settings.table_format, workspace.to = table_format, target
+        land_edges(workspace)
+    command = [sys.executable, "-c", SPARK, str(tmp_path)]
+    subprocess.run(command, env=os.environ | one_java, check=True, capture_output=True)
+    for table_format, target in targets.items():
+        for name in ("rare", "often"):
+            rows = first_rows(find_table(tables_in(target), name), 100)
+            for kind in ("table", "view") if table_format == "parquet" else ("table",):
+                found = feather.read_table(target / "_wirebook" / f"{name}.{kind}")
+                assert_same(found, rows, FORMATS[table_format].column("_file"))
+
+
+def test_a_table_that_is_not_there_is_said(workspace: Any) -> None:
+    land_edges(workspace)
+    with pytest.raises(WirebookError, match="unknown-table"):
+        view_statements(workspace.to, "spark", ["offen"])
