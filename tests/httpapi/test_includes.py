@@ -122,36 +122,6 @@ def refused(client: Client, source: Source) -> str:
     return str(reply.json["title"])
 
 
-# -- the model itself -------------------------------------------------------------------------------------------------
-
-
-def test_c_mod_40_41_and_43_includes_of_the_model_itself(empty: Client) -> None:
-    source = {
-        "groups": {
-            "dirs": {
-                "singular": "dir",
-                "attributes": {
-                    "$includes": ["#/groups/boxes/attributes", "#/groups/crates/attributes"],
-                    "x": {"type": "integer"},
-                },
-            },
-            "boxes": {"singular": "box", "attributes": {"x": STRING, "y": STRING}},
-            "crates": {"singular": "crate", "attributes": {"y": {"type": "boolean"}, "z": STRING}},
-        },
-    }
-    full = model(empty, source)["groups"]["dirs"]["attributes"]
-    assert [full[name]["type"] for name in "xyz"] == ["integer", "string", "string"]
-
-
-@pytest.mark.parametrize(("key", "pointer"), [("a/b", "a~1b"), ("a~b", "a~0b"), ("a b", "a%20b"), ("a/b", "a%7E1b")])
-def test_c_mod_43_pointers_are_decoded(empty: Client, key: str, pointer: str) -> None:
-    """Labels of a model have names that need it. What a pointer leads to has to be an object."""
-    source = groups(labels={key: "1"}, attributes={"$include": f"#/groups/dirs/labels/{pointer}"})
-    assert "leads to '1'" in empty.put("/modelsource", source).json["title"]
-    source = groups(labels={key: "1"}, attributes={"$include": "#/groups/dirs/labels/other"})
-    assert "leads to nothing" in empty.put("/modelsource", source).json["title"]
-
-
 # -- documents elsewhere ----------------------------------------------------------------------------------------------
 
 
