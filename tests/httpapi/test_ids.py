@@ -32,7 +32,7 @@ def test_such_paths_are_refused_where_reads_share_a_query_too(registry: Client, 
         answer = web.get(path)
         assert (answer.status_code, answer.json()["args"]) == (
             400,
-            {"error_detail": "the path has the character U+0000"},
+            {"error_detail": "the path contains the character U+0000"},
         )
 
 

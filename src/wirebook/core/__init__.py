@@ -1,1 +1,1 @@
-"""Layer `core`: xRegistry semantics. Pure: no HTTP, SQL, clock, environment or logging."""
+"""Layer `core`: the semantics of xRegistry. Pure: no HTTP, SQL, clock, environment or logging."""

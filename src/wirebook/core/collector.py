@@ -1,4 +1,4 @@
-"""Python's cyclic collector, off for a while."""
+"""Pause Python's cyclic garbage collector."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def without_collector() -> Iterator[None]:
-    """Many values alive at once make the cyclic collector run for nothing: it is off meanwhile."""
+    """Disable the cyclic garbage collector while many objects are created that all stay alive."""
     enabled = gc.isenabled()
     gc.disable()
     try:

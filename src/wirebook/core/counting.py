@@ -1,8 +1,8 @@
-"""Numbers with nouns, for people."""
+"""Numbers with nouns, for messages."""
 
 from __future__ import annotations
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """``1 message``, ``2 messages``, ``1,000 messages``."""
+    """Return ``1 message``, ``2 messages`` or ``1,000 messages``."""
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"

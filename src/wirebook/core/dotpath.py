@@ -1,9 +1,9 @@
-"""Dot notation: where in an entity a value is.
+"""Dot notation: the path of a value within an entity.
 
     path  = step *( step )          step = "." name / "[" quote name quote "]" / "[" integer "]" / ".*" / "[*]"
 
-The first step has no dot; its name has the characters of attribute names only. `.*` (`*` as the first step) is any
-member, `[*]` any item; `['*']` is the member of that name. A name without quotes contains no `*`.
+The first step has no dot, and its name consists of attribute name characters. `.*` (`*` as the first step) matches any
+member, `[*]` any item; `['*']` is the member named `*`. A name without quotes contains no `*`.
 
 Spec: core/spec.md#xregistry-dot--notation; core/spec.md#dot-notation-in-filters.
 """
@@ -24,16 +24,20 @@ INDEX: Final = re.compile(r"\[(?:(\d+)|(\*))\]")
 
 @dataclass(frozen=True, slots=True)
 class PathMember:
+    """A step to the member of that name."""
+
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
+    """A step to an item of an array, counted from 0."""
+
     index: int
 
 
 class _Any:
-    """Any member of an object or a map (`ANY_MEMBER`), or any item of an array (`ANY_ITEM`)."""
+    """A wildcard step: any member of an object or a map (`ANY_MEMBER`), or any item of an array (`ANY_ITEM`)."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -49,14 +53,14 @@ DotPath = tuple[Step, ...]
 
 
 class BadPath(ValueError):
-    """Text that is no path: `position` (from 1) is where it stops being one."""
+    """Text that is not a valid path; the message names the position, counted from 1."""
 
     def __init__(self, why: str, position: int) -> None:
         super().__init__(f"{why} at position {position}")
 
 
 def parse_dotpath(text: str) -> DotPath:
-    """The steps of `text`. Raises: BadPath"""
+    """Return the steps of `text`. Raises: BadPath"""
     steps: list[Step] = []
     position = 0
     while position < len(text):
@@ -84,12 +88,12 @@ def _step(text: str, position: int, is_first: bool) -> tuple[Step, int]:
 
 
 def format_dotpath(path: DotPath) -> str:
-    """The path as text, which `parse_dotpath` reads again."""
+    """Return the path as text that `parse_dotpath` can read."""
     return "".join(map(_format, path)).removeprefix(".")
 
 
 def below(path: str, name: str) -> str:
-    """The path of the member `name` of what is at `place`; a name that a dot would cut in two is in brackets."""
+    """Return the path of the member `name` of the value at `path`; names that contain dots are put in brackets."""
     return path + _member(name)
 
 
@@ -107,7 +111,7 @@ def _member(name: str) -> str:
 
 
 def values_at(value: Any, path: DotPath) -> Iterator[Any]:
-    """Everything that is there; nothing where a step leads nowhere. A JSON null is nothing."""
+    """Yield all values at a path. A JSON null counts as absent."""
     if not path:
         if value is not None:
             yield value
@@ -117,7 +121,7 @@ def values_at(value: Any, path: DotPath) -> Iterator[Any]:
 
 
 def members_at(value: Any, step: Step) -> Iterable[tuple[str | int, Any]]:
-    """The members or items that one step leads to, with their names or places."""
+    """Return the members or items that one step leads to, with their names or indexes."""
     if isinstance(value, Mapping):
         if isinstance(step, PathMember):
             return ((step.name, value[step.name]),) if step.name in value else ()

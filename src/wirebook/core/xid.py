@@ -15,9 +15,9 @@ from wirebook.core.names import GROUP_TYPES, is_identifier
 
 @dataclass(frozen=True, slots=True)
 class Xid:
-    """The parts of an XID; those after the last given one are None.
+    """The parts of an XID; parts that it does not have are None.
 
-    Shape: `tail` is ``meta``, ``versions`` or None, and `version` is given with ``versions`` alone.
+    Shape: `tail` is ``meta``, ``versions`` or None; `version` is set with ``versions`` only.
     """
 
     groups: str
@@ -38,7 +38,7 @@ class Xid:
 
     @property
     def entity(self) -> str:
-        """The XID of the resource (of the group, where no resource is named), without Version or ``meta``."""
+        """The XID of the resource, or of the group if there is no resource; without Version or ``meta``."""
         return self.container if self.resource is None else f"{self.container}/{self.resources}/{self.resource}"
 
 
@@ -46,7 +46,7 @@ LENGTHS: Final = frozenset({2, 4, 5, 6})
 
 
 def parse_xid(text: object) -> Xid | None:
-    """The parts of `text`, or None when it is no XID of a known group and resource type."""
+    """Return the parts of `text`, or None if it is not an XID of a built-in group and resource type."""
     if not isinstance(text, str) or not text.startswith("/"):
         return None
     parts = text[1:].split("/")
@@ -60,5 +60,5 @@ def parse_xid(text: object) -> Xid | None:
 
 
 def is_message(xid: Xid | None) -> bool:
-    """Does `xid` name a message, or a Version of one?"""
+    """Return whether `xid` names a message or a Version of one."""
     return xid is not None and xid.resources == "messages" and xid.tail != "meta"

@@ -1,4 +1,4 @@
-"""Which entities a request that writes has to know: those that it names, found without looking at the registry.
+"""Which entities a write request names, found without looking at the registry.
 
 Spec: core/http.md#creating-or-updating-entities.
 """
@@ -19,9 +19,9 @@ ResourceKey = tuple[str, str, str, str]
 
 @dataclass(slots=True)
 class AffectedEntities:
-    """Keys with ids in lower case: Groups as (type, id), Resources as (Group type, Group id, type, id).
+    """Keys with lower-case ids: Groups as (type, id), Resources as (Group type, Group id, type, id).
 
-    `every_group` is a type of which all are deleted, `every_resource` a (Group type, Group id, type).
+    `every_group` is a Group type of which all are deleted; `every_resource` a (Group type, Group id, type).
     """
 
     groups: set[GroupKey] = field(default_factory=set)
@@ -31,7 +31,7 @@ class AffectedEntities:
 
 
 def affected_entities(method: str, target: RequestTarget, metadata: Any, model: Model) -> AffectedEntities:
-    """What a request names. `metadata` may be anything: what is no map names nothing, and what is no id nobody has."""
+    """Return the entities that a request names. `metadata` may be any JSON value: invalid maps and ids are skipped."""
     affected = AffectedEntities()
     if target.group_type is None:
         _of_registry(affected, metadata, model)
@@ -86,7 +86,7 @@ def _of_resources(affected: AffectedEntities, method: str, target: RequestTarget
 
 
 def targets_of(resources: Iterable[str | None]) -> set[ResourceKey]:
-    """The keys of the Resources that cross-references lead to."""
+    """Return the keys of the Resources that these cross-references lead to; invalid ones are skipped."""
     keys = set()
     for xref in resources:
         parts = (xref or "").split("/")

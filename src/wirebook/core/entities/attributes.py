@@ -1,6 +1,6 @@
-"""The attributes of an entity as a request changes them: which are the client's, which the server's.
+"""Attributes of an entity as a request changes them: which the client sets and which the server sets.
 
-`update` does what PUT, PATCH and POST say of one entity; ids and epochs are checked apart, for they are compared.
+`update` applies PUT, PATCH and POST to one entity. Ids and epochs are compared separately.
 
 Spec: core/spec.md#attributes-and-extensions; core/http.md#creating-or-updating-entities.
 """
@@ -43,10 +43,12 @@ RESERVED_VERSIONS: Final = frozenset({"null", "request"})
 
 @dataclass(frozen=True)
 class AttributeSet:
-    """The attributes of one kind of entity. `managed` are in the model, and not the client's to set here; `tail` are
-    those that are shown last; `not_empty` are texts that must not be empty; `ids` those of the managed ones that an
-    entity
-    has from the first and keeps; `unstored` those of the managed ones that answers show and no entity stores."""
+    """The attributes of one kind of entity, by who sets them.
+
+    `managed` attributes are in the model and not set by the client here. Of these, `ids` exist from the start and never
+    change, and `unstored` appear in responses only. `tail` attributes come last; `not_empty` are strings that must not
+    be empty.
+    """
 
     attributes: Attributes
     managed: frozenset[str]
@@ -57,39 +59,41 @@ class AttributeSet:
 
     @cached_property
     def editable(self) -> Attributes:
+        """The attributes that a client may send."""
         return Attributes({name: attribute for name, attribute in self.attributes.items() if name not in self.managed})
 
     @cached_property
     def preserved(self) -> frozenset[str]:
-        """Managed attributes that stay when a client replaces the entity. Others can only be there because an earlier
-        model gave their name to an attribute of the client."""
+        """Managed attributes that survive when a client replaces the entity. Any others of the same names can only be
+        left from an earlier model, in which they were the client's.
+        """
         return self.managed - self.unstored
 
     @cached_property
     def locked(self) -> frozenset[str]:
-        """Editable attributes that clients see and cannot set."""
+        """Editable attributes that are read-only for clients."""
         return frozenset(name for name, attribute in self.editable.items() if attribute.readonly)
 
     @cached_property
     def enumerated_ids(self) -> tuple[Attribute, ...]:
-        """Managed attributes that the model allows some values alone: ids."""
+        """Managed attributes that the model restricts to an enum: ids."""
         return tuple(
             attribute for name, attribute in self.attributes.items() if name in self.managed and attribute.enum
         )
 
     @cached_property
     def branching_ids(self) -> Attributes:
-        """The ids whose value brings other attributes with it."""
+        """The ids with `ifvalues`, whose value defines further attributes."""
         return Attributes({name: self.attributes[name] for name in self.ids if self.attributes[name].ifvalues})
 
     def check_enumerated_ids(self, members: Members, types: Types) -> None:
-        """Raises: Unfit"""
+        """Check ids against the enum of the model. Raises: InvalidValue"""
         for attribute in self.enumerated_ids:
             if attribute.name in members:
                 check_value(attribute, members[attribute.name], attribute.name, types)
 
     def check(self, values: Members, stored: Members, types: Types) -> Members:
-        """The editable attributes as they are stored: those that are locked stay as they are. Raises: Unfit"""
+        """Return the editable attributes in stored form; locked ones keep their stored value. Raises: InvalidValue"""
         self.check_enumerated_ids(stored, types)
         preserved = {name: stored[name] for name in (*self.locked, *self.branching_ids) if name in stored}
         if not preserved:
@@ -98,24 +102,27 @@ class AttributeSet:
         return check_members(Attributes(self.editable | unlocked), {**values, **preserved}, "", types)
 
     def in_order(self, members: Members) -> Members:
-        """The members as they are shown: those of the model, those that it does not name, then `tail`."""
+        """Return the members in display order: those of the model, those that it does not name, then `tail`."""
         last = {name: members.pop(name) for name in self.tail if name in members}
         return in_order(self.attributes, members) | last
 
 
 def registry_attributes(model: Model) -> AttributeSet:
+    """Return the attributes of the Registry."""
     collections = {f"{plural}{end}" for plural in model.groups for end in ("", "url", "count")}
     unstored = SHOWN | {"specversion", "capabilities", "model", "modelsource"} | collections
     return AttributeSet(model.attributes, SERVER | unstored | {"registryid"}, ids=("registryid",), unstored=unstored)
 
 
 def group_attributes(type_: GroupType) -> AttributeSet:
+    """Return the attributes of a Group type."""
     collections = {f"{plural}{end}" for plural in type_.resources for end in ("", "url", "count")}
     unstored = SHOWN | collections
     return AttributeSet(type_.attributes, SERVER | {type_.id_name} | unstored, ids=(type_.id_name,), unstored=unstored)
 
 
 def version_attributes(type_: ResourceType) -> AttributeSet:
+    """Return the attributes of the Versions of a Resource type."""
     document = set(type_.document_names) if type_.hasdocument else set()
     names = {type_.id_name, "versionid", "isdefault", *VALIDATED}
     ids = (type_.id_name, "versionid")
@@ -126,6 +133,7 @@ def version_attributes(type_: ResourceType) -> AttributeSet:
 
 
 def meta_attributes(type_: ResourceType) -> AttributeSet:
+    """Return the attributes of the meta of a Resource type."""
     names = {type_.id_name, "xref", "readonly", "defaultversionurl", *DEFAULT}
     return AttributeSet(type_.metaattributes, SERVER | names, DEFAULT, not_empty=(), ids=(type_.id_name,))
 
@@ -141,9 +149,10 @@ def update(
     preserved: Iterable[str] = (),
     constraints: tuple[GroupConstraint, ...] = (),
 ) -> None:
-    """Gives `entity` what a client sent, as a whole or (`patch`) in part; and the next epoch.
+    """Replace the attributes of `entity` by those a client sent, or (`patch`) merge them; the entity gets the next
+    epoch.
 
-    Shape: `preserved` are attributes that stay when they are left out. Members that are managed stay as they are.
+    `preserved` are attributes that stay when they are absent. Managed members never change here.
     Raises: invalid_attribute, unknown_attribute, required_attribute_missing
     """
     stored = entity.members
@@ -153,13 +162,12 @@ def update(
     values |= own
     entity.has_own_time = _set_times(values, own, stored, now)
     fill_defaults(constraints, values, attribute_set.managed)
-    with_subject = entity.xid
     try:
         checked = attribute_set.check(values, stored, types)
         _check_not_empty(attribute_set, checked)
         _check_deprecated(checked.get("deprecated"))
     except InvalidValue as error:
-        raise refusal(error, with_subject) from None
+        raise refusal(error, entity.xid) from None
     preserved = attribute_set.managed if patch else attribute_set.preserved
     managed = {name: stored[name] for name in stored if name in preserved}
     entity.members = attribute_set.in_order(managed | checked)
@@ -167,7 +175,7 @@ def update(
 
 
 def _set_times(values: Members, own: Mapping[str, Any], stored: Members, now: str) -> bool:
-    """Puts createdat and modifiedat in place; says whether the client gave the time of the change."""
+    """Set createdat and modifiedat. Return whether the client sent a new modifiedat."""
     if values.get("createdat") is None:
         values["createdat"] = now
     requested = own.get("modifiedat")
@@ -181,18 +189,18 @@ def _set_times(values: Members, own: Mapping[str, Any], stored: Members, now: st
 def _check_not_empty(attribute_set: AttributeSet, checked: Members) -> None:
     for name in attribute_set.not_empty:
         if checked.get(name) == "":
-            raise InvalidValue(name, "it is empty")
+            raise InvalidValue(name, "it must not be empty; leave it out instead")
 
 
 def _check_deprecated(value: Any) -> None:
     if value and "effective" in value and "removal" in value:
         effective, removal = str(value["effective"]), str(value["removal"])
         if instant_key(effective) > instant_key(removal):
-            raise InvalidValue("deprecated.removal", f"'{removal}' is before effective, '{effective}'")
+            raise InvalidValue("deprecated.removal", f"'{removal}' is earlier than 'effective' ('{effective}')")
 
 
 def refusal(error: InvalidValue, subject: str) -> Refused:
-    """The answer to a value that does not fit."""
+    """Return the error for an invalid value."""
     if error.code == "required_attribute_missing":
         return refused(error.code, subject, list=error.why)
     if error.code == "unknown_attribute":
@@ -200,15 +208,15 @@ def refusal(error: InvalidValue, subject: str) -> Refused:
     return refused("invalid_attribute", subject, name=error.name, error_detail=error.why)
 
 
-# -- what is compared and not set ---------------------------------------------------------------------------------
+# -- ids and epochs -----------------------------------------------------------------------------------------------
 
 
 def check_epoch(
     entity: Entity, metadata: Mapping[str, Any], *, ignored: bool = False, current: int | None = None
 ) -> None:
-    """On creation an epoch says nothing. `current` is the one that clients see, where it is not the entity's own.
+    """Compare the epoch that a client sent; it has no effect on creation.
 
-    Raises: invalid_attribute, mismatched_epoch
+    `current` is the epoch that clients see, if it is not the entity's own. Raises: invalid_attribute, mismatched_epoch
     """
     epoch = metadata.get("epoch")
     if entity.before is None or epoch is None:
@@ -216,14 +224,15 @@ def check_epoch(
     if isinstance(epoch, float) and epoch.is_integer():
         epoch = int(epoch)
     if not isinstance(epoch, int) or isinstance(epoch, bool) or epoch < 0:
-        raise refused("invalid_attribute", entity.xid, name="epoch", error_detail=f"{preview(epoch)} is no epoch")
+        why = f"{preview(epoch)} is not an unsigned integer"
+        raise refused("invalid_attribute", entity.xid, name="epoch", error_detail=why)
     current = entity.before["epoch"] if current is None else current
     if not ignored and epoch != current:
         raise refused("mismatched_epoch", entity.xid, bad_epoch=epoch, epoch=current)
 
 
 def check_id(metadata: Mapping[str, Any], singular: str, expected: str, subject: str, *, ignored: bool = False) -> None:
-    """The id that a client sends of an entity. Raises: invalid_attribute, mismatched_id"""
+    """Compare the id that a client sent with the entity's. Raises: invalid_attribute, mismatched_id"""
     requested = metadata.get(f"{singular}id")
     if requested is None:
         return
@@ -232,36 +241,36 @@ def check_id(metadata: Mapping[str, Any], singular: str, expected: str, subject:
 
 
 def as_id(value: Any, name: str, subject: str) -> str:
-    """The id that an attribute has. Raises: invalid_attribute"""
+    """Return the value of an id attribute. Raises: invalid_attribute"""
     if not isinstance(value, str) or not value:
-        raise refused("invalid_attribute", subject, name=name, error_detail=f"{preview(value)} is no identifier")
+        raise refused("invalid_attribute", subject, name=name, error_detail=f"{preview(value)} is not an identifier")
     return value
 
 
 def check_new_id(id_: str, path: str, *, version: bool = False) -> None:
-    """An id that an entity is to get. Raises: malformed_id"""
+    """Check the id of a new entity. Raises: malformed_id"""
     if not is_identifier(id_):
         raise refused("malformed_id", path, id=id_, error_detail=f"allowed: {IDENTIFIER_IN_WORDS}")
     if version and id_ in RESERVED_VERSIONS:
-        raise refused("malformed_id", path, id=id_, error_detail="the word is reserved")
+        raise refused("malformed_id", path, id=id_, error_detail="the id is reserved; use another one")
 
 
 def as_map(value: Any, name: str, path: str) -> Mapping[str, Mapping[str, Any]]:
-    """A map of entities. Raises: bad_request"""
+    """Return a map of entities. Raises: bad_request"""
     if not isinstance(value, Mapping):
-        raise refused("bad_request", path, error_detail=_no_map(value, name))
+        raise refused("bad_request", path, error_detail=_not_a_map(value, name))
     for key, entity in value.items():
         if not isinstance(entity, Mapping):
-            raise refused("bad_request", path, error_detail=f"'{name}.{key}' must be an entity, not {preview(entity)}")
+            raise refused("bad_request", path, error_detail=f"'{name}.{key}' must be an object; got {preview(entity)}")
     return value
 
 
 def nested_map(value: Any, name: str, owner: str, path: str) -> Mapping[str, Mapping[str, Any]]:
-    """A map of entities that is an attribute of the entity `owner`. Raises: invalid_attribute, bad_request"""
+    """Return a map of entities that is an attribute of the entity `owner`. Raises: invalid_attribute, bad_request"""
     if not isinstance(value, Mapping):
-        raise refused("invalid_attribute", owner, name=name, error_detail=_no_map(value, name))
+        raise refused("invalid_attribute", owner, name=name, error_detail=_not_a_map(value, name))
     return as_map(value, name, path)
 
 
-def _no_map(value: Any, name: str) -> str:
-    return f"'{name}' must be a map of entities, not {preview(value)}"
+def _not_a_map(value: Any, name: str) -> str:
+    return f"'{name}' must be an object with the entities by id; got {preview(value)}"

@@ -1,4 +1,4 @@
-"""The registry while a request changes it: finding, making and deleting entities, with what that does to their parents.
+"""The change set of one request: look up, create and delete entities, with the effects on their parents.
 
 Spec: core/spec.md#epoch-attribute; core/spec.md#implicit-creation-of-parent-entities; core/spec.md#deleting-entities.
 """
@@ -37,11 +37,11 @@ from wirebook.problems.xregistry import refused
 
 @dataclass
 class ChangeSet:
-    """One request's view of the registry. `path` is the request's, for errors; `now` the time of everything in it.
+    """The registry as one request sees and changes it.
 
-    `ignore` are the parts of requests that the flag of that name leaves out. `groups_with_new_model` are the xids of
-    Groups that
-    the request wrote under another model: everything in them must meet their constraints.
+    `now` is the time of all its changes; `path` is the request's path, for error messages. `ignore` lists what the flag
+    `ignore` disables. `groups_with_new_model` are the xids of Groups that the request writes under a new model:
+    everything in them must meet their constraints.
     """
 
     snapshot: Snapshot
@@ -85,13 +85,14 @@ class ChangeSet:
         return attribute_set
 
     def use_model(self, model: Model) -> None:
-        """From here on entities are those of another model."""
+        """Replace the model; from now on entities are those of the new model."""
         self.model = self.snapshot.model = model
         self.__dict__.pop("types", None)
 
-    # -- finding --------------------------------------------------------------------------------------------------
+    # -- lookup ---------------------------------------------------------------------------------------------------
 
     def group(self, type_: GroupType, id_: str) -> Group | None:
+        """Return a Group that exists and is not deleted. Raises: bad_request if the id differs only in case"""
         group = self.snapshot.groups.get((type_.plural, id_.lower()))
         if group is None or group.deleted:
             return None
@@ -99,6 +100,7 @@ class ChangeSet:
         return group
 
     def resource(self, location: ResourceLocation) -> Resource | None:
+        """Return a Resource that exists and is not deleted. Raises: bad_request if the id differs only in case"""
         resource = self.snapshot.resources.get((location.group.xid, location.type.plural, location.id.lower()))
         if resource is None or resource.deleted:
             return None
@@ -106,6 +108,7 @@ class ChangeSet:
         return resource
 
     def version(self, resource: Resource, id_: str) -> Version | None:
+        """Return a Version of a Resource. Raises: bad_request if the id differs only in case"""
         if id_ in resource.versions:
             return resource.versions[id_]
         folded = id_.lower()
@@ -116,13 +119,13 @@ class ChangeSet:
 
     def _check_case(self, existing: str, requested: str, xid: str) -> None:
         if existing != requested:
-            why = f"'{requested}' differs only in case from '{existing}', which exists"
+            why = f"'{requested}' differs only in case from the existing id '{existing}'; use that id"
             raise refused("bad_request", xid, error_detail=why)
 
-    # -- making ---------------------------------------------------------------------------------------------------
+    # -- creating -------------------------------------------------------------------------------------------------
 
     def add_group(self, type_: GroupType, id_: str) -> Group:
-        """A new Group without attributes, which the caller must `update`."""
+        """Add a Group without attributes; the caller must `update` it. Raises: malformed_id"""
         check_new_id(id_, self.path)
         members = {type_.id_name: id_, "epoch": 1}
         group = Group(f"/{type_.plural}/{id_}", members, type=type_, id=id_)
@@ -132,7 +135,7 @@ class ChangeSet:
         return group
 
     def add_resource(self, location: ResourceLocation) -> Resource:
-        """A new Resource without Versions, which the caller must make."""
+        """Add a Resource without Versions; the caller must add them. Raises: malformed_id"""
         check_new_id(location.id, self.path)
         meta = Entity(f"{location.xid}/meta", {location.type.id_name: location.id, "epoch": 1})
         resource = Resource(location.xid, location.type, location.group, location.id, meta)
@@ -142,9 +145,8 @@ class ChangeSet:
         return resource
 
     def add_version(self, resource: Resource, id_: str | None) -> Version:
-        """Add a Version without attributes; without an id it gets the next one of the versionmode.
-
-        Raises: malformed_id
+        """Add a Version without attributes. Without an id it gets the next one of the versionmode. Raises:
+        malformed_id
         """
         mode = MODES[resource.type.versionmode]
         if id_ is None:
@@ -159,7 +161,7 @@ class ChangeSet:
         return version
 
     def mark_parent_updated(self, entity: Entity) -> None:
-        """A child came or went."""
+        """Update a parent because an entity was added to it or deleted from it."""
         if not entity.is_new:
             entity.mark_updated(self.now)
         if isinstance(entity, Group):
@@ -168,11 +170,13 @@ class ChangeSet:
     # -- deleting -------------------------------------------------------------------------------------------------
 
     def delete_group(self, group: Group) -> None:
+        """Delete a Group with everything in it."""
         group.deleted = True
         self.changed_groups[group.xid] = group
         self.registry.mark_updated(self.now)
 
     def delete_resource(self, resource: Resource) -> None:
+        """Delete a Resource with its Versions."""
         resource.deleted = True
         self.changed[resource.xid] = resource
         self.mark_parent_updated(resource.group)
@@ -180,13 +184,13 @@ class ChangeSet:
     # -- constraints ----------------------------------------------------------------------------------------------
 
     def constraints(self, group: Group, resources: str) -> tuple[GroupConstraint, ...]:
-        """The constraints in force on a type of Resources in a Group. Raises: bad_request"""
+        """Return the constraints in force on a Resource type in a Group. Raises: bad_request"""
         return tuple(
             constraint for constraint in self.constraints_of(group, group.members) if constraint.resources == resources
         )
 
     def constraints_of(self, group: Group, members: Members) -> tuple[GroupConstraint, ...]:
-        """The constraints in force in a Group that has these members. Raises: bad_request"""
+        """Return the constraints in force in a Group with these members. Raises: bad_request"""
         try:
             return constraints_of(group.type, members.get("constraints"))
         except BadConstraint as error:

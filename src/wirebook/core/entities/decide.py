@@ -1,9 +1,10 @@
-"""Deciding: what a request that writes does to the registry that it found. Pure: no clock, no storage.
+"""Decide what a write request changes. Pure: no clock, no storage.
 
-    draft = Draft(snapshot, now, path, ignore); outcome = decide(draft, request, validator)
+    change_set = ChangeSet(snapshot, now, path, ignore)
+    result = decide(change_set, request, validator)
 
-`change_set` then has everything that changed, to be stored in one transaction, or a `Refused` was raised and nothing
-is.
+Afterwards `change_set` holds all changes, to be stored in one transaction. If `decide` raises `Refused`, nothing is
+stored.
 
 Spec: core/http.md#registry-http-apis.
 """
@@ -50,15 +51,15 @@ from wirebook.core.model.target import RequestTarget
 from wirebook.problems.xregistry import refused
 
 ALL: Final = None
-"""What is sent with a DELETE that has no body: everything in the collection."""
+"""The `metadata` of a DELETE without a body: delete everything in the collection."""
 
 
 @dataclass(frozen=True, slots=True)
 class WriteRequest:
     """A request that writes entities.
 
-    Shape: `metadata` is the metadata, from the body or from headers; of a DELETE the map of what to delete, or `ALL`.
-    `body` is the document, where the body is one. `default` is the flag setdefaultversionid ("": not given), `epoch`
+    Shape: `metadata` comes from the body or from headers; for DELETE it is the map of entities to delete, or `ALL`.
+    `body` is the document if the HTTP body is one. `default` is the flag setdefaultversionid ("" if absent); `epoch` is
     the flag of that name.
     """
 
@@ -72,9 +73,9 @@ class WriteRequest:
 
 @dataclass(frozen=True, slots=True)
 class WriteResult:
-    """What is to be answered: the `target` itself, or the entities of `ids` in it; `version` if a Version is shown.
+    """What the response shows: the target itself, or the entities with `ids` in it; the Version `version` if not empty.
 
-    `created`: the target was not there before. `new_version`: the id of a Version that was.
+    `created`: the target did not exist before. `new_version`: the id of a Version that the request created.
     """
 
     created: bool = False
@@ -89,9 +90,10 @@ def decide(
     validator: DocumentValidator,
     check: Callable[[ChangeSet], None] | None = None,
 ) -> WriteResult:
-    """`check` is called once everything is written, before the end-of-request checks.
+    """Apply a request to the change set, then check the invariants of everything that it changed.
 
-    Raises: Refused, with any error that a write can have
+    `check` is called after the writes and before those checks.
+    Raises: Refused, with any error type that a write can have
     """
     outcome = _WRITES[request.method, request.target.kind](change_set, request)
     if check:
@@ -102,7 +104,7 @@ def decide(
 
 def _object(request: WriteRequest) -> Mapping[str, Any]:
     if not isinstance(request.metadata, Mapping):
-        why = f"the body must be a JSON object, not {preview(request.metadata)}"
+        why = f"the body must be a JSON object; got {preview(request.metadata)}"
         raise refused("parsing_data", request.target.path, error_detail=why)
     return {name: value for name, value in request.metadata.items() if name != "$schema"}
 
@@ -152,7 +154,7 @@ def _post_group(change_set: ChangeSet, request: WriteRequest) -> WriteResult:
 
 
 def _resource_location(change_set: ChangeSet, target: RequestTarget) -> ResourceLocation:
-    """Where the Resource of the target is, in its Group, which is made if need be."""
+    """Return the location of the target's Resource; its Group is created if it does not exist."""
     assert target.group_type
     group = implied_group(change_set, target.group_type, target.group)
     return ResourceLocation(group, group.type.resources[target.type.plural if target.type else ""], target.resource)
@@ -174,7 +176,7 @@ def _write_resource(change_set: ChangeSet, request: WriteRequest) -> WriteResult
 
 
 def _new_version(resource: Resource) -> str:
-    """The Version that was made, if any; of several the default, or else the last."""
+    """Return the id of the Version that was created: the default one if it is new, else the last; "" if none was."""
     new = [id_ for id_ in resource.versions if id_ not in resource.versions_before]
     if not new:
         return ""
@@ -221,7 +223,7 @@ def _write_version(change_set: ChangeSet, request: WriteRequest) -> WriteResult:
 
 
 def find_group(change_set: ChangeSet, target: RequestTarget) -> Group:
-    """Raises: not_found"""
+    """Return the Group of the target. Raises: not_found"""
     assert target.group_type
     group = change_set.snapshot.groups.get((target.group_type.plural, target.group.lower()))
     if group is None or group.id != target.group:
@@ -230,7 +232,7 @@ def find_group(change_set: ChangeSet, target: RequestTarget) -> Group:
 
 
 def find_resource(change_set: ChangeSet, target: RequestTarget) -> Resource:
-    """Raises: not_found"""
+    """Return the Resource of the target. Raises: not_found"""
     group = find_group(change_set, target)
     assert target.type
     resource = change_set.snapshot.resources.get((group.xid, target.type.plural, target.resource.lower()))

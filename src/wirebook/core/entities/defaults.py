@@ -1,4 +1,4 @@
-"""The meta of a Resource and its default Version.
+"""The meta of a Resource and the choice of its default Version.
 
 Spec: core/spec.md#meta-entity; core/spec.md#defaultversionid-attribute; core/spec.md#default-version-of-a-resource.
 """
@@ -24,9 +24,9 @@ STICKY, DEFAULT = "defaultversionsticky", "defaultversionid"
 def write_meta(
     change_set: ChangeSet, resource: Resource, metadata: Mapping[str, Any] | None, patch: bool, flag: str
 ) -> None:
-    """Gives the meta what was sent (None: nothing), and then the choice of the default Version that is in it.
+    """Write the meta (`metadata` None: none was sent), then apply its choice of the default Version.
 
-    `flag` is the id, ``null`` or "" of the flag setdefaultversionid, which is stronger.
+    `flag` is the value of setdefaultversionid (an id, ``null`` or "" if absent), which takes precedence.
     Raises: mismatched_id, mismatched_epoch, unknown_id, setdefaultversionsticky_false, what `update` raises
     """
     meta = resource.meta
@@ -48,7 +48,7 @@ def _update(change_set: ChangeSet, resource: Resource, metadata: Mapping[str, An
 
 
 def _make(change_set: ChangeSet, resource: Resource) -> None:
-    """Gives a new meta what it has where nothing is sent, which is worked out once for a model."""
+    """Set the attributes of a new meta for which none were sent; cached per model and type."""
     meta, type_, known = resource.meta, resource.type, change_set.model.bare_metas
     key = *type_.home, type_.plural
     if key in known:
@@ -63,7 +63,9 @@ def _make(change_set: ChangeSet, resource: Resource) -> None:
 def _choose(
     change_set: ChangeSet, resource: Resource, metadata: Mapping[str, Any] | None, patch: bool, flag: str
 ) -> None:
-    """Sets whether the default is sticky, and which it is where the request says it; else "" for the newest."""
+    """Set whether the default Version is sticky, and which it is if the request names one; "" selects the
+    newest later.
+    """
     members = resource.meta.members
     current = members.get(DEFAULT, "")
     sticky, chosen = bool(members.get(STICKY, False)), current
@@ -77,14 +79,14 @@ def _choose(
     if sticky and chosen and chosen not in resource.versions:
         if flag or chosen != current or chosen not in resource.versions_before:
             raise refused("unknown_id", resource.meta.xid, singular="version", id=chosen)
-        sticky, chosen = _is_pinned(change_set, resource), ""  # the default was deleted
+        sticky, chosen = _is_pinned(change_set, resource), ""  # the default Version was deleted
     members[STICKY], members[DEFAULT] = sticky, chosen if sticky else ""
 
 
 def _sent_choice(
     change_set: ChangeSet, resource: Resource, metadata: Mapping[str, Any], patch: bool
 ) -> tuple[bool, str]:
-    """Sticky or not and the Version, as a meta that was sent says it."""
+    """Return whether the default is sticky and its id, as the sent meta defines them."""
     choice = {
         name: value for name, value in metadata.items() if name in (STICKY, DEFAULT) and name not in change_set.ignore
     }
@@ -111,12 +113,12 @@ def _sticky(change_set: ChangeSet, resource: Resource, choice: Mapping[str, Any]
 
 
 def _attribute(change_set: ChangeSet, resource: Resource) -> Attribute:
-    """What the model says of being sticky."""
+    """Return the definition of defaultversionsticky in the model."""
     return change_set.meta_attributes(resource.type).attributes[STICKY]
 
 
 def _checked(change_set: ChangeSet, resource: Resource, value: Any) -> bool:
-    """Sticky or not, as the model lets it be."""
+    """Check a value of defaultversionsticky against the model. Raises: invalid_attribute"""
     try:
         return bool(check_value(_attribute(change_set, resource), value, STICKY, change_set.types))
     except InvalidValue as error:
@@ -124,16 +126,13 @@ def _checked(change_set: ChangeSet, resource: Resource, value: Any) -> bool:
 
 
 def _is_pinned(change_set: ChangeSet, resource: Resource) -> bool:
-    """Whether the model lets no default Version be one that is not sticky."""
+    """Return whether the model requires a sticky default Version."""
     attribute = _attribute(change_set, resource)
     return bool(attribute.enum) and attribute.strict and False not in attribute.enum
 
 
 def prune_surplus(change_set: ChangeSet, resource: Resource) -> bool:
-    """Deletes the oldest Versions of a Resource that has more than it may have; says whether it had.
-
-    Raises: multiple_roots
-    """
+    """Delete the oldest Versions beyond `maxversions`. Return whether there were any. Raises: multiple_roots"""
     has_surplus = prune(change_set, resource)
     if has_surplus and not resource.meta.members[STICKY]:
         resource.meta.members[DEFAULT] = newest(resource)
@@ -141,7 +140,7 @@ def prune_surplus(change_set: ChangeSet, resource: Resource) -> bool:
 
 
 def choose_default(change_set: ChangeSet, resource: Resource) -> None:
-    """The default Version, as it is once everything is written: the one that is sticky, or the newest."""
+    """Set the default Version when everything is written: the sticky one, or the newest."""
     members, before = resource.meta.members, resource.meta.before
     if not members[DEFAULT]:
         members[DEFAULT] = newest(resource)
@@ -152,6 +151,7 @@ def choose_default(change_set: ChangeSet, resource: Resource) -> None:
 
 
 def newest(resource: Resource) -> str:
+    """Return the id of the newest Version."""
     only = only_version(resource)
     if only:
         return only.id

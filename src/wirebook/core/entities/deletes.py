@@ -1,4 +1,4 @@
-"""Deleting entities: one, those of a map, or all of a collection.
+"""Delete entities: a single one, those of a map, or a whole collection.
 
 Spec: core/spec.md#deleting-entities.
 """
@@ -18,26 +18,30 @@ from wirebook.core.model.datatypes import preview
 from wirebook.problems.xregistry import refused
 
 Listed = Mapping[str, Any] | None
-"""What a request lists to be deleted: entities by id; None: all."""
+"""The entities that a request lists for deletion, by id; None for all."""
 
 
 def listed_map(value: Any, path: str) -> Mapping[str, Any]:
-    """Raises: parsing_data"""
+    """Return the map of entities to delete. Raises: parsing_data"""
     if not isinstance(value, Mapping):
-        raise refused("parsing_data", path, error_detail=f"the body must be a map of entities, not {preview(value)}")
+        raise refused(
+            "parsing_data",
+            path,
+            error_detail=f"the body must be an object with the entities by id; got {preview(value)}",
+        )
     return value
 
 
 def _entry(listed: Mapping[str, Any], key: str, path: str) -> Mapping[str, Any]:
-    """The members sent for an entity that exists; the other entries of the map are ignored. Raises: parsing_data"""
+    """Return the members sent for an entity that exists; other entries of the map are ignored. Raises: parsing_data"""
     metadata = listed[key]
     if metadata is not None and not isinstance(metadata, Mapping):
-        raise refused("parsing_data", path, error_detail=f"'{key}' must be an object, not {preview(metadata)}")
+        raise refused("parsing_data", path, error_detail=f"'{key}' must be an object; got {preview(metadata)}")
     return metadata or {}
 
 
 def delete_groups(change_set: ChangeSet, type_: GroupType, listed: Listed, groups: Iterable[Group]) -> None:
-    """`groups` are all of the type, where `listed` is None.
+    """Delete the listed Groups, or `groups`, which are all of the type.
 
     Raises: parsing_data, mismatched_id, mismatched_epoch, readonly
     """
@@ -54,7 +58,7 @@ def delete_groups(change_set: ChangeSet, type_: GroupType, listed: Listed, group
 
 
 def _check_id(metadata: Mapping[str, Any], singular: str, entity: Entity | Resource, id_: str) -> None:
-    """Nothing but the id itself will do, of whatever type it is. Raises: mismatched_id"""
+    """Check that an id, of whatever JSON type, equals the entity's. Raises: mismatched_id"""
     requested = metadata.get(f"{singular}id")
     if requested is not None and requested != id_:
         invalid = requested if isinstance(requested, str) else preview(requested)
@@ -68,7 +72,7 @@ def _check_epoch(
 
 
 def _delete_unlocked(change_set: ChangeSet, groups: Collection[Group]) -> None:
-    """Groups with everything in them; those with a read-only Resource stay if the request says so. Raises: readonly"""
+    """Delete Groups. Those with a read-only Resource are skipped if the request ignores `readonly`. Raises: readonly"""
     locked = change_set.snapshot.reader.locked_in(groups) if groups else {}
     for group in groups:
         if group.xid not in locked:
@@ -78,16 +82,21 @@ def _delete_unlocked(change_set: ChangeSet, groups: Collection[Group]) -> None:
 
 
 def delete_group(change_set: ChangeSet, group: Group) -> None:
-    """A Group alone, with everything in it. Raises: readonly, bad_flag"""
+    """Delete a single Group with everything in it. Raises: readonly, bad_flag"""
     _delete_unlocked(change_set, [group])
     if not group.deleted:
-        raise refused("bad_flag", change_set.path, flag="ignore", detail=f"{group.xid} holds a read-only Resource.")
+        raise refused(
+            "bad_flag",
+            change_set.path,
+            flag="ignore",
+            detail=f"{group.xid} contains a read-only Resource, so it cannot be deleted.",
+        )
 
 
 def delete_resources(
     change_set: ChangeSet, group: Group, plural: str, listed: Listed, resources: Iterable[Resource]
 ) -> None:
-    """`resources` are all of the type, where `listed` is None.
+    """Delete the listed Resources, or `resources`, which are all of the type.
 
     Raises: parsing_data, mismatched_id, mismatched_epoch, misplaced_epoch, readonly
     """
@@ -104,7 +113,9 @@ def delete_resources(
 
 
 def _check_resource(change_set: ChangeSet, resource: Resource, metadata: Mapping[str, Any]) -> None:
-    """Its id, and the epoch of its meta."""
+    """Check the id, and the epoch of the meta. Raises: mismatched_id, mismatched_epoch, misplaced_epoch,
+    invalid_attribute
+    """
     _check_id(metadata, resource.type.singular, resource, resource.id)
     meta = metadata.get("meta")
     if meta is None or (isinstance(meta, Mapping) and "epoch" not in meta and "epoch" in metadata):
@@ -112,21 +123,21 @@ def _check_resource(change_set: ChangeSet, resource: Resource, metadata: Mapping
             raise refused("misplaced_epoch", resource.xid)
         return
     if not isinstance(meta, Mapping):
-        why = f"it must be an object, not {preview(meta)}"
+        why = f"it must be an object; got {preview(meta)}"
         raise refused("invalid_attribute", resource.xid, name="meta", error_detail=why)
     _check_id(meta, resource.type.singular, resource.meta, resource.id)
     _check_epoch(change_set, resource.meta, meta, visible_epoch(change_set, resource))
 
 
 def delete_resource(change_set: ChangeSet, resource: Resource, epoch: int | None) -> None:
-    """A Resource alone. Raises: mismatched_epoch, readonly, bad_flag"""
+    """Delete a single Resource. Raises: mismatched_epoch, readonly, bad_flag"""
     if not is_locked(change_set, resource, WriteOptions(root=True)):
         _check_epoch(change_set, resource.meta, {"epoch": epoch}, visible_epoch(change_set, resource))
         change_set.delete_resource(resource)
 
 
 def delete_version(change_set: ChangeSet, resource: Resource, id_: str, epoch: int | None, default: str) -> None:
-    """A Version alone. Raises: not_found, mismatched_epoch, what `delete_versions` raises"""
+    """Delete a single Version. Raises: not_found, mismatched_epoch, what `delete_versions` raises"""
     xid = f"{resource.xid}/versions/{id_}"
     is_locked(change_set, resource, WriteOptions(root=True), xid)
     check_no_reference(change_set, resource)
@@ -137,10 +148,9 @@ def delete_version(change_set: ChangeSet, resource: Resource, id_: str, epoch: i
 
 
 def delete_versions(change_set: ChangeSet, resource: Resource, listed: Listed, default: str = "") -> None:
-    """Deletes Versions, and the Resource with the last of them. `default` is the flag setdefaultversionid.
+    """Delete Versions; the Resource is deleted with its last Version. `default` is the flag setdefaultversionid.
 
-    Raises: parsing_data, unknown_id, mismatched_id, mismatched_epoch, readonly, bad_flag, what `finish`
-    raises
+    Raises: parsing_data, unknown_id, mismatched_id, mismatched_epoch, readonly, bad_flag, what `finish` raises
     """
     is_locked(change_set, resource, WriteOptions(root=True))
     check_no_reference(change_set, resource)

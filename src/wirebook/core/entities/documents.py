@@ -1,6 +1,8 @@
-"""The document of a Version: which of its three attributes a request has, and what they leave.
+"""The document of a Version: the three attributes that can carry it, and how it is stored and shown.
 
-    <RESOURCE>        a JSON value          <RESOURCE>base64   bytes          <RESOURCE>url   where it is instead
+    <RESOURCE>        a JSON value
+    <RESOURCE>base64  bytes
+    <RESOURCE>url     the address of a document stored elsewhere
 
 Spec: core/spec.md#resource-attribute-processing; core/model.md#groupsstringresourcesstringtypemap.
 """
@@ -26,14 +28,16 @@ IMPLICIT: Final[Mapping[str, str]] = {"application/json": "json", "*+json": "jso
 
 
 class Body(NamedTuple):
-    """A document that came as the body of a request, not as an attribute."""
+    """A document that is the HTTP body, not an attribute."""
 
     document: bytes
 
 
 def with_type(version: Version, type_: ResourceType, metadata: Mapping[str, Any], *, patch: bool) -> Mapping[str, Any]:
-    """What was sent, with a type: a document that came in JSON is of that, unless the request says another, or a PATCH
-    finds one. `version` is as it was before."""
+    """Return `metadata` with a contenttype: a document sent as an attribute is JSON unless the request says otherwise.
+
+    A PATCH keeps the stored contenttype. `version` is in its state before the request.
+    """
     name, _, encoded = type_.document_names
     came = metadata.get(name) is not None or (patch and metadata.get(encoded) is not None)
     if not came or "contenttype" in metadata or (patch and "contenttype" in version.members):
@@ -44,9 +48,9 @@ def with_type(version: Version, type_: ResourceType, metadata: Mapping[str, Any]
 def write_document(
     version: Version, type_: ResourceType, metadata: Mapping[str, Any], *, patch: bool, body: Body | None
 ) -> None:
-    """Gives `version` the document that a request has; without one it keeps its own.
+    """Set the document of `version`; without one in the request it keeps its own.
 
-    Its members are those that the request left. Raises: invalid_attribute
+    The request's attributes are already in `version.members`. Raises: invalid_attribute
     """
     name, url, encoded = type_.document_names
     named = [attribute for attribute in type_.document_names if attribute in metadata]
@@ -66,19 +70,19 @@ def write_document(
 
 
 def check_one(type_: ResourceType, metadata: Mapping[str, Any], subject: str) -> None:
-    """At most one of the three attributes may have a value. Raises: one_resource"""
+    """Check that at most one of the three attributes has a value. Raises: one_resource"""
     if type_.hasdocument and sum(metadata.get(name) is not None for name in type_.document_names) > 1:
         raise refused("one_resource", subject, list=",".join(type_.document_names))
 
 
 def lacks_url(version: Version, type_: ResourceType) -> bool:
-    """Whether the model asks for documents that are elsewhere, and this one is not."""
+    """Return whether the model requires an external document and the Version has none."""
     url = type_.document_names[1]
     return type_.attributes[url].required and url not in version.members
 
 
 def check_url(version: Version, type_: ResourceType) -> None:
-    """The URL of a document, as the model lets it be. Raises: required_attribute_missing, invalid_attribute"""
+    """Check the URL of a document against the model. Raises: required_attribute_missing, invalid_attribute"""
     url = type_.document_names[1]
     if lacks_url(version, type_):
         raise refused("required_attribute_missing", version.xid, list=url)
@@ -90,7 +94,7 @@ def check_url(version: Version, type_: ResourceType) -> None:
 
 
 def check_contenttype(version: Version) -> None:
-    """It is sent as a header, and so must be what that may be. Raises: invalid_attribute"""
+    """Check that the contenttype is a media type, since it is sent as an HTTP header. Raises: invalid_attribute"""
     contenttype = version.members.get("contenttype")
     if contenttype is not None and not is_media_type(contenttype):
         why = f"{preview(contenttype)} is not a media type"
@@ -104,35 +108,47 @@ def _set(version: Version, url: str, document: bytes | None) -> None:
 
 def _check_url(version: Version, name: str, value: Any) -> None:
     if not isinstance(value, str) or not value or any(ord(character) < 0x20 for character in value):
-        raise refused("invalid_attribute", version.xid, name=name, error_detail="it must be a URL")
+        raise refused(
+            "invalid_attribute",
+            version.xid,
+            name=name,
+            error_detail="it must be a non-empty URL without control characters",
+        )
 
 
 def _decode(version: Version, name: str, text: Any) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, TypeError, ValueError):
-        raise refused("invalid_attribute", version.xid, name=name, error_detail="it must be base64") from None
+        raise refused(
+            "invalid_attribute",
+            version.xid,
+            name=name,
+            error_detail="it must be a base64 string (RFC 4648, with padding)",
+        ) from None
 
 
 def _is_json(contenttype: str | None, type_: ResourceType) -> bool:
-    """Whether a document of that media type must be JSON: by the model, or by the media type itself."""
+    """Return whether a document of that media type must be JSON, by the typemap or by the media type itself."""
     form = form_of(contenttype, type_.typemap)
     return form == "json" or (form == "binary" and form_of(contenttype, {}) == "json")
 
 
 def format_document(value: Any, *, quoted: bool) -> bytes:
-    """The bytes of a document that was sent as a JSON value. A string is stored as its characters, or, where `quoted`,
-    as a JSON string."""
+    """Return the bytes of a document that was sent as a JSON value.
+
+    A string is stored as its characters or, if `quoted`, as a JSON string.
+    """
     if isinstance(value, str) and not quoted:
         return value.encode()
     return json.dumps(value, ensure_ascii=False, indent=2).encode()
 
 
-# -- showing it ---------------------------------------------------------------------------------------------------
+# -- responses ---------------------------------------------------------------------------------------------------
 
 
 def inlined(document: bytes | None, contenttype: str | None, type_: ResourceType, *, binary: bool) -> tuple[str, str]:
-    """The attribute that shows a document, and its JSON: JSON as it is, texts as strings, the rest as base64."""
+    """Return the attribute that shows a document, and its JSON text: JSON as it is, text as a string, else base64."""
     name, _, encoded = type_.document_names
     form = "binary" if binary or not document else form_of(contenttype, type_.typemap)
     try:
@@ -141,13 +157,15 @@ def inlined(document: bytes | None, contenttype: str | None, type_: ResourceType
         if document and form == "string":
             return name, json.dumps(document.decode(), ensure_ascii=False)
     except ValueError:
-        pass  # said to be JSON or text, and is not
+        pass  # the content does not match its contenttype
     return encoded, json.dumps(base64.b64encode(document or b"").decode())
 
 
 def _checked(document: bytes) -> str:
     """Return the text of a JSON document, with its numbers as they are written, if a request may contain it as an
-    attribute: null would be no document, and duplicate members are an error. Raises: ValueError
+    attribute.
+
+    null would mean no document, and duplicate members are an error. Raises: ValueError
     """
     if parse_json(document, max_depth=DEEPEST, strict=True) is None:
         raise ValueError(document)
@@ -155,11 +173,11 @@ def _checked(document: bytes) -> str:
 
 
 DEEPEST: Final = 80
-"""Levels of JSON in an attribute. With those above it a request has at most 100."""
+"""Maximum nesting of JSON in an attribute. Together with the levels above it, a request has at most 100."""
 
 
 def form_of(contenttype: str | None, typemap: Mapping[str, str]) -> str:
-    """binary, json or string: what a media type is shown as."""
+    """Return how a media type is shown: binary, json or string."""
     bare = (contenttype or "").partition(";")[0].strip().lower()
     for rules in (typemap, IMPLICIT):
         forms = {form for pattern, form in rules.items() if _matches(pattern, bare)}

@@ -1,6 +1,6 @@
-"""Events: what a request changed, as CloudEvents.
+"""Events: the changes of a request as CloudEvents.
 
-One for each entity: deleted, else created, else updated; and one more where something became deprecated.
+Each changed entity has one event: deleted, created or updated. A change of `deprecated` has a further event.
 
 Spec: core/events.md.
 """
@@ -37,9 +37,9 @@ class Change:
 def changes_of(
     change_set: ChangeSet, *, model: bool = False, capabilities: Iterable[str] | None = None
 ) -> list[Change]:
-    """Everything that a request did, the Registry first.
+    """Return all changes of a request, the Registry first.
 
-    `capabilities` are the names of those that changed, where they were written.
+    `capabilities` are the names of changed capabilities, if the request wrote them.
     """
     settings = [*_settings(model=model, capabilities=capabilities)]
     grown: dict[str, set[str]] = {}
@@ -59,12 +59,13 @@ def changes_of(
 
 
 def pack(changes: Iterable[Change]) -> str:
-    """The changes of a request as one text, without what depends on who reads them."""
+    """Return the changes of a request as one text, without anything that depends on the reader."""
     rows = [[change.entity, change.action, change.xid, list(change.changed)] for change in changes]
     return msgspec.json.encode(rows).decode()
 
 
 def unpack(text: str) -> list[Change]:
+    """Return the changes in a text of `pack`."""
     return [
         Change(entity, action, xid, dict.fromkeys(changed))
         for entity, action, xid, changed in msgspec.json.decode(text)
@@ -80,7 +81,7 @@ def _settings(*, model: bool, capabilities: Iterable[str] | None) -> Iterator[Ch
 
 
 def _collections(groups: Iterable[Group]) -> list[str]:
-    """The collections of the Registry that have another number of entities now."""
+    """Return the collections of the Registry whose size changed."""
     plurals = sorted({group.type.plural for group in groups if group.deleted or group.is_new})
     return [name for plural in plurals for name in (plural, f"{plural}count")]
 
@@ -95,7 +96,7 @@ def _differences(before: Members, now: Members) -> Iterator[str]:
 
 
 def _group(group: Group, plurals: Iterable[str]) -> Iterator[Change]:
-    """`plurals` are the collections that have another number of Resources now."""
+    """Yield the changes of a Group; `plurals` are its collections whose size changed."""
     if group.deleted:
         yield Change("group", "deleted", group.xid)
     elif group.is_new:
@@ -115,7 +116,7 @@ def _deprecation(kind: str, xid: str, entity: Entity) -> Iterator[Change]:
 
 
 def _gone(change_set: ChangeSet) -> Iterator[Change]:
-    """What was in Groups that are deleted."""
+    """Yield the deletions of what was in deleted Groups."""
     gone = [group for group in change_set.changed_groups.values() if group.deleted and not group.is_new]
     for resource in change_set.snapshot.reader.resources_of(gone) if gone else ():
         yield from _deleted(resource)
@@ -157,7 +158,7 @@ def _versions(resource: Resource) -> Iterator[Change]:
 
 
 def _changed(resource: Resource, versions: list[Change]) -> dict[str, None]:
-    """The attributes of a Resource that changed: its meta's, its default Version's, its Versions."""
+    """Return the changed attributes of a Resource: of its meta, its default Version, its collection of Versions."""
     meta, before = resource.meta.members, resource.meta.before or {}
     names = [f"meta.{name}" for name in _differences(before, meta)]
     old, new = before.get("defaultversionid"), meta.get("defaultversionid")
@@ -177,7 +178,7 @@ def _changed(resource: Resource, versions: list[Change]) -> dict[str, None]:
 
 
 def _shown(type_: ResourceType, version: Version | None, *, before: bool = False) -> Iterator[str]:
-    """The attributes of a Version that have values; `before`: as the request found it."""
+    """Yield the attributes of a Version that have values, after the request or `before` it."""
     if version is None:
         return
     yield from ("self", "xid", "isdefault")
@@ -190,11 +191,13 @@ def _shown(type_: ResourceType, version: Version | None, *, before: bool = False
 
 
 def cloudevents(changes: Iterable[Change], base: str, correlation: str, time: str) -> Iterator[Mapping[str, Any]]:
-    """The changes of one request. Their ids are made of the request's correlation and their place in it."""
-    for place, change in enumerate(changes):
+    """Yield the changes of one request as CloudEvents. An id consists of the request's correlation and the change's
+    position.
+    """
+    for position, change in enumerate(changes):
         event: dict[str, Any] = {
             "specversion": "1.0",
-            "id": f"{correlation}-{place}",
+            "id": f"{correlation}-{position}",
             "type": change.type,
             "source": base or "/",
             "subject": change.xid,

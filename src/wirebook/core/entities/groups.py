@@ -1,4 +1,4 @@
-"""Writing Groups and the Registry, and everything nested in what is sent.
+"""Write Groups and the Registry, with all entities nested in the request.
 
 Spec: core/http.md#creating-or-updating-entities; core/spec.md#updating-nested-registry-collections.
 """
@@ -21,7 +21,7 @@ Metadata = Mapping[str, Any]
 def write_group(
     change_set: ChangeSet, type_: GroupType, id_: str, metadata: Metadata, *, patch: bool, root: bool = False
 ) -> Group:
-    """Makes or changes a Group and the Resources sent in it.
+    """Create or update a Group and the Resources nested in it.
 
     Raises: mismatched_id, mismatched_epoch, what `update` and `write_resource` raise
     """
@@ -40,10 +40,12 @@ def write_group(
 def write_groups(
     change_set: ChangeSet, type_: GroupType, metadata: Mapping[str, Metadata], *, patch: bool
 ) -> list[Group]:
+    """Create or update the Groups of a map."""
     return [write_group(change_set, type_, key, metadata[key], patch=patch) for key in metadata]
 
 
 def write_nested_resources(change_set: ChangeSet, group: Group, metadata: Metadata, *, patch: bool) -> None:
+    """Write the Resource collections nested in a Group."""
     for plural in group.type.resources:
         if metadata.get(plural) is not None:
             write_resources(
@@ -54,6 +56,7 @@ def write_nested_resources(change_set: ChangeSet, group: Group, metadata: Metada
 def write_resources(
     change_set: ChangeSet, group: Group, plural: str, metadata: Mapping[str, Metadata], *, patch: bool
 ) -> list[Resource]:
+    """Create or update the Resources of a map."""
     type_ = group.type.resources[plural]
     return [
         write_resource(change_set, ResourceLocation(group, type_, key), metadata[key], WriteOptions(patch=patch))
@@ -62,7 +65,7 @@ def write_resources(
 
 
 def implied_group(change_set: ChangeSet, type_: GroupType, id_: str) -> Group:
-    """The Group of a Resource that is written; made with its defaults where it is not there.
+    """Return the Group of a Resource to write; if it does not exist, create it with default values.
 
     Raises: required_attribute_missing
     """
@@ -70,7 +73,7 @@ def implied_group(change_set: ChangeSet, type_: GroupType, id_: str) -> Group:
 
 
 def post_to_group(change_set: ChangeSet, type_: GroupType, id_: str, metadata: Metadata) -> dict[str, list[str]]:
-    """The Resources in a map of Resource types, and nothing of the Group: the ids written, by type.
+    """Write the Resources in a map of Resource types, and no attributes of the Group. Return the ids by type.
 
     Raises: resources_only, bad_request
     """
@@ -86,7 +89,7 @@ def post_to_group(change_set: ChangeSet, type_: GroupType, id_: str, metadata: M
 
 
 def post_to_registry(change_set: ChangeSet, metadata: Metadata) -> dict[str, list[str]]:
-    """The Groups in a map of Group types, and nothing of the Registry: the ids written, by type.
+    """Write the Groups in a map of Group types, and no attributes of the Registry. Return the ids by type.
 
     Raises: groups_only, bad_request
     """
@@ -103,12 +106,14 @@ def post_to_registry(change_set: ChangeSet, metadata: Metadata) -> dict[str, lis
 
 
 def _is_helper(name: str, plurals: Mapping[str, Any]) -> bool:
-    """`<C>url` or `<C>count`, which an answer with the flag `collections` has."""
+    """Return whether it is `<COLLECTION>url` or `<COLLECTION>count`, which responses with the flag `collections`
+    contain.
+    """
     return any(name in (f"{plural}url", f"{plural}count") for plural in plurals)
 
 
 def write_registry(change_set: ChangeSet, metadata: Metadata, *, patch: bool) -> None:
-    """The Registry's own attributes and the Groups sent in it. Capabilities and model were written before.
+    """Write the Registry's own attributes and the Groups nested in it. Capabilities and model are written before.
 
     Raises: mismatched_id, mismatched_epoch, what `update` and `write_group` raise
     """

@@ -1,6 +1,7 @@
-"""What must hold at the end of a request, when all of it is written.
+"""End-of-request checks: what must hold when all changes of a request are in place.
 
-In the order of the text: formats, constraints, attributes that Versions share, compatibility, number of Versions.
+In the order of the specification: formats, constraints, attributes with the same value in all Versions, compatibility,
+number of Versions.
 
 Spec: core/spec.md#resource-processing-algorithm (steps 6 to 10); core/model.md#attributesstringmatchversions.
 """
@@ -25,7 +26,10 @@ __all__ = ["check_constraints", "check_invariants", "check_shared"]
 
 
 def check_invariants(change_set: ChangeSet, validator: DocumentValidator) -> None:
-    """Raises: format_*, constraint_failure, mismatched_version_attribute, compatibility_*, multiple_roots"""
+    """Check all Resources that the request changed, and others that depend on its changes; prune surplus Versions.
+
+    Raises: format_*, constraint_failure, mismatched_version_attribute, compatibility_*, multiple_roots
+    """
     changed = [
         resource for resource in change_set.changed.values() if not resource.deleted and not resource.group.deleted
     ]
@@ -38,14 +42,16 @@ def check_invariants(change_set: ChangeSet, validator: DocumentValidator) -> Non
             check_shared(resource)
             check_compatibility(change_set, resource, validator)
             if prune_surplus(change_set, resource):
-                check_compatibility(change_set, resource, validator)  # of neighbours that were none before
+                check_compatibility(change_set, resource, validator)  # pruning gives Versions new neighbours
 
 
 # -- constraints --------------------------------------------------------------------------------------------------
 
 
 def _check_constraints(change_set: ChangeSet, changed: Collection[Resource]) -> None:
-    """Of Resources that changed, of all in a Group that demands more, and of cross-references to what changed."""
+    """Check changed Resources, all Resources of Groups with stricter constraints, and cross-references to
+    changed ones.
+    """
     bound = [resource for resource in changed if change_set.constraints(resource.group, resource.type.plural)]
     elsewhere = {resource.xref for resource in bound if resource.xref and resource.xref not in change_set.changed}
     shown = (
@@ -61,7 +67,7 @@ def _check_constraints(change_set: ChangeSet, changed: Collection[Resource]) -> 
 
 
 def _sources(change_set: ChangeSet, changed: Iterable[Resource]) -> Iterator[Resource]:
-    """The cross-references to what changed that did not change themselves."""
+    """Yield unchanged cross-references to changed Resources."""
     targets = {resource.xid for resource in changed if resource.xref is None}
     for source in change_set.snapshot.reader.sources_of(targets) if targets else ():
         if source.xid not in change_set.changed:
@@ -69,7 +75,7 @@ def _sources(change_set: ChangeSet, changed: Iterable[Resource]) -> Iterator[Res
 
 
 def _versions(change_set: ChangeSet, resource: Resource, shown: Mapping[str, dict[str, Members]]) -> dict[str, Members]:
-    """The Versions that a Resource shows; `shown` are those of Resources that did not change."""
+    """Return the Versions that a Resource shows; `shown` has those of unchanged Resources."""
     target = change_set.changed.get(resource.xref) if resource.xref else resource
     if target is None:
         return shown.get(resource.xref or "", {})
@@ -77,7 +83,7 @@ def _versions(change_set: ChangeSet, resource: Resource, shown: Mapping[str, dic
 
 
 def _check_group(change_set: ChangeSet, group: Group) -> None:
-    """Holds what is in a Group and did not change against what the Group demands and did not before."""
+    """Check the unchanged Resources of a Group against its new or stricter constraints."""
     is_remodelled = group.xid in change_set.groups_with_new_model
     new = list(change_set.constraints_of(group, group.members)) if is_remodelled else _tightened(change_set, group)
     if not new:
@@ -93,7 +99,7 @@ def _check_group(change_set: ChangeSet, group: Group) -> None:
 
 
 def _tightened(change_set: ChangeSet, group: Group) -> list[GroupConstraint]:
-    """The constraints that are not what they were, or compare with an attribute that is not what it was."""
+    """Return the constraints that changed, or that compare with an attribute of the Group that changed."""
     old = {
         _requirement(constraint, group.before or {})
         for constraint in change_set.constraints_of(group, group.before or {})
@@ -106,33 +112,33 @@ def _tightened(change_set: ChangeSet, group: Group) -> list[GroupConstraint]:
 
 
 def _requirement(constraint: GroupConstraint, group: Members) -> tuple[Any, ...]:
-    """What a constraint asks of the Versions in a Group with those members."""
+    """Return what a constraint requires of the Versions in a Group with those members, to compare it."""
     expected = tuple(values_at(group, constraint.equals)) if constraint.equals else ()
     return constraint.resources, constraint.path, constraint.enum, tuple(map(repr, expected))
 
 
 def check_constraints(change_set: ChangeSet, resource: Resource, versions: Mapping[str, Members]) -> None:
-    """Raises: constraint_failure"""
+    """Check the Versions that a Resource shows against the constraints of its Group. Raises: constraint_failure"""
     _check_versions(
         change_set.constraints(resource.group, resource.type.plural), resource.group, resource.xid, versions
     )
 
 
 def members_of(resource: Resource) -> dict[str, Members]:
+    """Return the members of each Version, by id."""
     return {id_: version.members for id_, version in resource.versions.items()}
 
 
 def _check_versions(
     constraints: Iterable[GroupConstraint], group: Group, xid: str, versions: Mapping[str, Members]
 ) -> None:
-    """Raises: constraint_failure"""
     for constraint, kind, ids in violations(constraints, group.members, versions):
         detail = f"Group: {group.xid}; {_required(constraint, kind, group.members)}; Versions: {', '.join(ids)}."
         raise refused("constraint_failure", xid, kind=kind, path=constraint.key, detail=detail)
 
 
 def _required(constraint: GroupConstraint, kind: str, group: Members) -> str:
-    """The values that a constraint allows, for a message."""
+    """Return the values that a constraint allows, for an error message."""
     if kind == "enum":
         return f"allowed: {', '.join(map(preview, constraint.enum))}"
     assert constraint.equals
@@ -140,11 +146,11 @@ def _required(constraint: GroupConstraint, kind: str, group: Members) -> str:
     return f"must equal {format_dotpath(constraint.equals)} of the Group, {value}"
 
 
-# -- attributes that all Versions share ---------------------------------------------------------------------------
+# -- attributes with matchversions --------------------------------------------------------------------------------
 
 
 def check_shared(resource: Resource) -> None:
-    """Raises: mismatched_version_attribute"""
+    """Check that attributes with `matchversions` are equal in all Versions. Raises: mismatched_version_attribute"""
     members = [version.members for version in resource.versions.values()]
     if len(members) < 2:
         return
@@ -155,7 +161,7 @@ def check_shared(resource: Resource) -> None:
 
 
 def shared_paths(attributes: Attributes, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Attributes, and members of objects, that have the same value in all Versions."""
+    """Yield the paths of attributes, and of members of objects, with `matchversions`."""
     for name, attribute in attributes.items():
         if attribute.matchversions:
             yield (*above, name)
@@ -170,7 +176,7 @@ def _at(members: Any, path: tuple[str, ...]) -> Any:
 
 
 def _comparable(path: tuple[str, ...], value: Any) -> tuple[str, Any]:
-    """A value as it is compared: names of formats are the same whatever their case."""
+    """Return a value to compare; names of formats compare without case."""
     if isinstance(value, str) and path == ("format",):
         value = value.casefold()
     return type(value).__name__ if isinstance(value, (bool, str, type(None))) else "number", value

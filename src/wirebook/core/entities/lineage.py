@@ -1,4 +1,4 @@
-"""Ancestors of the Versions of a Resource, once they are written or deleted, and which Versions have to go.
+"""Set the ancestors of Versions after they are written or deleted, and prune surplus Versions.
 
 Spec: core/spec.md#ancestorid-attribute; core/model.md#groupsstringresourcesstringmaxversions.
 """
@@ -14,6 +14,7 @@ from wirebook.problems.xregistry import refused
 
 
 def links_of(resource: Resource) -> dict[str, Link]:
+    """Return the lineage of a Resource."""
     return {id_: _link(version) for id_, version in resource.versions.items()}
 
 
@@ -24,12 +25,12 @@ def _link(version: Version) -> Link:
 
 
 def only_version(resource: Resource) -> Version | None:
-    """The Version of a Resource that has one alone: in every mode the newest, and its own ancestor."""
+    """Return the Version of a Resource that has exactly one; in every mode it is the newest and its own ancestor."""
     return next(iter(resource.versions.values())) if len(resource.versions) == 1 else None
 
 
 def relink(change_set: ChangeSet, resource: Resource, gone: Collection[str] = ()) -> None:
-    """Gives every Version its ancestor, by the mode of its type. `gone` are Versions that were there before.
+    """Set the ancestor of every Version by the mode of its type. `gone` are Versions that existed before.
 
     Raises: unknown_id, ancestor_circular_reference, multiple_roots
     """
@@ -51,7 +52,7 @@ def relink(change_set: ChangeSet, resource: Resource, gone: Collection[str] = ()
 
 
 def _check_ancestors(resource: Resource, links: dict[str, Link], versions_before: Collection[str]) -> None:
-    """An ancestor that was named must be there; one that was deleted makes a root of its children."""
+    """Check that named ancestors exist; the children of a deleted ancestor become roots. Raises: unknown_id"""
     for id_, link in links.items():
         if link.ancestor is None or link.ancestor in links:
             continue
@@ -72,9 +73,9 @@ def _set_ancestor(change_set: ChangeSet, version: Version, ancestor: str, *, kee
 
 
 def prune(change_set: ChangeSet, resource: Resource) -> bool:
-    """Deletes the oldest Versions beyond the number that there may be; never the default, unless it is one alone.
+    """Delete the oldest Versions beyond `maxversions`. Return whether there were any.
 
-    Where there may be one, a new Version takes the place of the one before. Says whether there were any.
+    The default Version stays, except with `maxversions` 1, where a new Version replaces the former one.
     Raises: multiple_roots
     """
     limit = resource.type.maxversions

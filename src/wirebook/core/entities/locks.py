@@ -1,4 +1,4 @@
-"""Resources that clients cannot change: locked and unlocked by who runs the registry.
+"""Lock Resources against changes by clients. Administrators set and remove the lock.
 
 Spec: core/spec.md#readonly-attribute.
 """
@@ -12,10 +12,10 @@ from wirebook.problems.xregistry import refused
 
 
 def set_lock(change_set: ChangeSet, target: RequestTarget, *, is_on: bool) -> bool:
-    """Makes a Resource read-only or not; says whether it was not so before. Raises: not_found, bad_request"""
+    """Make a Resource read-only or writable. Return whether that is a change. Raises: not_found, bad_request"""
     resource = _resource(change_set, target)
     if resource.xref is not None:
-        why = "a cross-reference shows what its target has"
+        why = f"a cross-reference cannot be locked; lock its target '{resource.xref}' instead"
         raise refused("bad_request", resource.xid, error_detail=why)
     if bool(resource.meta.members.get("readonly")) == is_on:
         return False

@@ -1,7 +1,7 @@
-"""Another model for a registry that has entities: all of them comply with it, or it is refused.
+"""Replace the model of a registry that has entities: all must comply with the new model, or it is rejected.
 
-What follows from the new model is stored without a new epoch: defaults of new attributes, the order of attributes, what
-validation says. Only a new place among the Versions is a change of the Version itself.
+What follows from the new model is stored without a new epoch: defaults of new attributes, the order of attributes,
+results of validation. Only a new ancestor counts as a change of a Version.
 
 Spec: core/model.md#creating-or-updating-the-registry-model; docs/decisions/0098.
 """
@@ -38,10 +38,10 @@ from wirebook.problems.xregistry import refused
 def change_model(
     change_set: ChangeSet, new: Model, validator: DocumentValidator, written: AffectedEntities | None = None
 ) -> Compliance:
-    """Makes `new` the model of the draft and adapts the entities to it, if all of them comply with it.
+    """Make `new` the model of the change set, check all entities against it and adapt them.
 
-    `written` names the entities that the same request writes afterwards, besides the Registry. They must comply once
-    they are written: the caller calls `check_written` then. None: nothing else is written.
+    `written` names the entities that the same request writes afterwards, besides the Registry. They must comply after
+    they are written: the caller calls `check_written` then. None: the request writes nothing else.
     Raises: model_error, model_compliance_error, hasdocument_violation, setdefaultversionsticky_false, multiple_roots,
     constraint_failure, mismatched_version_attribute, format_*, compatibility_*
     """
@@ -56,7 +56,7 @@ def change_model(
 
 
 def _check_singulars(old: Model, new: Model) -> None:
-    """Raises: model_error"""
+    """Check that no type changes its singular name. Raises: model_error"""
     for path, group in new.groups.items():
         was = old.groups.get(path)
         _check_singular(f"groups.{path}", was, group)
@@ -70,7 +70,7 @@ def _check_singular(path: str, was: GroupType | ResourceType | None, now: GroupT
 
 
 def _concerned(old: Model, new: Model) -> list[str]:
-    """The Group types whose entities may not comply: those that differ; all, where references may lead elsewhere."""
+    """Return the Group types whose entities may not comply: those that differ, or all if cross-references may break."""
     homes = {(group.plural, type_.plural): type_.home for group, type_ in old.resource_types()}
     new_homes = {(group.plural, type_.plural): type_.home for group, type_ in new.resource_types()}
     if any(new_homes.get(path) != home for path, home in homes.items()) or old.groups.keys() - new.groups.keys():
@@ -79,21 +79,21 @@ def _concerned(old: Model, new: Model) -> list[str]:
 
 
 def _accepts_all(old: GroupType, new: GroupType) -> bool:
-    """Whether all entities of one type are entities of another, as they are."""
+    """Return whether every entity of the old Group type is valid unchanged in the new one."""
     if old.constraints != new.constraints or not _only_adds(group_attributes(old), group_attributes(new)):
         return False
     return all(_accepts_all_resources(type_, new.resources[name]) for name, type_ in old.resources.items())
 
 
 def _accepts_all_resources(old: ResourceType, new: ResourceType) -> bool:
-    about_new = {"setversionid": old.setversionid, "typemap": old.typemap}  # nothing that is there follows from these
+    about_new = {"setversionid": old.setversionid, "typemap": old.typemap}  # these do not affect existing entities
     rest = replace(new, attributes=old.attributes, metaattributes=old.metaattributes, **about_new)  # type: ignore[arg-type]
     attribute_sets = ((version_attributes(old), version_attributes(new)), (meta_attributes(old), meta_attributes(new)))
     return rest == old and all(_only_adds(before, now) for before, now in attribute_sets)
 
 
 def _only_adds(before: AttributeSet, now: AttributeSet) -> bool:
-    """Whether a kind of entity only got more attributes, which it need not have and which none can have yet."""
+    """Return whether the new attributes only add optional ones that no entity can have yet."""
     added = now.attributes.keys() - before.attributes.keys()
     is_new = all(not now.attributes[name].required or name in now.managed for name in added)
     is_same = all(now.attributes.get(name) == attribute for name, attribute in before.attributes.items())
@@ -105,7 +105,7 @@ def _noncompliance(why: str) -> Exception:
 
 
 class _MemberConversion:
-    """The members of entities of one kind, by a model that was and by the one that is now."""
+    """Converts the members of entities of one kind from the old model to the new one."""
 
     def __init__(self, before: AttributeSet, now: AttributeSet, change_set: ChangeSet) -> None:
         self._now, self._types = now, change_set.types
@@ -114,10 +114,10 @@ class _MemberConversion:
         self._attributes = _unlocked(Attributes(now.editable | now.branching_ids))
 
     def members(self, entity: Entity) -> Members:
-        """The members as they are stored from now on. Raises: model_compliance_error"""
+        """Return the members as they are stored under the new model. Raises: model_compliance_error"""
         taken = sorted(entity.members.keys() & self._taken)
         if taken:
-            raise _noncompliance(f"{entity.xid}: {taken[0]}: it is the name of something else now.")
+            raise _noncompliance(f"{entity.xid}: {taken[0]}: the new model uses this name for another attribute.")
         own = {name: value for name, value in entity.members.items() if name not in self._fixed}
         try:
             self._now.check_enumerated_ids(entity.members, self._types)
@@ -129,7 +129,7 @@ class _MemberConversion:
 
 
 def _unlocked(attributes: Attributes) -> Attributes:
-    """Attributes as they are for the server, which keeps the values that clients cannot set."""
+    """Return the attributes as the server may set them: none is read-only."""
     return Attributes({name: _without_lock(attribute) for name, attribute in attributes.items()})
 
 
@@ -144,9 +144,9 @@ def _without_lock(attribute: Attribute) -> Attribute:
 
 
 class Compliance:
-    """Checks that the entities of a registry comply with another model, and adapts them to it.
+    """Checks that the entities of a registry comply with a new model, and adapts them.
 
-    `check` is about the entities that the request leaves alone, `check_written` about those that it `written`.
+    `check` covers the entities that the request does not write, `check_written` those that it writes.
     """
 
     def __init__(
@@ -158,7 +158,7 @@ class Compliance:
         self._is_written_now = False
 
     def check(self) -> None:
-        """Check what the request does not write; what it writes must only have a type."""
+        """Check the entities that the request does not write; the types of the others must exist."""
         sources = []
         for entity in self._change_set.snapshot.reader.everything(self._plurals) if self._plurals else ():
             if isinstance(entity, Group):
@@ -174,10 +174,9 @@ class Compliance:
         self._references(sources)
 
     def check_written(self, change_set: ChangeSet) -> None:
-        """Check what the request has written, as `change_set` has it, with those parts that the request left as they
-        were.
+        """Check the entities that the request has written, including the parts that it left unchanged.
 
-        Settling checks the constraints of written Groups afterwards: on everything in them.
+        The end-of-request checks then check the constraints of written Groups on everything in them.
         """
         self._change_set, self._is_written_now = change_set, True
         self.check_registry()
@@ -197,13 +196,14 @@ class Compliance:
         self._references(sources)
 
     def check_registry(self) -> None:
+        """Check the Registry's own attributes. Raises: model_compliance_error"""
         registry, change_set = self._change_set.registry, self._change_set
         registry.members = _MemberConversion(
             registry_attributes(self._old), change_set.registry_attributes, change_set
         ).members(registry)
 
     def _is_written(self, entity: Group | Resource) -> bool:
-        """Whether the request writes an entity."""
+        """Return whether the request writes an entity."""
         if isinstance(entity, Group):
             return (entity.type.plural, entity.id.lower()) in self._written.groups
         group = entity.group
@@ -212,7 +212,7 @@ class Compliance:
     # -- single entities --------------------------------------------------------------------------------------------
 
     def _conversion(self, kind: str, *plurals: str) -> _MemberConversion:
-        """How entities of a type fit: a Group's, or the ``meta`` or the ``version`` of a Resource's."""
+        """Return the conversion of a Group type, or of the ``meta`` or the ``version`` of a Resource type."""
         key = (kind, *plurals)
         if key not in self._conversions:
             before, now = (_attribute_set(model, kind, plurals) for model in (self._old, self._change_set.model))
@@ -226,7 +226,9 @@ class Compliance:
     def _group(self, group: Group) -> None:
         type_ = self._change_set.model.groups.get(group.type.plural)
         if type_ is None:
-            raise _noncompliance(f"There is a Group of the type '{group.type.plural}': {group.xid}.")
+            raise _noncompliance(
+                f"The Group {group.xid} has the type '{group.type.plural}', which the new model lacks."
+            )
         group.type = type_
         if self._is_written(group):
             return
@@ -239,14 +241,18 @@ class Compliance:
             self._change_set.changed_groups[group.xid] = group
 
     def _retype(self, resource: Resource) -> None:
-        """Give a Resource its type in the new model."""
+        """Give a Resource its type in the new model. Raises: model_compliance_error"""
         type_ = resource.group.type.resources.get(resource.type.plural)
         if type_ is None:
-            raise _noncompliance(f"There is a Resource of the type '{resource.type.plural}': {resource.xid}.")
+            raise _noncompliance(
+                f"The Resource {resource.xid} has the type '{resource.type.plural}', which the new model lacks."
+            )
         resource.type = type_
 
     def _resource(self, resource: Resource, *, is_bound: bool) -> None:
-        """`is_bound`: the constraints of its Group are in force now, not once the Group is written."""
+        """Check a Resource. `is_bound`: the constraints of its Group already hold, not only after the Group
+        is written.
+        """
         before = self._old.groups[resource.group.type.plural].resources[resource.type.plural]
         self._members(resource, before, resource.type)
         self._whole(resource, before, resource.type, is_bound=is_bound)
@@ -254,18 +260,18 @@ class Compliance:
             self._change_set.changed[resource.xid] = resource
 
     def _members(self, resource: Resource, before: ResourceType, now: ResourceType) -> None:
-        """The attributes of the meta and of each Version."""
+        """Convert the attributes of the meta and of each Version."""
         group = resource.group.type.plural
         self._convert(resource.meta, self._conversion("meta", group, now.plural))
         for version in resource.versions.values():
             if before.hasdocument and not now.hasdocument and _has_document(version, before):
                 raise refused("hasdocument_violation", version.xid, plural=now.plural)
             if now.hasdocument and lacks_url(version, now):
-                raise _noncompliance(f"{version.xid}: {now.document_names[1]}: it is required.")
+                raise _noncompliance(f"{version.xid}: {now.document_names[1]}: the new model requires it.")
             self._convert(version, self._conversion("version", group, now.plural))
 
     def _whole(self, resource: Resource, before: ResourceType, now: ResourceType, *, is_bound: bool) -> None:
-        """What is said of a Resource with all its Versions, in the order in which requests are held to it."""
+        """Check a Resource with all its Versions, in the order of the end-of-request checks."""
         change_set = self._change_set
         if now.maxversions == 1 and resource.meta.members[STICKY]:
             raise refused("setdefaultversionsticky_false", resource.xid)
@@ -288,7 +294,9 @@ class Compliance:
         choose_default(self._change_set, resource)
 
     def _references(self, sources: Collection[Resource]) -> None:
-        """Cross-references lead to their own type, and what they show is what their Groups demand."""
+        """Check that cross-references lead to their own type, and that what they show meets the constraints of their
+        Groups.
+        """
         for source in sources:
             if why := target_fault(self._change_set, source.type, source.xref or ""):
                 raise _noncompliance(f"{source.xid} is a cross-reference to '{source.xref}': {why}.")
@@ -307,7 +315,7 @@ class Compliance:
             )
 
     def _is_final(self, source: Resource) -> bool:
-        """Whether neither the Group of a cross-reference nor its target is still to be written."""
+        """Return whether neither the Group of a cross-reference nor its target is written later in the request."""
         if self._is_written_now:
             return True
         return not (self._is_written(source.group) or targets_of((source.xref,)) & self._written.resources)

@@ -1,7 +1,7 @@
-"""Writing a Resource: its Versions, the attributes of its default Version, its meta; and what follows from them.
+"""Write a Resource: its Versions, the attributes of its default Version, its meta, and what depends on them.
 
-The steps are those of the text and in its order. Formats, constraints and compatibility are held at the end of the
-request, when everything it changes is in place (see `wirebook.core.entities.invariants`).
+The steps and their order are those of the specification. Formats, constraints and compatibility are checked at the end
+of the request, when all its changes are in place (`wirebook.core.entities.invariants`).
 
 Spec: core/spec.md#resource-processing-algorithm; core/resource.md.
 """
@@ -27,14 +27,17 @@ from wirebook.problems.xregistry import refused
 
 Metadata = Mapping[str, Any]
 REQUEST: Final = "request"
-"""What stands in flags and attributes for the Version that the server chooses an id for."""
+"""The value of flags and attributes that stands for the Version whose id the server chooses."""
 
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """How a Resource is written: in part (`patch`), as what the request addresses (`root`), and with which default
-    (``setdefaultversionid``; "" where the flag was not given). `headers`: attributes came as headers, so that those
-    which are absent stay; `body` is the document, where it came as one."""
+    """How a Resource is written.
+
+    `patch`: partial update. `root`: the Resource is the request's target. `default`: the flag setdefaultversionid, ""
+    if absent. `headers`: attributes came as headers, so absent ones stay. `body`: the document, if it came as the HTTP
+    body.
+    """
 
     patch: bool = False
     root: bool = False
@@ -46,7 +49,7 @@ class WriteOptions:
 def write_resource(
     change_set: ChangeSet, location: ResourceLocation, metadata: Metadata, options: WriteOptions
 ) -> Resource:
-    """Makes or changes a Resource. Raises: what its parts raise, readonly, mismatched_id"""
+    """Create or update a Resource. Raises: readonly, mismatched_id, what writing its Versions and meta raises"""
     resource = change_set.resource(location)
     if resource is not None and is_locked(change_set, resource, options):
         return resource
@@ -80,8 +83,10 @@ def write_resource(
 
 
 def _skip_numbers(resource: Resource, ids: Collection[str]) -> None:
-    """Make the counter continue after the highest number among the Versions sent with a Resource: those may have been
-    exported from a registry that had made, and deleted, Versions with the numbers in between."""
+    """Advance the counter to the highest numeric id among the Versions sent with a Resource.
+
+    They may be exported from a registry that created, and deleted, Versions with the numbers in between.
+    """
     numbers = [int(id_) for id_ in ids if NUMBER.fullmatch(id_)]
     if not resource.counter & SEMVER_COUNTER:
         resource.counter = max([resource.counter, *numbers])
@@ -91,7 +96,7 @@ NUMBER: Final = re.compile(r"[1-9][0-9]{0,17}")
 
 
 def is_locked(change_set: ChangeSet, resource: Resource, options: WriteOptions, subject: str = "") -> bool:
-    """Whether a Resource is read-only and is to be left out, which only one among others can be.
+    """Return whether a Resource is read-only and must be skipped, which is only possible if it is one of several.
 
     Raises: readonly, bad_flag
     """
@@ -101,7 +106,10 @@ def is_locked(change_set: ChangeSet, resource: Resource, options: WriteOptions, 
         raise refused("readonly", subject or resource.xid)
     if options.root:
         raise refused(
-            "bad_flag", change_set.path, flag="ignore", detail="The request is about a read-only Resource alone."
+            "bad_flag",
+            change_set.path,
+            flag="ignore",
+            detail="'readonly' cannot be ignored: the only Resource of the request is read-only.",
         )
     return True
 
@@ -114,12 +122,13 @@ def _meta_of(metadata: Metadata, subject: str) -> Metadata | None:
     if meta is None:
         return {}
     if not isinstance(meta, Mapping):
-        why = f"it must be an object, not {preview(meta)}"
+        why = f"it must be an object; got {preview(meta)}"
         raise refused("invalid_attribute", subject, name="meta", error_detail=why)
     return meta
 
 
 def _versions_of(change_set: ChangeSet, metadata: Metadata, owner: str) -> Mapping[str, Metadata]:
+    """Return the Versions nested in a Resource. Raises: invalid_attribute, bad_request"""
     versions = metadata.get("versions")
     return {} if versions is None else nested_map(versions, "versions", owner, change_set.path)
 
@@ -127,9 +136,10 @@ def _versions_of(change_set: ChangeSet, metadata: Metadata, owner: str) -> Mappi
 def _first_target(
     change_set: ChangeSet, resource: Resource, metadata: Metadata, meta: Metadata, *, has_versions: bool
 ) -> list[str | None]:
-    """The Version that gets the attributes at the level of a Resource that has none yet: by one clue or another.
+    """Return the Version that receives the Resource-level attributes if the Resource has no Versions yet.
 
-    None is one whose id the server chooses; the list is empty where nothing gets them.
+    The id is `versionid`, else the meta's `defaultversionid`; None if the server chooses it. The list is empty if no
+    Version receives them.
     """
     named = metadata.get("versionid")
     if named is not None:
@@ -146,7 +156,7 @@ def _first_target(
 def write_version(
     change_set: ChangeSet, resource: Resource, id_: str | None, metadata: Metadata, options: WriteOptions
 ) -> Version:
-    """Makes or changes a Version. Without an id the server chooses one; `finish` chooses an ancestor that is not sent.
+    """Create or update a Version. Without an id the server chooses one; `finish` sets the ancestor if none is sent.
 
     Raises: versionid_not_allowed, mismatched_id, mismatched_epoch, one_resource, what `update` raises
     """
@@ -186,9 +196,9 @@ def write_version(
 
 
 def _check_names(version: Version, metadata: Metadata, *, is_open: bool) -> None:
-    """Check that a Version has no attribute of the Resource: the Resource would show it twice.
+    """Check that a Version has no attribute of the Resource, which would then show it twice.
 
-    Where the model allows any name (``*``), such a name is not an unknown attribute, but a reserved one.
+    If the model allows any name (``*``), such a name is not an unknown attribute but a reserved one.
     Raises: invalid_attribute, unknown_attribute
     """
     reserved = sorted(RESOURCE_LEVEL.intersection(metadata))
@@ -202,13 +212,11 @@ def _check_names(version: Version, metadata: Metadata, *, is_open: bool) -> None
 
 
 UNSET: Final = ""
-"""The ancestorid of a Version until `finish` chooses an ancestor by the versionmode."""
+"""The ancestorid of a Version until `finish` sets it by the versionmode."""
 
 
 def _with_ancestor(version: Version, metadata: Metadata, *, asked: bool) -> Metadata:
-    """Return `metadata` with an ancestorid: the one sent, or the stored one where it is absent, or `UNSET`, which
-    null asks
-    for and new Versions start with.
+    """Return `metadata` with an ancestorid: the one sent; else the stored one; `UNSET` for null and for new Versions.
 
     Raises: invalid_attribute
     """
@@ -222,28 +230,33 @@ def _with_ancestor(version: Version, metadata: Metadata, *, asked: bool) -> Meta
     except InvalidValue as error:
         raise refused("invalid_attribute", version.xid, name="ancestorid", error_detail=error.why) from None
     if not ancestor:
-        raise refused("invalid_attribute", version.xid, name="ancestorid", error_detail="it is empty")
+        raise refused(
+            "invalid_attribute",
+            version.xid,
+            name="ancestorid",
+            error_detail="it must not be empty; leave it out instead",
+        )
     return {**metadata, "ancestorid": version.id} if ancestor == REQUEST and asked else metadata
 
 
-# -- what follows -------------------------------------------------------------------------------------------------
+# -- after the Versions----------------------------------------------------------------------------------------------
 
 
 def finish(change_set: ChangeSet, resource: Resource, meta: Metadata | None, options: WriteOptions) -> None:
-    """Ancestors, meta and default Version, once the Versions are written."""
+    """Set ancestors, meta and default Version after the Versions are written."""
     change_set.changed[resource.xid] = resource
     relink(change_set, resource)
     write_meta(change_set, resource, meta, options.patch, options.default)
     choose_default(change_set, resource)
 
 
-# -- what a request may address instead of a whole Resource -------------------------------------------------------
+# -- requests for a meta or for Versions -------------------------------------------------------------------------
 
 
 def write_meta_alone(
     change_set: ChangeSet, location: ResourceLocation, metadata: Metadata, options: WriteOptions
 ) -> Resource:
-    """PUT or PATCH of a meta; a Resource that is not there is made, with one Version or as a cross-reference."""
+    """Write a meta. A missing Resource is created with one Version, or as a cross-reference."""
     resource = change_set.resource(location)
     if resource is not None and is_locked(change_set, resource, options):
         return resource
@@ -264,7 +277,7 @@ def write_meta_alone(
 def write_versions(
     change_set: ChangeSet, location: ResourceLocation, metadata: Mapping[str, Metadata], options: WriteOptions
 ) -> list[str]:
-    """POST or PATCH of Versions: the ids of those written.
+    """Write a map of Versions and return their ids.
 
     Raises: missing_versions, defaultversionid_request, too_many_versions, bad_request, what `write_version` raises
     """
@@ -301,7 +314,7 @@ def _check_one(change_set: ChangeSet, xid: str, metadata: Mapping[str, Metadata]
 def write_one_version(
     change_set: ChangeSet, location: ResourceLocation, version: str | None, metadata: Metadata, options: WriteOptions
 ) -> Version:
-    """PUT or PATCH of a Version, or POST to its Resource, with the id in the body or without one."""
+    """Write a single Version. `version` is its id; None if the server chooses it."""
     resource = change_set.resource(location)
     if resource is None:
         resource = change_set.add_resource(location)

@@ -1,9 +1,10 @@
-"""Entities as storage holds them: the texts of their members, cut where what depends on the view goes between.
+"""Entities in storage form: their members as JSON text, split where responses insert attributes that depend on the
+view.
 
     Group     ids | text | collections            Version   ids | head | isdefault | tail | document
     meta      ids | text | default Version
 
-A text is the inside of a JSON object, without braces; "" is none. Ids, URLs and `isdefault` are never in one.
+A text is a JSON object without its braces, "" if empty. It never contains ids, URLs or `isdefault`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ HEAD: Final = frozenset({"epoch", "name"})
 
 @dataclass(frozen=True, slots=True)
 class GroupRow:
-    """A Group. `counts` are its Resources by their plural names."""
+    """A Group. `counts` are the numbers of its Resources by plural name."""
 
     key: int
     id: str
@@ -35,7 +36,7 @@ class GroupRow:
 
 @dataclass(frozen=True, slots=True)
 class VersionRow:
-    """A Version. `document` is given where it was asked for."""
+    """A Version. `document` is None unless the query selects it."""
 
     key: int
     parent: int
@@ -48,8 +49,11 @@ class VersionRow:
 
 @dataclass(frozen=True, slots=True)
 class ResourceRow:
-    """A Resource with its default Version. A cross-reference has `xref`, and all the rest from its target; `version` is
-    None where that is not there. `revisions`: the numbers of the last writes to it and to its target, if asked for."""
+    """A Resource with its default Version. A cross-reference has `xref`, and the rest from its target.
+
+    `version` is None if the target does not exist. `revisions`: the numbers of the last writes to the Resource and to
+    its target, if the query selects them.
+    """
 
     key: int
     parent: int
@@ -64,27 +68,29 @@ class ResourceRow:
 
 
 def format_members(members: Mapping[str, Any]) -> str:
-    """The text of members, of which no number is infinite."""
+    """Return the text of members. Numbers must be finite."""
     return msgspec.json.encode(members)[1:-1].decode()
 
 
 def parse_members(text: str) -> Members:
+    """Return the members of a text."""
     members: Members = msgspec.json.decode(f"{{{text}}}")
     return members
 
 
 def group_text(members: Members, id_name: str) -> str:
+    """Return the text of a Group."""
     return format_members({name: value for name, value in members.items() if name != id_name})
 
 
 def meta_text(members: Members, id_name: str) -> str:
-    """Of a meta without its ids, the cross-reference and the default Version, which have their places."""
+    """Return the text of a meta, without ids, cross-reference and default Version, which have columns."""
     apart = (id_name, "xref", "defaultversionid", "defaultversionsticky")
     return format_members({name: value for name, value in members.items() if name not in apart})
 
 
 def version_texts(members: Members, id_name: str) -> tuple[str, str]:
-    """The head, up to the name, and the tail of a Version."""
+    """Return the head, up to the name, and the tail of a Version."""
     first: Members = {name: members[name] for name in sorted(HEAD) if name in members}
     apart = (id_name, "versionid", *HEAD)
     return format_members(first), format_members({name: value for name, value in members.items() if name not in apart})
@@ -94,11 +100,12 @@ def version_texts(members: Members, id_name: str) -> tuple[str, str]:
 
 
 def group_entity(row: GroupRow, type_: GroupType) -> Members:
+    """Return a Group with its ids."""
     return {type_.id_name: row.id, "xid": f"/{type_.plural}/{row.id}", **parse_members(row.text)}
 
 
 def resource_entity(row: ResourceRow, type_: ResourceType, xid: str) -> Members:
-    """A Resource as its default Version, under its own name."""
+    """Return a Resource as its default Version, with the Resource's ids."""
     entity: Members = {type_.id_name: row.id, "xid": xid}
     if row.version is not None:
         entity |= {"versionid": row.version.id, "isdefault": True}
@@ -107,7 +114,7 @@ def resource_entity(row: ResourceRow, type_: ResourceType, xid: str) -> Members:
 
 
 def meta_entity(row: ResourceRow, type_: ResourceType, xid: str) -> Members:
-    """The meta of the Resource with that xid."""
+    """Return the meta of the Resource with that xid."""
     meta: Members = {type_.id_name: row.id, "xid": f"{xid}/meta", "xref": row.xref}
     if row.version is not None:
         meta |= parse_members(row.text)
@@ -116,14 +123,14 @@ def meta_entity(row: ResourceRow, type_: ResourceType, xid: str) -> Members:
 
 
 def version_entity(row: VersionRow, type_: ResourceType, owner: ResourceRow, xid: str) -> Members:
-    """A Version of a Resource; `xid` is its own."""
+    """Return a Version of a Resource; `xid` is the Version's own."""
     ids = {type_.id_name: owner.id, "versionid": row.id, "xid": xid, "isdefault": row.id == owner.default}
     return ids | parse_members(row.head) | parse_members(row.tail)
 
 
 @lru_cache(maxsize=256)
 def reader(names: frozenset[str]) -> Callable[[str], Members]:
-    """What reads from the text of members those with `names` alone, in a fraction of the time that all would take."""
+    """Return a parser that reads only the members `names` from a text, much faster than `parse_members`."""
     known = [name for name in sorted(names) if name.isprintable() and not set(name) & {'"', "\\"}]
     fields = [(f"member{i}", Any, msgspec.UNSET) for i in range(len(known))]
     rename = {f"member{i}": name for i, name in enumerate(known)}

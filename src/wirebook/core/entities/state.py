@@ -1,8 +1,8 @@
-"""What a request found and what becomes of it: entities with their members before and after.
+"""Entities before and after a request.
 
-Storage makes a `Snapshot` of what a request touches; rules change it; storage then writes what differs.
+Storage loads a `Snapshot` of the entities that a request names, the rules change it, and storage writes what differs.
 
-Members are those that are stored, in order: no ``self``, ``xid`` or ``isdefault``, which depend on where one looks.
+Members are stored members in order. ``self``, ``xid`` and ``isdefault`` are not among them: they depend on the view.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ Members = dict[str, Any]
 
 @dataclass(slots=True, eq=False)
 class Entity:
-    """The Registry, a Group, a meta or a Version. `before` is None for one that the request made.
+    """The Registry, a Group, a meta or a Version. `before` is None if the request created it.
 
-    `is_rewritten`: its members are written differently than before, though they may be equal.
+    `is_updated`: the request updated it, so it has the next epoch. `has_own_time`: the client sent `modifiedat`.
+    `is_rewritten`: the stored text of its members changes although the members may be equal.
     """
 
     xid: str
@@ -39,7 +40,7 @@ class Entity:
         return int(self.members["epoch"])
 
     def mark_updated(self, now: str) -> None:
-        """An update: the next epoch, once in a request, and the time of it, unless the client gave one."""
+        """Increase the epoch, once per request, and set `modifiedat` unless the client sent it."""
         if self.before is not None and not self.is_updated:
             self.members["epoch"] = int(self.before["epoch"]) + 1
         if not self.has_own_time:
@@ -49,10 +50,9 @@ class Entity:
 
 @dataclass(slots=True, eq=False)
 class Version(Entity):
-    """A Version. `document` is its bytes: None where they are empty, `UnchangedDocument` where they were not read nor
-    changed.
+    """A Version. `document` is its content: None if empty, `UnchangedDocument` if neither read nor changed.
 
-    `document_before` is the document that the request found.
+    `document_before` is the document before the request.
     """
 
     document: bytes | UnchangedDocument | None = None
@@ -67,7 +67,7 @@ class Version(Entity):
 
 
 class UnchangedDocument:
-    """A document that stays as it is, and of which only that it is there is known."""
+    """A document that exists and that the request does not change. `read` loads it on demand."""
 
     def __init__(self, read: Callable[[], bytes | None]) -> None:
         self.read = read
@@ -75,7 +75,7 @@ class UnchangedDocument:
 
 @dataclass(slots=True, eq=False)
 class Group(Entity):
-    """A Group. `deleted` ones are gone with everything in them."""
+    """A Group. If `deleted`, everything in it is deleted, too."""
 
     type: GroupType = field(kw_only=True)
     id: str = field(kw_only=True)
@@ -84,11 +84,10 @@ class Group(Entity):
 
 @dataclass(slots=True, eq=False)
 class Resource:
-    """A Resource: its meta, its Versions by id, the number of the last id that was made for one.
+    """A Resource: its meta, and its Versions by id.
 
-    `meta.members` of a cross-reference have ``xref``, and of what it was before only epoch and createdat.
-    `versions_before` are the
-    Versions that the request found.
+    `counter` is the number of the last generated versionid. `versions_before` are the Versions before the request. A
+    cross-reference has ``xref`` in `meta.members`; of its own former members only epoch and createdat remain.
     """
 
     xid: str
@@ -116,7 +115,7 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class ResourceLocation:
-    """Where a Resource is, or is to be: its Group, its type and its id."""
+    """Where a Resource is or will be: its Group, type and id."""
 
     group: Group
     type: ResourceType
@@ -129,11 +128,11 @@ class ResourceLocation:
 
 @dataclass(slots=True, eq=False)
 class RegistryEntity(Entity):
-    """The Registry, without its capabilities and its model."""
+    """The Registry, without its capabilities and model."""
 
 
 class ShownVersions(NamedTuple):
-    """The Versions that a Resource shows, by id: of a cross-reference (`xref`) those of its target."""
+    """The Versions that a Resource shows, by id; for a cross-reference (`xref`) those of its target."""
 
     xid: str
     plural: str
@@ -142,33 +141,37 @@ class ShownVersions(NamedTuple):
 
 
 class EntityReader(Protocol):
-    """What a request may have to look at beyond its snapshot, as it was before; each a fixed number of queries."""
+    """Reads entities beyond the snapshot, as they were before the request. Each method takes a fixed number
+    of queries.
+    """
 
     def resources_of(self, groups: Iterable[Group]) -> Iterator[Resource]:
-        """All Resources of Groups, with their Versions."""
+        """Yield all Resources of Groups, with their Versions."""
 
     def sources_of(self, xids: Collection[str]) -> Iterator[Resource]:
-        """The cross-references to these Resources, without Versions."""
+        """Yield the cross-references to these Resources, without Versions."""
 
     def versions_shown_by(self, xids: Collection[str]) -> Iterator[ShownVersions]:
-        """The Resources with these xids that have Versions to show."""
+        """Yield the Resources with these xids that have Versions to show."""
 
     def versions_shown_in(self, group: Group, plurals: Collection[str]) -> Generator[ShownVersions]:
-        """The Resources of these types in a Group that have Versions to show, one after the other: to be closed."""
+        """Yield the Resources of these types in a Group that have Versions to show. The caller must close the
+        generator.
+        """
 
     def locked_in(self, groups: Iterable[Group]) -> Mapping[str, str]:
-        """The Groups that hold a read-only Resource, by xid, with the xid of one."""
+        """Return the Groups that contain a read-only Resource: the xid of one such Resource by the Group's xid."""
 
     def everything(self, plurals: Collection[str]) -> Iterator[Group | Resource]:
-        """The Groups of these types, and then the Resources in them with their Versions."""
+        """Yield the Groups of these types, then the Resources in them with their Versions."""
 
 
 @dataclass(slots=True)
 class Snapshot:
-    """What a request found: the Registry, and the Groups and Resources that it names.
+    """The registry before a request: the Registry and the Groups and Resources that the request names.
 
-    Shape: `groups` by (type, id in lower case), `resources` by (Group's xid, type, id in lower case); what is not there
-    does not exist. `targets` are the Resources that cross-references in it lead to, by xid.
+    Shape: `groups` by (type, lower-case id), `resources` by (Group's xid, type, lower-case id); a missing key means
+    that the entity does not exist. `targets` are the Resources that their cross-references lead to, by xid.
     """
 
     registry: RegistryEntity

@@ -1,6 +1,6 @@
-"""Checks of documents: against their format, and against the Versions beside them.
+"""Validate documents against their format, and check their compatibility with other Versions.
 
-What a format is, is not known here: a `DocumentValidator` is given.
+The formats themselves are unknown here: the caller passes a `DocumentValidator`.
 
 Spec: core/spec.md#formatvalidated-attribute, #compatibilityvalidated-attribute, #compatibility-attribute.
 """
@@ -18,24 +18,24 @@ from wirebook.problems.xregistry import refused
 
 
 class DocumentValidator(Protocol):
-    """The formats that a service can check."""
+    """The formats and compatibility rules that a service can check."""
 
     def family(self, format_: str) -> str | None:
-        """What documents of a format can be compared with; None for a format that is not checked."""
+        """Return the family of formats that can be compared with this one; None if the format is not checked."""
 
     def faults(self, format_: str, document: bytes) -> str | None:
-        """Why a document is not of its format; None if it is."""
+        """Return why a document is not valid in its format; None if it is."""
 
     def rules(self, format_: str) -> frozenset[str]:
-        """The compatibility rules that are checked for a format."""
+        """Return the compatibility rules that are checked for a format."""
 
     def incompatible(self, rule: str, format_: str, old: bytes, new: bytes) -> str | None:
-        """Why `new` breaks ``backward`` (readers of `new` read `old`) or ``forward``; None if it does not."""
+        """Return why `new` breaks ``backward`` (readers of `new` read `old`) or ``forward``; None if it does not."""
 
 
 @dataclass(frozen=True, slots=True)
 class EnabledValidator:
-    """A validator as the capabilities of a registry have it: without the formats and rules that they leave out."""
+    """A validator limited to the formats and rules in the capabilities of a registry."""
 
     validator: DocumentValidator
     capabilities: Mapping[str, Any]
@@ -70,7 +70,7 @@ NEIGHBOUR = "An ancestor was not validated"
 def check_formats(
     change_set: ChangeSet, resource: Resource, validator: DocumentValidator, *, every: bool = False
 ) -> None:
-    """Validates each Version that is new or changed, or `every` one, and says so in its attributes.
+    """Validate each Version that is new or changed, or `every` one, and record the result in its attributes.
 
     Raises: format_violation, format_unknown, format_external
     """
@@ -81,9 +81,9 @@ def check_formats(
 def check_compatibility(
     change_set: ChangeSet, resource: Resource, validator: DocumentValidator, *, every: bool = False
 ) -> None:
-    """Compares Versions along their lineage, by the rule in the meta, and says so in their attributes: those that are
-    new or changed with those beside them; all with all, where the rule is new or `every` asks for it.
+    """Compare Versions along their lineage by the rule in the meta, and record the result in their attributes.
 
+    New and changed Versions are compared with their neighbours; all with all if the rule is new or `every` is set.
     Raises: compatibility_violation, compatibility_unknown
     """
     if resource.type.validatecompatibility or every:
@@ -91,6 +91,7 @@ def check_compatibility(
 
 
 def content(version: Version) -> bytes:
+    """Return the bytes of a Version's document."""
     document = version.document
     return (document.read() if isinstance(document, UnchangedDocument) else document) or b""
 
@@ -121,7 +122,7 @@ class _ResourceCheck:
         self._set_outcome(version, "format", not why, why)
 
     def _cannot_validate(self, version: Version, format_: str) -> str | None:
-        """Why a document is not validated. Raises: format_unknown, format_external"""
+        """Return why a document cannot be validated, or None. Raises: format_unknown, format_external"""
         if self._validator.family(format_) is None:
             if self._is_strict:
                 raise refused("format_unknown", version.xid, format=format_)
@@ -133,7 +134,7 @@ class _ResourceCheck:
         return None
 
     def _set_outcome(self, version: Version, kind: str, valid: bool | None, why: str | None) -> None:
-        """Sets ``<kind>validated`` and its reason, or takes them away. They are the server's: no new epoch."""
+        """Set or remove ``<kind>validated`` and its reason. The server owns these attributes: the epoch stays."""
         name, reason = f"{kind}validated", f"{kind}validatedreason"
         if (version.members.get(name), version.members.get(reason)) == (valid, why):
             return
@@ -172,7 +173,7 @@ class _ResourceCheck:
         self._set_outcome(version, "compatibility", not why, why)
 
     def _cannot_compare(self, version: Version, rule: str, format_: str) -> str | None:
-        """Why a Version is not compared. Raises: compatibility_unknown"""
+        """Return why a Version cannot be compared, or None. Raises: compatibility_unknown"""
         if not version.members.get("formatvalidated"):
             return version.members.get("formatvalidatedreason") or INVALID
         if rule.lower() in self._validator.rules(format_):
@@ -182,7 +183,7 @@ class _ResourceCheck:
         return NO_RULE
 
     def _older(self, version: Version, rule: str) -> list[Version]:
-        """What the rule compares a Version with: its parent, or its parent, the parent of that and so on."""
+        """Return the Versions that the rule compares with: the parent or, if transitive, all ancestors."""
         is_transitive, ancestors = rule.lower().endswith("_transitive"), list[Version]()
         while (parent := self._resource.versions.get(version.members["ancestorid"])) and parent is not version:
             ancestors.append(parent)
@@ -192,7 +193,7 @@ class _ResourceCheck:
         return ancestors
 
     def _to_compare(self, version: Version, older: Iterable[Version]) -> Iterator[Version]:
-        """Those of `older` with which a Version was not compared before, as they are now."""
+        """Yield those of `older` with which the Version was not compared before in their current state."""
         is_new = version.id in self._changed
         child = version
         for old in older:
@@ -216,7 +217,7 @@ class _ResourceCheck:
 
 
 def _needs_comparison(version: Version) -> bool:
-    """Whether what was said of a Version, as it is compared with others, may not hold any more."""
+    """Return whether an earlier comparison of a Version may be out of date."""
     is_same = isinstance(version.document, UnchangedDocument) and version.members.get("format") == (
         version.before or {}
     ).get("format")
@@ -224,5 +225,5 @@ def _needs_comparison(version: Version) -> bool:
 
 
 def _has_moved(version: Version) -> bool:
-    """Whether a Version has another ancestor than before."""
+    """Return whether a Version has a new ancestor."""
     return bool(version.members["ancestorid"] != (version.before or {}).get("ancestorid"))

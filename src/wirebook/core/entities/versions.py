@@ -1,6 +1,6 @@
-"""The lineage of the Versions of a Resource: who is whose ancestor, which is the newest, which the oldest.
+"""Lineage of the Versions of a Resource: ancestors, the newest and the oldest Version.
 
-One `VersionMode` for each `versionmode`. A lineage is a mapping of versionid to `Link`, of all Versions there are.
+There is one `VersionMode` for each `versionmode`. A lineage maps each versionid to its `Link`.
 
 Spec: core/model.md#groupsstringresourcesstringversionmode; core/spec.md#ancestorid-attribute.
 """
@@ -17,7 +17,7 @@ __all__ = ["MODES", "Lineage", "Link", "VersionMode", "circle", "prune_order", "
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One Version in a lineage. With `ancestor` None the mode chooses the ancestor; a root is its own ancestor."""
+    """One Version in a lineage. If `ancestor` is None, the mode chooses it; a root is its own ancestor."""
 
     versionid: str
     createdat: str
@@ -35,7 +35,7 @@ Rank = Callable[[Link], Any]
 
 
 def next_number(counter: int, taken: Collection[str]) -> tuple[str, int]:
-    """Return the next number that no Version has, and the counter, which is the last number.
+    """Return the next number that is not a versionid, and the counter, which is that number.
 
     Spec: core/spec.md#version-ids
     """
@@ -48,10 +48,10 @@ def next_number(counter: int, taken: Collection[str]) -> tuple[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class VersionMode:
-    """An algorithm: `chain` gives every Version its ancestor, `newest` and `oldest` choose one.
+    """The algorithm of a versionmode: `chain` assigns every Version its ancestor, `newest` and `oldest` select one.
 
-    `next_id` returns the id of a new Version and the counter of its Resource, from the counter and the ids that exist;
-    `id_fault` says why a new Version cannot have an id, None if it can.
+    `next_id` returns the id of a new Version and the Resource's new counter, from the counter and the existing ids.
+    `id_fault` returns why a new Version cannot have an id, or None.
     """
 
     chain: Callable[[Lineage], dict[str, str]]
@@ -62,11 +62,12 @@ class VersionMode:
 
 
 def roots(lineage: Lineage) -> list[str]:
+    """Return the ids of the root Versions."""
     return [link.versionid for link in lineage.values() if link.is_root]
 
 
 def circle(lineage: Lineage) -> list[str]:
-    """The Versions of one circle of ancestors, by versionid; none is what should be there."""
+    """Return the Versions of one circle of ancestors, or an empty list."""
     known: set[str] = set()
     for start in lineage:
         walked: dict[str, None] = {}
@@ -86,9 +87,9 @@ def circle(lineage: Lineage) -> list[str]:
 
 
 def prune_order(mode: VersionMode, lineage: Lineage, keep: str | None, count: int) -> list[str]:
-    """The Versions to delete, the oldest first, so that `count` are left; `keep` is not among them.
+    """Return the Versions to delete, oldest first, so that `count` remain; `keep` is never among them.
 
-    Each is the oldest of those that are left once the ones before it are gone.
+    Each is the oldest of those that remain after the deletions before it.
     """
     left = dict(lineage)
     gone: list[str] = []
@@ -163,11 +164,11 @@ def _descendants(starts: Iterable[str], lineage: Lineage) -> set[str]:
     return descendants
 
 
-# -- chains by an order -------------------------------------------------------------------------------------------
+# -- ordered chains -----------------------------------------------------------------------------------------------
 
 
 def _ordered(rank: Rank, **ids: Any) -> VersionMode:
-    """All Versions in one chain, from the lowest rank to the highest."""
+    """Return a mode in which all Versions form one chain, from the lowest rank to the highest."""
 
     def chain(lineage: Lineage) -> dict[str, str]:
         names = [link.versionid for link in sorted(lineage.values(), key=rank)]
@@ -181,7 +182,7 @@ def _by_change(link: Link) -> tuple[str, str]:
 
 
 LENIENT_SEMVER: Final = re.compile(r"v?(\d+)(?:\.(\d+))?(?:\.(\d+))?(?:-([0-9A-Za-z.-]+))?\Z", re.ASCII)
-"""What is ordered as a semantic version: Versions that existed before their type had the mode may have such ids."""
+"""Ids that are ordered as semantic versions; Versions older than the mode may have such ids."""
 
 _NUMBER: Final = r"(?:0|[1-9]\d*)"
 _IDENTIFIER: Final = rf"(?:{_NUMBER}|\d*[A-Za-z-][0-9A-Za-z-]*)"
@@ -189,11 +190,11 @@ SEMVER: Final = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:-{_IDENTIFIER}(?
 """A semantic version (semver.org, 2.0.0) without build metadata, since an id cannot contain ``+``."""
 
 SEMVER_COUNTER: Final = 1 << 62
-"""Marks a counter that holds the major (from bit 32) and minor number of the last semantic version that was made."""
+"""Marks a counter that holds the major (from bit 32) and minor number of the last generated semantic version."""
 
 
 def _by_precedence(link: Link) -> tuple[Any, ...]:
-    """The precedence of a semantic version; ids that are none come before all that are."""
+    """Return the precedence of a semantic version; ids that are not semantic versions come first."""
     return *_precedence(link.versionid), link.versionid.lower()
 
 
@@ -212,7 +213,9 @@ def _semver_fault(id_: str) -> str | None:
 
 
 def _next_semver(counter: int, taken: Collection[str]) -> tuple[str, int]:
-    """Return the next minor version above all that exist or were made, or the release of the highest pre-release."""
+    """Return the next minor version above all existing and generated ones, or the release of the highest
+    pre-release.
+    """
     is_semver, (major, minor, patch), release = max(map(_precedence, taken), default=(0, (0, 0, 0), ()))
     if not is_semver:
         major, minor = 1, 0
@@ -226,12 +229,12 @@ def _next_semver(counter: int, taken: Collection[str]) -> tuple[str, int]:
 
 
 def _part(text: str) -> tuple[int, int, str]:
-    """A part of a pre-release: numbers by value and before texts."""
+    """Return the rank of a pre-release part: numbers compare by value and come before texts."""
     return (0, int(text), "") if text.isdigit() else (1, 0, text)
 
 
 def instant_key(text: str) -> str:
-    """A timestamp in UTC as a text that sorts as the instant does."""
+    """Return a UTC timestamp as a text that sorts in time order."""
     whole, _, fraction = text[:-1].partition(".")
     return f"{whole}.{fraction:0<9}"
 

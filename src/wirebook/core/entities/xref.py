@@ -1,6 +1,6 @@
-"""Cross-references: Resources that show another as if it were here.
+"""Cross-references: Resources that show another Resource as if it were stored in their place.
 
-A source keeps its ids, its epoch and the time it was made, and nothing else.
+A cross-reference has its own ids, epoch and creation time, and nothing else.
 
 Spec: core/spec.md#cross-referencing-resources.
 """
@@ -19,13 +19,13 @@ from wirebook.core.model.datatypes import entity_type
 from wirebook.problems.xregistry import refused
 
 SHOWN = ("self", "shortself", "xid", "metaurl")
-"""What an export shows of a cross-reference, and can be sent back."""
+"""Attributes of a cross-reference in an export; a request may send them back."""
 
 READ_ONLY = frozenset({"self", "shortself", "xid", "readonly", "defaultversionurl"})
 
 
 def is_reference(resource: Resource | None, meta: Mapping[str, Any] | None, patch: bool) -> bool:
-    """Whether a Resource is a cross-reference once this meta (None: none was sent) is written."""
+    """Return whether a Resource is a cross-reference after this meta (None: none was sent) is written."""
     if meta is not None and "xref" in meta:
         return meta["xref"] is not None
     was = resource is not None and resource.xref is not None
@@ -41,9 +41,9 @@ def write_reference(
     body: Body | None = None,
     default: str = "",
 ) -> Resource:
-    """Makes a Resource a cross-reference, or keeps it one. What it held goes. `default` is the flag
-    setdefaultversionid, which counts as an attribute.
+    """Make a Resource a cross-reference, or keep it one. Its former content is deleted.
 
+    `default` is the flag setdefaultversionid, which counts as an attribute here.
     Raises: malformed_xref, extra_xref_attribute, mismatched_id, mismatched_epoch
     """
     resource = change_set.resource(location)
@@ -61,7 +61,7 @@ def write_reference(
     resource.meta.members = {
         location.type.id_name: location.id,
         "xref": target,
-        "epoch": before["epoch"],  # the last that was known, above which it goes on when it comes back
+        "epoch": before["epoch"],  # continues above this one if the Resource becomes a normal one
         "createdat": before.get("createdat", change_set.now),
     }
     resource.meta.is_updated = True
@@ -72,7 +72,11 @@ def write_reference(
 
 def _check_target(change_set: ChangeSet, type_: ResourceType, target: Any) -> None:
     """Raises: malformed_xref"""
-    why = "it is no xid" if not isinstance(target, str) else target_fault(change_set, type_, target)
+    why = (
+        "it must be the xid of a Resource, a string such as '/<GROUPS>/<id>/<RESOURCES>/<id>'"
+        if not isinstance(target, str)
+        else target_fault(change_set, type_, target)
+    )
     if why:
         raise refused(
             "malformed_xref", change_set.path, xref=target if isinstance(target, str) else "", error_detail=why
@@ -80,19 +84,19 @@ def _check_target(change_set: ChangeSet, type_: ResourceType, target: Any) -> No
 
 
 def target_fault(change_set: ChangeSet, type_: ResourceType, target: str) -> str | None:
-    """Why a Resource of a type cannot be a cross-reference to `target`, whether that is there or not."""
+    """Return why a Resource of a type cannot be a cross-reference to `target`, or None. The target need not exist."""
     parts = target.split("/")
     type_of_target = entity_type(target, change_set.types)
     other = change_set.model.resource_type(parts[1], parts[3]) if type_of_target and len(parts) == 5 else None
     if other is None:
-        return "it is not the xid of a Resource of a type in the model"
+        return "it is not the xid of a Resource whose type is in the model"
     if other.home != type_.home:
-        return f"'{parts[3]}' of '{parts[1]}' is another type of Resources; ximportresources would make it the same"
+        return f"'{parts[3]}' of '{parts[1]}' is a different Resource type; share the type with ximportresources"
     return None
 
 
 def _check_alone(location: ResourceLocation, metadata: Mapping[str, Any], body: Body | None) -> None:
-    """Nothing but ids beside the meta. Raises: extra_xref_attribute"""
+    """Check that ids are the only attributes beside the meta. Raises: extra_xref_attribute"""
     extra = [name for name in metadata if name not in (location.type.id_name, "meta", *SHOWN)]
     if body is not None:  # its media type is always among the attributes
         extra = [name for name in extra if metadata[name] is not None]
@@ -102,7 +106,7 @@ def _check_alone(location: ResourceLocation, metadata: Mapping[str, Any], body: 
 
 
 def _check_meta_alone(location: ResourceLocation, meta: Mapping[str, Any], *, was_normal: bool) -> None:
-    """Nothing but ids in the meta, and the epoch of what was a normal Resource. Raises: extra_xref_attribute"""
+    """Check that the meta contains only ids, and the epoch if it was a normal Resource. Raises: extra_xref_attribute"""
     allowed = {location.type.id_name, "xref", *READ_ONLY} | ({"epoch"} if was_normal else set())
     extra = [name for name, value in meta.items() if name not in allowed and value is not None]
     if extra:
@@ -110,21 +114,21 @@ def _check_meta_alone(location: ResourceLocation, meta: Mapping[str, Any], *, wa
 
 
 def _extra(location: ResourceLocation, names: list[str]) -> Exception:
-    detail = f"All of them: {', '.join(sorted(names))}." if len(names) > 1 else None
+    detail = f"All attributes to remove: {', '.join(sorted(names))}." if len(names) > 1 else None
     return refused(
         "extra_xref_attribute", location.xid, name=min(names), singular=location.type.singular, detail=detail
     )
 
 
 def check_no_reference(change_set: ChangeSet, resource: Resource) -> None:
-    """Versions of a cross-reference are written where they are. Raises: bad_request"""
+    """Reject a write to the Versions of a cross-reference, which belong to its target. Raises: bad_request"""
     if resource.xref is not None:
-        why = f"'{resource.xid}' is a cross-reference: write to '{resource.xref}'"
+        why = f"'{resource.xid}' is a cross-reference; write to its target '{resource.xref}'"
         raise refused("bad_request", change_set.path, error_detail=why)
 
 
 def visible_epoch(change_set: ChangeSet, resource: Resource) -> int | None:
-    """The epoch that the meta of a Resource showed before the request: of a cross-reference its target's."""
+    """Return the epoch that clients saw before the request: for a cross-reference the one of its target's meta."""
     before = resource.meta.before or {}
     target = change_set.snapshot.targets.get(before.get("xref", ""))
     shown = target.meta.before if target and target is not resource else None
@@ -132,7 +136,9 @@ def visible_epoch(change_set: ChangeSet, resource: Resource) -> int | None:
 
 
 def leave_reference(change_set: ChangeSet, resource: Resource) -> None:
-    """Makes a source a normal Resource again, still without Versions: with an epoch above all that were seen."""
+    """Make a cross-reference a normal Resource again, still without Versions, with an epoch above all that
+    clients saw.
+    """
     target = change_set.snapshot.targets.get(resource.xref or "")
     seen = target.meta.epoch if target else 0
     members = resource.meta.members

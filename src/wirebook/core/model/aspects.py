@@ -1,4 +1,4 @@
-"""The aspects of the model language: which there are at each place, and of which JSON type.
+"""The aspects of the model language: names and JSON types, by the kind of object that contains them.
 
 Spec: core/model.md#registry-model.
 """
@@ -59,8 +59,8 @@ _IN_WORDS: Final[Mapping[Callable[[Any], bool], str]] = {
     _is_object: "an object",
     _is_array: "an array",
     _is_texts: "an array of strings",
-    _is_text_map: "an object of strings without an empty key",
-    _is_labels: f"an object of strings whose keys are map keys ({MAP_KEY_IN_WORDS})",
+    _is_text_map: "an object with string values and non-empty keys",
+    _is_labels: f"an object with string values whose keys are map keys ({MAP_KEY_IN_WORDS})",
 }
 
 
@@ -126,14 +126,14 @@ CONSTRAINT: Final[Aspects] = {"default": _is_anything, "enum": _is_array, "equal
 
 
 def check_aspects(node: Any, known: Aspects, path: str) -> None:
-    """Whether a part of a model has known aspects alone, of the right JSON types. A null is an absent aspect.
+    """Check that an object of a model contains only known aspects of the right JSON types. null means absent.
 
     Raises: model_error
     """
     if not isinstance(node, Mapping):
-        raise model_error(f"{path} is not an object")
+        raise model_error(f"{path} must be an object; got {preview(node)}")
     for name, value in node.items():
         if name not in known:
-            raise model_error(f"{path} has an unknown aspect '{name}'; known are: {', '.join(sorted(known))}")
+            raise model_error(f"{path} has the unknown aspect '{name}'; allowed are: {', '.join(sorted(known))}")
         if value is not None and not known[name](value):
             raise model_error(f"{path}.{name} is {preview(value)}; it must be {_IN_WORDS[known[name]]}")

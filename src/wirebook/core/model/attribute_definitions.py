@@ -1,4 +1,4 @@
-"""Definitions of attributes: what the aspects of one may say, together and beside each other.
+"""Check the definitions of attributes in a model.
 
 Spec: core/model.md#attributes.
 """
@@ -24,15 +24,17 @@ TARGET: Final = re.compile(r"/([^/\[\]]+)(?:/([^/\[\]]+)(?:/versions|\[/versions
 def check_attributes(
     node: Any, path: str, *, extended: bool = False, versions: bool = False, text: Mapping[str, Any] = NONE
 ) -> None:
-    """A map of attributes. `versions`: those of Versions, which may have to be the same in all of them; `text` are the
-    attributes that the text has at this place, whose types may be left out.
+    """Check a map of attribute definitions.
+
+    `versions`: they are attributes of Versions, which may have `matchversions`. `text`: attributes that the
+    specification defines here, whose types may be omitted.
 
     Raises: model_error, model_required_true, model_scalar_default, invalid_attribute
     """
     if node is None:
         return
     if not isinstance(node, Mapping):
-        raise model_error(f"{path} is not an object")
+        raise model_error(f"{path} must be an object; got {preview(node)}")
     for name, attribute in node.items():
         _check_name(name, attribute, path, extended)
         known = text.get(name, NONE)
@@ -42,11 +44,11 @@ def check_attributes(
 
 def _check_name(name: str, node: Any, path: str, extended: bool) -> None:
     if not isinstance(node, Mapping):
-        raise model_error(f"{path}.{name} is not an object")
+        raise model_error(f"{path}.{name} must be an object; got {preview(node)}")
     if (node.get("name") or name) != name:
-        raise model_error(f"{path}.{name}.name is {preview(node['name'])}")
+        raise model_error(f"{path}.{name}.name is {preview(node['name'])}, but its key is '{name}'; both must be equal")
     if name != "*" and not (MAP_KEY if extended else ATTRIBUTE_NAME).match(name):
-        why = f"{preview(name)} is no name of an attribute: up to 63 of a-z 0-9 _{' : - .' if extended else ''}"
+        why = f"{preview(name)} is not a valid attribute name: up to 63 of a-z 0-9 _{' : - .' if extended else ''}"
         raise refused("invalid_attribute", "/model", name=f"{path}.{name}", error_detail=why)
 
 
@@ -54,10 +56,10 @@ def _check_attribute(name: str, node: Mapping[str, Any], path: str, *, extended:
     check_aspects(node, ATTRIBUTE, path)
     _check_type(node, path)
     if name == "*" and (node.get("readonly") or node.get("required") or node.get("ifvalues")):
-        raise model_error(f"{path} cannot be readonly or required, nor have ifvalues")
+        raise model_error(f"{path} must not have readonly, required or ifvalues")
     _check_values(name, node, path)
     if node.get("matchversions") and (not versions or name == "*" or node["type"] not in SCALARS):
-        raise model_error(f"{path}.matchversions is for named scalar attributes of Versions")
+        raise model_error(f"{path}.matchversions is allowed for named scalar attributes of Versions only")
     is_object = node["type"] == "object"
     check_attributes(
         node.get("attributes"), f"{path}.attributes", extended=is_extended(node), versions=versions and is_object
@@ -66,19 +68,19 @@ def _check_attribute(name: str, node: Mapping[str, Any], path: str, *, extended:
 
 
 def _check_type(node: Mapping[str, Any], path: str) -> None:
-    """What the type of an attribute or an item allows beside it."""
+    """Check the type of an attribute or an item, and the aspects that depend on it."""
     type_ = node.get("type")
     if type_ not in TYPES:
         raise model_error(f"{path}.type is {preview(type_)}, not one of: {', '.join(sorted(TYPES))}")
     if (node.get("item") is not None) != (type_ in ("array", "map")):
-        raise model_error(f"{path}: arrays and maps have an item, and nothing else has")
+        raise model_error(f"{path}: 'item' is required for arrays and maps, and not allowed for other types")
     if node.get("attributes") is not None and type_ != "object":
-        raise model_error(f"{path}: only an object has attributes")
+        raise model_error(f"{path}.attributes is allowed for the type object only")
     charset = node.get("namecharset")
     if charset is not None and (type_ != "object" or charset.lower() not in ("strict", "extended")):
-        raise model_error(f"{path}.namecharset is for objects, and is 'strict' or 'extended'")
+        raise model_error(f"{path}.namecharset must be 'strict' or 'extended', and is allowed for the type object only")
     if node.get("target") and type_ not in TARGETED:
-        raise model_error(f"{path}.target is for the types {', '.join(TARGETED)}")
+        raise model_error(f"{path}.target is allowed for these types only: {', '.join(TARGETED)}")
     if node.get("item") is not None:
         check_aspects(node["item"], ITEM, f"{path}.item")
         _check_type(node["item"], f"{path}.item")
@@ -86,12 +88,12 @@ def _check_type(node: Mapping[str, Any], path: str) -> None:
 
 
 def _check_values(name: str, node: Mapping[str, Any], path: str) -> None:
-    """`enum` and `default`: values of the attribute's type."""
+    """Check that `enum` and `default` are values of the attribute's type."""
     enum, default = node.get("enum") or (), node.get("default")
     # Reading: the published endpoint model puts `enum` on an array, where it is about the items (checklist AMB-20).
     type_ = node["item"]["type"] if node["type"] == "array" else node["type"]
     if enum and type_ not in SCALARS:
-        raise model_error(f"{path}.enum is for scalars")
+        raise model_error(f"{path}.enum is allowed for scalar types only")
     for value in enum:
         _check_literal(value, type_, f"{path}.enum")
     if default is None:
@@ -102,7 +104,7 @@ def _check_values(name: str, node: Mapping[str, Any], path: str) -> None:
         raise refused("model_required_true", "/model", name=name)
     _check_literal(default, node["type"], f"{path}.default")
     if enum and _is_strict(node) and not is_one_of(default, tuple(enum)):
-        raise model_error(f"{path}.default is {preview(default)}, which its enum does not have")
+        raise model_error(f"{path}.default is {preview(default)}, which is not in its enum")
 
 
 def _is_strict(node: Mapping[str, Any]) -> bool:
@@ -117,10 +119,10 @@ def _check_literal(value: Any, type_: str, path: str) -> None:
 
 
 def _check_ifvalues(node: Mapping[str, Any], path: str, *, extended: bool) -> None:
-    """The sections of `ifvalues`: their keys and their attributes. Their names are of the level of the attribute."""
+    """Check keys and attributes of `ifvalues`. Names of its attributes follow the rules of the attribute's level."""
     sections = node.get("ifvalues") or NONE
     if sections and node["type"] not in SCALARS:
-        raise model_error(f"{path} are for scalars")
+        raise model_error(f"{path} is allowed for scalar types only")
     seen: set[str] = set()
     for key, section in sections.items():
         inner = f"{path}['{key}']"
@@ -131,9 +133,9 @@ def _check_ifvalues(node: Mapping[str, Any], path: str, *, extended: bool) -> No
 
 def _check_key(key: str, attribute: Mapping[str, Any], path: str, seen: set[str]) -> None:
     if not key or key.startswith("^"):
-        raise model_error(f"{path}: the key must not be empty nor start with '^'")
+        raise model_error(f"{path}: the key must not be empty or start with '^'")
     if key.casefold() in seen:
-        raise model_error(f"{path}: the key is there twice but for case")
+        raise model_error(f"{path}: the key occurs twice; keys compare without case")
     seen.add(key.casefold())
     enum = attribute.get("enum") or ()
     if enum and _is_strict(attribute) and key.casefold() not in {text_of(value).casefold() for value in enum}:
@@ -144,14 +146,14 @@ def _check_key(key: str, attribute: Mapping[str, Any], path: str, seen: set[str]
 
 
 def check_targets(model: Model, types: Types) -> None:
-    """Whether what attributes refer to are types of the model. Raises: model_error"""
+    """Check that the targets of attributes are types of the model. Raises: model_error"""
     for path, target in _targets_of_model(model):
         match = TARGET.match(target)
         if not match:
             forms = "/GROUPS, /GROUPS/RESOURCES, /GROUPS/RESOURCES[/versions] or /GROUPS/RESOURCES/versions"
             raise model_error(f"{path}.target is '{target}', not {forms}")
         if not types(match[1], match[2]):
-            raise model_error(f"{path}.target is '{target}', which is no type of the model")
+            raise model_error(f"{path}.target is '{target}', which is not a type of the model")
 
 
 def _targets_of_model(model: Model) -> Iterator[tuple[str, str]]:

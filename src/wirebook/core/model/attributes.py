@@ -1,7 +1,7 @@
-"""The attributes that the texts give to each kind of entity, and the data type of each.
+"""The attributes that the specifications define for each kind of entity, and the data type of each.
 
-Types are those of the core text; ``text+`` is a string that is not empty, ``url+`` a URL that is not, ``schema`` and
-``any`` are whatever they are.
+Types are those of the core specification and a few more: ``text+`` is a non-empty string, ``url+`` a non-empty URL;
+``schema`` and ``any`` allow any value.
 
 Spec: core/spec.md#common-attributes, #meta-entity, #version-entity; message/model.json, endpoint/model.json,
 schema/model.json.
@@ -16,7 +16,7 @@ from wirebook.core.names import GROUP_TYPES, SINGULARS
 
 ATTRIBUTE_NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,62}\Z")
 KEY_NAME: Final = re.compile(r"[a-z0-9][a-z0-9:_.-]{0,62}\Z")
-MAX_BYTES: Final = 4096  # of a scalar attribute: its name and its value
+MAX_BYTES: Final = 4096  # name and value of a scalar attribute together
 RESERVED_VERSIONS: Final = ("null", "request")
 COMPATIBILITIES: Final = (
     "backward", "backward_transitive", "forward", "forward_transitive", "full", "full_transitive",
@@ -74,7 +74,7 @@ GROUP: Final[Types] = COMMON | {"constraints": "map"}
 GROUPS: Final[dict[str, Types]] = {
     "messagegroups": GROUP | {"envelope": "text+", "protocol": "text+", "messages": "map"},
     "endpoints": GROUP | {
-        "usage": "any",  # it has rules of its own
+        "usage": "any",  # checked by rules of its own
         "channel": "any",
         "envelope": "text+",
         "envelopeoptions": "object",
@@ -105,16 +105,20 @@ CONTENT: Final[dict[str, Types]] = {
 
 
 def types_of_group(collection: str) -> Types:
+    """Return the attributes of a group in that collection."""
     return GROUPS[collection] | {f"{SINGULARS[collection]}id": "id"}
 
 
 def types_of_resource(collection: str) -> Types:
+    """Return the attributes of a resource in that collection."""
     return RESOURCE | types_of_version(collection)
 
 
 def types_of_version(collection: str) -> Types:
+    """Return the attributes of a Version of a resource in that collection."""
     return VERSION | CONTENT[collection] | {f"{SINGULARS[collection]}id": "id"}
 
 
 def types_of_meta(collection: str) -> Types:
+    """Return the attributes of the meta of a resource in that collection."""
     return META | {f"{SINGULARS[collection]}id": "id"}

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def builtin_model() -> dict[str, Any]:
-    """The model source, without includes, as a new object that the caller may change."""
+    """Return the model source, without includes, as a new object that the caller may change."""
     text = resources.files("wirebook.core").joinpath("builtin_model.json").read_text(encoding="utf-8")
     source: dict[str, Any] = json.loads(text)
     return source

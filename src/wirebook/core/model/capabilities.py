@@ -1,6 +1,6 @@
-"""Capabilities: what a registry offers, what of it is in use, and how a client changes that.
+"""Capabilities: what a registry offers, what is enabled, and how clients change it.
 
-Names and values compare without case and are kept in the server's spelling.
+Names and values compare without case and are stored in the server's spelling.
 
 Spec: core/spec.md#registry-capabilities; core/spec.md#updating-the-capabilities-of-a-server.
 """
@@ -48,7 +48,7 @@ KINDS: Final[Mapping[str, tuple[bool, ...]]] = {
     "model": (False,),
     "modelsource": (False, True),
 }
-"""The kinds of data there are, and whether each can be mutable."""
+"""The kinds of data, and the values that `mutable` may have for each."""
 
 ALWAYS: Final[Capabilities] = {
     "capabilities": {"mutable": False},
@@ -60,16 +60,17 @@ SPECVERSIONS: Final = ("1.0-rc2", SPECVERSION)
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What depends on the service: the `formats` it can check, and the compatibility rules of each."""
+    """What depends on the service: the formats that it can check, with the compatibility `rules` of each."""
 
     rules: Mapping[str, tuple[str, ...]]
 
     @property
     def formats(self) -> tuple[str, ...]:
+        """The patterns of formats that the service can check."""
         return tuple(self.rules)
 
     def lists(self) -> dict[str, tuple[str, ...]]:
-        """The values that each list may have."""
+        """Return the allowed values of each list."""
         return {
             "flags": FLAGS,
             "formats": self.formats,
@@ -83,7 +84,7 @@ MANDATORY: Final[Mapping[str, str]] = {"specversions": SPECVERSION, "versionmode
 
 
 def everything(offer: Offer) -> Capabilities:
-    """The capabilities of a fresh registry: all that is offered."""
+    """Return the capabilities of a new registry: everything that the service offers."""
     mutable = {kind: {"mutable": values[-1]} for kind, values in KINDS.items()}
     return _in_order(
         {
@@ -97,7 +98,7 @@ def everything(offer: Offer) -> Capabilities:
 
 
 def bare() -> Capabilities:
-    """What a capability is that a client leaves out."""
+    """Return the value of each capability that a client omits."""
     empty: Capabilities = {name: [] for name in ("flags", "formats", "ignores")}
     mandatory = {name: [value] for name, value in MANDATORY.items()}
     return _in_order(
@@ -117,7 +118,7 @@ def _in_order(capabilities: Capabilities) -> Capabilities:
 
 
 def offered(offer: Offer) -> Capabilities:
-    """What `GET /capabilitiesoffered` answers."""
+    """Return the response to `GET /capabilitiesoffered`."""
     boolean = {"type": "boolean"}
     kinds = {
         kind: {"type": "object", "attributes": {"mutable": {**boolean, "enum": list(values)}}}
@@ -139,16 +140,16 @@ def _list(values: tuple[str, ...]) -> dict[str, Any]:
     return {"type": "array", "enum": sorted(values), "item": {"type": "string"}}
 
 
-# -- changing them ------------------------------------------------------------------------------------------------
+# -- changes -----------------------------------------------------------------------------------------------------
 
 
 def change(current: Capabilities, sent: Any, offer: Offer, *, patch: bool) -> Capabilities:
-    """The capabilities once a client changed them: in whole, or (`patch`) those that it names.
+    """Return the capabilities after a client replaced them or, with `patch`, some of them.
 
     Raises: capability_error, capability_missing_value, capability_unknown, capability_value, capability_wildcard
     """
     if not isinstance(sent, Mapping):
-        raise _error(f"they must be an object, not {preview(sent)}")
+        raise _error(f"they must be an object; got {preview(sent)}")
     defaults = bare()
     changed = dict(current) if patch else dict(defaults)
     for name, value in sent.items():
@@ -186,7 +187,7 @@ def _strings(name: str, value: Any, offer: Offer) -> list[str]:
 
 
 def without_patch(specversion: str) -> str:
-    """A specversion as it compares: in lower case, without the patch number. A suffix counts.
+    """Return a specversion to compare: in lower case, without the patch number, with its suffix.
 
     Spec: core/spec.md#specversion-flag.
     """
@@ -196,13 +197,13 @@ def without_patch(specversion: str) -> str:
 
 
 def _unsupported(name: str, value: Any, allowed: Iterable[Any]) -> Refused:
-    return _error(f"'{name}' cannot have '{value}'; it can have: {', '.join(sorted(allowed)) or 'nothing'}")
+    return _error(f"'{name}' does not allow '{value}'; allowed values are: {', '.join(sorted(allowed)) or 'none'}")
 
 
 def _chosen(
     name: str, value: Any, allowed: tuple[str, ...], refuse: Callable[[str, Any, Iterable[Any]], Refused] = _value
 ) -> list[str]:
-    """The values of a list, in the server's spelling, sorted, each once."""
+    """Return the values of a list in the server's spelling, sorted and without duplicates."""
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise _value(name, value, allowed)
     if "*" in value:
@@ -223,7 +224,7 @@ def _formats(name: str, value: Any, offer: Offer) -> list[str]:
 
 def _available(name: str, value: Any, _: Offer) -> Capabilities:
     if not isinstance(value, Mapping):
-        # Reading: an array of paths is how examples of the HTTP text still have it (checklist AMB-01).
+        # Reading: an array of paths, as in some examples of the HTTP specification, is not accepted (checklist AMB-01).
         raise _value(name, value, KINDS)
     chosen = {kind: dict(entry) for kind, entry in ALWAYS.items()}
     for key, entry in value.items():
@@ -236,7 +237,7 @@ def _available(name: str, value: Any, _: Offer) -> Capabilities:
 
 
 def _mutable(name: str, entry: Any, allowed: tuple[bool, ...]) -> bool:
-    """Whether a kind of data can be changed, which is all that there is to say of one."""
+    """Return whether a kind of data is mutable, which is all that can be set for one."""
     if not isinstance(entry, Mapping):
         raise _value(name, entry, ("mutable",))
     if unknown := sorted(entry.keys() - {"mutable"}):
@@ -248,7 +249,7 @@ def _mutable(name: str, entry: Any, allowed: tuple[bool, ...]) -> bool:
 
 
 def _compatibilities(name: str, value: Any, offer: Offer) -> Capabilities:
-    """Rules by format. Whether the formats are in use is seen when all is read."""
+    """Return the rules by format. Whether these formats are enabled is checked after all capabilities are read."""
     if not isinstance(value, Mapping):
         raise _value(name, value, offer.rules)
     spelling = {rule.lower(): rule for rule in offer.rules}
@@ -265,7 +266,7 @@ def _compatibilities(name: str, value: Any, offer: Offer) -> Capabilities:
 def _check_rules(capabilities: Capabilities) -> None:
     for format_ in capabilities["compatibilities"]:
         if format_ not in capabilities["formats"]:
-            raise _error(f"'compatibilities' has '{format_}', which 'formats' does not have")
+            raise _error(f"'compatibilities' contains '{format_}', which is not in 'formats'")
 
 
 _CHECKS: Final[Mapping[str, Callable[[str, Any, Offer], Any]]] = {

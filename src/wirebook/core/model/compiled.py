@@ -1,6 +1,6 @@
-"""The model of a registry, compiled: which Groups, Resources and attributes there are, and what their values may be.
+"""The compiled model of a registry: types of Groups and Resources, their attributes and the values these may have.
 
-`compile_model` reads the full model, in which nothing is left out (see `wirebook.core.model.full`).
+`compile_model` reads a full model, in which nothing is omitted (`wirebook.core.model.full`).
 
 Spec: core/model.md#registry-model.
 """
@@ -16,7 +16,7 @@ from wirebook.core.dotpath import DotPath, parse_dotpath
 
 
 class _Nothing(Mapping[str, Any]):
-    """A mapping without entries, which is shared."""
+    """An empty mapping that is shared."""
 
     def __getitem__(self, key: str) -> Any:
         raise KeyError(key)
@@ -27,7 +27,7 @@ class _Nothing(Mapping[str, Any]):
     def __len__(self) -> int:
         return 0
 
-    __hash__ = object.__hash__  # a default of dataclasses must have one
+    __hash__ = object.__hash__  # dataclasses require hashable defaults
 
 
 NONE: Final[Mapping[str, Any]] = _Nothing()
@@ -39,21 +39,23 @@ TYPES: Final = SCALARS | {"any", "array", "map", "object"}
 
 
 class Attributes(dict[str, "Attribute"]):
-    """Attributes by their names, in order; and those of them that every check of members has to look at."""
+    """Attributes by name, in order, with cached views for checking members."""
 
-    __hash__ = object.__hash__  # type: ignore[assignment]  # a default of dataclasses must have one
+    __hash__ = object.__hash__  # type: ignore[assignment]  # dataclasses require hashable defaults
 
     @cached_property
     def required(self) -> tuple[str, ...]:
+        """The names of required attributes."""
         return tuple(name for name, attribute in self.items() if attribute.required)
 
     @cached_property
     def defaults(self) -> Mapping[str, Any]:
+        """The default values by name."""
         return {name: attribute.default for name, attribute in self.items() if attribute.default is not None}
 
     @cached_property
     def branching(self) -> tuple[Attribute, ...]:
-        """Those whose value may bring others with it."""
+        """Attributes with `ifvalues`, whose value may define sibling attributes."""
         return tuple(attribute for attribute in self.values() if attribute.ifvalues)
 
 
@@ -63,10 +65,10 @@ _PLAIN: Final[Mapping[str, JsonType]] = {"string": str, "boolean": bool}
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """What the values of an attribute, a member, an item or a map's entry may be.
+    """The definition of an attribute, a member, an item or a map's value.
 
-    Shape: `attributes` are an object's members, `item` is what an array or a map holds. `ifvalues` has the siblings
-    that a value brings, by its case-folded text. `extended` lets members have names like the keys of maps.
+    Shape: `attributes` are an object's members, `item` defines the items of an array or the values of a map. `ifvalues`
+    has the siblings that a value defines, by its case-folded text. `extended`: members may have the names of map keys.
     """
 
     name: str
@@ -83,9 +85,9 @@ class Attribute:
     item: Attribute | None = None
     ifvalues: Mapping[str, Attributes] = NONE
     plain: JsonType | None = field(init=False)
-    """`str` or `bool` where a client may set it and any value of that type will do, if a text is short."""
+    """`str` or `bool` if clients may set any value of that type, except for long strings."""
     texts: frozenset[str] = field(init=False)
-    """The texts of `enum`, case-folded."""
+    """The strings of `enum`, case-folded."""
 
     def __post_init__(self) -> None:
         is_free = not self.enum and not self.target and not self.readonly
@@ -99,7 +101,7 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class GroupConstraint:
-    """What a Group demands of an attribute of its Resources. `default` None and `enum` () demand nothing."""
+    """A constraint of a Group on an attribute of its Resources. `default` None and `enum` () are absent."""
 
     resources: str
     path: DotPath
@@ -111,7 +113,7 @@ class GroupConstraint:
 
 @dataclass(frozen=True, slots=True)
 class ResourceType:
-    """A type of Resources. `home` is where it was defined, (Group type, Resource type): imports keep it."""
+    """A Resource type. `home` is where it is defined, as (Group type, Resource type); imported types keep it."""
 
     plural: str
     singular: str
@@ -134,13 +136,13 @@ class ResourceType:
 
     @property
     def document_names(self) -> tuple[str, str, str]:
-        """The three attributes of which one has the document."""
+        """The three attributes that can carry the document."""
         return self.singular, f"{self.singular}url", f"{self.singular}base64"
 
 
 @dataclass(frozen=True, slots=True)
 class GroupType:
-    """A type of Groups and the types of the Resources in them, by their plural names."""
+    """A Group type and the Resource types in it, by plural name."""
 
     plural: str
     singular: str
@@ -155,10 +157,11 @@ class GroupType:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """The model: attributes of the Registry, and the types of Groups by their plural names. `full` is it as JSON;
-    `attribute_sets` and `bare_metas` are what `wirebook.core.entities.changeset` and
-    `wirebook.core.entities.defaults` make of
-    it, kept for the next request."""
+    """The model: attributes of the Registry, and Group types by plural name.
+
+    `full` is the model as JSON. `attribute_sets` and `bare_metas` are caches of `wirebook.core.entities.changeset` and
+    `wirebook.core.entities.defaults`, which live as long as the model.
+    """
 
     attributes: Attributes
     groups: Mapping[str, GroupType]
@@ -167,15 +170,17 @@ class Model:
     bare_metas: dict[Any, dict[str, Any]] = field(default_factory=dict, repr=False, compare=False)
 
     def resource_types(self) -> Iterator[tuple[GroupType, ResourceType]]:
+        """Yield every Resource type with its Group type."""
         return ((group, resource) for group in self.groups.values() for resource in group.resources.values())
 
     def resource_type(self, groups: str, resources: str) -> ResourceType | None:
+        """Return a Resource type by plural names, or None."""
         group = self.groups.get(groups)
         return group.resources.get(resources) if group else None
 
 
 def compile_model(full: Mapping[str, Any], homes: Mapping[tuple[str, str], tuple[str, str]] | None = None) -> Model:
-    """The model that `full` describes. `homes` says of imported types where they are from."""
+    """Compile a full model. `homes` maps imported types to where they are defined."""
     groups = {plural: _group(group, homes or {}) for plural, group in full.get("groups", NONE).items()}
     return Model(_attributes(full["attributes"]), groups, full)
 
@@ -213,7 +218,7 @@ def _resource(group: str, full: Mapping[str, Any], homes: Mapping[tuple[str, str
 
 
 def parse_constraints(source: Mapping[str, Any]) -> tuple[GroupConstraint, ...]:
-    """The constraints of a Group type, or of a Group, that were checked before."""
+    """Return the constraints of a Group type, or of a Group, that have been checked before."""
     return tuple(_constraint(key, constraint) for key, constraint in source.items() if constraint is not None)
 
 
@@ -231,7 +236,7 @@ def _constraint(key: str, source: Mapping[str, Any]) -> GroupConstraint:
 
 
 def is_extended(full: Mapping[str, Any]) -> bool:
-    """Whether the members of an object may have names like the keys of maps, in the full model or as it was written."""
+    """Return whether the members of an object may have the names of map keys, in the full model or in its source."""
     return (full.get("namecharset") or "strict").lower() == "extended"
 
 

@@ -1,4 +1,4 @@
-"""Constraints: what a Group demands of an attribute of its Resources, by its type and by itself.
+"""Constraints of a Group, and of its type, on attributes of its Resources.
 
 Spec: core/model.md#groupsstringconstraints; core/spec.md#constraints-attribute.
 """
@@ -16,7 +16,7 @@ from wirebook.core.model.source import model_error
 
 
 def find_attribute(attributes: Attributes, path: DotPath) -> Attribute | None:
-    """The attribute that `path` names, through objects alone; None where it is not static or not there."""
+    """Return the attribute at `path` through objects only; None if the model does not name it."""
     attribute: Attribute | None = None
     for step in path:
         if not isinstance(step, PathMember) or step.name == "*":
@@ -28,11 +28,11 @@ def find_attribute(attributes: Attributes, path: DotPath) -> Attribute | None:
     return attribute
 
 
-# -- of a Group type ----------------------------------------------------------------------------------------------
+# -- Group types --------------------------------------------------------------------------------------------------
 
 
 def check_model_constraints(model: Model) -> None:
-    """Raises: model_error"""
+    """Check the constraints of all Group types. Raises: model_error"""
     for group in model.groups.values():
         for constraint in group.constraints:
             path = f"groups.{group.plural}.constraints['{constraint.resources}.{constraint.key}']"
@@ -42,17 +42,19 @@ def check_model_constraints(model: Model) -> None:
 
 
 def constraint_fault(constraint: GroupConstraint, group: GroupType) -> str | None:
-    """What is wrong with a constraint on its own."""
+    """Return what is wrong with a constraint, or None."""
     resources = group.resources.get(constraint.resources)
     if resources is None:
-        return f"there is no Resource type '{constraint.resources}'"
+        return f"the Group type has no Resource type '{constraint.resources}'"
     attribute = find_attribute(resources.attributes, constraint.path)
     if attribute is None or not attribute.is_scalar:
-        return f"'{constraint.key}' is no scalar attribute that the model names"
+        return f"'{constraint.key}' is not a scalar attribute in the model"
     if constraint.equals:
         other = find_attribute(group.attributes, constraint.equals)
         if other is None or other.type != attribute.type:
-            return f"'{format_dotpath(constraint.equals)}' is no attribute of the Group of type {attribute.type}"
+            return (
+                f"'{format_dotpath(constraint.equals)}' is not an attribute of the Group with the type {attribute.type}"
+            )
     return _fault_of_values(constraint, attribute)
 
 
@@ -65,11 +67,11 @@ def _fault_of_values(constraint: GroupConstraint, attribute: Attribute) -> str |
             return error.why
     default = attribute.default if constraint.default is None else constraint.default
     if constraint.enum and default is not None and not is_one_of(default, constraint.enum):
-        return f"its enum does not have the default {preview(default)}"
+        return f"the default {preview(default)} is not in its enum"
     return None
 
 
-# -- of a Group ---------------------------------------------------------------------------------------------------
+# -- Groups -------------------------------------------------------------------------------------------------------
 
 
 class BadConstraint(ValueError):
@@ -77,7 +79,7 @@ class BadConstraint(ValueError):
 
 
 def constraints_of(group: GroupType, own: Mapping[str, Any] | None) -> tuple[GroupConstraint, ...]:
-    """The constraints in force: those of the type, narrowed by those of the Group. Raises: BadConstraint"""
+    """Return the constraints in force: those of the type, narrowed by those of the Group. Raises: BadConstraint"""
     if not own:
         return group.constraints
     merged = {f"{constraint.resources}.{constraint.key}": constraint for constraint in group.constraints}
@@ -98,7 +100,7 @@ def _parse(own: Mapping[str, Any]) -> tuple[GroupConstraint, ...]:
 
 def _narrow(key: str, wide: GroupConstraint, own: GroupConstraint) -> GroupConstraint:
     if wide.enum and any(not is_one_of(value, wide.enum) for value in own.enum):
-        raise BadConstraint(f"constraints['{key}'].enum has values that the model's constraint does not allow")
+        raise BadConstraint(f"constraints['{key}'].enum contains values that the model's constraint does not allow")
     if wide.equals and own.equals and wide.equals != own.equals:
         raise BadConstraint(f"constraints['{key}'].equals differs from the model's constraint")
     return replace(
@@ -109,13 +111,14 @@ def _narrow(key: str, wide: GroupConstraint, own: GroupConstraint) -> GroupConst
     )
 
 
-# -- in force -----------------------------------------------------------------------------------------------------
+# -- effects ------------------------------------------------------------------------------------------------------
 
 
 def fill_defaults(constraints: Iterable[GroupConstraint], version: dict[str, Any], managed: Collection[str]) -> None:
-    """Gives a Version the defaults that its Group has; a member's only where its object is. A null is nothing.
+    """Fill the defaults of a Group's constraints into a Version; a member's only if its object exists. null means
+    absent.
 
-    Attributes that are `managed` get their values from the server, and need no default.
+    `managed` attributes are skipped: the server sets them.
     """
     for constraint in constraints:
         names = [step.name for step in constraint.path if isinstance(step, PathMember)]
@@ -124,7 +127,7 @@ def fill_defaults(constraints: Iterable[GroupConstraint], version: dict[str, Any
 
 
 def _fill(members: dict[str, Any], names: list[str], default: Any) -> None:
-    """Objects on the way are copied: they may be those of what was there before."""
+    """Objects on the path are copied because they may be shared with the former members."""
     first, *inner = names
     value = members.get(first)
     if not inner and value is None:
@@ -137,7 +140,7 @@ def _fill(members: dict[str, Any], names: list[str], default: Any) -> None:
 def violations(
     constraints: Iterable[GroupConstraint], group: Mapping[str, Any], versions: Mapping[str, Mapping[str, Any]]
 ) -> Iterator[tuple[GroupConstraint, str, list[str]]]:
-    """Each constraint that Versions break: with which aspect, and by which Versions."""
+    """Yield each constraint that Versions violate, with the violated aspect and the ids of these Versions."""
     for constraint in constraints:
         enum = constraint.enum
         if enum:
@@ -161,7 +164,7 @@ def violations(
 
 
 def _agrees(key: str, values: list[Any], expected: list[Any]) -> bool:
-    """Whether the values are the same; names of formats are, whatever their case."""
+    """Return whether the values are equal; names of formats compare without case."""
     if not values or isinstance(values[0], bool) != isinstance(expected[0], bool):
         return False
     if key == "format" and isinstance(values[0], str) and isinstance(expected[0], str):

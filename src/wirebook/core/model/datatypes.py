@@ -1,7 +1,7 @@
-"""Data types: is a JSON value one of a type, and how is it stored.
+"""Data types: check JSON values and return them in stored form.
 
-`check_value` gives the value as it is stored (timestamps in UTC, whole numbers as integers), or raises `InvalidValue`
-that names the place: members and keys after a dot, items in brackets (``labels.a``, ``list[1]``).
+`check_value` returns the stored value (timestamps in UTC, whole numbers as integers) or raises `InvalidValue` with the
+path of the value: members and keys after a dot, items in brackets (``labels.a``, ``list[1]``).
 
 Spec: core/spec.md#data-types; core/model.md#registry-model.
 """
@@ -28,15 +28,17 @@ SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 _VARIABLE: Final = r"(?:\w|%[0-9A-Fa-f]{2})+(?:\.(?:\w|%[0-9A-Fa-f]{2})+)*(?::[1-9]\d{0,3}|\*)?"
 EXPRESSION: Final = re.compile(rf"\{{[+#./;?&]?{_VARIABLE}(?:,{_VARIABLE})*\}}", re.ASCII)
 SHORT: Final = MAX_BYTES // 4 - 256
-"""Characters that are not too many bytes, with a name or without."""
+"""Number of characters that fit into `MAX_BYTES` in any encoding, with or without a name."""
 
 MAP_KEY_IN_WORDS: Final = "1 to 63 of a-z 0-9 : - _ . with a letter or a digit first"
 MAX_SHORT: Final = 10**300
-"""Integers up to here are far from the limit of bytes."""
+"""Integers up to this one are far below the limit of bytes."""
 
 
 class InvalidValue(ValueError):
-    """A value that its definition does not allow: `name` is the place, `code` invalid_attribute or another error."""
+    """A value that its definition does not allow: `name` is its path, `code` invalid_attribute or another
+    error type.
+    """
 
     def __init__(self, name: str, why: str, code: str = "invalid_attribute") -> None:
         self.name, self.why, self.code = name, why, code
@@ -44,10 +46,12 @@ class InvalidValue(ValueError):
 
 
 Types = Callable[[str, str | None], bool]
-"""Whether there is a Group type of that name, and a Resource type in it."""
+"""Returns whether there is a Group type of that name and, if given, a Resource type in it."""
 
 
 def types_of(model: Model) -> Types:
+    """Return the `Types` of a model."""
+
     def exists(groups: str, resources: str | None) -> bool:
         group = model.groups.get(groups)
         return group is not None and (resources is None or resources in group.resources)
@@ -56,7 +60,7 @@ def types_of(model: Model) -> Types:
 
 
 def check_value(attribute: Attribute, value: Any, name: str, types: Types) -> Any:
-    """`value` as it is stored. `name` is the place, for errors. Raises: Unfit"""
+    """Return `value` in stored form. `name` is its path, for errors. Raises: InvalidValue"""
     if attribute.type in _SCALAR:
         return _check_scalar(attribute, value, name, types)
     return _COMPLEX[attribute.type](attribute, value, name, types)
@@ -88,10 +92,10 @@ def _check_reference(attribute: Attribute, value: Any, name: str, types: Types) 
 
 
 def _check_path(target: str, value: str, name: str, types: Types) -> None:
-    """A reference within the registry.
+    """Check a reference within the registry.
 
-    Reading: in the published endpoint model the references of `messagegroups` have the target of messages; what is
-    called like a Group type may refer to its Groups.
+    Reading: in the published endpoint model, references in `messagegroups` have messages as their target; an attribute
+    named like a Group type may also refer to its Groups.
     """
     group = target.split("/")[1]
     is_named = name.rpartition(".")[2].partition("[")[0] == group
@@ -100,15 +104,17 @@ def _check_path(target: str, value: str, name: str, types: Types) -> None:
 
 
 def _check_size(attribute: Attribute, value: str | int, name: str) -> None:
-    """Of an attribute the name counts, too; entries of maps and items of arrays have none."""
+    """Check the size of a scalar. The name of an attribute counts; entries of maps and items of arrays have none."""
     own = name.rpartition(".")[2] if attribute.name else ""
     size = len(str(value).encode()) + len(own)
     if size > MAX_BYTES:
-        raise InvalidValue(name, f"{'name and value have' if own else 'it has'} {size} bytes, {MAX_BYTES} are allowed")
+        raise InvalidValue(
+            name, f"{'name and value have' if own else 'it has'} {size} bytes; at most {MAX_BYTES} are allowed"
+        )
 
 
 def is_one_of(value: Any, allowed: tuple[Any, ...]) -> bool:
-    """Whether `value` is in a list; texts compare without case."""
+    """Return whether `value` is in a list; strings compare without case."""
     if isinstance(value, str):
         folded = value.casefold()
         return any(isinstance(candidate, str) and candidate.casefold() == folded for candidate in allowed)
@@ -161,9 +167,9 @@ def _timestamp(value: Any, name: str) -> str:
 
 
 def normal_timestamp(text: str) -> str | None:
-    """A timestamp in UTC with at most nine digits of a second, without trailing zeros; None for any other text.
+    """Return a timestamp in UTC with at most nine digits of a second, without trailing zeros; None for any other text.
 
-    RFC 3339 is the format, except that the core text only recommends an offset: a time without one is UTC.
+    The format is RFC 3339, except that the core specification only recommends an offset: a time without one is UTC.
     """
     return _remembered_timestamp(text) if len(text) <= USUAL else _normal_timestamp(text)
 
@@ -190,7 +196,7 @@ def _normal_timestamp(text: str) -> str | None:
 
 
 USUAL: Final = len("2026-01-01T00:00:00.123456789+00:00")
-_remembered_timestamp: Final = lru_cache(maxsize=1024)(_normal_timestamp)  # a request's time is in all that it writes
+_remembered_timestamp: Final = lru_cache(maxsize=1024)(_normal_timestamp)  # all entities of a request have its time
 
 
 def _reference(value: Any, name: str, *, absolute: bool | None, url: bool) -> str:
@@ -248,7 +254,7 @@ _SCALAR: Final[Mapping[str, Callable[[Any, str], Any]]] = {
 
 
 def is_xidtype(text: str, types: Types) -> bool:
-    """Whether it is ``/``, or names a Group type, a Resource type or the Versions of one."""
+    """Return whether it is ``/``, or names a Group type, a Resource type or the Versions of one."""
     parts = text[1:].split("/")
     if text == "/":
         return True
@@ -258,7 +264,9 @@ def is_xidtype(text: str, types: Types) -> bool:
 
 
 def entity_type(text: str, types: Types) -> str | None:
-    """The type of the entity that an xid names, as a target says it (``/`` for the Registry); None if it is no xid."""
+    """Return the type of the entity that an xid names, as a target names it (``/`` for the Registry); None
+    if invalid.
+    """
     if text == "/":
         return "/"
     parts = text[1:].split("/")
@@ -275,7 +283,7 @@ def entity_type(text: str, types: Types) -> str | None:
 
 
 def fits_target(text: str, target: str, types: Types) -> bool:
-    """Whether `text` is the xid of an entity that `target` allows; without a target, of any."""
+    """Return whether `text` is the xid of an entity that `target` allows; without a target, of any entity."""
     named_type = entity_type(text, types)
     if named_type is None or not target:
         return named_type is not None
@@ -298,7 +306,7 @@ def _array(attribute: Attribute, value: Any, name: str, types: Types) -> list[An
 def _item(owner: Attribute, value: Any, name: str, types: Types) -> Any:
     assert owner.item is not None
     if value is None:
-        raise InvalidValue(name, "null is no item of an array")
+        raise InvalidValue(name, "null is not allowed as an item of an array")
     checked = check_value(owner.item, value, name, types)
     if owner.enum and owner.strict and not is_one_of(checked, owner.enum):
         raise InvalidValue(name, f"{preview(value)} is not one of: {', '.join(map(preview, owner.enum))}")
@@ -330,7 +338,7 @@ def _object(attribute: Attribute, value: Any, name: str, types: Types) -> dict[s
 
 def _any(_: Attribute, value: Any, name: str, __: Types) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
-        raise InvalidValue(name, "a number is too large")
+        raise InvalidValue(name, "the number is too large")
     return value
 
 
@@ -348,16 +356,18 @@ _COMPLEX: Final[Mapping[str, Callable[[Attribute, Any, str, Types], Any]]] = {
 def check_members(
     attributes: Attributes, values: Mapping[str, Any], path: str, types: Types, extended: bool = False
 ) -> dict[str, Any]:
-    """The members as they are stored: checked, defaults filled in, in order. A null is an absent member.
+    """Return members in stored form: checked, with defaults, in order. A null member counts as absent.
 
-    Raises: Unfit (invalid_attribute, unknown_attribute, required_attribute_missing)
+    Raises: InvalidValue (invalid_attribute, unknown_attribute, required_attribute_missing)
     """
     return _ObjectMembers(attributes, values, path, types).check(extended)
 
 
 class _ObjectMembers:
-    """The members of one object or entity. `layers` are what they may be, as far as is known: the attributes that are
-    defined, and after them those that values brought."""
+    """The members of one object or entity while they are checked.
+
+    `layers` are the attributes known so far: first the defined ones, then those that values define by `ifvalues`.
+    """
 
     __slots__ = ("_path", "_types", "_values", "checked", "layers")
 
@@ -375,16 +385,16 @@ class _ObjectMembers:
         if missing:
             raise InvalidValue(missing[0], ", ".join(missing), "required_attribute_missing")
         if unknown:
-            self._add_strangers(unknown, extended)
+            self._add_undeclared(unknown, extended)
         return in_order(chain.from_iterable(self.layers), self.checked)
 
     def _fill(self, attributes: Attributes) -> None:
-        """Fills in defaults."""
+        """Fill in defaults."""
         for name, default in attributes.defaults.items():
             self.checked.setdefault(name, default)
 
     def _add(self, attributes: Attributes, names: Iterable[str]) -> list[str]:
-        """Checks members, those that have a value and are the client's to set. The names of those not defined."""
+        """Check the members that have a value and are not read-only. Return the names that are not defined."""
         values, checked, unknown = self._values, self.checked, []
         for name in names:
             attribute, value = attributes.get(name), values[name]
@@ -397,7 +407,7 @@ class _ObjectMembers:
         return unknown
 
     def _add_siblings(self, waiting: list[Attribute]) -> None:
-        """Adds what the values of attributes bring with them, checks it, and what that brings."""
+        """Add and check the attributes that values define by `ifvalues`, recursively."""
         for attribute in waiting:
             siblings = attribute.ifvalues.get(text_of(self.checked.get(attribute.name)).casefold())
             if not siblings:
@@ -406,25 +416,24 @@ class _ObjectMembers:
                 if not siblings.keys().isdisjoint(layer):
                     name = next(sibling for sibling in siblings if sibling in layer)
                     raise InvalidValue(
-                        self._at(name), f"it is defined twice, by '{attribute.name}' and by another attribute"
+                        self._at(name), f"it is defined twice: by '{attribute.name}' and by another attribute"
                     )
             self.layers.append(siblings)
             self._add(siblings, [name for name in siblings if name in self._values])
             self._fill(siblings)
             waiting += siblings.branching
 
-    def _add_strangers(self, unknown: list[str], extended: bool) -> None:
-        """Members that the attributes that are defined do not name: if no value brought them, what ``*`` says of them,
-        if it is there."""
+    def _add_undeclared(self, unknown: list[str], extended: bool) -> None:
+        """Check members that no definition names against the definition of ``*``, if there is one."""
         names = sorted(name for name in unknown if name == "*" or not any(name in layer for layer in self.layers))
-        if any(self._values[name] is None for name in names):  # what another value brought may be taken away with it
+        if any(self._values[name] is None for name in names):  # null may remove what another value defined
             brought = {name for layer in self.layers for name in _brought(layer)}
             names = [name for name in names if self._values[name] is not None or name not in brought]
         wildcard = next((layer["*"] for layer in self.layers if "*" in layer), None)
         for name in names:
             # Reading: in an object that takes no others, a name that could be none is as unknown as any other.
             if not is_member_name(name, extended) and (wildcard is not None or not self._path):
-                raise InvalidValue(self._at(name), f"{preview(name)} is no name of an attribute")
+                raise InvalidValue(self._at(name), f"{preview(name)} is not a valid attribute name")
         if names and wildcard is None:
             known = (name for layer in self.layers for name, attribute in layer.items() if not attribute.readonly)
             why = f"Unknown: {', '.join(names)}; allowed: {', '.join(known) or 'none'}"
@@ -438,7 +447,7 @@ class _ObjectMembers:
 
 
 def _brought(attributes: Attributes) -> Iterator[str]:
-    """The names of everything that values could bring with them."""
+    """Yield the names of all attributes that `ifvalues` may define."""
     for attribute in attributes.branching:
         for siblings in attribute.ifvalues.values():
             yield from siblings
@@ -446,7 +455,7 @@ def _brought(attributes: Attributes) -> Iterator[str]:
 
 
 def in_order(names: Iterable[str], members: Mapping[str, Any]) -> dict[str, Any]:
-    """The members in the order of `names`, those of their definitions, then those that have none, by name."""
+    """Return the members in the order of `names`, then the others by name."""
     named = {name: members[name] for name in names if name in members}
     if len(named) == len(members):
         return named
@@ -454,18 +463,19 @@ def in_order(names: Iterable[str], members: Mapping[str, Any]) -> dict[str, Any]
 
 
 def is_member_name(name: str, extended: bool = False) -> bool:
+    """Return whether it is a valid name of a member."""
     return (MAP_KEY if extended else ATTRIBUTE_NAME).match(name) is not None
 
 
 def text_of(value: Any) -> str:
-    """A scalar as `ifvalues` and headers spell it; "" for nothing."""
+    """Return the text of a scalar in `ifvalues` and headers; "" for None."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return "" if value is None else str(value)
 
 
 def preview(value: Any) -> str:
-    """A value for people, short."""
+    """Return a short text of a value for messages."""
     text = f"'{value}'" if isinstance(value, str) else text_of(value) if not isinstance(value, (dict, list)) else ""
     if not text:
         text = "an object" if isinstance(value, Mapping) else "an array" if isinstance(value, list) else "null"

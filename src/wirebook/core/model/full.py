@@ -1,7 +1,7 @@
-"""The full model: what the author wrote, over everything that the text defines.
+"""The full model: the author's definitions merged with everything that the specification defines.
 
-`complete` takes a checked model, without includes and imports, and leaves nothing out: attributes of the text,
-collections, aspects with their defaults.
+`complete` reads a checked model without includes and imports. The result has all attributes of the specification, all
+collections, and all aspects with their defaults.
 
 Spec: core/model.md#retrieving-the-registry-model; core/model.md#creating-or-updating-the-registry-model.
 """
@@ -31,7 +31,7 @@ _DEFAULTS: Final[Mapping[str, Any]] = {
 
 
 def complete(source: Mapping[str, Any]) -> Full:
-    """The full model as JSON. Raises: model_error"""
+    """Return the full model as JSON. Raises: model_error"""
     groups = source.get("groups") or {}
     _check_unique(name for key in groups for name in (key, groups[key]["singular"]))
     tail = (*texts.REGISTRY_TAIL, *_collections(groups))
@@ -50,7 +50,7 @@ def _check_unique(names: Iterable[str]) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise model_error(f"the name '{name}' is used for two types")
+            raise model_error(f"two types have the name '{name}'")
         seen.add(name)
 
 
@@ -84,8 +84,10 @@ def _resource(plural: str, node: Mapping[str, Any], path: str) -> Full:
     fixed = texts.resource(singular)
     resource = _overlay((), node.get("resourceattributes"), fixed, f"{path}.resourceattributes")
     if resource.keys() - dict(fixed).keys():
-        raise model_error(f"{path}.resourceattributes is for attributes of the text alone")
-    # A Version is shown as its Resource, so its attributes must not be called like those of the Resource.
+        raise model_error(
+            f"{path}.resourceattributes can only contain attributes that the specification defines for Resources"
+        )
+    # A Resource shows its default Version, so their attributes must have different names.
     above = frozenset(dict(fixed).keys() - dict(texts.version(singular)).keys())
     document = texts.document(singular) if full["hasdocument"] else ()
     versions = _overlay(texts.version(singular), node.get("attributes"), document, f"{path}.attributes", reserved=above)
@@ -110,43 +112,50 @@ _SHOWN_AFTER: Final = ("readonly", "immutable", "required", "default")
 def _overlay(
     text: Pairs, source: Mapping[str, Any] | None, tail: Pairs, path: str, reserved: frozenset[str] = frozenset()
 ) -> Full:
-    """The attributes of the text with what the author changed in them; his own between `text` and `tail`, with none of
-    the names that are `reserved`."""
+    """Return the attributes of the specification as the author changed them, with the author's own between `text` and
+    `tail`.
+
+    Names in `reserved` are not allowed. Raises: model_error
+    """
     source, fixed = source or {}, _named((*text, *tail), path)
     late = {name for name, attribute in text if attribute.get("readonly")} | {"ancestorid", "xref", *dict(tail)}
-    _check_deciding(source, late & fixed.keys(), path)
+    _check_no_ifvalues(source, late & fixed.keys(), path)
     changed = {name: _change(attribute, source.get(name), f"{path}.{name}") for name, attribute in fixed.items()}
     own = {name: _full(name, source[name], f"{path}.{name}") for name in _by_name(source.keys() - fixed.keys())}
     every = {name: changed[name] for name, _ in text} | own | {name: changed[name] for name, _ in tail}
     if clash := sorted(every.keys() & reserved):
-        raise model_error(f"{path}: '{clash[0]}' is the name of an attribute of the Resource")
+        raise model_error(f"{path}: '{clash[0]}' is reserved for an attribute of the Resource")
     _check_siblings(every, every.keys() | reserved, path)
     return every
 
 
-def _check_deciding(source: Mapping[str, Any], late: Iterable[str], path: str) -> None:
-    """What the server settles when the other attributes of an entity were checked (`late`) can bring none with it."""
+def _check_no_ifvalues(source: Mapping[str, Any], late: Iterable[str], path: str) -> None:
+    """Check that attributes which the server sets after the checks (`late`) have no `ifvalues`. Raises: model_error"""
     for name in sorted(late):
         if (source.get(name) or {}).get("ifvalues"):
-            raise model_error(f"{path}.{name}.ifvalues: the server settles '{name}' after the attributes beside it")
+            raise model_error(
+                f"{path}.{name}.ifvalues is not allowed: the server sets '{name}' after the other attributes"
+            )
 
 
 def _named(pairs: Pairs, path: str) -> Full:
-    """The attributes of the text by name. Raises: model_error, where the names of types make two of one"""
+    """Return the attributes of the specification by name. Raises: model_error, if names of types make two
+    names equal
+    """
     names = [name for name, _ in pairs]
     for name in names:
         if names.count(name) > 1:
-            raise model_error(f"{path} would have '{name}' twice, because of the names of types")
+            raise model_error(f"{path} would contain '{name}' twice; rename one of the types")
     return dict(pairs)
 
 
 def _by_name(names: Iterable[str]) -> list[str]:
-    """Names A-Z, ``*`` last."""
+    """Return names A-Z, ``*`` last."""
     return sorted(names, key=lambda name: (name == "*", name))
 
 
 def _check_siblings(attributes: Full, taken: Iterable[str], path: str) -> None:
-    """What `ifvalues` bring must not be called like something that is there already."""
+    """Check that no attribute of `ifvalues` has the name of another attribute at its level. Raises: model_error"""
     taken = frozenset(taken)
     for name, attribute in attributes.items():
         for key, section in (attribute.get("ifvalues") or {}).items():
@@ -157,10 +166,10 @@ def _check_siblings(attributes: Full, taken: Iterable[str], path: str) -> None:
 
 
 def _change(text: Full, source: Mapping[str, Any] | None, path: str) -> Full:
-    """An attribute of the text as the author has it: narrower, never another."""
+    """Return an attribute of the specification as the author narrowed it."""
     if source is None:
         return text
-    _check_kept(text, source, path)
+    _check_narrower(text, source, path)
     merged = {**text, **{name: value for name, value in source.items() if value is not None}}
     if text["type"] == "object":
         own, nested = source.get("attributes") or {}, text["attributes"]
@@ -171,41 +180,43 @@ def _change(text: Full, source: Mapping[str, Any] | None, path: str) -> Full:
     return _full(text["name"], merged, path, of_text=True)
 
 
-def _check_kept(text: Full, source: Mapping[str, Any], path: str) -> None:
-    """What the text says of an attribute holds in a model that defines it anew, and is repeated there.
+def _check_narrower(text: Full, source: Mapping[str, Any], path: str) -> None:
+    """Check that a definition repeats what the specification says of the attribute. Raises: model_error
 
-    Reading: an aspect that is left out has its default in the language, which would take it away.
+    Reading: an omitted aspect has the default of the model language, which would remove the specified one.
     """
     if source.get("type", text["type"]) != text["type"]:
-        raise model_error(f"{path}.type is '{text['type']}' and cannot be '{source['type']}'")
+        raise model_error(f"{path}.type must be '{text['type']}'; got '{source['type']}'")
     if "item" in text and (source.get("item") or text["item"])["type"] != text["item"]["type"]:
-        raise model_error(f"{path}.item.type is '{text['item']['type']}' and cannot be another")
+        raise model_error(f"{path}.item.type must be '{text['item']['type']}'")
     for aspect in ("required", "readonly"):
         if text.get(aspect) and source.get(aspect) is not True:
-            raise model_error(f"{path}.{aspect} is true by the text, and must be true here")
+            raise model_error(f"{path}.{aspect} must be true, as in the specification")
     if "default" in text and source.get("default") is None:
-        raise model_error(f"{path}.default is {text['default']!r} by the text, and one must be here")
+        raise model_error(f"{path}.default is required; the specification has {text['default']!r}")
     if source.get("immutable") and not text.get("immutable"):
-        raise model_error(f"{path}.immutable is for attributes that the server sets")
+        raise model_error(f"{path}.immutable is allowed for attributes that the server sets only")
     enum = source.get("enum") or ()
     if "enum" in text and (source.get("strict") is False or not enum or not {*map(str.lower, enum)} <= {*text["enum"]}):
-        raise model_error(f"{path}.enum must have some of these and no others: {', '.join(text['enum'])}")
+        raise model_error(
+            f"{path}.enum must be strict and contain only some of these values: {', '.join(text['enum'])}"
+        )
 
 
 def _full(name: str, node: Mapping[str, Any], path: str, *, of_text: bool = False) -> Full:
-    """An attribute with the aspects that say something, in their order."""
+    """Return an attribute with the aspects that have an effect, in order."""
     if node.get("immutable") and not of_text:
-        raise model_error(f"{path}.immutable is for attributes of the text")
+        raise model_error(f"{path}.immutable is allowed for attributes of the specification only")
     named = {"name": name, **{key: value for key, value in node.items() if key != "name"}}
     if node.get("enum") and named.get("strict") is None:
         named["strict"] = True
-    full = {key: named[key] for key in _SHOWN if _says_something(key, named)}
-    full |= {key: named[key] for key in _SHOWN_AFTER if _says_something(key, named)}
+    full = {key: named[key] for key in _SHOWN if _has_effect(key, named)}
+    full |= {key: named[key] for key in _SHOWN_AFTER if _has_effect(key, named)}
     return _as_stored(full) | _nested(named, path)
 
 
 def _as_stored(full: Full) -> Full:
-    """The values of an attribute in the form that entities have them in: times in UTC, integers without a fraction."""
+    """Convert the values of an attribute to stored form: times in UTC, integers without a fraction."""
     bare = Attribute("", full["type"])
     if not bare.is_scalar:
         return full
@@ -216,7 +227,7 @@ def _as_stored(full: Full) -> Full:
     return full
 
 
-def _says_something(key: str, node: Mapping[str, Any]) -> bool:
+def _has_effect(key: str, node: Mapping[str, Any]) -> bool:
     value = node.get(key)
     if key in ("strict", "default", "name", "description"):
         return value is not None

@@ -1,8 +1,8 @@
-"""The model as JSON Schemas (2020-12) of its entities: what clients may send, and what they get.
+"""Convert a model to JSON Schemas (2020-12) of its entities, for requests and responses.
 
-Every member may be null in what is sent, which takes it away; what the server alone sets is `readOnly`. A schema allows
-no more than the model does, apart from what JSON Schema cannot say: sizes, the types that references must lead to,
-attributes that must agree with others.
+In requests every member may be null, which removes it; attributes that only the server sets are `readOnly`. A schema
+rejects what the model rejects, except for rules that JSON Schema cannot express: sizes, target types of references, and
+attributes that must agree with each other.
 
 Spec: core/model.md#registry-model; core/spec.md#data-types.
 """
@@ -25,7 +25,7 @@ REFERENCE: Final = "#/components/schemas/"
 TEXT: Final = {"type": "string", "maxLength": MAX_BYTES}
 TIMESTAMP: Final[Schema] = {  # not `format: date-time`, which requires an offset
     "type": "string",
-    "description": "A timestamp of RFC 3339. A time without an offset is UTC. Answers are in UTC and end with Z.",
+    "description": "A timestamp of RFC 3339. A time without an offset is UTC. Responses are in UTC and end with Z.",
     "pattern": r"^[0-9]{4}(?:-[0-9]{2}){2}[Tt][0-9]{2}(?::[0-9]{2}){2}(?:\.[0-9]+)?(?:[Zz]|[+-][0-9]{2}:[0-9]{2})?$",
 }
 _TYPES: Final[Mapping[str, Schema]] = {
@@ -56,14 +56,14 @@ EPOCHS: Final[Schema] = {
         },
     },
 }
-"""What a DELETE of a collection may be sent: the ids, each with the epoch that it must have."""
+"""The body of a DELETE of a collection: ids, each with the expected epoch."""
 
 
 def entity_schemas(full: Full) -> dict[str, Schema]:
-    """A schema for each kind of entity, by the name of its component.
+    """Return a schema for each kind of entity, by component name.
 
-    Shape: ``registry``, ``GROUPS``, ``GROUPS.RESOURCES``, and of the latter ``.meta`` and ``.versions``. `full` is the
-    model as it is read (`wirebook.core.model.full`).
+    Shape: ``registry``, ``GROUPS``, ``GROUPS.RESOURCES``, and for the latter ``.meta`` and ``.versions``. `full` is the
+    full model (`wirebook.core.model.full`).
     """
     groups = full.get("groups", {})
     schemas = {"registry": _entity(full["attributes"], {plural: plural for plural in groups})}
@@ -84,7 +84,7 @@ def _resource(name: str, full: Full) -> dict[str, Schema]:
 
 
 def required_in_requests(attributes: Full) -> list[str]:
-    """The attributes that a client must send of a whole entity; ids are in its path, and times are filled in."""
+    """Return the attributes that a client must send for a whole entity. Ids are in the path; times have defaults."""
     ids = [name for name in attributes if name.endswith("id") and attributes[name].get("immutable")]
     return [
         name
@@ -97,22 +97,23 @@ _FILLED_IN: Final = ("createdat", "modifiedat", "ancestorid", "defaultversionid"
 
 
 def reference(name: str) -> Schema:
+    """Return a reference to a component."""
     return {"$ref": REFERENCE + name}
 
 
 def map_of(name: str) -> Schema:
-    """A collection of entities by their ids."""
+    """Return a collection of entities by id."""
     keys = {"pattern": ecma(IDENTIFIER)}
     return {"type": "object", "propertyNames": keys, "additionalProperties": reference(name)}
 
 
 def object_schema(attributes: Full) -> Schema:
-    """An object with these members and no others, which the model language describes."""
+    """Return an object with exactly these members, as the model language defines them."""
     return _object(attributes, ATTRIBUTE_NAME)
 
 
 def ecma(pattern: re.Pattern[str]) -> str:
-    """A pattern that is matched from its beginning, as JSON Schema has it."""
+    """Return a pattern, matched from its start, in the syntax of JSON Schema."""
     return "^" + pattern.pattern.replace(r"\Z", "$")
 
 
@@ -120,7 +121,7 @@ def ecma(pattern: re.Pattern[str]) -> str:
 
 
 def _entity(attributes: Full, collections: Mapping[str, str]) -> Schema:
-    """An entity, without saying what it must have: that depends on the request (`required_in_requests`)."""
+    """Return an entity without `required`, which depends on the request (`required_in_requests`)."""
     schema = _object(attributes, ATTRIBUTE_NAME)
     schema.pop("required", None)
     for plural, name in collections.items():
@@ -152,7 +153,7 @@ def _value(full: Full) -> Schema:
 
 
 def _narrowed(schema: Schema, full: Full) -> Schema:
-    """A scalar with the values that it may have. Texts compare without case, which `enum` would not."""
+    """Return a scalar with its enum as a pattern, since strings compare without case."""
     allowed = full.get("enum", ())
     if not allowed:
         return schema
@@ -198,7 +199,7 @@ def _object(attributes: Full, names: re.Pattern[str]) -> Schema:
 
 
 def _members(attributes: Full, known: frozenset[str] = frozenset()) -> Schema:
-    """The members of an object; what values bring with them stands in its `allOf`. `known` are those beside them."""
+    """Return the members of an object, with those that values define in `allOf`. `known` are the names beside them."""
     names = known | attributes.keys() - {"*"}
     schema: Schema = {
         "properties": {name: _attribute(attribute) for name, attribute in attributes.items() if name != "*"}
@@ -218,7 +219,7 @@ def _is_required_in_requests(full: Full) -> bool:
 
 
 def _siblings(attributes: Full, known: frozenset[str]) -> Iterator[Schema]:
-    """What the value of an attribute brings with it."""
+    """Yield conditional schemas for `ifvalues`."""
     for name, full in attributes.items():
         for text, section in full.get("ifvalues", {}).items():
             yield {"if": _has(name, full, text), "then": _members(section.get("siblingattributes", {}), known)}
@@ -232,7 +233,7 @@ def _has(name: str, full: Full, text: str) -> Schema:
 
 
 def _literal(text: str) -> Any:
-    """The number or truth value that a key of `ifvalues` spells; a text, which no value equals, if it is none."""
+    """Return the number or boolean that a key of `ifvalues` spells, or the text itself, which no value equals."""
     try:
         return json.loads(text)
     except ValueError:

@@ -1,6 +1,6 @@
-"""The language of models: types of Groups and Resources, and what their aspects may say.
+"""Check a model against the model language: the types of Groups and Resources and their aspects.
 
-`check_language` takes a model whose includes are expanded. It stops at the first fault, and says where it is.
+`check_language` takes a model whose includes are expanded. It stops at the first error and names its path.
 
 Spec: core/model.md#registry-model.
 """
@@ -15,6 +15,7 @@ from wirebook.core.model.aspects import CONSTRAINT, GROUP, RESOURCE, ROOT, check
 from wirebook.core.model.attribute_definitions import check_attributes
 from wirebook.core.model.attributes import ATTRIBUTE_NAME
 from wirebook.core.model.compiled import NONE
+from wirebook.core.model.datatypes import preview
 from wirebook.core.model.source import model_error
 
 MAX_PLURAL: Final = 57
@@ -22,14 +23,14 @@ MAX_SINGULAR: Final = 63
 TYPEMAP_VALUES: Final = ("binary", "json", "string")
 VERSION_MODES: Final = ("manual", "createdat", "modifiedat", "semver")
 PATHS: Final = frozenset({"capabilities", "capabilitiesoffered", "export", "model", "modelsource"})
-"""What stands where Group types do in paths."""
+"""Names that follow the root in request paths, and so cannot be Group types."""
 
 BELOW: Final = frozenset({"meta", "versions"})
-"""What stands below Resources in paths, and beside them in flags."""
+"""Names that follow a Resource in request paths and flags, and so cannot be Resource types."""
 
 
 def check_language(source: Any, modes: tuple[str, ...] = VERSION_MODES) -> None:
-    """Checks everything that can be said of a model without knowing what it was before.
+    """Check everything in a model that does not depend on the former model.
 
     `modes` are the version modes that the service offers.
     Raises: model_error, model_required_true, model_scalar_default, invalid_attribute
@@ -57,22 +58,24 @@ def _entries(node: Mapping[str, Any], name: str, path: str) -> list[tuple[str, A
     entries = node.get(name) or NONE
     for key, entry in entries.items():
         if not isinstance(entry, Mapping):
-            raise model_error(f"{path}.{key} is not an object")
+            raise model_error(f"{path}.{key} must be an object; got {preview(entry)}")
     return list(entries.items())
 
 
 def _check_names(key: str, node: Mapping[str, Any], path: str, taken: set[str], longest: int) -> None:
-    """Plural and singular: legal names, that nothing else has."""
+    """Check that plural and singular are valid and unused."""
     plural, singular = node.get("plural") or key, node.get("singular")
     if plural != key:
-        raise model_error(f"{path}.plural is '{plural}', its key '{key}'")
+        raise model_error(f"{path}.plural is '{plural}', but its key is '{key}'; both must be equal")
     if not singular:
-        raise model_error(f"{path}.singular is missing")
+        raise model_error(f"{path}.singular is required")
     for name, limit in ((plural, MAX_PLURAL), (singular, longest)):
         if not ATTRIBUTE_NAME.match(name) or len(name) > limit:
-            raise model_error(f"{path}: '{name}' is no name of a type: up to {limit} of a-z 0-9 _, the first no digit")
+            raise model_error(
+                f"{path}: '{name}' is not a valid type name: up to {limit} of a-z 0-9 _, not starting with a digit"
+            )
         if name in taken:
-            raise model_error(f"{path}: the name '{name}' is taken")
+            raise model_error(f"{path}: the name '{name}' is already used or reserved")
         taken.add(name)
 
 
@@ -81,7 +84,7 @@ def _check_resource(name: str, node: Mapping[str, Any], path: str, taken: set[st
     _check_names(name, node, path, taken, MAX_PLURAL)
     _check_mode(node, path, modes)
     if node.get("validatecompatibility") and not node.get("validateformat"):
-        raise model_error(f"{path}.validatecompatibility needs validateformat")
+        raise model_error(f"{path}.validatecompatibility requires validateformat to be true")
     for key, value in (node.get("typemap") or NONE).items():
         if key.count("*") > 1:
             raise model_error(f"{path}.typemap['{key}'] has more than one '*' in its key")
@@ -100,6 +103,6 @@ def _check_mode(node: Mapping[str, Any], path: str, modes: tuple[str, ...]) -> N
     mode = "manual" if node.get("versionmode") is None else node["versionmode"].lower()
     if mode not in modes:
         raise model_error(f"{path}.versionmode is '{mode}', not one of: {', '.join(modes)}")
-    # Reading: a chain has one root in any case, so the aspect is true where it is left out (checklist C-VER-15).
+    # Reading: a chain always has one root, so the aspect is true by default (checklist C-VER-15).
     if mode != "manual" and node.get("singleversionroot") is False:
         raise model_error(f"{path}.singleversionroot must be true with the versionmode '{mode}'")

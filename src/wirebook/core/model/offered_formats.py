@@ -1,7 +1,7 @@
-"""The formats of schemas that a registry checks, and the compatibility rules: what its capabilities offer.
+"""The schema formats and compatibility rules that a registry offers.
 
-`wirebook.schema.validator` checks them. What that stands on takes longer to load than all the rest of a server, and a
-server has to say what it offers before it checks anything.
+`wirebook.schema.validator` implements them. They are listed here because its libraries take longer to load than the
+rest of a server, which must announce its capabilities before it validates anything.
 
 Spec: core/spec.md#compatibility-attribute; schema/spec.md#43-schema-formats.
 """

@@ -1,6 +1,6 @@
-"""The attributes that the texts define, as the full model has them: of each kind of entity, in order.
+"""The attributes that the specification defines for each kind of entity, in order, in the form of the full model.
 
-Each function gives pairs of a name and its definition; a name that is there twice is the fault of a type's name.
+The functions return pairs of a name and its definition. A name that occurs twice comes from a type's name.
 
 Spec: core/spec.md#common-attributes; core/sample-model-full.json.
 """
@@ -18,7 +18,7 @@ _ANY: Final[Full] = {"*": {"name": "*", "type": "any"}}
 
 
 def _attribute(name: str, type_: str, flags: str = "", **aspects: Any) -> tuple[str, Full]:
-    """An attribute of the text. `flags`: r readonly, i immutable, q required."""
+    """Return an attribute of the specification. `flags`: r readonly, i immutable, q required."""
     words = (("readonly", "r"), ("immutable", "i"), ("required", "q"))
     return name, {"name": name, "type": type_, **{word: True for word, flag in words if flag in flags}, **aspects}
 
@@ -71,7 +71,7 @@ _CONSTRAINTS: Final = _attribute(
 
 
 def collection(plural: str) -> Pairs:
-    """What an entity has for a collection in it."""
+    """Return the attributes of an entity for a nested collection."""
     item = {"type": "object", "attributes": _ANY}
     return (
         _attribute(f"{plural}url", "url", "riq"),
@@ -98,10 +98,12 @@ REGISTRY_TAIL: Final[Pairs] = (
 
 
 def group(singular: str) -> Pairs:
+    """Return the attributes of a Group."""
     return (_id(f"{singular}id"), *_SELF, _EPOCH, _NAME, *_TEXTS, _LABELS, *_TIMES, _DEPRECATED, _CONSTRAINTS)
 
 
 def version(singular: str) -> Pairs:
+    """Return the attributes of a Version, except for its document."""
     return (
         _id(f"{singular}id"),
         _id("versionid"),
@@ -123,7 +125,7 @@ def version(singular: str) -> Pairs:
 
 
 def document(singular: str) -> Pairs:
-    """What a Version has besides, where it has a document."""
+    """Return the further attributes of a Version that has a document."""
     return (
         _attribute(f"{singular}url", "url"),
         _attribute(singular, "any"),
@@ -132,7 +134,7 @@ def document(singular: str) -> Pairs:
 
 
 def resource(singular: str) -> Pairs:
-    """What a Resource has besides the attributes of its default Version, or in their place."""
+    """Return the attributes of a Resource in addition to, or instead of, those of its default Version."""
     return (
         _id(f"{singular}id"),
         *_SELF,
@@ -143,6 +145,7 @@ def resource(singular: str) -> Pairs:
 
 
 def meta(singular: str) -> Pairs:
+    """Return the attributes of a meta."""
     return (
         _id(f"{singular}id"),
         *_SELF,

@@ -1,4 +1,4 @@
-"""A model that a client sends, read and checked. What it does to entities is in `wirebook.core.entities.model_change`.
+"""Read and check a model that a client sends. `wirebook.core.entities.model_change` applies it to entities.
 
 Spec: core/model.md#creating-or-updating-the-registry-model.
 """
@@ -21,17 +21,19 @@ from wirebook.core.model.source import Fetch, Homes, expand_includes, import_res
 
 @dataclass(frozen=True, slots=True)
 class NewModel:
-    """A model and where its imported types are from."""
+    """A model and the homes of its imported types."""
 
     model: Model
     homes: Homes
 
 
 def read_model(source: Any, fetch: Fetch, modes: tuple[str, ...]) -> NewModel:
-    """The model of a source that a client sent. Raises: model_error, model_required_true, model_scalar_default,
-    invalid_attribute"""
+    """Return the model of a source that a client sent.
+
+    Raises: model_error, model_required_true, model_scalar_default, invalid_attribute
+    """
     if not isinstance(source, Mapping):
-        raise model_error(f"it must be an object, not {preview(source)}")
+        raise model_error(f"it must be an object; got {preview(source)}")
     expanded = expand_includes(source, fetch)
     check_language(expanded, modes)
     complete_source, homes = import_resources(expanded)
@@ -45,9 +47,9 @@ def read_model(source: Any, fetch: Fetch, modes: tuple[str, ...]) -> NewModel:
 
 
 def preserve_homes(old: Model, new: NewModel) -> NewModel:
-    """`new`, in which a type that was imported and is now written out is still the type that it was.
+    """Return `new` with the former homes of types that were imported and are now written out.
 
-    Reading: no change from one way of defining a type to another makes entities invalid, so cross-references stay.
+    Reading: a different way to define the same type makes no entities invalid, so cross-references stay.
     """
     preserved: Homes = {}
     for group, type_ in new.model.resource_types():

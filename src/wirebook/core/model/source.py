@@ -1,6 +1,6 @@
-"""A model as its author writes it: `$include`, `$includes` and `ximportresources` put in place.
+"""Expand a model source: `$include`, `$includes` and `ximportresources`.
 
-`expand_includes` needs a way to get documents, which the caller gives (or refuses); nothing is fetched here.
+The caller of `expand_includes` provides a function that fetches documents; nothing is fetched here.
 
 Spec: core/model.md#includes-in-the-xregistry-model-data; core/model.md#reuse-of-resource-definitions.
 """
@@ -16,25 +16,26 @@ from wirebook.problems.xregistry import Refused, refused
 from wirebook.text.pointers import resolve
 
 Fetch = Callable[[str], Any]
-"""The JSON document at an absolute address; raises OSError or ValueError that says why not."""
+"""Returns the JSON document at an absolute address, or raises OSError or ValueError."""
 
 DIRECTIVES: Final = ("$include", "$includes")
 MAX_CHAIN: Final = 20
-"""How many includes may lead from one to the next."""
+"""Maximum length of a chain of includes."""
 
 MAX_VALUES: Final = 1_000_000
 MAX_DEPTH: Final = 100
-"""How many values a model may have once its includes are in place, and how deep they may be nested."""
+"""Limits of a model after its includes are expanded: number of values and nesting."""
 
 _NOTHING: Final = object()
 
 
 def model_error(why: str) -> Refused:
+    """Return the error for an invalid model."""
     return refused("model_error", "/model", error_detail=why)
 
 
 def expand_includes(source: Mapping[str, Any], fetch: Fetch, base: str = "") -> dict[str, Any]:
-    """`source` without its directives. `base` is the address of the document, for relative references.
+    """Return `source` without directives. `base` is the address of the document, for relative references.
 
     Raises: model_error
     """
@@ -42,7 +43,7 @@ def expand_includes(source: Mapping[str, Any], fetch: Fetch, base: str = "") -> 
 
 
 class _Expansion:
-    """One model being expanded: the documents that were fetched, and how many values there are so far."""
+    """The expansion of one model: the documents fetched so far, and the number of values."""
 
     def __init__(self, fetch: Fetch, documents: dict[str, Any]) -> None:
         self._fetch, self._documents, self._count = fetch, documents, 0
@@ -51,7 +52,7 @@ class _Expansion:
         self._count += 1
         if self._count > MAX_VALUES or depth > MAX_DEPTH:
             limits = f"more than {MAX_VALUES} values, or they are nested deeper than {MAX_DEPTH}"
-            raise model_error(f"with its includes it has {limits}")
+            raise model_error(f"after its includes are expanded, it has {limits}")
         if isinstance(value, list):
             return [self.expand(member, base, chain, depth + 1) for member in value]
         if not isinstance(value, Mapping):
@@ -68,15 +69,15 @@ class _Expansion:
 
     def _included(self, reference: Any, base: str, chain: tuple[str, ...], depth: int) -> Mapping[str, Any]:
         if not isinstance(reference, str) or not reference:
-            raise model_error(f"an include must be a reference, not {reference!r}")
+            raise model_error(f"an include must be a non-empty string; got {preview(reference)}")
         address = urljoin(base, reference)
         if address in chain:
             raise model_error(f"'{reference}' includes itself")
         if len(chain) == MAX_CHAIN:
-            raise model_error(f"'{reference}' is the end of a chain of more than {MAX_CHAIN} includes")
+            raise model_error(f"'{reference}' exceeds a chain of more than {MAX_CHAIN} includes")
         document, fragment = urldefrag(address)
         included = self._at(document, fragment, reference)
-        if not fragment:  # what a whole document says of itself is not of the place that includes it
+        if not fragment:  # `$schema` describes the included document only
             included = {name: member for name, member in included.items() if name != "$schema"}
         expanded: Mapping[str, Any] = self.expand(included, document, (*chain, address), depth)
         return expanded
@@ -100,10 +101,10 @@ class _Expansion:
 
 def _references(value: Mapping[str, Any]) -> list[Any]:
     if "$include" in value and "$includes" in value:
-        raise model_error("'$include' and '$includes' are at the same level")
+        raise model_error("an object must not have both '$include' and '$includes'")
     if "$includes" in value:
         if not isinstance(value["$includes"], list):
-            raise model_error("'$includes' is not an array")
+            raise model_error("'$includes' must be an array of strings")
         return list(value["$includes"])
     return [value["$include"]] if "$include" in value else []
 
@@ -112,9 +113,9 @@ Homes = dict[tuple[str, str], tuple[str, str]]
 
 
 def import_resources(source: Mapping[str, Any]) -> tuple[dict[str, Any], Homes]:
-    """The model with imported Resource types in their Groups, and where each of these was defined.
+    """Return the model with imported Resource types in their Groups, and the home of each.
 
-    `source` was checked for its shape. Raises: model_error
+    The structure of `source` has been checked. Raises: model_error
     """
     written: Mapping[str, Any] = source.get("groups") or {}
     groups: dict[str, Any] = {}
@@ -124,7 +125,7 @@ def import_resources(source: Mapping[str, Any]) -> tuple[dict[str, Any], Homes]:
         for reference in group.get("ximportresources") or ():
             home = _home(written, plural, reference, ())
             if home[1] in resources:
-                raise model_error(f"the Group type '{plural}' has the Resource type '{home[1]}' twice")
+                raise model_error(f"the Group type '{plural}' defines or imports the Resource type '{home[1]}' twice")
             resources[home[1]] = written[home[0]]["resources"][home[1]]
             homes[plural, home[1]] = home
         rest = {name: value for name, value in group.items() if name not in ("ximportresources", "resources")}
@@ -133,10 +134,11 @@ def import_resources(source: Mapping[str, Any]) -> tuple[dict[str, Any], Homes]:
 
 
 def _home(groups: Mapping[str, Any], plural: str, reference: str, chain: tuple[str, ...]) -> tuple[str, str]:
-    """Where the type that `reference` names is defined, through the imports of other Groups."""
+    """Return where the type that `reference` names is defined, through the imports of other Groups."""
     parts = reference.split("/")
     if len(parts) != 3 or parts[0] or parts[1] not in groups:
-        raise model_error(f"the Group type '{plural}' imports '{reference}', which is no '/<GROUPS>/<RESOURCES>' there")
+        expected = "'/<GROUPS>/<RESOURCES>' with a Group type of this model"
+        raise model_error(f"the Group type '{plural}' imports '{reference}', which is not {expected}")
     if parts[1] == plural or reference in chain:
         raise model_error(f"the Group type '{plural}' imports '{reference}' from itself")
     other = groups[parts[1]]

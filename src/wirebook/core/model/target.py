@@ -23,8 +23,8 @@ KINDS: Final = ("registry", "groups", "group", "resources", "resource")
 class RequestTarget:
     """An entity or a collection. `kind` is registry, groups, group, resources, resource, meta, versions or version.
 
-    Shape: `path` is as it was asked for, decoded; types and ids are given as far as the path goes. `details`: the path
-    ended in ``$details``.
+    Shape: `path` is the decoded request path; types and ids are set as far as the path goes. `details`: the path ends
+    in ``$details``.
     """
 
     kind: str
@@ -42,19 +42,19 @@ class RequestTarget:
 
     @property
     def is_document(self) -> bool:
-        """Whether the body is a document, not metadata."""
+        """Whether the HTTP body is a document instead of metadata."""
         has = self.type is not None and self.type.hasdocument
         return self.kind in ("resource", "version") and has and not self.details
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """Which methods there are, where entities can be changed. Documents cannot be patched."""
+        """The HTTP methods that are available if entities are mutable. Documents cannot be patched."""
         every = METHODS[self.kind]
         return tuple(method for method in every if method != "PATCH") if self.is_document else every
 
     @property
     def xid(self) -> str:
-        """The entity's xid; of a collection the path without anything behind it."""
+        """The xid of the entity, or the path of the collection."""
         if self.group_type is None:
             return "/"
         parts = [self.group_type.plural, self.group]
@@ -85,19 +85,19 @@ METHODS: Final[Mapping[str, tuple[str, ...]]] = {
     "versions": ("DELETE", "GET", "PATCH", "POST"),
     "version": ("DELETE", "GET", "PATCH", "PUT"),
 }
-"""Which methods each kind has, `OPTIONS` (and `HEAD`, wherever there is `GET`) apart."""
+"""The HTTP methods of each kind, except `OPTIONS`, and `HEAD`, which accompanies `GET`."""
 
 
 def parse_target(path: str, model: Model) -> RequestTarget:
-    """What `path` (decoded, without query) addresses.
+    """Return what `path` (decoded, without query) addresses.
 
     Raises: bad_details, unknown_group_type, unknown_resource_type, not_found, bad_request
     """
     segments = path.strip("/").split("/") if path.strip("/") else []
     if "" in segments:
-        raise refused("bad_request", path, error_detail="the path has an empty part")
+        raise refused("bad_request", path, error_detail="the path contains an empty segment")
     if "\0" in path:
-        raise refused("bad_request", path, error_detail="the path has the character U+0000")
+        raise refused("bad_request", path, error_detail="the path contains the character U+0000")
     segments, details = _without_details(segments)
     if not segments:
         return RequestTarget("registry", path)
@@ -112,7 +112,7 @@ def parse_target(path: str, model: Model) -> RequestTarget:
 
 
 def _without_details(segments: list[str]) -> tuple[list[str], bool]:
-    """The segments without the suffix, which Resources and Versions may have alone."""
+    """Return the segments without the suffix ``$details``, which only Resources and Versions can have."""
     marked = [i for i, segment in enumerate(segments) if segment.endswith(DETAILS)]
     if not marked:
         return segments, False
@@ -142,5 +142,5 @@ def _below_resource(
     if last == "versions" and count <= 6:
         kind, version = ("version", segments[5]) if count == 6 else ("versions", "")
         return RequestTarget(kind, path, group_type, segments[1], type_, segments[3], version, details)
-    detail = f"Below an entity of '{segments[2]}' there are 'meta' and 'versions'."
+    detail = f"An entity of '{segments[2]}' has only 'meta' and 'versions' below it."
     raise refused("not_found", path, detail=detail)
