@@ -202,7 +202,7 @@ def test_c_mod_42_what_cannot_be_included(client: Client, web: Web) -> None:
         "/error": "it answers 500",
         "/none": "it answers 404",
         "/list#/x": "leads to nothing",
-        "/both": "at the same level",
+        "/both": "must not have both",
     }
     for path, why in expected.items():
         assert why in refused(client, including(f"{web.base}{path}")), path

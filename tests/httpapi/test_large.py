@@ -26,7 +26,7 @@ from wirebook.httpapi.http.spool import MEMORY, PART, BodySpool, BrokenBody, bod
 from wirebook.httpapi.options import ResponseLimits
 from wirebook.problems.xregistry import Refused
 from wirebook.storage.database import Database
-from wirebook.storage.rows import TooSlow
+from wirebook.storage.streaming import TooSlow
 
 LINE = "x" * 1000
 DATAS = {f"d{number:04}": {"description": LINE} for number in range(1500)}

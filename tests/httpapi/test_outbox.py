@@ -201,7 +201,7 @@ def test_how_far_a_sink_is_never_goes_back(registry: Client) -> None:
         for move in moves:
             registry.service.write(lambda session, move=move: session.outbox.advance("s", move))  # type: ignore[misc]
             with registry.database.reading() as session:
-                found.append(session.outbox.place("s"))
+                found.append(session.outbox.position("s"))
         return found
 
     registry.service.write(lambda session: session.outbox.begin("s", (5, 2)))

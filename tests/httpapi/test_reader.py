@@ -13,7 +13,7 @@ from tests.httpapi.conftest import BASE, Client
 from wirebook.httpapi.concurrency.read_batcher import ReadBatcher
 from wirebook.httpapi.http.messages import ApiResponse, Incoming
 from wirebook.storage.session import Session
-from wirebook.storage.shared import Opening
+from wirebook.storage.shared_transaction import Opening
 from wirebook.storage.statements import driver_of
 
 pytestmark = pytest.mark.parametrize("database", ["postgresql"], indirect=True)

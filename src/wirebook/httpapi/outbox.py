@@ -108,7 +108,7 @@ class Sender:
 
     def _position(self) -> Position:
         with self._service.database.reading() as session:
-            position = Position(*session.outbox.place(self._name))
+            position = Position(*session.outbox.position(self._name))
             gone, _ = session.outbox.range()
         if gone > position.number:
             LOG.error("events up to %d are no longer kept; the sink %s has them up to %s", gone, self._place, position)

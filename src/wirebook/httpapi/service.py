@@ -47,9 +47,9 @@ from wirebook.httpapi.settings import Settings, SettingsCache
 from wirebook.problems.xregistry import Refused, refused
 from wirebook.storage.database import Database
 from wirebook.storage.outages import OUTAGES, Unavailable, Unwritable
-from wirebook.storage.rows import TooSlow
 from wirebook.storage.session import ReadFailure, Session, WriteConflict
-from wirebook.storage.shared import Opening, ScheduleEnd
+from wirebook.storage.shared_transaction import Opening, ScheduleEnd
+from wirebook.storage.streaming import TooSlow
 
 LOG: Final = logging.getLogger("wirebook.registry")
 ATTEMPTS: Final = 5

@@ -1,6 +1,6 @@
-"""The error types of an xRegistry service, with the HTTP status and the title of each.
+"""The error types of xRegistry: name, HTTP status and title of each.
 
-The rules of `wirebook.core` raise `refused(...)`; the HTTP service returns it as the response.
+The rules of `wirebook.core` raise `refused(...)`; the HTTP service turns it into a response.
 
 Spec: core/spec.md#error-processing; core/http.md#error-processing.
 """
@@ -19,8 +19,9 @@ PLACEHOLDER: Final = re.compile(r"<([a-z][a-z0-9_]*)>")
 
 @dataclass(frozen=True, slots=True)
 class ErrorType:
-    """An error type. `title` has a placeholder ``<...>`` for the subject and each argument; `text` is the file of the
-    specification that defines it, or None."""
+    """An error type. `title` has ``<...>`` for the subject and for each argument; `text` is the document that defines
+    it.
+    """
 
     name: str
     status: int
@@ -29,12 +30,12 @@ class ErrorType:
 
     @property
     def uri(self) -> str:
-        """The URI of the type, the `type` of a response."""
+        """The value of ``type`` in a response."""
         return f"{TEXTS}/{self.text}#{self.name}" if self.text else f"urn:wirebook:error:{self.name}"
 
     @property
     def args(self) -> frozenset[str]:
-        """The names of the arguments."""
+        """The names of the title's arguments."""
         return frozenset(PLACEHOLDER.findall(self.title)) - {"subject"}
 
 
@@ -229,17 +230,17 @@ _HTTP: Final[tuple[tuple[str, int, str], ...]] = (
 ERRORS: Final = {row[0]: ErrorType(*row) for row in _TABLE} | {row[0]: ErrorType(*row, "http.md") for row in _HTTP}
 
 _OWN: Final[tuple[tuple[str, int, str], ...]] = (
-    ("database_unavailable", 503, 'The database is not available, please try "<subject>" again later.'),
-    ("database_unwritable", 503, 'The database cannot be written, please try "<subject>" again later.'),
-    ("insufficient_storage", 507, 'The server has no space left to process "<subject>".'),
-    ("precondition_failed", 412, 'The precondition <header> is false for "<subject>".'),
+    ("database_unavailable", 503, 'The database is not available. Try "<subject>" again later.'),
+    ("database_unwritable", 503, 'The database cannot be written. Try "<subject>" again later.'),
+    ("insufficient_storage", 507, 'The server has no disk space left to process "<subject>".'),
+    ("precondition_failed", 412, 'The precondition in the header <header> does not hold for "<subject>".'),
 )
 OWN_ERRORS: Final = {row[0]: ErrorType(*row, text=None) for row in _OWN}
-"""Errors of Wirebook that the xRegistry specification does not define."""
+"""Errors of the service that xRegistry does not define."""
 
 
 class Refused(Exception):
-    """The request was rejected. `arguments` are the values of the placeholders in the title."""
+    """A request that is rejected and changes nothing. `arguments` are the texts for the title's placeholders."""
 
     def __init__(self, type_: ErrorType, subject: str | None, args: dict[str, str], detail: str | None) -> None:
         self.type, self.subject, self.arguments, self.detail = type_, subject, args, detail
@@ -247,7 +248,7 @@ class Refused(Exception):
 
     @property
     def title(self) -> str:
-        """The title of the type with its placeholders filled in."""
+        """The title with its placeholders filled in."""
         texts = self.arguments | {"subject": self.subject or ""}
         return PLACEHOLDER.sub(lambda placeholder: texts[placeholder[1]], self.type.title)
 
@@ -264,9 +265,9 @@ class Refused(Exception):
 
 
 def refused(name: str, subject: str | None = None, /, *, detail: str | None = None, **args: object) -> Refused:
-    """Return the error `name`, to be raised. `args` has a value for each placeholder of the title, and no other.
+    """Return the error `name`, to be raised. `args` has a value for each placeholder of the title, and no others.
 
-    Raises: KeyError for an unknown name or other arguments
+    Raises: KeyError, if `args` are not those of the title
     """
     type_ = ERRORS.get(name) or OWN_ERRORS[name]
     if args.keys() != type_.args:

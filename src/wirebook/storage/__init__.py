@@ -1,1 +1,1 @@
-"""Storage of registries: SQLite and PostgreSQL, by one implementation."""
+"""Layer `storage`: registries in SQLite and PostgreSQL, by one implementation."""

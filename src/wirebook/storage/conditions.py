@@ -1,6 +1,7 @@
-"""What columns say of the expressions of a filter: conditions that leave out what cannot match.
+"""Translate filter expressions into SQL conditions on columns.
 
-A condition may let more through than its expression does: unless it is `exact`, `wirebook.core.query.filters` decides.
+A condition may select more rows than its expression: unless it is `exact`, `wirebook.core.query.filters` tests the
+rows.
 """
 
 from __future__ import annotations
@@ -27,22 +28,23 @@ from sqlalchemy import (
 from wirebook.core.dotpath import ANY_MEMBER, PathMember
 from wirebook.core.query.comparison import NUMBER, comparable, fold, read_operand
 from wirebook.core.query.filters import Expression
+from wirebook.storage.columns import EntityColumns, Kind
 from wirebook.storage.keys import LONGEST
-from wirebook.storage.parts import EntityColumns, Kind
 from wirebook.storage.tables import LABELS
 
 PLAIN: Final = re.compile(r"[ !#-$&-\[\]-~]+")
-"""Runs of characters that JSON has as they are, and that are none of the special ones of LIKE but the underscore."""
+"""Runs of characters that JSON does not escape and that are not special in LIKE, except for the underscore."""
 
 OTHERS: Final = frozenset({"integer", "uinteger", "decimal", "boolean", "timestamp", "any"})
-"""Types whose values can be equal while their texts are not."""
+"""Types whose values can be equal although their texts differ."""
 
 LARGEST: Final = 2**63
+"""Limit of integers in a column."""
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Rows for which an expression holds are among those for which `sql` does. `exact`: no others are."""
+    """A SQL condition that is true for all rows for which an expression holds. `exact`: and for no others."""
 
     sql: ColumnElement[bool] = field(default_factory=true)
     exact: bool = False
@@ -52,7 +54,7 @@ ANYTHING: Final = Condition()
 
 
 def condition(expression: Expression, part: EntityColumns, dialect: str) -> Condition:
-    """What the columns of `part` say of an expression."""
+    """Return the condition for an expression on the columns of `part`."""
     if not expression.known:
         return Condition(false(), exact=True)
     first, *rest = expression.path
@@ -69,7 +71,7 @@ def condition(expression: Expression, part: EntityColumns, dialect: str) -> Cond
     ):
         return _labelled(expression, *part.labels)
     if not name:
-        # Ids are scalars, so that whatever is below a member is in one of the texts.
+        # Ids are scalars, so nested members are always in one of the texts.
         texts = [_hint(expression, text, dialect) for text, _ in part.texts] if rest else []
         return Condition(or_(*texts)) if texts else ANYTHING
     return ANYTHING if name in part.ids else Condition(_hint(expression, part.text_of(name), dialect))
@@ -92,7 +94,7 @@ def _compared(expression: Expression, kind: Kind, column: ColumnElement[Any]) ->
 
 
 def _operand(expression: Expression) -> str | None:
-    """The value as keys have it; None if keys may be cut off where it goes on."""
+    """Return the operand as key columns store it; None if keys may be truncated before its end."""
     operand = comparable(expression.value, expression.type)
     assert operand is not None
     return operand[1] if len(operand[1]) < LONGEST and min(operand[1], default=" ") > "\1" else None
@@ -116,7 +118,7 @@ def _number(expression: Expression, column: ColumnElement[Any]) -> Condition:
 
 
 def _matching(expression: Expression, kind: Kind, column: ColumnElement[Any]) -> Condition:
-    """A value with a wildcard: what begins as it does."""
+    """Return the condition for a value with a wildcard: keys that start with the text before it."""
     prefix = re.split(r"\\?\*", fold(expression.value), maxsplit=1)[0]
     prefix = prefix.upper()[:19] if kind == "timestamp" else prefix[: LONGEST - 1]
     if expression.op != "=" or kind == "uinteger" or not prefix or "\0" in prefix:
@@ -125,7 +127,7 @@ def _matching(expression: Expression, kind: Kind, column: ColumnElement[Any]) ->
 
 
 def _next(prefix: str) -> str:
-    """The least text above all that begin with a prefix."""
+    """Return the smallest text above all texts with a prefix."""
     head, last = prefix[:-1], ord(prefix[-1])
     if last == 0x10FFFF:
         return _next(head) if head else prefix * 2
@@ -133,7 +135,7 @@ def _next(prefix: str) -> str:
 
 
 def _xid(expression: Expression, part: EntityColumns) -> Condition:
-    """An xid, by the ids that are in it."""
+    """Return the condition for an xid, by the ids in it."""
     if expression.op != "=" or expression.is_pattern:
         return ANYTHING
     segments = fold(expression.value).split("/")
@@ -168,7 +170,7 @@ def _labelled(expression: Expression, kind: int, owner: ColumnElement[int]) -> C
 
 
 def _hint(expression: Expression, text: ColumnElement[str], dialect: str) -> ColumnElement[bool]:
-    """What a text of members has in it where an expression holds: names, and a piece of the value."""
+    """Return a condition on the text of members: it must contain the names and a part of the value."""
     if expression.op in ("!=", "null"):
         return true()
     names = [step.name for step in expression.path if isinstance(step, PathMember)]
@@ -180,12 +182,12 @@ def _hint(expression: Expression, text: ColumnElement[str], dialect: str) -> Col
 
 
 def _is_plain(name: str) -> bool:
-    """Whether a text has the name as it is. Databases limit the length of a pattern."""
+    """Return whether a JSON text contains the name unescaped. Databases limit the length of a pattern."""
     return len(name) <= LONGEST and PLAIN.fullmatch(name) is not None
 
 
 def _piece(expression: Expression) -> str:
-    """Of the value the longest run that a text must have in it."""
+    """Return the longest part of the value that a matching text must contain, or ""."""
     if expression.op != "=" or expression.type in OTHERS or expression.attributes is not None:
         return ""
     if expression.type is None and NUMBER.fullmatch(expression.value):
@@ -195,7 +197,9 @@ def _piece(expression: Expression) -> str:
 
 
 def _contains(text: ColumnElement[str], piece: str, dialect: str) -> ColumnElement[bool]:
-    """Texts with a piece in either case. Other characters may fold to those of ASCII: texts with any such pass."""
+    """Return whether a text contains a part in any case. Texts with other than ASCII characters pass: these may fold to
+    ASCII.
+    """
     if dialect == "sqlite":
         return or_(text.like(f"%{piece}%"), func.length(text) != func.length(cast(text, LargeBinary)))
     return or_(func.lower(text).like(f"%{piece}%"), func.length(text) != func.octet_length(text))

@@ -1,9 +1,9 @@
-"""A database: opened, migrated, locked where one server alone may have it.
+"""Open, migrate and lock a database, and run transactions.
 
     with closing(open_database("sqlite:///./wirebook.db")) as database: ...
 
-Durable means that a write is on disk when it is answered: SQLite in WAL mode with ``synchronous=FULL``, PostgreSQL with
-``synchronous_commit=on``.
+Writes are durable: they are on disk before they are acknowledged. SQLite runs in WAL mode with ``synchronous=FULL``,
+PostgreSQL with ``synchronous_commit=on``.
 
 Spec: docs/registry.md#databases.
 """
@@ -29,19 +29,18 @@ from wirebook.problems import Problem, WirebookError
 from wirebook.problems.xregistry import Refused
 from wirebook.storage.outages import OUTAGES, Outage, Probe, Unavailable, outage_of
 from wirebook.storage.postgresql import ENCODING, begin_reading, begin_writing, encoding_of, make_engine
-from wirebook.storage.rows import TooSlow, driver_errors, is_lock_timeout, within
 from wirebook.storage.session import ReadFailure, Session, WriteConflict, conflict_errors
 from wirebook.storage.statements import driver_of, pipelined
+from wirebook.storage.streaming import TooSlow, driver_errors, is_lock_timeout, within
 
 MIGRATIONS: Final = Path(__file__).parent / "migrations"
 VERSIONS: Final = sorted(file.name.partition("_")[0] for file in (MIGRATIONS / "versions").glob("[0-9]*.py"))
 HEAD: Final = VERSIONS[-1]
 LOCK: Final = 0x77697265
-"""The advisory lock of PostgreSQL under which a database is made and migrated."""
+"""The PostgreSQL advisory lock for creating and migrating a database."""
 
 CHECKPOINT: Final = 4000
-"""Pages that SQLite's log has before they go into the file: each goes once, however often it was written; and one part
-of the log's index has as many."""
+"""Pages in SQLite's write-ahead log before a checkpoint; one part of the log's index holds as many."""
 
 SPACE: Final = 1 << 20
 """Bytes of free space below which the disk of a SQLite file counts as full."""
@@ -52,10 +51,10 @@ READ_SECONDS: Final = 30
 
 
 class Database:
-    """An open database. `reading` and `writing` give connections with a transaction; one that writes has begun it.
+    """An open database. `reading` and `writing` provide sessions in a transaction.
 
-    `observe` is told of each transaction: ``read`` or ``write``, and how many seconds it took. `written` counts those
-    that wrote and have ended. `unavailable`, `unwritable` and `full` are its outages.
+    `observe` is called after each transaction with its kind (``read`` or ``write``) and its duration in seconds.
+    `written` counts write transactions that have ended. `unavailable`, `unwritable` and `full` are its outages.
     """
 
     def __init__(self, engine: Engine, lock: int | None = None) -> None:
@@ -70,7 +69,10 @@ class Database:
 
     @contextmanager
     def reading(self, seconds: float = READ_SECONDS) -> Iterator[Session]:
-        """One snapshot, whatever is written meanwhile. Raises: Unavailable; Unreadable; TooSlow, if it takes longer"""
+        """Provide a snapshot that concurrent writes do not change.
+
+        Raises: Unavailable; ReadFailure; TooSlow, if it takes longer than `seconds`
+        """
         try:
             with (
                 self._tracking_outages(is_write=False),
@@ -80,7 +82,7 @@ class Database:
                 closing(self._snapshot(connection, seconds)) as session,
             ):
                 yield session
-        except PoolTimeoutError as error:  # all connections are in use for that long
+        except PoolTimeoutError as error:  # no connection became free in time
             raise TooSlow from error
         except driver_errors(self.engine.dialect) as error:
             raise ReadFailure(str(error)) from error
@@ -93,7 +95,7 @@ class Database:
 
     @contextmanager
     def short_reading(self) -> Iterator[Session]:
-        """As `reading`, of SQLite, for small reads of one thread, always the same. Raises: Unavailable; Unreadable"""
+        """Provide a snapshot of SQLite for short reads, always on the same thread. Raises: Unavailable; ReadFailure"""
         try:
             with (
                 self._tracking_outages(is_write=False),
@@ -107,9 +109,10 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
-        """Committed at the end, rolled back on any exception. SQLite: for one thread alone.
+        """Provide a transaction that is committed at the end and rolled back on any exception. SQLite: for one thread
+        only.
 
-        Raises: Unavailable; Unwritable; Conflict; TooSlow, where others write for too long
+        Raises: Unavailable; Unwritable; WriteConflict; TooSlow, if other writes take too long
         """
         started = time.perf_counter()
         try:
@@ -127,9 +130,9 @@ class Database:
 
     @contextmanager
     def _tracking_outages(self, *, is_write: bool) -> Iterator[None]:
-        """Notes outages: one begins with an error that means one, and ends when a transaction or a probe succeeds.
+        """Begin an outage on an error that means one, and end it when a transaction or a probe succeeds.
 
-        Raises: Unavailable, at once while the database is away; Unwritable
+        Raises: Unavailable, immediately while the database is known to be unreachable; Unwritable
         """
         if self._probe.is_away:
             raise Unavailable(AWAY)
@@ -146,25 +149,27 @@ class Database:
             else:
                 self.unwritable.begin(outage)
             raise outage from error
-        except Refused:  # by what was read
+        except Refused:  # decided from data that was read
             self.unavailable.end()
             raise
         self.unavailable.end()
 
     def _is_reachable(self) -> bool:
-        """Connect to a database that was away; if that works, the outage is over."""
+        """Connect to a database that was unreachable; on success the outage ends."""
         try:
             with self.engine.connect() as connection:
                 driver_of(connection).execute("SELECT 1")
-        except PoolTimeoutError:  # transactions use all connections, so nothing says that the database is away
+        except PoolTimeoutError:  # all connections are in use, so the database is reachable
             return True
-        except Exception:  # whatever it is, the database is not back
+        except Exception:  # any error: still unreachable
             return False
         self.unavailable.end()
         return True
 
     def has_space(self) -> bool:
-        """Whether the file system of a SQLite file has space left: a small write may succeed where others fail."""
+        """Return whether the file system of a SQLite file has free space: a small write may succeed where larger ones
+        fail.
+        """
         if not self.is_sqlite:
             return True
         disk = os.statvfs(Path(self.engine.url.database or ".").parent)
@@ -177,7 +182,7 @@ class Database:
 
     @contextmanager
     def _serialised(self) -> Iterator[Session]:
-        """One write after the other, on all servers: each sees what the one before left."""
+        """Provide a write transaction, one at a time on all servers."""
         if self.is_sqlite:
             with self._dedicated_connection("writing", "BEGIN IMMEDIATE") as connection:
                 with closing(Session(connection)) as session:
@@ -194,7 +199,7 @@ class Database:
 
     @contextmanager
     def _dedicated_connection(self, purpose: str, begin: str) -> Iterator[Connection]:
-        """A transaction of SQLite on a connection that is kept for one purpose, and so for one thread."""
+        """Provide a SQLite transaction on the connection dedicated to one purpose, and so to one thread."""
         connection = self._dedicated.get(purpose) or self._dedicated.setdefault(purpose, self.engine.connect())
         driver = driver_of(connection)
         driver.execute(begin)
@@ -219,7 +224,7 @@ class Database:
 
     @contextmanager
     def _checked_out(self) -> Iterator[Connection]:
-        """A connection that is rolled back in the end, if it is in a transaction then."""
+        """Provide a pooled connection. A transaction that is still open at the end is rolled back."""
         with self.engine.connect() as connection:
             try:
                 yield connection
@@ -230,14 +235,14 @@ class Database:
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
-        """A connection in a transaction that may write."""
+        """Provide a connection in a transaction that may write."""
         with self._tracking_outages(is_write=True), self.engine.connect() as connection, connection.begin():
             connection.exec_driver_sql("BEGIN IMMEDIATE" if self.is_sqlite else "BEGIN")
             yield connection
 
     @contextmanager
     def exclusive_transaction(self) -> Iterator[Connection]:
-        """As `transaction`, and only one at a time on all servers: for migrations, and for making a registry."""
+        """Provide a `transaction`, one at a time on all servers: for migrations and for creating a registry."""
         with self.transaction() as connection:
             if not self.is_sqlite:
                 connection.exec_driver_sql("SET LOCAL lock_timeout = 0")
@@ -246,12 +251,12 @@ class Database:
 
     @contextmanager
     def leadership(self, name: str) -> Iterator[Leadership | None]:
-        """The turn at something that one server alone does, of all that share the database; None if another has it."""
-        if self.is_sqlite:  # there is no other
+        """Provide the leadership for a task that one server at a time performs; None if another server has it."""
+        if self.is_sqlite:  # no other server can open the file
             yield Leadership(None)
             return
         with self._tracking_outages(is_write=False), self.engine.connect() as connection:
-            connection.detach()  # closed in the end, not kept for others: the lock goes with it
+            connection.detach()  # closed at the end, not pooled, which releases the lock
             lock = select(func.pg_try_advisory_lock(LOCK, func.hashtext(name)))
             yield Leadership(connection) if connection.execute(lock).scalar() else None
 
@@ -265,13 +270,13 @@ class Database:
 
 
 class Leadership:
-    """A turn at something, which is lost with the connection that it hangs on."""
+    """The leadership for a task, which lasts as long as its connection."""
 
     def __init__(self, connection: Connection | None) -> None:
         self._connection = connection
 
     def check(self) -> None:
-        """Raises: Unavailable, when it is lost"""
+        """Check that the leadership is not lost. Raises: Unavailable"""
         if self._connection:
             self._connection.execute(select(1))
 
@@ -279,25 +284,29 @@ class Leadership:
 def open_database(
     url: str, *, readers: int = READERS, wait: float = READ_SECONDS, must_exist: bool = False
 ) -> Database:
-    """The database at `url`, with the tables of this version. `readers` are connections that are kept, `wait` is how
-    many seconds are waited for one, and for a lock; a file of SQLite is made, unless it `must_exist`.
+    """Open the database at `url` and migrate it to this version.
 
-    Raises: bad-database (no such kind, not there, not reachable, newer than the program), database-in-use
+    `readers` is the number of pooled connections, `wait` the seconds to wait for one and for locks. A SQLite file is
+    created unless it `must_exist`.
+
+    Raises: bad-database (unsupported, missing, unreachable, or newer than the program), database-in-use
     """
     try:
         parsed = make_url(url)
     except ArgumentError:
-        raise _bad_database(url.partition(":")[0], "it is no address of a database") from None  # it may hold a password
+        raise _bad_database(
+            url.partition(":")[0], "it is not a database URL, such as sqlite:///FILE or postgresql://HOST/NAME"
+        ) from None  # may have a password
     if parsed.get_backend_name() == "sqlite":
         if parsed.database in (None, "", ":memory:") or parsed.query or parsed.host:
-            raise _bad_database(parsed.render_as_string(), "it must name a file, as sqlite:///FILE, and nothing else")
+            raise _bad_database(parsed.render_as_string(), "it must be sqlite:///FILE, without host and parameters")
         if must_exist and not Path(parsed.database or "").is_file():
-            raise _bad_database(parsed.render_as_string(), "there is no such file")
+            raise _bad_database(parsed.render_as_string(), "the file does not exist")
         database = _open_sqlite(parsed, readers, wait)
     elif parsed.get_backend_name() == "postgresql":
         database = Database(make_engine(parsed, readers, wait))
     else:
-        raise _bad_database(parsed.render_as_string(), "it must begin with sqlite:/// or postgresql://")
+        raise _bad_database(parsed.render_as_string(), "it must start with sqlite:/// or postgresql://")
     try:
         migrate(database)
     except (SQLAlchemyError, *OUTAGES) as error:
@@ -325,9 +334,9 @@ def _open_sqlite(url: URL, readers: int, wait: float) -> Database:
         url.set(database=str(path)),
         poolclass=QueuePool,
         pool_size=readers + 2,
-        pool_use_lifo=True,  # few readers have all the caches
+        pool_use_lifo=True,  # keeps the caches of few connections warm
         pool_timeout=wait,
-        hide_parameters=True,  # errors are logged, and values of clients are not
+        hide_parameters=True,  # errors are logged, values of clients must not be
         connect_args={"check_same_thread": False, "isolation_level": None, "cached_statements": 256},
     )
     event.listen(engine, "connect", _set_up_sqlite)
@@ -335,7 +344,9 @@ def _open_sqlite(url: URL, readers: int, wait: float) -> Database:
 
 
 def _lock_file(path: Path) -> int:
-    """Holds ``<file>.lock``, which a process loses when it dies. Raises: database-in-use, bad-database"""
+    """Lock ``<file>.lock`` and return its descriptor; the lock ends with the process. Raises: database-in-use,
+    bad-database
+    """
     if not path.parent.is_dir():
         why = f"the folder '{path.parent}' does not exist; correct the path, or create the folder"
         raise _bad_database(f"sqlite:///{path}", why)
@@ -347,9 +358,9 @@ def _lock_file(path: Path) -> int:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(fd)
-        hint = "one server for each file; several servers can share a PostgreSQL"
+        hint = "stop that server, or use PostgreSQL, which several servers can share"
         raise WirebookError(
-            Problem("database-in-use", f"another server has the database '{path}'", hint=hint)
+            Problem("database-in-use", f"another server uses the database '{path}'", hint=hint)
         ) from None
     return fd
 
@@ -371,20 +382,23 @@ def _set_up_sqlite(connection: sqlite3.Connection, _: Any) -> None:
 
 
 def migrate(database: Database) -> None:
-    """Brings the tables to this version, under a lock; several may start at once. Raises: bad-database"""
+    """Migrate the tables to this version, under a lock, since several servers may start at once. Raises:
+    bad-database
+    """
     with database.exclusive_transaction() as connection:
         if not database.is_sqlite and (encoding := encoding_of(driver_of(connection))) != ENCODING:
             raise _bad_database(
-                database.engine.url.render_as_string(), f"its encoding is {encoding}, and must be {ENCODING}"
+                database.engine.url.render_as_string(), f"its encoding is {encoding}; it must be {ENCODING}"
             )
         current = _version_of(connection)
         if current == HEAD:
             return
         if current is not None and current not in VERSIONS:
             raise _bad_database(
-                database.engine.url.render_as_string(), f"it is of a newer version of Wirebook ({current})"
+                database.engine.url.render_as_string(),
+                f"a newer version of Wirebook has migrated it ({current}); upgrade Wirebook",
             )
-        from alembic import command  # noqa: PLC0415 (takes long to load, and most starts do without)
+        from alembic import command  # noqa: PLC0415 (slow to load, and most starts need no migration)
         from alembic.config import Config  # noqa: PLC0415
 
         config = Config()
@@ -394,7 +408,7 @@ def migrate(database: Database) -> None:
 
 
 def _version_of(connection: Connection) -> str | None:
-    """The migration that the tables are of; None before the first."""
+    """Return the migration that the tables have; None before the first."""
     if not inspect(connection).has_table("alembic_version"):
         return None
     return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()

@@ -1,4 +1,4 @@
-"""Many keys as one parameter: a table made of JSON, so that a query has the same text whatever it looks up."""
+"""Pass many keys as one JSON parameter, so that the text of a query does not depend on their number."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 
 LONGEST: Final = 400
-"""Characters of a key in a column. PostgreSQL has no room for more in an index."""
+"""Maximum length of a text key in a column; PostgreSQL cannot index longer ones."""
 
 MANY: Final = 2000
-"""Keys above which going through all rows in their order is faster than fetching each and putting them in order."""
+"""Number of keys above which a scan of all rows in order is faster than fetching and sorting each."""
 
 
 def text_key(folded: str) -> str:
-    """A folded text as columns have it: cut off, and without U+0000, which PostgreSQL does not take."""
+    """Return a folded text as key columns store it: truncated, without U+0000, which PostgreSQL rejects."""
     return folded[:LONGEST].replace("\0", "\1")
 
 
 def one_of(connection: Connection, column: ColumnElement[int], keys: Collection[int]) -> ColumnElement[bool]:
-    """Whether a column has one of `keys`."""
+    """Return whether a column has one of `keys`."""
     data: BindParameter[str] = bindparam(None, msgspec.json.encode(sorted(keys)).decode())
     if connection.dialect.name == "sqlite":
         values: Any = select(func.json_each(data).table_valued("value").c.value)
@@ -44,22 +44,25 @@ def one_of(connection: Connection, column: ColumnElement[int], keys: Collection[
 
 
 def has_id(connection: Connection, folded: ColumnElement[str], ids: Iterable[str]) -> ColumnElement[bool]:
-    """Whether a column of ids in lower case has one of `ids`."""
+    """Return whether a column of lower-case ids has one of `ids`."""
     table = key_table(connection, ("folded",), [(id_.lower(),) for id_ in ids])
     return folded.in_(select(table.c.folded))
 
 
 def key_table(connection: Connection, names: Sequence[str], rows: Iterable[Sequence[str | int]]) -> FromClause:
-    """A table with the columns `names` (texts; numbers if they end in ``key``) and those rows."""
+    """Return a table of `rows` with the columns `names`: numbers if the name ends in ``key``, else texts."""
     return _table(connection.dialect.name, names, bindparam(None, key_rows(names, rows)))
 
 
 def key_parameter(dialect: str, *names: str) -> FromClause:
-    """The same in a statement that is compiled once: its rows are the parameter `wanted`, made by `key_rows`."""
+    """Return a `key_table` for a statement that is compiled once; its rows are the parameter `keys`, made by
+    `key_rows`.
+    """
     return _table(dialect, names, bindparam("keys", type_=Text()))
 
 
 def key_rows(names: Sequence[str], rows: Iterable[Sequence[str | int]]) -> str:
+    """Return rows of keys as JSON."""
     return msgspec.json.encode([dict(zip(names, row, strict=True)) for row in rows]).decode()
 
 

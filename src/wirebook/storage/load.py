@@ -1,4 +1,4 @@
-"""Loading what a request touches: a fixed number of queries, however many entities it names."""
+"""Load the entities that a write request names, with a fixed number of queries."""
 
 from __future__ import annotations
 
@@ -27,14 +27,17 @@ from wirebook.storage.statements import Statement
 from wirebook.storage.tables import DOCUMENTS, GROUPS, RESOURCES, VERSIONS
 
 Keys = dict[str, int]
-"""The numbers of rows by xid."""
+"""Row keys by xid."""
 
 Counts = dict[str, dict[str, int]]
-"""How many Resources of each type Groups have, by their xids."""
+"""Numbers of Resources by type, by the xid of their Group."""
 
 
 class Loader:
-    """Loads entities in one transaction; `keys` has the row of each, by xid, `counts` what Groups have, by theirs."""
+    """Loads entities in one transaction. `keys` are their rows by xid, `counts` the numbers of Resources in Groups.
+
+    Implements `wirebook.core.entities.state.EntityReader`.
+    """
 
     def __init__(self, connection: Connection, model: Model, registry: RegistryRow) -> None:
         self._connection, self._model, self._registry = connection, model, registry
@@ -43,7 +46,7 @@ class Loader:
         self._groups: dict[int, Group] = {}
 
     def snapshot(self, affected: AffectedEntities, registry: RegistryEntity) -> Snapshot:
-        """What a request found."""
+        """Return the snapshot for a request."""
         groups = {(group.type.plural, group.id.lower()): group for group in self._requested_groups(affected)}
         resources = list(self._requested_resources(affected))
         named = {_place(resource): resource for resource in resources}
@@ -68,7 +71,7 @@ class Loader:
             yield self._groups[row.key]
 
     def _add_groups(self, keys: Collection[int]) -> None:
-        """Sees to it that the Groups with those keys are there."""
+        """Load the Groups with those keys unless they are loaded."""
         missing = [(key,) for key in keys if key not in self._groups]
         list(self._groups_of(GROUPS_BY_KEY.rows(self._connection, keys=missing)))
 
@@ -90,7 +93,7 @@ class Loader:
         return self._read_resources(RESOURCES_BY_ID, keys)
 
     def _read_resources(self, selects: ResourceSelects, keys: Collection[Sequence[str | int]]) -> Iterator[Resource]:
-        """Resources with their Versions and Groups."""
+        """Yield Resources with their Versions and Groups."""
         rows = list(selects.resources.rows(self._connection, keys=keys))
         if not rows:
             return
@@ -103,7 +106,7 @@ class Loader:
 
     def _resource(self, row: Any, versions: list[Any]) -> Resource:
         group = self._groups[row.parent]
-        type_ = self._model.groups[group.type.plural].resources[row.type]  # the Group's may be another by now
+        type_ = self._model.groups[group.type.plural].resources[row.type]  # the Group may already have its new type
         xid = f"{group.xid}/{row.type}/{row.id}"
         members: dict[str, Any] = {type_.id_name: row.id}
         if row.xref:
@@ -135,7 +138,7 @@ class Loader:
 
         return read
 
-    # -- what rules may look at beyond the snapshot -----------------------------------------------------------------
+    # -- EntityReader -----------------------------------------------------------------------------------------------
 
     def resources_of(self, groups: Iterable[Group]) -> Iterator[Resource]:
         return self._read_resources(RESOURCES_OF_GROUPS, [(self.keys[group.xid],) for group in groups])
@@ -173,12 +176,13 @@ def _place(resource: Resource) -> ResourceKey:
 # -- statements -----------------------------------------------------------------------------------------------------
 
 Columns = Mapping[str, Any]
-"""What a select compares with, by name: columns of a table of keys, or parameters."""
+"""The values that a select compares with, by name: columns of a key table, or parameters."""
 
 
 class ByKeys:
-    """A select of what some keys lead to. One key alone, as most requests have it, is compared as it is: that takes
-    half the time that a table of keys does."""
+    """A select for some keys. A single key, which most requests have, is compared directly: a key table takes twice the
+    time.
+    """
 
     def __init__(self, names: Sequence[str], build: Callable[[Columns], Select[Any]]) -> None:
         self._names = names
@@ -186,7 +190,7 @@ class ByKeys:
         self._many = Statement(lambda dialect: build(dict(key_parameter(dialect, *names).c.items())))
 
     def rows(self, connection: Connection, *, keys: Collection[Sequence[str | int]]) -> Iterator[Any]:
-        """The rows, with the names of their columns; `keys` have no duplicates."""
+        """Return the rows, with column names. `keys` must not contain duplicates."""
         if len(keys) == 1:
             (key,) = keys
             return self._one.rows(connection, **dict(zip(self._names, key, strict=True)))
@@ -200,10 +204,10 @@ class ResourceSelects(NamedTuple):
     versions: ByKeys
 
 
-def _found(
+def _resource_selects(
     names: Sequence[str], tables: FromClause, where: Callable[[Columns], ColumnElement[bool]]
 ) -> ResourceSelects:
-    """`tables`: in which Resources are found."""
+    """Return the selects for Resources in `tables` that meet a condition."""
 
     def resources(key: Columns) -> Select[Any]:
         return select(RESOURCES).select_from(tables).where(where(key)).order_by(RESOURCES.c.key)
@@ -230,12 +234,12 @@ GROUPS_OF_TYPES: Final = ByKeys(
 )
 GROUPS_BY_ID: Final = ByKeys(GROUP_ID, lambda key: select(GROUPS).where(_is_group(key)))
 GROUPS_BY_KEY: Final = ByKeys(("key",), lambda key: select(GROUPS).where(GROUPS.c.key == key["key"]))
-RESOURCES_BY_ID: Final = _found(
+RESOURCES_BY_ID: Final = _resource_selects(
     (*GROUP_ID, "type", "folded"), BELOW, lambda key: and_(_is_of_type(key), RESOURCES.c.folded == key["folded"])
 )
-RESOURCES_OF_TYPE: Final = _found((*GROUP_ID, "type"), BELOW, _is_of_type)
-RESOURCES_OF_TYPES: Final = _found(("type",), BELOW, lambda key: GROUPS.c.type == key["type"])
-RESOURCES_OF_GROUPS: Final = _found(("key",), RESOURCES, lambda key: RESOURCES.c.parent == key["key"])
+RESOURCES_OF_TYPE: Final = _resource_selects((*GROUP_ID, "type"), BELOW, _is_of_type)
+RESOURCES_OF_TYPES: Final = _resource_selects(("type",), BELOW, lambda key: GROUPS.c.type == key["type"])
+RESOURCES_OF_GROUPS: Final = _resource_selects(("key",), RESOURCES, lambda key: RESOURCES.c.parent == key["key"])
 SOURCES: Final = ByKeys(
     ("xref",), lambda key: select(RESOURCES).where(RESOURCES.c.xref == key["xref"]).order_by(RESOURCES.c.key)
 )

@@ -1,4 +1,4 @@
-"""Looking up what a write has to be held against and does not change: read row by row, in one query.
+"""Look up entities that a write is checked against but does not change, row by row in one query.
 
 Spec: core/model.md#groupsstringconstraints; core/spec.md#readonly-attribute.
 """
@@ -16,12 +16,12 @@ from wirebook.core.entities.rows import parse_members
 from wirebook.core.entities.state import Members, ShownVersions
 from wirebook.core.model.compiled import Model
 from wirebook.storage.reading import version_query
-from wirebook.storage.rows import rows
+from wirebook.storage.streaming import rows
 from wirebook.storage.tables import RESOURCES
 
 
 def read_shown(connection: Connection, model: Model, where: ColumnElement[bool]) -> Generator[ShownVersions]:
-    """Resources with the Versions that they show, where they have any."""
+    """Yield Resources that show Versions, with these Versions."""
     query = version_query().add_columns(RESOURCES.c.xid, RESOURCES.c.type, RESOURCES.c.xref)
     query = query.where(where).order_by(RESOURCES.c.key)
     with closing(rows(connection, query)) as found_in_order:
@@ -38,8 +38,8 @@ def _members(row: Any, model: Model) -> Members:
 
 
 def read_locked(connection: Connection, where: ColumnElement[bool]) -> dict[str, str]:
-    """A read-only Resource of each Group that has one, by the xid of the Group."""
-    is_candidate = RESOURCES.c.meta.contains('"readonly":true')  # perhaps as a member of an extension
+    """Return a read-only Resource of each Group that has one, by the xid of the Group."""
+    is_candidate = RESOURCES.c.meta.contains('"readonly":true')  # may also match a nested member of an extension
     rows = connection.execute(select(RESOURCES.c.xid, RESOURCES.c.meta).where(where, is_candidate))
     locked = (row.xid for row in rows if parse_members(row.meta).get("readonly"))
     return {xid.rsplit("/", 2)[0]: xid for xid in locked}

@@ -1,7 +1,6 @@
-"""Collections in order: by ids, or by an attribute and then by ids, from any place on.
+"""Sort collections by id, or by an attribute and then by id, from any position on.
 
-Attributes that have columns are put in order by the database; the values of others are read one by one, and no more of
-them are kept than a page has.
+The database sorts by attributes that have columns. Other values are read one by one; at most one page is in memory.
 """
 
 from __future__ import annotations
@@ -19,20 +18,22 @@ from wirebook.core.model.target import RequestTarget
 from wirebook.core.query.comparison import comparable
 from wirebook.core.query.filters import attributes_of, level_of, type_at
 from wirebook.core.query.flags import Sort
+from wirebook.storage.columns import EntityColumns, MemberReader, group_columns, resource_columns, version_columns
 from wirebook.storage.conditions import LARGEST
 from wirebook.storage.keys import has_id, one_of, text_key
-from wirebook.storage.parts import EntityColumns, MemberReader, group_columns, resource_columns, version_columns
 from wirebook.storage.reading import resource_tables, version_tables
-from wirebook.storage.rows import rows
 from wirebook.storage.statements import Statement
+from wirebook.storage.streaming import rows
 from wirebook.storage.tables import GROUPS, LABELS, RESOURCES, VERSIONS
 
 BY_ID: Final = Sort(())
-"""No sort: the order of the ids."""
+"""The order by id."""
 
 
 class SortPosition(NamedTuple):
-    """Where an entity is in its collection: the value it is sorted by (see `comparable`), and its id in lower case."""
+    """The position of an entity in its collection: the value it is sorted by (see `comparable`), and its
+    lower-case id.
+    """
 
     key: int
     value: tuple[int, Any] | None
@@ -41,7 +42,7 @@ class SortPosition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A value to sort by, of one kind (see `comparable`). `join` adds its table."""
+    """A column to sort by, with its kind (see `comparable`). `join` adds its table."""
 
     kind: int
     value: ColumnElement[Any]
@@ -53,8 +54,10 @@ class _Column:
 
 
 class Ordering:
-    """The entities of a collection in an order, or of it those with `ids`. `owner` is the key of what has it; `keys`
-    those that a filter left."""
+    """The entities of a collection, or those with `ids`, in an order.
+
+    `owner` is the key of the entity that contains the collection; `keys` are the entities that a filter left.
+    """
 
     def __init__(
         self,
@@ -73,14 +76,14 @@ class Ordering:
     def positions(
         self, sort: Sort = BY_ID, after: SortPosition | None = None, limit: int | None = None
     ) -> list[SortPosition]:
-        """The places after one, at most `limit` of them."""
+        """Return the positions after `after`, at most `limit`."""
         if sort is BY_ID:
             return self._by_id(after, limit)
         column = self._column(sort)
         return self._by_value(sort, after, limit) if column is None else self._by_column(sort, column, after, limit)
 
     def _column(self, sort: Sort) -> _Column | None:
-        """The column of an attribute; None if it has none."""
+        """Return the column of an attribute; None if it has none."""
         first, *rest = sort.path
         name = first.name if isinstance(first, PathMember) else ""
         type_ = self._type(sort)
@@ -100,7 +103,7 @@ class Ordering:
     def _type(self, sort: Sort) -> str | None:
         return type_at(attributes_of(level_of(self._target), self._model), sort.path)
 
-    # -- by the database --------------------------------------------------------------------------------------------
+    # -- sorted by the database-----------------------------------------------------------------------------------------
 
     def _by_id(self, after: SortPosition | None, limit: int | None) -> list[SortPosition]:
         if self._keys is None and self._ids is None and limit is not None:
@@ -132,7 +135,7 @@ class Ordering:
         named = [] if self._ids is None else [has_id(self._connection, self._table.c.folded, self._ids)]
         return [*self._where, *left, *named]
 
-    # -- one by one -------------------------------------------------------------------------------------------------
+    # -- sorted in memory----------------------------------------------------------------------------------------------
 
     def _by_value(self, sort: Sort, after: SortPosition | None, limit: int | None) -> list[SortPosition]:
         positions = self._read_positions(sort)
@@ -148,7 +151,7 @@ class Ordering:
         return (nlargest if sort.descending else nsmallest)(limit, positions, key=_rank)
 
     def _read_positions(self, sort: Sort) -> Iterator[SortPosition]:
-        """All places, in no order, with the values they are compared by."""
+        """Yield all positions, unordered, with the values to compare."""
         type_ = self._type(sort)
         member_reader = MemberReader(
             self._part, (step.name for step in sort.path[:1] if isinstance(step, PathMember)), 2
@@ -162,7 +165,7 @@ class Ordering:
 
 
 def _rank(position: SortPosition) -> tuple[Any, ...]:
-    """What has no value comes first."""
+    """Return the sort key; entities without a value come first."""
     return (() if position.value is None else position.value, position.id)
 
 
@@ -179,12 +182,12 @@ def _is_after(
 
 
 def _parameter(value: Any) -> str | int:
-    """The value of a place as databases take it, whoever made the place."""
+    """Return the value of a position as a parameter; the client may have forged the position."""
     return text_key(value) if isinstance(value, str) else int(max(-LARGEST, min(value, LARGEST - 1)))
 
 
 def _named(target: RequestTarget, owner: int) -> dict[str, Any]:
-    """What says which collection it is: the parameters of `PAGES`."""
+    """Return the parameters of `PAGES` that select the collection."""
     if target.kind == "groups":
         return {"type": target.group_type and target.group_type.plural}
     return {"owner": owner} | ({"type": target.type and target.type.plural} if target.kind == "resources" else {})
@@ -210,12 +213,11 @@ PAGES: Final = {
     ),
     "versions": _page(VERSIONS, version_tables(), RESOURCES.c.key == bindparam("owner")),
 }
-"""The next of a collection, by their ids."""
+"""Selects of the next page of a collection by id, by kind of collection."""
 
 
 def _collection(target: RequestTarget, owner: int) -> tuple[Any, FromClause, EntityColumns, list[ColumnElement[bool]]]:
-    """Of a collection the table of its entities, that joined with what they show, what they are as columns, and which
-    of the rows are in it."""
+    """Return the table of a collection's entities, the tables joined for display, its columns, and its conditions."""
     assert target.group_type
     if target.kind == "groups":
         type_ = target.group_type

@@ -1,7 +1,6 @@
-"""Outages: a database that cannot be reached, or that cannot be written, and how the log tells of them.
+"""Outages: a database that cannot be reached or written, and how they are logged.
 
-An outage is logged once when it begins and once when it ends, with how long it took and how many requests failed; what
-happens in between is counted only.
+An outage is logged once when it begins, and once when it ends with its duration and the number of failed requests.
 
 Spec: docs/registry.md#outages; docs/decisions/0152-database-outages.md.
 """
@@ -27,12 +26,12 @@ SQLITE_UNUSABLE: Final = frozenset(
 )
 DISK_FULL, QUERY_CANCELED, READ_ONLY = "53100", "57014", "25006"
 LOST_CLASSES: Final = ("08", "28", "53", "57")
-"""Classes of SQLSTATE: connection, authorisation, resources, intervention of an operator."""
+"""Classes of SQLSTATE: connection, authorisation, resources, operator intervention."""
 
 SYSTEM_ERROR: Final = "58"
 CONFLICT_WITHOUT_STATE: Final = "PipelineAborted"
 PROBE_INTERVAL: Final = 0.5
-"""Seconds between attempts to reach a database that is away."""
+"""Seconds between attempts to reach a database."""
 
 
 class Unavailable(Exception):
@@ -40,7 +39,7 @@ class Unavailable(Exception):
 
 
 class Unwritable(Exception):
-    """The database can be read and not be written. `is_full`: because there is no space left."""
+    """The database can be read but not written. `is_full`: because there is no free space."""
 
     def __init__(self, why: str, *, is_full: bool) -> None:
         super().__init__(why)
@@ -51,8 +50,11 @@ OUTAGES: Final = (Unavailable, Unwritable)
 
 
 def outage_of(error: Exception, *, is_write: bool) -> Unavailable | Unwritable | None:
-    """The outage that an error of SQLAlchemy or of a driver means, in a transaction that reads or writes; None for
-    other errors. Its text is the driver's, without statement and parameters."""
+    """Return the outage that an error of SQLAlchemy or a driver means in a read or write transaction; None for other
+    errors.
+
+    Its text is the driver's, without statement and parameters.
+    """
     cause: Any = getattr(error, "orig", None) or error
     why = str(cause).strip().partition("\n")[0]
     if isinstance(cause, sqlite3.Error):
@@ -71,10 +73,10 @@ def outage_of(error: Exception, *, is_write: bool) -> Unavailable | Unwritable |
 
 
 class Probe:
-    """Tries in a thread of its own to reach a database that is away, so that no request waits for it.
+    """Tries to reach a database in a separate thread, so that no request waits for it.
 
-    `reach` connects to the database, and returns whether that worked. `is_away` is true from the first attempt that
-    failed until one that succeeds; a transaction that fails before is not yet a sign that others will.
+    `reach` connects to the database and returns whether it succeeded. `is_away` is true from the first failed attempt
+    to the first successful one; a single failed transaction does not mean that others will fail.
     """
 
     def __init__(self, reach: Callable[[], bool]) -> None:
@@ -100,7 +102,7 @@ class Probe:
 
 
 class Outage:
-    """Keeps account of outages of one kind, of which `text` is what the log says."""
+    """Tracks outages of one kind. `text` and `over` are the log messages for their begin and end."""
 
     def __init__(self, text: str, over: str) -> None:
         self._text, self._over, self._lock = text, over, threading.Lock()
@@ -119,12 +121,12 @@ class Outage:
         LOG.error("%s: %s", self._text, why)
 
     def count(self) -> None:
-        """Counts a request that failed."""
+        """Count a failed request."""
         with self._lock:
             self._requests += 1
 
     def end(self) -> None:
-        if self._since is None:  # nearly always, and then without the lock
+        if self._since is None:  # the usual case needs no lock
             return
         with self._lock:
             since, self._since, requests = self._since, None, self._requests

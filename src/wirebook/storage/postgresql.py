@@ -1,7 +1,7 @@
-"""PostgreSQL: how it is connected to, and how its transactions begin.
+"""PostgreSQL: connections and the start of transactions.
 
-Every word to the server takes longer than most of what it does, so few are said: connections begin transactions by
-themselves, as those of SQLite do, and with the first one comes what every request asks for.
+A round trip to the server takes longer than most statements, so transactions use few: the statement that begins one
+also reads the Registry's row, which every request needs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SETTINGS: Final = {
     "synchronous_commit": "on",
     "timezone": "UTC",
-    "tcp_keepalives_idle": "10",  # a server whose machine is gone gives up its locks
+    "tcp_keepalives_idle": "10",  # releases the locks of an application server that crashed
     "tcp_keepalives_interval": "5",
     "tcp_keepalives_count": "3",
 }
@@ -34,7 +34,7 @@ CONNECTING: Final = {
     "keepalives_count": 3,
     "tcp_user_timeout": 30_000,  # milliseconds
 }
-"""How soon a server that is gone without a word is given up, unless the URL says otherwise."""
+"""Timeouts for a server that stops responding, unless the URL sets them."""
 
 READING: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = {}; "
 WRITING: Final = "BEGIN; "
@@ -42,17 +42,17 @@ FIND: Final = "SELECT settings, members, revision, events, lastkey, xrefs FROM r
 """The columns of a `RegistryRow`."""
 
 ENCODING: Final = "UTF8"
-"""Of the database and of its connections: others lack characters, or count bytes as such."""
+"""Required of the database and its connections: other encodings lack characters or count bytes as characters."""
 
 IDLE: Final = 10.0
-"""Seconds without a word after which a connection is asked whether it is still there."""
+"""Seconds without use after which a connection is tested."""
 
 PREPARED: Final = 256
-"""Statements that a connection keeps prepared: each is there for several types of its parameters."""
+"""Prepared statements per connection: each statement is prepared once per combination of parameter types."""
 
 
 def make_engine(url: URL, readers: int, wait: float) -> Engine:
-    """Connections to a PostgreSQL: `readers` that are kept, and as many for a while; `wait` as in `open_database`."""
+    """Return a pool of `readers` permanent and as many temporary connections; `wait` as in `open_database`."""
     settings = SETTINGS | {"lock_timeout": f"{wait * 1000:.0f}"}
     options = " ".join(f"-c {name}={value}" for name, value in settings.items())
     engine = create_engine(
@@ -60,9 +60,9 @@ def make_engine(url: URL, readers: int, wait: float) -> Engine:
         poolclass=QueuePool,
         pool_size=readers,
         max_overflow=readers,
-        pool_use_lifo=True,  # few have all statements prepared
+        pool_use_lifo=True,  # keeps the prepared statements of few connections in use
         pool_timeout=wait,
-        hide_parameters=True,  # errors are logged, and values of clients are not
+        hide_parameters=True,  # errors are logged, values of clients must not be
         connect_args={
             **{name: value for name, value in CONNECTING.items() if name not in url.query},
             "autocommit": True,
@@ -77,7 +77,7 @@ def make_engine(url: URL, readers: int, wait: float) -> Engine:
 
 
 def encoding_of(connection: psycopg.Connection[Any]) -> str | None:
-    """How a database keeps texts, as the server has said."""
+    """Return the encoding of a database."""
     return connection.info.parameter_status("server_encoding")
 
 
@@ -90,10 +90,10 @@ def _put_back(_: Any, record: Any) -> None:
 
 
 def _check(connection: psycopg.Connection[Any], record: Any, _: Any) -> None:
-    """A connection that was cut is not given out: the end of it can be read, and nothing else is said unasked."""
+    """Test a connection before use if it was idle or has unread data, which means that the server closed it."""
     if time.monotonic() - record.info.get("used", time.monotonic()) < IDLE and not _is_readable(connection):
         return
-    import psycopg  # noqa: PLC0415 (with SQLite it is not needed, and takes long to load)
+    import psycopg  # noqa: PLC0415 (not needed with SQLite, and slow to load)
 
     try:
         connection.execute("")
@@ -108,17 +108,19 @@ def _is_readable(connection: psycopg.Connection[Any]) -> bool:
 
 
 def begin_reading(connection: psycopg.Connection[Any], seconds: float) -> RegistryRow | None:
-    """A snapshot, in which no statement takes longer than `seconds`; None without a Registry."""
+    """Begin a snapshot in which no statement takes longer than `seconds`. Return the Registry's row, None without a
+    Registry.
+    """
     return _begin(connection, READING.format(max(1, int(seconds * 1000))) + FIND)
 
 
 def begin_writing(connection: psycopg.Connection[Any]) -> RegistryRow | None:
-    """One write after the other, on all servers: the transaction has the Registry's row for itself."""
+    """Begin a write and lock the Registry's row, which serialises writes on all servers. Return the row."""
     return _begin(connection, f"{WRITING}{FIND} FOR UPDATE")
 
 
 def _begin(connection: psycopg.Connection[Any], text: str) -> RegistryRow | None:
-    """One word to the server."""
+    """Run statements in one round trip and return the Registry's row."""
     cursor = connection.execute(text.encode())
     while cursor.nextset():
         pass

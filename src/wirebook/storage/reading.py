@@ -1,6 +1,6 @@
-"""Reading for views: rows of each level in the order of their parents, in one query a level.
+"""Read rows for responses: those of each level in the order of their parents, in one query per level.
 
-A cross-reference is joined with its target, so that it comes with the target's meta, count and Versions.
+A cross-reference is joined with its target and has the target's meta, count and Versions.
 """
 
 from __future__ import annotations
@@ -18,38 +18,38 @@ from wirebook.core.query.cursor import RowCursor
 from wirebook.core.query.evaluation import FilterResult
 from wirebook.core.query.filters import Level
 from wirebook.storage.keys import has_id, key_table, one_of
-from wirebook.storage.rows import rows
+from wirebook.storage.streaming import rows
 from wirebook.storage.tables import DOCUMENTS, GROUPS, RESOURCES, VERSIONS
 
 TARGET: Final = RESOURCES.alias("target")
 SHOWN: Final = func.coalesce(TARGET.c.key, RESOURCES.c.key)
-"""The Resource whose Versions are shown: the target of a cross-reference, or itself."""
+"""The Resource whose Versions are shown: the target of a cross-reference, or the Resource itself."""
 
 DEFAULT: Final = func.coalesce(TARGET.c.defaultid, RESOURCES.c.defaultid)
 
 
 @cache
 def resource_tables() -> FromClause:
-    """Resources with what they refer to, if anything, and their default Versions, if they have any."""
+    """Return Resources joined with the targets of cross-references and with default Versions."""
     is_target = (TARGET.c.xid == RESOURCES.c.xref) & TARGET.c.xref.is_(None)
     return RESOURCES.outerjoin(TARGET, is_target).outerjoin(VERSIONS, is_default(SHOWN, DEFAULT))
 
 
 def is_default(resource: ColumnElement[int], defaultid: ColumnElement[str]) -> ColumnElement[bool]:
-    """Which Version is the default of the Resource with that key."""
+    """Return whether a Version is the default of the Resource with that key."""
     return (VERSIONS.c.parent == resource) & (VERSIONS.c.folded == func.lower(defaultid))
 
 
 @cache
 def version_tables() -> FromClause:
-    """Versions below the Resources that show them."""
+    """Return Versions joined with the Resources that show them."""
     is_target = (TARGET.c.xid == RESOURCES.c.xref) & TARGET.c.xref.is_(None)
     return RESOURCES.outerjoin(TARGET, is_target).join(VERSIONS, VERSIONS.c.parent == SHOWN)
 
 
 @cache
 def resource_query(*, documents: bool = False) -> Select[Any]:
-    """Resources with their default Versions. The columns are those that `resource_row` reads."""
+    """Return the query for Resources with their default Versions, in the columns that `resource_row` reads."""
     tables, body = _with_documents(resource_tables(), documents)
     return select(
         RESOURCES.c.key,
@@ -70,6 +70,7 @@ def resource_query(*, documents: bool = False) -> Select[Any]:
 
 
 def resource_row(row: Any, revisions: tuple[int, ...] = ()) -> ResourceRow:
+    """Return a row of `resource_query`."""
     key, parent, id_, meta, default, sticky, count, xref, version, *rest = row
     shown = None if version is None else version_row((version, key, *rest))
     return ResourceRow(key, parent, id_, meta, default, bool(sticky), count, shown, xref, revisions)
@@ -77,7 +78,9 @@ def resource_row(row: Any, revisions: tuple[int, ...] = ()) -> ResourceRow:
 
 @cache
 def version_query(*, documents: bool = False) -> Select[Any]:
-    """Versions below the Resources that show them."""
+    """Return the query for Versions joined with the Resources that show them, in the columns that
+    `version_row` reads.
+    """
     tables, body = _with_documents(version_tables(), documents)
     return select(
         VERSIONS.c.key,
@@ -91,6 +94,7 @@ def version_query(*, documents: bool = False) -> Select[Any]:
 
 
 def version_row(row: Any) -> VersionRow:
+    """Return a row of `version_query`."""
     key, owner, id_, head, tail, contenttype, body = row
     return VersionRow(key, owner, id_, head, tail, contenttype, None if body is None else bytes(body))
 
@@ -103,20 +107,23 @@ def _with_documents(tables: FromClause, documents: bool) -> tuple[FromClause, Co
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A part of a collection: ids in lower case above `after`, up to `last`."""
+    """A part of a collection: lower-case ids above `after`, up to `last`."""
 
     after: str = ""
     last: str | None = None
 
     def holds(self, column: Any) -> list[ColumnElement[bool]]:
+        """Return the conditions on a column of lower-case ids."""
         return [column > self.after, *([] if self.last is None else [column <= self.last])]
 
 
 @dataclass(frozen=True, slots=True)
 class ReadScope:
-    """What an answer is about, as rows: the `target`, the key of its Group or Resource, what a filter
-    `filter_result`; of a
-    collection the page, the `ids` that are shown, or the keys of those that are, in their `order`."""
+    """The rows of a response: those below `target`, whose Group or Resource has the `key`, that remain in
+    `filter_result`.
+
+    For a collection also its `page`, or the `ids` to show, or the keys to show in `order`.
+    """
 
     target: RequestTarget
     key: int = 0
@@ -127,7 +134,7 @@ class ReadScope:
     filter_result: FilterResult | None = None
 
     def holds(self, connection: Connection, kind: str, table: FromClause) -> list[ColumnElement[bool]]:
-        """The conditions of the page and of the ids that were asked for, where the collection is of that kind."""
+        """Return the conditions for page and ids if the target is a collection of that kind."""
         if self.target.kind != kind:
             return []
         conditions = self.page.holds(table.c.folded) if self.page else []
@@ -137,7 +144,7 @@ class ReadScope:
 
 
 class SqlRowSource:
-    """The rows below a target. Implements `wirebook.core.query.cursor.Streams`."""
+    """The rows below a target. Implements `wirebook.core.query.cursor.RowSource`."""
 
     def __init__(self, connection: Connection, scope: ReadScope) -> None:
         self._connection, self._scope = connection, scope
@@ -158,7 +165,7 @@ class SqlRowSource:
         return RowCursor(version_row(row) for row in self._rows(query.order_by(VERSIONS.c.folded)))
 
     def _ordered(self, query: Select[Any], kind: str, key: Any) -> Select[Any]:
-        """In the order of the scope, if the target is the collection of that kind and has one."""
+        """Apply the order of the scope if the target is a collection of that kind."""
         if self._scope.target.kind != kind or self._scope.order is None:
             return query
         positions = [(position, key_) for position, key_ in enumerate(self._scope.order)]
@@ -166,7 +173,7 @@ class SqlRowSource:
         return query.join(order, order.c.key == key).order_by(order.c.placekey)
 
     def _in_scope(self, query: Select[Any], level: Level) -> Select[Any]:
-        """Those of the Groups of a level that are in the answer."""
+        """Select those Groups of a level that are in the response."""
         conditions = [GROUPS.c.type == level[0], *self._scope.holds(self._connection, "groups", GROUPS)]
         filter_result = self._scope.filter_result
         if filter_result is not None and 0 not in filter_result.whole.get((), ()):
@@ -175,7 +182,7 @@ class SqlRowSource:
         return query.where(*conditions)
 
     def _below(self, query: Select[Any], level: Level) -> Select[Any]:
-        """Rows of Resources of a level below the target, in the order of their Groups and ids."""
+        """Select the Resources of a level below the target, in the order of their Groups and ids."""
         kind = self._scope.target.kind
         if kind in ("resource", "versions", "version", "meta"):
             return query.where(RESOURCES.c.key == self._scope.key)
@@ -188,7 +195,7 @@ class SqlRowSource:
         return self._ordered(query, "groups", GROUPS.c.key).order_by(GROUPS.c.folded, RESOURCES.c.folded)
 
     def _left(self, level: Level) -> list[ColumnElement[bool]]:
-        """Which Resources a filter leaves: those in Groups of which everything is left, and those on their own."""
+        """Return which Resources a filter leaves: single ones, and all in Groups that remain completely."""
         filter_result = self._scope.filter_result
         if (
             filter_result is None

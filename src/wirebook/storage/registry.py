@@ -1,9 +1,9 @@
-"""The Registry's row: read once in a transaction, and written once, when it ends.
+"""The Registry's row: read once in a transaction, and written once at its end.
 
-Every write has a number, which all rows that it stores have as their `revision`. It is above that of the write before,
-and not below the microseconds of the time, so that a registry that was made anew, or is a copy from some days ago, has
-numbers that it never had before. Who writes has the row for itself until the commit: numbers are in the order of
-commits, and a reader that has seen an event has seen all before it.
+Every write has a number, the `revision` of all rows that it stores. It is larger than the number of the write before,
+and at least the time in microseconds: a registry that is created again or restored from a backup never reuses numbers.
+A write locks the row until its commit, so numbers are in commit order, and a reader that has seen an event has seen all
+before it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from wirebook.storage.tables import REGISTRY
 
 @dataclass(slots=True)
 class RegistryRow:
-    """The Registry as a transaction has it; the columns are those of the table."""
+    """The Registry's row in a transaction, with the columns of its table."""
 
     settings: int
     members: str
@@ -30,26 +30,28 @@ class RegistryRow:
     xrefs: bool
 
     def advance(self, new: int, *, happened: bool) -> None:
-        """Numbers a write, the `new` rows that it makes and, if something `happened`, its event."""
+        """Number a write, the `new` rows that it inserts and, if it `happened`, its event."""
         self.revision = next_revision(self.revision)
         self.lastkey += new
         self.events += happened
 
     def write(self, connection: Connection) -> None:
+        """Update the row."""
         _WRITE.run(connection, **{column.name: getattr(self, column.name) for column in COLUMNS})
 
 
 def read_registry(connection: Connection) -> RegistryRow:
+    """Return the Registry's row."""
     return RegistryRow(*_READ.row(connection))
 
 
 def next_revision(number: int) -> int:
-    """The next number, or the time, whichever is later."""
+    """Return the next number, or the time if that is larger."""
     return max(number + 1, clock())
 
 
 def clock() -> int:
-    """The least number that a write may have now."""
+    """Return the smallest number for a write now."""
     return time.time_ns() // 1000
 
 

@@ -1,7 +1,7 @@
-"""Searching: which entities a filter leaves. Columns narrow down where to look, `wirebook.core.query.filters` decides.
+"""Evaluate filters in the database: columns narrow down the rows, `wirebook.core.query.filters` tests those that
+remain.
 
-The number of queries depends on the filter, never on how much there is: two for each level that a term is about, one of
-them for cross-references.
+The number of queries depends on the filter only: two per level of a term, one of them for cross-references.
 """
 
 from __future__ import annotations
@@ -16,9 +16,7 @@ from wirebook.core.dotpath import PathMember
 from wirebook.core.model.compiled import Model
 from wirebook.core.query.evaluation import FilterEvaluation, Step, Term
 from wirebook.core.query.filters import Expression, Level
-from wirebook.storage.conditions import ANYTHING, condition
-from wirebook.storage.keys import one_of
-from wirebook.storage.parts import (
+from wirebook.storage.columns import (
     EntityColumns,
     MemberReader,
     group_columns,
@@ -26,21 +24,25 @@ from wirebook.storage.parts import (
     resource_columns,
     version_columns,
 )
+from wirebook.storage.conditions import ANYTHING, condition
+from wirebook.storage.keys import one_of
 from wirebook.storage.reading import is_default
-from wirebook.storage.rows import rows
+from wirebook.storage.streaming import rows
 from wirebook.storage.tables import GROUPS, RESOURCES, VERSIONS
 
 SHARED: Final = RESOURCES.alias("target")
 """The target of a cross-reference."""
 
 Test = Callable[[Sequence[Any]], bool]
-"""Decides for a row."""
+"""Returns whether a row matches."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """Where the entities of a level are: `keys` from the Group down, the `entity` as columns and, of a Resource, its
-    meta. `exact`: what columns say may leave rows out."""
+    """The tables of a level: `keys` from the Group down, the columns of the `entity` and, for a Resource, of its meta.
+
+    `narrows`: conditions on columns may exclude rows.
+    """
 
     source: FromClause
     where: tuple[ColumnElement[bool], ...]
@@ -51,19 +53,21 @@ class Tables:
 
 
 class Search:
-    """Decides the terms of a filter on what is below a target: the Registry; Groups of a type; those Resources, or
-    Versions, that `within` names by the keys of the Group and the Resource."""
+    """Evaluates the terms of a filter below a target: the Registry or a collection of Groups, or, if `within` has keys,
+    the Group and the Resource with these keys.
+    """
 
     def __init__(self, connection: Connection, model: Model, within: tuple[int, ...] = ()) -> None:
         self._connection, self._model, self._within = connection, model, within
         self._dialect = connection.dialect.name
 
     def decide(self, evaluation: FilterEvaluation) -> None:
+        """Evaluate the terms that remain after `FilterEvaluation.enter`."""
         for term in evaluation.terms:
             self._decide(term, evaluation)
 
     def _decide(self, term: Term, evaluation: FilterEvaluation) -> None:
-        """Goes down the levels of a term; what its last step leaves is in the answer."""
+        """Evaluate a term from level to level; what its last step leaves is in the response."""
         start, above = len(evaluation.level), None
         *steps, last = term.steps
         for step in steps:
@@ -79,7 +83,7 @@ class Search:
             evaluation.result.add(term.index, last.level, above_them, keys)
 
     def _matches(self, step: Step, above: tuple[Level, set[int]] | None) -> Iterator[tuple[int, ...]]:
-        """The keys, from the Group down, of the entities of a level for which its expressions hold."""
+        """Yield the keys, from the Group down, of the entities of a level for which its expressions hold."""
         for tables in self._tables(step):
             query, decides = self._query(step, tables, above)
             depth = len(tables.keys)
@@ -90,7 +94,9 @@ class Search:
     def _query(
         self, step: Step, tables: Tables, above: tuple[Level, set[int]] | None
     ) -> tuple[Select[Any], Test | None]:
-        """The query of a step, whose columns begin with the keys, and what decides for a row of it; None: all match."""
+        """Return the query of a step, whose columns start with the keys, and the test of its rows; None: all rows
+        match.
+        """
         columns, where = list(tables.keys), list(tables.where)
         tests: list[Test] = []
         for part, about in ((tables.entity, False), (tables.meta, True)):
@@ -147,8 +153,9 @@ class Search:
         return Tables(source, where, keys, version_columns(id_name), narrows=shown is RESOURCES)
 
     def _in_target(self, level: Level, *, by_group: bool = False) -> list[ColumnElement[bool]]:
-        """Which Resources are below the target. `by_group`: by the index of Groups; what is asked of Versions has
-        better ones."""
+        """Return which Resources are below the target. `by_group`: use the index on Groups; filters on Versions have
+        better ones.
+        """
         if len(self._within) == 2:
             return [RESOURCES.c.key == self._within[1]]
         own, group = RESOURCES.c.type == level[1], RESOURCES.c.parent if by_group else RESOURCES.c.parent + 0
@@ -166,12 +173,12 @@ def _is_default_of(shown: FromClause) -> ColumnElement[bool]:
 
 
 def _is_reference(yes: bool) -> ColumnElement[bool]:
-    """Few are: an index finds them, and would be the slower way to the others."""
+    """Return whether a Resource is a cross-reference. Few are: only these are found by the index."""
     return RESOURCES.c.xref > "" if yes else func.coalesce(RESOURCES.c.xref, "") == ""
 
 
 def _names(expressions: Iterable[Expression]) -> list[str] | None:
-    """The names of the members that expressions are about; None if one is about any member."""
+    """Return the names of the members that expressions test; None if one tests any member."""
     first = [expression.path[0] for expression in expressions]
     names = [step.name for step in first if isinstance(step, PathMember)]
     return names if len(names) == len(first) else None
@@ -190,5 +197,5 @@ def _test(member_reader: MemberReader, expressions: Sequence[Expression]) -> Tes
 
 
 def _is_of_resource(expression: Expression, id_name: str) -> bool:
-    """Whether an expression is about what the row of the Resource has, whatever its default Version is."""
+    """Return whether an expression tests only columns of the Resource, not of its default Version."""
     return expression.meta or expression.path == (PathMember(id_name),) or expression.path == (PathMember("xid"),)

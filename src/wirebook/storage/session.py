@@ -1,4 +1,6 @@
-"""What a request does with the database: everything in one transaction, and the only thing that others know of it."""
+"""A database session: the operations of one request in one transaction. Other packages use the database through it
+only.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +32,10 @@ from wirebook.storage.reading import (
     version_row,
 )
 from wirebook.storage.registry import RegistryRow, clock, next_revision, read_registry
-from wirebook.storage.rows import close_results, limit_statements, within
 from wirebook.storage.search import Search
 from wirebook.storage.statements import Statement, is_open
 from wirebook.storage.store import ChangeWriter, OutboxEntry, store_settings
+from wirebook.storage.streaming import close_results, limit_statements, within
 from wirebook.storage.tables import GROUPS, REGISTRY, RESOURCES, SETTINGS, VERSIONS
 
 Homes = Mapping[tuple[str, str], tuple[str, str]]
@@ -41,7 +43,7 @@ Homes = Mapping[tuple[str, str], tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class StoredSettings:
-    """Model and capabilities as they are stored: the full model, where imported types are from, and the source."""
+    """Model and capabilities in stored form: the full model, the homes of imported types, and the model source."""
 
     full: Mapping[str, Any]
     homes: Homes
@@ -51,25 +53,25 @@ class StoredSettings:
 
 
 class WriteConflict(Exception):
-    """Another write came between, or the database is too busy; the same may well go the next time."""
+    """Another write came first, or the database is too busy; a retry may succeed."""
 
 
 class RollbackRequired(Exception):
-    """A write failed when it had changed something already: all of its transaction has to be undone."""
+    """A write failed after it had changed something: its whole transaction must be rolled back."""
 
 
 class ReadFailure(Exception):
-    """The database failed while something was read from it."""
+    """The database failed during a read."""
 
 
 def conflict_errors(dialect: Dialect) -> tuple[type[Exception], ...]:
-    """What is raised where another write came between: by SQLAlchemy, or by the driver (see `Statement`)."""
+    """Return the exceptions that a write conflict raises, from SQLAlchemy or from the driver (see `Statement`)."""
     driver = dialect.loaded_dbapi
     return IntegrityError, OperationalError, driver.IntegrityError, driver.OperationalError
 
 
 class Session:
-    """A transaction. `registry` is the Registry's row, where it came with its beginning."""
+    """A transaction. `registry` is the Registry's row if the statement that began the transaction read it."""
 
     def __init__(self, connection: Connection, registry: RegistryRow | None = None) -> None:
         self._connection, self._registry_row = connection, registry
@@ -78,12 +80,12 @@ class Session:
         self._prefetched: Mapping[str, ResourceRow] = {}
 
     def close(self) -> None:
-        """Ends what is still being read, as an answer that broke off leaves it."""
+        """Close results that were not read to their end because a response was aborted."""
         close_results(self._connection)
 
     @contextmanager
     def limited(self, seconds: float) -> Iterator[None]:
-        """Limit the time that reads take within a write. Raises: TooSlow"""
+        """Limit the time of reads within a write. Raises: TooSlow"""
         with within(self._connection, seconds):
             limit_statements(self._connection, seconds)
             yield
@@ -91,13 +93,13 @@ class Session:
 
     @contextmanager
     def rollback_if_changed(self) -> Iterator[None]:
-        """What fails inside, as it does, has changed nothing. Raises: Undone, where it had"""
+        """Pass on exceptions of a block that changed nothing. Raises: RollbackRequired, if it had changed something"""
         before, failed = self._changes, conflict_errors(self._connection.dialect)
         try:
             yield
         except Exception as error:
             self.close()
-            # A disk that is full ends a transaction of SQLite, and an error of a statement one of PostgreSQL.
+            # A full disk ends a transaction of SQLite; a failed statement ends one of PostgreSQL.
             if self._changes != before or not is_open(self._connection) or isinstance(error, failed):
                 raise RollbackRequired from error
             raise
@@ -108,16 +110,17 @@ class Session:
         return self._changes > 0
 
     def write_registry_row(self) -> None:
-        """Writes the Registry's row as it is, which shows whether the database can be written."""
+        """Write the Registry's row unchanged, to test whether the database is writable."""
         self._changes += 1
 
     # -- the Registry ---------------------------------------------------------------------------------------------
 
     def exists(self) -> bool:
+        """Return whether the database has a Registry."""
         return self._connection.execute(select(REGISTRY.c.key)).first() is not None
 
     def create(self, members: Members, stored: StoredSettings) -> None:
-        """Makes the Registry, which there is one of."""
+        """Create the Registry, of which there is one per database."""
         row: dict[str, Any] = {"registryid": members["registryid"], "members": format_members(members)}
         row |= {"key": 1, "revision": clock(), "settings": clock()}
         self._connection.execute(insert(REGISTRY), row)
@@ -130,10 +133,11 @@ class Session:
         return self._registry_row
 
     def revision(self) -> int:
-        """The revision of model and capabilities."""
+        """Return the revision of model and capabilities."""
         return self._registry.settings
 
     def settings(self) -> StoredSettings:
+        """Return model and capabilities."""
         row = _SETTINGS.row(self._connection)
         stored = json.loads(row.model)
         homes = {_pair(key): _pair(home) for key, home in stored["homes"].items()}
@@ -141,6 +145,7 @@ class Session:
         return StoredSettings(stored["full"], homes, source, capabilities, self.revision())
 
     def store_settings(self, stored: StoredSettings) -> None:
+        """Store model and capabilities with a new revision."""
         self._changes += 1
         store_settings(self._connection, _packed(stored))
         self._registry.settings = next_revision(self._registry.settings)
@@ -149,25 +154,26 @@ class Session:
         return parse_members(self._registry.members)
 
     def group_counts(self) -> dict[str, int]:
-        """How many Groups there are of each type."""
+        """Return the number of Groups of each type."""
         counted = select(GROUPS.c.type, func.count()).group_by(GROUPS.c.type)
         return _pairs(self._connection.execute(counted))
 
     # -- single entities --------------------------------------------------------------------------------------------
 
     def group(self, plural: str, id_: str) -> GroupRow | None:
+        """Return a Group, or None."""
         row = _GROUP.row(self._connection, type=plural, folded=id_.lower())
         if row is None or row.id != id_:
             return None
         return GroupRow(row.key, row.id, row.members, parse_members(row.counts))
 
     def prefetch(self, xids: Iterable[str]) -> None:
-        """Looks up Resources, for a transaction of PostgreSQL that does nothing but read."""
+        """Read Resources ahead, for a read-only transaction of PostgreSQL."""
         rows = _RESOURCES.rows(self._connection, xids=list(xids))
         self._prefetched = {row.xid: _resource_row(row) for row in rows}
 
     def resource(self, xid: str, *, document: bool = True) -> ResourceRow | None:
-        """`document`: with the document of the default Version."""
+        """Return a Resource or None; `document`: with the document of its default Version."""
         known = None if document else self._prefetched.get(xid)
         if known is not None:
             return known
@@ -175,12 +181,12 @@ class Session:
         return None if row is None else _resource_row(row)
 
     def version(self, resource: ResourceRow, id_: str, *, document: bool = True) -> VersionRow | None:
-        """A Version that a Resource shows."""
+        """Return a Version that a Resource shows, or None."""
         row = _VERSION[document].row(self._connection, key=resource.key, folded=id_.lower())
         return None if row is None or row.id != id_ else version_row(row)
 
     def xid_of(self, *, is_group: bool, key: int) -> str | None:
-        """The xid of the Group or the Resource with a key."""
+        """Return the xid of the Group or the Resource with a key, or None."""
         if is_group:
             group = self._connection.execute(select(GROUPS.c.type, GROUPS.c.id).where(GROUPS.c.key == key)).first()
             return group and f"/{group.type}/{group.id}"
@@ -190,6 +196,7 @@ class Session:
     # -- collections ------------------------------------------------------------------------------------------------
 
     def row_source(self, scope: ReadScope) -> SqlRowSource:
+        """Return the rows of a response."""
         return SqlRowSource(self._connection, scope)
 
     def ordering(
@@ -201,30 +208,32 @@ class Session:
         *,
         ids: Collection[str] | None = None,
     ) -> Ordering:
-        """A collection, or of it those with `ids`, in order. `owner` is the row of what has it; `keys` those of it that
-        a filter left."""
+        """Return a collection, or those with `ids`, for sorting.
+
+        `owner` is the row of the entity that contains it; `keys` are the entities that a filter left.
+        """
         return Ordering(self._connection, model, target, owner, keys, ids=ids)
 
     def search(self, model: Model, within: tuple[int, ...] = ()) -> Search:
-        """What decides a filter on everything, or below the Group and the Resource with the keys `within`."""
+        """Return the search for a filter on everything, or below the Group and the Resource with the keys `within`."""
         return Search(self._connection, model, within)
 
     @property
     def outbox(self) -> Outbox:
-        """The events of what was done. Whoever asks for it in a write may change it."""
+        """The outbox. In a write, the caller may change it."""
         self._changes += 1
         return Outbox(self._connection, self._registry)
 
     # -- writing ----------------------------------------------------------------------------------------------------
 
     def load(self, affected: AffectedEntities, model: Model) -> Snapshot:
-        """What a request touches."""
+        """Load the entities that a request names."""
         self._loader = Loader(self._connection, model, self._registry)
         members = self.registry_members()
         return self._loader.snapshot(affected, RegistryEntity("/", members, dict(members)))
 
     def store(self, change_set: ChangeSet, event: OutboxEntry | None = None) -> None:
-        """What became of what was loaded last, and what is to be told of it."""
+        """Store a change set made from the last `load`, and its event."""
         self._changes += 1
         assert self._loader
         writer = ChangeWriter(self._connection, self._registry, self._loader.keys, self._loader.counts)
@@ -232,7 +241,7 @@ class Session:
         self._prefetched = writer.resource_rows
 
     def finish(self) -> None:
-        """Before the commit: what is written once, whatever was stored."""
+        """Write what is written once per transaction; called before the commit."""
         if self._changes:
             self._registry.write(self._connection)
 
@@ -246,7 +255,7 @@ def _resource(*, document: bool) -> Statement:
 
 
 def _resources(*, document: bool) -> Select[Any]:
-    """Resources with what `Session.resource` takes besides: their revisions and xids."""
+    """Return the query for Resources with the further columns of `_resource_row`."""
     more = RESOURCES.c.revision, TARGET.c.revision.label("target_revision"), RESOURCES.c.xid.label("xid")
     return resource_query(documents=document).add_columns(*more)
 
@@ -275,7 +284,7 @@ _VERSION: Final = {document: _version(document=document) for document in (False,
 
 
 def _packed(stored: StoredSettings) -> dict[str, str]:
-    """The columns of model and capabilities."""
+    """Return the columns of model and capabilities."""
     homes = {"/".join(key): "/".join(home) for key, home in stored.homes.items()}
     return {
         "model": json.dumps({"full": stored.full, "homes": homes}, ensure_ascii=False),

@@ -1,10 +1,11 @@
-"""Statements that every request runs: described with SQLAlchemy, compiled once for each dialect, run by the driver.
+"""Statements that are built with SQLAlchemy, compiled once for each dialect, and run by the driver.
 
     FIND = Statement(lambda _: select(GROUPS).where(GROUPS.c.key == bindparam("key")))
-    for row in FIND.rows(connection, wanted=5): row.members
+    for row in FIND.rows(connection, key=5):
+        row.members
 
-SQLAlchemy takes ten times as long to build a statement as SQLite does to run it, so what depends on a request alone is
-built as it is there, and the rest is here. Values come as the driver gives them: booleans of SQLite are 0 and 1.
+SQLAlchemy takes ten times as long to build a statement as SQLite does to run it, so only statements that depend on the
+request are built for each request. Values are those of the driver: booleans of SQLite are 0 and 1.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from sqlalchemy.sql import ClauseElement, Select
 
 @cache
 def _dialect(name: str) -> Dialect:
-    """The dialect with parameters as its driver takes them in the least time: by place, or by name."""
+    """Return the dialect with the fastest parameter style of its driver."""
     if name == "sqlite":
         return SQLiteDialect_pysqlite(paramstyle="qmark")
     postgresql: Dialect = PGDialect_psycopg()  # type: ignore[no-untyped-call]
@@ -32,8 +33,7 @@ def _dialect(name: str) -> Dialect:
 
 
 class _Compiled(NamedTuple):
-    """The text for a driver, the values of parameters that are always the same, what puts parameters as the driver
-    takes them, and what makes a row."""
+    """The text for a driver, constant parameters, a function that converts parameters, and one that makes rows."""
 
     text: str
     constants: dict[str, Any]
@@ -42,19 +42,21 @@ class _Compiled(NamedTuple):
 
 
 class Statement:
-    """A statement with parameters by name. `build` is given the name of the dialect: sqlite or postgresql."""
+    """A statement with named parameters. `build` receives the name of the dialect: sqlite or postgresql."""
 
     def __init__(self, build: Callable[[str], ClauseElement]) -> None:
         self._build = build
         self._compiled: dict[str, _Compiled] = {}
 
     def run(self, connection: Connection, **parameters: Any) -> Any:
-        """The driver's cursor. Raises: what the driver raises (see `wirebook.storage.session.conflicts`)"""
+        """Run the statement and return the driver's cursor. Raises: exceptions of the driver
+        (`session.conflict_errors`)
+        """
         text, constants, pack, _ = self._for(connection)
         return driver_of(connection).execute(text, pack(constants | parameters if constants else parameters))
 
     def run_many(self, connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
-        """Once for each of `rows`."""
+        """Run the statement once for each of `rows`."""
         if not rows:
             return
         text, constants, pack, _ = self._for(connection)
@@ -62,11 +64,11 @@ class Statement:
         driver_of(connection).cursor().executemany(text, packed)
 
     def rows(self, connection: Connection, **parameters: Any) -> Iterator[Any]:
-        """The rows of a select, with the names of its columns."""
+        """Return the rows of a select, with column names."""
         return map(self._for(connection).make, self.run(connection, **parameters))
 
     def row(self, connection: Connection, **parameters: Any) -> Any:
-        """The first row of a select, or None."""
+        """Return the first row of a select, or None."""
         return next(self.rows(connection, **parameters), None)
 
     def _for(self, connection: Connection) -> _Compiled:
@@ -99,17 +101,17 @@ def _row_type(names: Iterable[str]) -> Any:
 
 
 def driver_of(connection: Connection) -> Any:
-    """The connection of the driver, in the same transaction."""
+    """Return the driver's connection, which is in the same transaction."""
     return connection.connection.dbapi_connection
 
 
 def pipelined(connection: Connection) -> AbstractContextManager[Any]:
-    """Statements inside that give nothing back are not waited for one by one; what one of them raises, the end does."""
+    """Send statements without results in one batch. An error of any of them is raised at the end."""
     return nullcontext() if connection.dialect.name == "sqlite" else driver_of(connection).pipeline()
 
 
 def is_open(connection: Connection) -> bool:
-    """Whether there is a transaction in which statements can be run."""
+    """Return whether there is a transaction in which statements can run."""
     driver = driver_of(connection)
     if connection.dialect.name == "sqlite":
         return bool(driver.in_transaction)

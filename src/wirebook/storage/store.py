@@ -1,4 +1,4 @@
-"""Storing what a request changed: rows that are new, rows that differ, rows that go. A fixed number of statements."""
+"""Store a change set: insert, update and delete rows, with a fixed number of statements."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from wirebook.storage.statements import Statement, pipelined
 from wirebook.storage.tables import DOCUMENTS, EVENTS, GROUPS, LABELS, RESOURCES, SETTINGS, VERSIONS
 
 GROUP, VERSION, META = 1, 2, 3
-"""Whose labels they are, in the table of labels."""
+"""Kinds of owners in the table of labels."""
 
 Rows = list[tuple[str, dict[str, Any]]]
 """Rows by xid."""
 
 
 class OutboxEntry(NamedTuple):
-    """What a request did, for the outbox."""
+    """The event of a request, for the outbox."""
 
     time: str
     correlation: str
@@ -36,9 +36,12 @@ class OutboxEntry(NamedTuple):
 
 
 class ChangeWriter:
-    """Writes one draft, and to `registry` what is to be written of it when the transaction ends. `keys` are the rows
-    that were loaded, by xid, and `counts` what their Groups have; those that are made join them. `resource_rows` is the
-    Resource that was written, by xid, as it would be read: if there is one alone, and with its default Version."""
+    """Writes one change set. What is written to the Registry's row at the end of the transaction goes to `registry`.
+
+    `keys` are the loaded rows by xid, `counts` the numbers of Resources in their Groups; new rows are added to them.
+    `resource_rows` has the written Resource as a read would return it, if it is the only one and its default Version
+    was written.
+    """
 
     def __init__(self, connection: Connection, registry: RegistryRow, keys: Keys, counts: Counts) -> None:
         self._connection, self._registry, self._keys, self._counts = connection, registry, keys, counts
@@ -47,6 +50,7 @@ class ChangeWriter:
         self.resource_rows: dict[str, ResourceRow] = {}
 
     def store(self, change_set: ChangeSet, event: OutboxEntry | None = None) -> None:
+        """Write the change set and its event."""
         with pipelined(self._connection):
             self._store(change_set, event)
 
@@ -81,7 +85,7 @@ class ChangeWriter:
         versions: Sequence[tuple[Resource, Version]],
         event: OutboxEntry | None,
     ) -> None:
-        """Numbers the write, the rows that it makes and its event."""
+        """Number the write, the new rows and the event."""
         xids = (
             [group.xid for group in groups]
             + [resource.xid for resource in resources]
@@ -107,7 +111,7 @@ class ChangeWriter:
             DELETE[table.name].run(self._connection, keys=key_rows(("key",), [(key,) for key in keys]))
 
     def _upsert(self, table: Table, rows: Rows) -> None:
-        """Changes rows that are there, by xid, and puts in the others."""
+        """Update existing rows, by xid, and insert the others."""
         new = [(xid, row) for xid, row in rows if xid not in self._keys]
         old = [
             row | {"row": self._keys[xid], "revision": self._registry.revision}
@@ -124,14 +128,14 @@ class ChangeWriter:
         INSERT[table.name].run_many(self._connection, [row for _, row in new])
 
     def _update_counts(self, resources: Sequence[Resource]) -> None:
-        """Adds what came to what the Groups have, and takes away what went."""
+        """Update the numbers of Resources in Groups."""
         for resource in resources:
             if change := resource.is_new - resource.deleted:
                 counts = self._counts.setdefault(resource.group.xid, {})
                 counts[resource.type.plural] = counts.get(resource.type.plural, 0) + change
 
     def _group_row(self, group: Group) -> dict[str, Any]:
-        """The columns of a Group; without the name, and so its index, where that stays as it was."""
+        """Return the columns of a Group, without an unchanged name, so that its index is not updated."""
         members, before = group.members, group.before
         row = {
             "type": group.type.plural,
@@ -179,8 +183,7 @@ class ChangeWriter:
         return rows
 
     def _remember(self, resource: Resource, row: dict[str, Any], versions: dict[str, dict[str, Any]]) -> None:
-        """Keeps a Resource for whoever reads it next, mostly for the answer; `versions` are the rows that were written,
-        by xid."""
+        """Remember a Resource for the response; `versions` are the written rows by xid."""
         xid = f"{resource.xid}/versions/{resource.default}"
         if xid not in versions:
             return
@@ -219,7 +222,7 @@ class ChangeWriter:
     # -- labels ---------------------------------------------------------------------------------------------------
 
     def _store_labels(self) -> None:
-        """Rewrites the labels of what changed; most things have none, before and after."""
+        """Rewrite labels that changed; most entities have none."""
         changed = [
             (kind, xid, label) for kind, xid, label in self._labels if _labels(label.before) != _labels(label.members)
         ]
@@ -235,7 +238,7 @@ class ChangeWriter:
 
 
 def _to_write(resource: Resource) -> Iterator[Version]:
-    """Versions that are new, differ, are written differently, or are the default now or were it."""
+    """Yield Versions that are new or changed, have a changed text, or became or ceased to be the default."""
     was, now = (resource.meta.before or {}).get("defaultversionid"), resource.meta.members.get("defaultversionid")
     moved = {was, now} if was != now else set()
     for version in resource.versions.values():
@@ -253,14 +256,14 @@ def _key(value: Any) -> str | None:
 
 
 def store_settings(connection: Connection, columns: dict[str, str]) -> None:
-    """The model and the capabilities, when a request changed them."""
+    """Store model and capabilities."""
     STORE_SETTINGS.run(connection, **columns)
 
 
 # -- statements -----------------------------------------------------------------------------------------------------
 
 FIXED: Final = frozenset({"key", "parent", "type", "id", "folded", "xid", "row"})
-"""Columns that a row keeps as long as it is there, and the parameter that says which it is."""
+"""Columns that never change in a row, and the parameter that identifies it."""
 
 
 def _store_settings(_: str) -> Any:

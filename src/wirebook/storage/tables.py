@@ -1,7 +1,8 @@
 """The tables of a registry, the same in SQLite and PostgreSQL.
 
-Members of entities are kept as JSON text (see `wirebook.core.entities.rows`); what is looked up, sorted or compared
-has a column besides. Keys of texts are folded in Python and compare code point by code point."""
+Members of entities are stored as JSON text (`wirebook.core.entities.rows`). Values to look up, sort or compare have
+columns in addition. Text keys are folded in Python and compare code point by code point.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from sqlalchemy.types import TypeEngine
 
 METADATA: Final = MetaData()
 KEY: Final[TypeEngine[int]] = BigInteger().with_variant(Integer, "sqlite")
-"""A row's number: SQLite counts in INTEGER alone."""
+"""The type of row numbers: SQLite generates INTEGER keys only."""
 
 
 def _text(name: str, *, nullable: bool = False, default: str | None = None) -> Column[str]:
@@ -42,7 +43,7 @@ def _number(name: str, default: int = 0) -> Column[int]:
 
 
 def _some(name: str, column: str) -> Index:
-    """An index of the rows that have a value there, where most have none: the others cost nothing."""
+    """Return a partial index of the rows that have a value, for columns that are mostly null."""
     there = text(f"{column} IS NOT NULL")
     return Index(name, column, sqlite_where=there, postgresql_where=there)
 
@@ -59,9 +60,12 @@ REGISTRY: Final = Table(
     _number("lastkey"),
     Column("xrefs", Boolean, nullable=False, server_default=false()),
 )
-"""One row, which every write changes. Numbers are of the last write (`revision`; every row has that of the write which
-it is from), of the last that changed model or capabilities (`settings`), of the last event, and of the last row of a
-Group, Resource or Version (`lastkey`). `xrefs`: there was a cross-reference, once."""
+"""One row, which every write changes.
+
+Numbers of the last write (`revision`, which every row has from the write that stored it), the last change of model or
+capabilities (`settings`), the last event, and the last row of a Group, Resource or Version (`lastkey`). `xrefs`: the
+registry has or had a cross-reference.
+"""
 
 SETTINGS: Final = Table(
     "settings",
@@ -71,7 +75,7 @@ SETTINGS: Final = Table(
     _text("model"),
     _text("capabilities"),
 )
-"""One row, too, of many pages. `model` is the full model and the homes of imported types."""
+"""One row, large. `model` is the full model with the homes of imported types."""
 
 GROUPS: Final = Table(
     "groups",
@@ -90,7 +94,9 @@ GROUPS: Final = Table(
     Index("groups_id", "type", "folded", unique=True),
     Index("groups_name", "type", "name"),
 )
-"""`counts` are the Resources of each type, as members of a JSON object: what comes or goes changes the row anyway."""
+"""`counts` are the numbers of Resources by type, as members of a JSON object: adding or deleting one updates the row
+anyway.
+"""
 
 RESOURCES: Final = Table(
     "resources",
@@ -164,7 +170,7 @@ EVENTS: Final = Table(
     _text("correlation"),
     _text("body"),
 )
-"""The outbox: one row for each request that changed something, numbered in the order of their commits."""
+"""The outbox: one row per request that changed something, numbered in commit order."""
 SINKS: Final = Table(
     "sinks",
     METADATA,
@@ -172,4 +178,4 @@ SINKS: Final = Table(
     _number("number"),
     _number("place"),
 )
-"""How far the events were sent to each sink: up to the event `place` of the row `number` of the outbox."""
+"""The progress of each sink: the last event sent is number `place` in row `number` of the outbox."""

@@ -1,6 +1,6 @@
-"""How values compare in filters and sorts: by the type of the attribute, texts without case, times as instants.
+"""How values compare in filters and sorts: by the type of the attribute, strings without case, timestamps by time.
 
-One order on every database: a text is compared by its `fold`, code point by code point.
+The order is the same on every database: strings compare by their `fold`, code point by code point.
 
 Spec: core/spec.md#filter-flag; core/spec.md#sort-flag.
 """
@@ -20,16 +20,16 @@ NUMBER: Final = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
 
 
 def fold(text: str) -> str:
-    """The text as it is compared: the same for all spellings that differ in case or in normal form alone."""
+    """Return the text to compare: equal for spellings that differ only in case or Unicode normal form."""
     if text.isascii():
         return text.lower()
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
 def comparable(value: Any, type_: str | None) -> tuple[int, Any] | None:
-    """A scalar as it is ordered, by kind and then by value; None for nothing and for what is no scalar.
+    """Return a scalar as it is ordered: its kind, then its value. None for null, objects and arrays.
 
-    `type_` is the attribute's in the model, where it is known.
+    `type_` is the attribute's type in the model, if it has one.
     """
     if isinstance(value, bool):
         return 0, value
@@ -43,7 +43,7 @@ def comparable(value: Any, type_: str | None) -> tuple[int, Any] | None:
 
 
 def read_operand(text: str, like: Any, type_: str | None) -> tuple[int, Any] | None:
-    """The text of an expression as a value of the kind of `like`; None where it cannot be one."""
+    """Return the operand of an expression as a value of the same kind as `like`; None if it is not of that kind."""
     if isinstance(like, bool):
         return (0, text == "true") if text in ("true", "false") else None
     if isinstance(like, (int, float)):

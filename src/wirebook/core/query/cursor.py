@@ -1,6 +1,6 @@
-"""Rows in order: those of one level, handed out parent by parent.
+"""Row cursors: the rows of one level in the order of their parents.
 
-The number of streams depends on what is asked for, never on how much there is.
+The number of cursors depends on the request, not on the number of entities.
 """
 
 from __future__ import annotations
@@ -15,20 +15,21 @@ R = TypeVar("R", GroupRow, ResourceRow, VersionRow)
 
 
 class RowCursor(Generic[R]):
-    """Rows of one level, in the order of their parents: `of` hands out those of one parent, each once."""
+    """The rows of one level, in the order of their parents. `of` yields the rows of one parent, each once."""
 
     def __init__(self, rows: Iterable[R]) -> None:
         self._rows: Iterator[R] = iter(rows)
         self._next: R | None = next(self._rows, None)
 
     def of(self, parent: int) -> Iterator[R]:
+        """Yield the rows of the next parent; nothing if it has none."""
         while self._next is not None and self._next.parent == parent:
             row, self._next = self._next, next(self._rows, None)
             yield row
 
 
 class RowSource(Protocol):
-    """Where a view gets its rows."""
+    """Opens the cursors of a view."""
 
     def groups(self, level: Level) -> RowCursor[GroupRow]: ...
     def resources(self, level: Level) -> RowCursor[ResourceRow]: ...

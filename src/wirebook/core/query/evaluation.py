@@ -1,9 +1,9 @@
-"""Applying a filter: which entities an answer has.
+"""Evaluate a filter: which entities a response contains.
 
-Whatever expression holds for an entity holds for all that is below it. An answer has the leaves for which all
-expressions of one term hold, and what is above them. So a term whose expressions are on one line of levels is decided
-from the target down: the entities of a level for which those of the level hold, below those that were left before. What
-the last level leaves is in the answer, with everything that is above and below it.
+An expression that holds for an entity also holds for everything below it. A response contains the lowest entities for
+which all expressions of one term hold, and everything above them. A term whose expressions are on one line of levels is
+therefore evaluated from the target down: on each level, the entities for which its expressions hold, below those that
+remained on the level above. What remains on the last level is in the response, with everything above and below it.
 
 Spec: core/spec.md#filter-flag.
 """
@@ -19,7 +19,7 @@ from wirebook.core.query.filters import Expression, Filter, Level
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The expressions of a term that are about the entities of one level."""
+    """The expressions of a term that apply to the entities of one level."""
 
     level: Level
     expressions: tuple[Expression, ...]
@@ -27,7 +27,9 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """What a term of the filter, with its place there, asks below the target: steps down, the last one for leaves."""
+    """A term of the filter below the target: `index` is its position in the filter, `steps` lead down from level to
+    level.
+    """
 
     index: int
     steps: tuple[Step, ...]
@@ -35,10 +37,10 @@ class Term:
 
 @dataclass(slots=True)
 class FilterResult:
-    """What a filter left.
+    """The entities that a filter leaves.
 
-    Shape: `left`: by level, the keys of the entities that are left below each parent. `whole`: those of which
-    everything is left. `passed`: by term and level, those for which its expressions hold, so far.
+    Shape: `left`: by level, the keys of the remaining entities by the key of their parent. `whole`: entities of which
+    everything remains. `passed`: by term and level, the entities for which its expressions hold so far.
     """
 
     filter: Filter
@@ -51,18 +53,20 @@ class FilterResult:
         return not self.left and not self.whole
 
     def has(self, level: Level, key: int, parent: int) -> bool:
+        """Return whether an entity remains."""
         if parent in self.whole.get(level[:-1], ()):
             self.whole.setdefault(level, set()).add(key)
             return True
         return key in self.left.get(level, {}).get(parent, ())
 
     def count(self, level: Level, parent: int, every: int) -> int:
-        """How many of a level are left below an entity that has `every` of them."""
+        """Return how many entities of a level remain below a parent that has `every` of them."""
         return every if parent in self.whole.get(level[:-1], ()) else len(self.left.get(level, {}).get(parent, ()))
 
     def add(self, index: int, level: Level, parents: Sequence[int], keys: set[int]) -> None:
-        """Entities of a level that a term leaves, with all below them. `parents` are the keys of what they are in, from
-        the target's down."""
+        """Add entities that a term leaves, with everything below them. `parents` are the keys above, from the target
+        down.
+        """
         self._leave(index, level, parents[-1], keys)
         for up, (parent, key) in enumerate(zip(parents[-2::-1], parents[:0:-1], strict=True), 1):
             self._leave(index, level[:-up], parent, {key})
@@ -74,7 +78,9 @@ class FilterResult:
         self.passed.setdefault((index, level), set()).update(keys)
 
     def residual(self, level: Level, collection: str, parent: int) -> list[str]:
-        """The filter of the URL of a collection below an entity: what is left to be asked; no text asks for all."""
+        """Return the filter for the URL of a collection below an entity; an empty list means that everything
+        remains.
+        """
         if parent in self.whole.get(level, ()):
             return []
         inner = (*level, collection)
@@ -88,23 +94,25 @@ class FilterResult:
         return list(dict.fromkeys(texts))
 
     def _has_passed(self, index: int, level: Level, key: int) -> bool:
-        """Whether the expressions of a term hold for an entity, as far as they are about it or what is above it."""
+        """Return whether the expressions of a term on an entity's level and above hold for it."""
         about = [expression.level for expression in self.filter[index] if len(expression.level) <= len(level)]
         return not about or key in self.passed.get((index, level), ())
 
 
 class FilterEvaluation:
-    """A filter on what is below a target, or on the target itself. `level` and `key` are those of the target entity; of
-    a collection, those of the entity that has it."""
+    """The evaluation of a filter for a target or what is below it.
+
+    `level` and `key` are those of the target entity; for a collection, those of the entity that contains it. `terms`
+    are the terms that remain to be evaluated after `enter`.
+    """
 
     def __init__(self, filter_: Filter, level: Level = (), key: int = 0) -> None:
         self.result = FilterResult(filter_)
         self.level, self.key = level, key
         self.terms: list[Term] = []
-        """What is still to be decided, once the target was entered."""
 
     def enter(self, entity: Mapping[str, Any] | None = None, meta: Mapping[str, Any] | None = None) -> None:
-        """Decides what is about the target entity: its members and, of a Resource, its meta's."""
+        """Evaluate the expressions on the target entity: its members and, for a Resource, those of its meta."""
         for index, term in enumerate(self.result.filter):
             own = [expression for expression in term if expression.level == self.level]
             if not all(holds(expression, entity or {}, meta or {}) for expression in own):
@@ -124,7 +132,9 @@ def holds(expression: Expression, entity: Mapping[str, Any], meta: Mapping[str, 
 
 
 def _steps(expressions: Iterable[Expression]) -> tuple[Step, ...]:
-    """The levels of expressions, from above; none if they are not on one line, for then no leaf is below all."""
+    """Return the steps of expressions from the top down; none if they are not on one line, since no entity is below
+    all.
+    """
     by_level: dict[Level, list[Expression]] = {}
     for expression in expressions:
         by_level.setdefault(expression.level, []).append(expression)

@@ -1,14 +1,12 @@
-"""Filters: which entities an answer has.
+"""Parse filters and test entities against them.
 
-    filter=EXPRESSION,EXPRESSION      all of them          expression = path [ operator [ value ] ]
-    filter=... & filter=...           one of them          operator   = "=" "!=" "<>" "<" "<=" ">" ">="
+    filter=EXPRESSION,EXPRESSION      all must hold        expression = path [ operator [ value ] ]
+    filter=... & filter=...           one must hold        operator   = "=" "!=" "<>" "<" "<=" ">" ">="
 
-`*` as the first step of a path stands for any attribute of the entity; ids of entities are never in a path. A request
+`*` as the first step of a path stands for any attribute of the entity; paths never contain ids of entities. A request
 has at most `MAX_EXPRESSIONS` expressions.
 
-An expression is about entities of one type, `Level`. It holds for a leaf of the registry (what has nothing below it)
-when it holds for the entity of its level above the leaf, or for the leaf itself. An answer has the leaves for which
-all expressions of one filter hold, and what is above them.
+An expression applies to the entities of one type, its `Level`. `wirebook.core.query.evaluation` combines them.
 
 Spec: core/spec.md#filter-flag; core/http.md#filter-flag.
 """
@@ -42,20 +40,21 @@ NOTHING: Final = "excludeall"
 COMPLEX: Final = ("object", "map", "array")
 ENDS: Final = ("", "url", "count")
 MAX_EXPRESSIONS: Final = 256
-"""Expressions in all filters of one request: SQLite nests conditions up to 1000 deep."""
+"""Maximum number of expressions in a request: SQLite nests conditions up to 1000 deep."""
 
 Level = tuple[str, ...]
-"""The plural names down to the entities of a type: () is the Registry, ("dirs", "files", "versions") Versions."""
+"""The plural names down to an entity type: () is the Registry, ("dirs", "files", "versions") are Versions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """One condition. `op` "" asks for any value, "null" for none.
+    """One condition. `op` "" requires any value, "null" requires none.
 
-    Shape: `meta`: the attribute is the meta's; `type` is its type, where the model defines one. An expression that is
-    not `known` is about what only answers have and never holds. `is_pattern`: `value` has a wildcard, and escapes of
-    stars; without one it is literal. `condition` is operator and value as they were sent. `attributes` are those of the
-    entity, where `path` leads to attributes of several types (`*`, `object.*`): each compares by its own.
+    Shape: `meta`: the attribute belongs to the meta; `type` is its type, if the model defines one. An expression that
+    is not `known` is about an attribute that only responses have, and never holds. `is_pattern`: `value` contains a
+    wildcard and escaped asterisks; otherwise it is literal. `condition` is operator and value as they were sent.
+    `attributes` are those of the entity if `path` leads to attributes of several types (`*`, `object.*`); each value
+    compares by its own.
     """
 
     level: Level
@@ -70,7 +69,7 @@ class Expression:
     attributes: Attributes | None = field(default=None, repr=False, compare=False)
 
     def holds(self, entity: Mapping[str, Any]) -> bool:
-        """Whether it holds for an entity of its level: its members, `meta` with ``meta`` among them."""
+        """Return whether it holds for an entity of its level; for an expression with `meta`, pass the meta."""
         if not self.known:
             return False
         if self.attributes is not None:
@@ -86,7 +85,7 @@ class Expression:
         return any(self._relates(*value) for value in values)
 
     def text_below(self, depth: int) -> str:
-        """The expression as it is sent to a collection, or an entity, whose level has `depth` names."""
+        """Return the expression as it is sent to a collection or an entity whose level has `depth` names."""
         names = [*self.level[depth:], *(["meta"] if self.meta else []), format_dotpath(self.path)]
         return ".".join(names) + self.condition
 
@@ -108,13 +107,13 @@ class Expression:
 
 
 Filter = tuple[tuple[Expression, ...], ...]
-"""One of the terms; each with all of its expressions."""
+"""The terms of a filter, one of which must hold, each with all its expressions."""
 
 
 def _typed_values(
     value: Any, path: DotPath, definition: Attributes | Attribute | None
 ) -> Iterator[tuple[Any, str | None]]:
-    """The values at a path, each with the type that the model gives it. As `values_at`, a JSON null is no value."""
+    """Yield the values at a path, each with its type in the model. As in `values_at`, null counts as absent."""
     if not path:
         if value is not None:
             yield value, definition.type if isinstance(definition, Attribute) else None
@@ -124,7 +123,7 @@ def _typed_values(
 
 
 def _definition_in(definition: Attributes | Attribute | None, name: str | int) -> Attribute | None:
-    """The definition of a member, an entry or an item of what has that definition."""
+    """Return the definition of a member, an entry or an item of a value with that definition."""
     if isinstance(definition, Attribute):
         if definition.type != "object":
             return definition.item
@@ -133,8 +132,10 @@ def _definition_in(definition: Attributes | Attribute | None, name: str | int) -
 
 
 def find_definition(attributes: Attributes, name: str) -> Attribute | None:
-    """The definition of an attribute: by its name, else the one that values of others bring with them, if all that are
-    brought have one type, else that of ``*``."""
+    """Return the definition of an attribute by name.
+
+    If it is not defined directly, use the definition in `ifvalues` if all of them have one type, else the one of ``*``.
+    """
     if name in attributes:
         return attributes[name]
     brought = list(_brought(attributes, name))
@@ -151,11 +152,11 @@ def _brought(attributes: Attributes, name: str) -> Iterator[Attribute]:
             yield from _brought(siblings, name)
 
 
-# -- reading ------------------------------------------------------------------------------------------------------
+# -- parsing ------------------------------------------------------------------------------------------------------
 
 
 def parse_filter(parameters: Sequence[str], target: RequestTarget, model: Model) -> Filter | None:
-    """The filter of a request; None where it has none, and () where it excludes everything.
+    """Return the filter of a request; None if it has none, () if it excludes everything.
 
     Raises: bad_filter
     """
@@ -170,7 +171,9 @@ def parse_filter(parameters: Sequence[str], target: RequestTarget, model: Model)
     texts = [text for term in terms for text in term]
     if NOTHING in texts:
         if len(texts) > 1:
-            raise _bad_filter(target, NOTHING, "it excludes everything and cannot be combined with other expressions")
+            raise _bad_filter(
+                target, NOTHING, "it excludes everything, so it cannot be combined with other expressions"
+            )
         return ()
     return tuple(tuple(_expression(text, target, model) for text in term) for term in terms) or None
 
@@ -201,19 +204,19 @@ def _expression(text: str, target: RequestTarget, model: Model) -> Expression:
 
 
 def _outside_brackets(text: str) -> str:
-    """The text with what is in brackets blanked: a quoted name may hold an operator."""
+    """Return the text with brackets blanked, since a quoted name may contain an operator."""
     return re.sub(r"\[[^\]]*\]", lambda match: " " * len(match[0]), text)
 
 
 def level_of(target: RequestTarget) -> Level:
-    """The level that paths of filters begin at."""
+    """Return the level at which filter paths start."""
     names = [target.group_type.plural] if target.group_type else []
     names += [target.type.plural] if target.type else []
     return tuple(names) + (("versions",) if target.kind in ("versions", "version") else ())
 
 
 def _located(expression: Expression, target: RequestTarget, model: Model) -> Expression:
-    """The expression at its level: leading names of collections are stepped over."""
+    """Return the expression at its level: leading names of collections are stepped over."""
     level, path, meta = level_of(target), expression.path, target.kind == "meta"
     path = folded(path)
     while len(path) > 1 and isinstance(path[0], PathMember) and path[0].name in collections(level, model) and not meta:
@@ -229,7 +232,7 @@ def _located(expression: Expression, target: RequestTarget, model: Model) -> Exp
 
 
 def collections(level: Level, model: Model) -> Iterable[str]:
-    """The plural names of what is below the entities of a level."""
+    """Return the plural names of the collections in the entities of a level."""
     if not level:
         return model.groups
     if len(level) == 1:
@@ -238,11 +241,13 @@ def collections(level: Level, model: Model) -> Iterable[str]:
 
 
 def types_at(level: Level, model: Model) -> tuple[GroupType | None, ResourceType | None]:
+    """Return the Group type and the Resource type of a level."""
     group = model.groups[level[0]] if level else None
     return group, group.resources[level[1]] if group and len(level) > 1 else None
 
 
 def attributes_of(level: Level, model: Model, *, meta: bool = False) -> Attributes:
+    """Return the attributes of the entities of a level, or of their meta."""
     group, resource = types_at(level, model)
     if resource:
         return resource.metaattributes if meta else resource.attributes
@@ -250,13 +255,13 @@ def attributes_of(level: Level, model: Model, *, meta: bool = False) -> Attribut
 
 
 def may_have(attributes: Attributes, name: str) -> bool:
-    """Whether an entity with these attributes may have one of that name, be it that a value of another brings it."""
+    """Return whether an entity with these attributes may have one of that name, possibly by `ifvalues`."""
     brought = (siblings for attribute in attributes.values() for siblings in attribute.ifvalues.values())
     return name in attributes or "*" in attributes or any(may_have(siblings, name) for siblings in brought)
 
 
 def response_only_members(level: Level, model: Model, *, meta: bool) -> set[str]:
-    """Members that are made for an answer and cannot be asked for."""
+    """Return the names of members that only responses have, and that filters cannot use."""
     if meta:
         return {"self", "shortself", "defaultversionurl"}
     _, resource = types_at(level, model)
@@ -271,18 +276,20 @@ def response_only_members(level: Level, model: Model, *, meta: bool) -> set[str]
 
 
 def _helper_type(level: Level, name: str, path: DotPath, model: Model) -> str | None:
-    """What is below an entity is a map of entities, or the entity meta: neither has a value."""
+    """Return "map" for a nested collection and the meta, which have no value to compare."""
     return "map" if len(path) == 1 and (name in collections(level, model) or name == "meta") else None
 
 
 def folded(path: DotPath) -> DotPath:
-    """Names of attributes are in lower case; those in a filter need not be."""
+    """Return the path with its first name in lower case: names of attributes are, and filters may spell them
+    otherwise.
+    """
     first = path[0]
     return (PathMember(first.name.lower()), *path[1:]) if isinstance(first, PathMember) else path
 
 
 def type_at(attributes: Attributes, path: DotPath) -> str | None:
-    """The type of the attribute at a path, through objects, maps and arrays."""
+    """Return the type of the attribute at a path through objects, maps and arrays."""
     if not isinstance(path[0], PathMember):
         return None
     attribute = find_definition(attributes, path[0].name)

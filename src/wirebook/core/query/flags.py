@@ -1,4 +1,4 @@
-"""The flags of a request: query parameters, as far as the registry offers them.
+"""Parse the flags of a request: query parameters that the registry offers.
 
 Spec: core/http.md#request-flags--query-parameters; core/spec.md#request-flags.
 """
@@ -30,12 +30,12 @@ from wirebook.problems.xregistry import refused
 
 Query = Mapping[str, Sequence[str]]
 WRITE_ONLY: Final = frozenset({"epoch", "ignore", "setdefaultversionid"})
-"""Flags that change nothing in the answer to a GET."""
+"""Flags without effect on the response to a GET."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sort:
-    """The attribute that a collection is sorted by, then its ids."""
+    """The attribute by which a collection is sorted; entities with equal values are sorted by id."""
 
     path: DotPath
     descending: bool = False
@@ -43,8 +43,9 @@ class Sort:
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """What the flags ask for. `filter` None is none; () excludes everything. `default` is setdefaultversionid, "" if
-    it was not given; `epoch` that of a DELETE."""
+    """The parsed flags. `filter` None: no filter; (): everything is excluded. `default` is setdefaultversionid ("" if
+    absent); `epoch` is the flag of a DELETE.
+    """
 
     inline: Inline
     filter: Filter | None = None
@@ -64,7 +65,7 @@ NO_FLAGS: Final = Flags(NOTHING)
 def parse_flags(
     query: Query, target: RequestTarget, method: str, model: Model, capabilities: Mapping[str, Any]
 ) -> Flags:
-    """The flags of a request; those that the registry does not offer are as if they were not there.
+    """Return the flags of a request; flags that the registry does not offer are ignored.
 
     Raises: bad_defaultversionid, bad_filter, bad_flag, bad_ignore, bad_inline, bad_sort, inline_noninlineable,
     invalid_attribute, not_available, sort_noncollection, unsupported_specversion
@@ -78,7 +79,7 @@ def parse_flags(
     inline = parse_inline(offered.get("inline"), shown, model, everything=collections)
     _check_available(inline, capabilities)
     if collections and target.kind not in ("registry", "group"):
-        detail = "It is for the Registry and for a single Group."
+        detail = "The flag 'collections' is allowed for the Registry and for a single Group only."
         raise refused("bad_flag", target.path, flag="collections", detail=detail)
     return Flags(
         inline,
@@ -101,7 +102,10 @@ def _check_available(inline: Inline, capabilities: Mapping[str, Any]) -> None:
 
 
 def _specversion(offered: Query, target: RequestTarget, method: str, capabilities: Mapping[str, Any]) -> str:
-    """The patch number, if there is one, does not count; a suffix does. Metadata alone is shown by older texts."""
+    """Return the specversion of the response. A patch number is ignored, a suffix is not.
+
+    Former specversions apply to responses with metadata only. Raises: unsupported_specversion
+    """
     sent = (offered.get("specversion") or ("",))[0]
     known = capabilities["specversions"]
     for version in known:
@@ -120,7 +124,9 @@ def _ignore(offered: Query, target: RequestTarget, capabilities: Mapping[str, An
     texts = list_items(offered["ignore"])
     for text in texts:
         if text != "*" and text not in allowed:
-            why = f"it is not one of: {', '.join(allowed)}" if text not in IGNORES else "it is not offered"
+            why = (
+                f"it is not one of: {', '.join(allowed)}" if text not in IGNORES else "this registry does not offer it"
+            )
             raise refused("bad_ignore", target.path, value=text, error_detail=why)
     return frozenset(allowed if "*" in texts else texts)
 
@@ -134,7 +140,7 @@ def _sort(offered: Query, target: RequestTarget, method: str, model: Model) -> S
     name, _, order = text.partition("=")
     try:
         if order not in ("", "asc", "desc") or len(offered["sort"]) > 1:
-            raise BadPath(f"'{order}' is neither asc nor desc" if order else "it is given twice", len(name) + 1)
+            raise BadPath(f"'{order}' is neither asc nor desc" if order else "the flag occurs twice", len(name) + 1)
         path = parse_dotpath(name)
     except BadPath as error:
         raise refused("bad_sort", target.path, value=text, error_detail=str(error)) from None
@@ -145,15 +151,15 @@ def _sort(offered: Query, target: RequestTarget, method: str, model: Model) -> S
 
 
 def _unsortable(path: DotPath, target: RequestTarget, model: Model) -> str | None:
-    """Why a collection cannot be sorted by what is at `path`."""
+    """Return why a collection cannot be sorted by the attribute at `path`, or None."""
     if not all(isinstance(step, (PathMember, Item)) for step in path):
-        return "it has a wildcard"
+        return "a path to sort by cannot contain a wildcard"
     level, name = level_of(target), path[0].name if isinstance(path[0], PathMember) else ""
     attributes = attributes_of(level, model)
     if name in collections(level, model) or name == "meta":
-        return f"'{name}' is below the entities of the collection"
+        return f"'{name}' is not an attribute of the entities in the collection"
     if not may_have(attributes, name):
-        return f"there is no attribute '{name}'"
+        return f"the entities have no attribute '{name}'"
     type_ = type_at(attributes, path)
     return f"it is of type {type_}, which has no order" if type_ in COMPLEX else None
 
@@ -166,7 +172,7 @@ def _default(offered: Query, target: RequestTarget, method: str) -> str:
         return ""
     values = offered["setdefaultversionid"]
     if len(values) > 1 or not values[0]:
-        why = "it is given twice" if len(values) > 1 else "it is empty"
+        why = "the flag occurs twice" if len(values) > 1 else "the flag has no value"
         raise refused("bad_defaultversionid", target.path, value=",".join(values) or '""', error_detail=why)
     if method in ("GET", "HEAD"):
         return ""
@@ -182,6 +188,6 @@ def _epoch(offered: Query, target: RequestTarget, method: str) -> int | None:
     if not text or method != "DELETE":
         return None
     if not text.isascii() or not text.isdigit():
-        why = f"'{text[:40]}' is no epoch"
+        why = f"'{text[:40]}' is not an unsigned integer"
         raise refused("invalid_attribute", target.xid, name="epoch", error_detail=why)
     return int(text[:40])

@@ -1,4 +1,4 @@
-"""What an answer has in it that it otherwise only names: collections, `meta`, documents, the model.
+"""Parse the flag `inline`: which collections, metas, documents and models a response contains in full.
 
     path = name *( "." name ) [ "." "*" ] / "*"
 
@@ -18,12 +18,12 @@ from wirebook.core.query.filters import Level, attributes_of, collections, level
 from wirebook.problems.xregistry import refused
 
 SPECIAL: Final = ("capabilities", "model", "modelsource")
-"""Attributes of the Registry that are inlined by name alone."""
+"""Attributes of the Registry that are inlined by name only, not by ``*``."""
 
 
 @dataclass(slots=True)
 class Inline:
-    """A tree of what is inlined: by name, what is inlined in it. `everything`: all there is below."""
+    """A tree of the names to inline. `everything`: inline everything below."""
 
     everything: bool = False
     names: dict[str, Inline] = field(default_factory=dict)
@@ -40,10 +40,11 @@ class Inline:
         return not (self.everything or self.names)
 
     def mentions(self, names: Collection[str]) -> bool:
-        """Whether something of one of those names is inlined, wherever it is."""
+        """Return whether one of those names is inlined anywhere."""
         return self.everything or any(name in names or below.mentions(names) for name, below in self.names.items())
 
     def add(self, names: Sequence[str], *, everything: bool) -> None:
+        """Add a path of names; `everything`: and everything below it."""
         tree = self
         for name in names:
             tree = tree.names.setdefault(name, Inline())
@@ -55,7 +56,9 @@ NOTHING: Final = Inline()
 
 
 def list_items(parameters: Sequence[str]) -> list[str]:
-    """The items of a flag that is a list, separated by commas or in repeated flags. A flag without items means all."""
+    """Return the items of a flag that is a list, separated by commas or in repeated flags; ``*`` for a flag without
+    items.
+    """
     return [
         item
         for parameter in parameters
@@ -66,7 +69,7 @@ def list_items(parameters: Sequence[str]) -> list[str]:
 def parse_inline(
     parameters: Sequence[str] | None, target: RequestTarget, model: Model, *, everything: bool = False
 ) -> Inline:
-    """The tree of a request, below its target (below one entity of a collection, for a collection).
+    """Return the tree of a request below its target; for a collection, below one of its entities.
 
     Raises: bad_inline, inline_noninlineable
     """
@@ -79,7 +82,7 @@ def parse_inline(
 
 
 def _names(text: str, target: RequestTarget) -> tuple[list[str], bool]:
-    """The names of a path, and whether it ends in a star. Raises: bad_inline"""
+    """Return the names of a path, and whether it ends in ``*``. Raises: bad_inline"""
     try:
         path = parse_dotpath(text)
     except BadPath as error:
@@ -87,13 +90,15 @@ def _names(text: str, target: RequestTarget) -> tuple[list[str], bool]:
     is_star = path[-1] is ANY_MEMBER
     names = [step.name if isinstance(step, PathMember) else "*" for step in (path[:-1] if is_star else path)]
     if any("*" in name for name in names):
-        why = "'*' stands alone, at the end"
+        why = "'*' is allowed as the last name only"
         raise refused("bad_inline", target.path, value=text, error_detail=why)
     return names, is_star
 
 
 def _check(text: str, names: list[str], target: RequestTarget, model: Model, *, is_star: bool) -> None:
-    """All names but the last are of collections; so is the last one before a star."""
+    """Check that all names but the last, or all before a ``*``, are collections. Raises: bad_inline,
+    inline_noninlineable
+    """
     level, in_meta = level_of(target), target.kind == "meta"
     for i, name in enumerate(names):
         if not in_meta and name in collections(level, model):
@@ -101,11 +106,13 @@ def _check(text: str, names: list[str], target: RequestTarget, model: Model, *, 
         elif in_meta or is_star or i < len(names) - 1 or name not in _inlineable(level, model):
             if name in attributes_of(level, model, meta=in_meta):
                 raise refused("inline_noninlineable", target.path, name=text)
-            raise refused("bad_inline", target.path, value=text, error_detail=f"there is no '{name}' to inline")
+            raise refused(
+                "bad_inline", target.path, value=text, error_detail=f"'{name}' is not an attribute that can be inlined"
+            )
 
 
 def _inlineable(level: Level, model: Model) -> tuple[str, ...]:
-    """What may be inlined of an entity, its collections apart."""
+    """Return the attributes of an entity that can be inlined besides its collections."""
     _, resource = types_at(level, model)
     if not level:
         return SPECIAL

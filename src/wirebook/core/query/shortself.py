@@ -1,9 +1,9 @@
-"""Short URLs of entities, by the rows of Groups and Resources, which stay as long as these live.
+"""Short URLs of entities, based on the row keys of Groups and Resources, which are stable while the entities exist.
 
     short  = "/.g/" place / "/.r/" place [ "/meta" / "/versions/" id ]
-    place  = 4*4digit 1*12digit        ; of the xid, so that the row of another entity is not mistaken; the row
+    place  = 4*4digit 1*12digit        ; a checksum of the xid, which detects reused keys, and the key
 
-Digits are those of base 36. A path that is shorter itself is its own short one.
+Digits are base 36. A path that is shorter than its short form is used as it is.
 
 Spec: core/spec.md#shortself-attribute.
 """
@@ -20,7 +20,9 @@ SHORT: Final = re.compile(r"/\.([gr])/([0-9a-z]{4})([0-9a-z]{1,12})(\$details|/.
 
 
 class Short(NamedTuple):
-    """A short path: the kind and the row of a Group or a Resource, the check of its xid, and what comes after it."""
+    """A parsed short path: its kind, the checksum of the xid, the key of the Group or Resource, and the rest of the
+    path.
+    """
 
     is_group: bool
     check: str
@@ -29,7 +31,7 @@ class Short(NamedTuple):
 
 
 def short_path(xid: str, key: int) -> str:
-    """The path of an entity that is as short as can be. `key` is the row of its Group, or else of its Resource."""
+    """Return the shortest path of an entity. `key` is the row of its Resource or, if it is a Group, of the Group."""
     _, *parts = xid.split("/")
     owner, rest = parts[:4], parts[4:]
     kind = "g" if len(owner) == 2 else "r"
@@ -38,12 +40,13 @@ def short_path(xid: str, key: int) -> str:
 
 
 def parse_short(path: str) -> Short | None:
-    """What a path says, if it is a short one."""
+    """Return the parts of a short path; None for any other path."""
     match = SHORT.match(path)
     return match and Short(match[1] == "g", match[2], int(match[3], 36), match[4] or "")
 
 
 def checksum_of(xid: str) -> str:
+    """Return the checksum of an xid."""
     digest = hashlib.blake2b(xid.encode(), digest_size=8).digest()
     return _base36(int.from_bytes(digest) % 36**CHECKED).rjust(CHECKED, "0")
 

@@ -1,4 +1,4 @@
-"""Answers as an older text has them: names of attributes that have another one since.
+"""Responses in a former specversion: attributes under their former names.
 
 Spec: docs/registry.md#older-texts.
 """
@@ -12,24 +12,24 @@ from wirebook.core.entities.rows import format_members, parse_members
 from wirebook.core.model.compiled import ResourceType
 
 VERSIONS: Final[Mapping[str, Mapping[str, str]]] = {"1.0-rc2": {"ancestorid": "ancestor"}}
-"""Attributes of every Version, by the text that had them under another name."""
+"""Former names of Version attributes, by specversion."""
 
 MESSAGES: Final[Mapping[str, Mapping[str, str]]] = {
     "1.0-rc2": {"basemessage": "basemessageurl", "basemessageuri": "basemessageurl"}
 }
-"""Those of messages besides."""
+"""Further former names of message attributes, by specversion."""
 
 
 def older_names(specversion: str, type_: ResourceType) -> Mapping[str, str]:
-    """The names that a text gives to attributes of Versions, by those that they have now."""
+    """Return the names of Version attributes in a specversion, by their current names."""
     names = VERSIONS.get(specversion, {})
     return {**names, **MESSAGES[specversion]} if names and type_.plural == "messages" else names
 
 
 def rename_attributes(specversion: str, text: str, type_: ResourceType) -> str:
-    """Members of a Version, as JSON without braces, with the names that a text gives them.
+    """Return members of a Version, as JSON without braces, under their names in a specversion.
 
-    An extension that is called like one of them is left out: nobody could tell which of the two was meant.
+    An extension with the former name of an attribute is omitted, since it could not be told apart from the attribute.
     """
     if specversion not in VERSIONS:
         return text

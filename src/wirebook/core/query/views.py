@@ -1,8 +1,4 @@
-"""Views: an entity or a collection as JSON, from rows that come in order. What is written is handed out piece by piece.
-
-`RowSource` are the rows below the target by level, each ordered as its parents are; the number of streams depends on
-what
-is asked for, never on how much there is.
+"""Render entities and collections as JSON from ordered rows, piece by piece.
 
 Spec: core/spec.md#json-serialization; core/spec.md#doc-flag; core/http.md#self-attribute.
 """
@@ -37,20 +33,25 @@ NOT_IN_DOC: Final = (
     "compatibilityvalidated",
     "compatibilityvalidatedreason",
 )
+"""Attributes that document view omits."""
 
 
 IN_QUERY: Final = "!'()*,/:;=?@~"
-"""What the filter in a URL may have as it is, besides letters, digits and ``-._``."""
+"""Characters of a filter that need no escape in a URL, besides letters, digits and ``-._``."""
 
 
 _quoted: Final[Callable[[str], str]] = encode_basestring
-"""A text as JSON, as ``json.dumps`` writes it."""
+"""Returns a string as JSON, as ``json.dumps`` writes it."""
 
 
 @dataclass(slots=True)
 class EntityRenderer:
-    """How things are shown. `base` is the Registry's URL without a slash at its end; `root` the xid (or path of a
-    collection) that the answer is about, for pointers in document view. `specversion`: the text that has the names."""
+    """Renders entities as JSON.
+
+    `base` is the Registry's URL without a trailing slash; `root` the xid (or path of a collection) of the response, to
+    which pointers in document view are relative. `rows` opens a cursor per level; `root_level` is the level of `root`.
+    `specversion` selects the names of attributes.
+    """
 
     model: Model
     base: str
@@ -68,7 +69,7 @@ class EntityRenderer:
     # -- URLs -----------------------------------------------------------------------------------------------------
 
     def url(self, xid: str, *, details: bool = False, inside: bool = True) -> str:
-        """The URL of an entity; in document view a pointer, if it is in the answer."""
+        """Return the URL of an entity; in document view a pointer, if the entity is `inside` the response."""
         if self.doc and inside:
             return self._pointer(xid)
         return f"{self.base}{xid}{DETAILS if details else ''}"
@@ -82,9 +83,9 @@ class EntityRenderer:
     def registry(
         self, members: Members, counts: Mapping[str, int], special: Mapping[str, Any], *, bare: bool = False
     ) -> Iterator[str]:
-        """The Registry. `special` are the capabilities, the model and its source, to be shown where they are inlined.
+        """Yield the Registry. `special` are capabilities, model and model source, shown if they are inlined.
 
-        `bare`: its collections alone (the flag `collections`).
+        `bare`: its collections only (flag `collections`).
         """
         yield "{"
         if not bare:
@@ -100,7 +101,7 @@ class EntityRenderer:
         yield "}"
 
     def group(self, row: GroupRow, type_: GroupType, *, bare: bool = False) -> Iterator[str]:
-        """A Group. `bare`: its collections alone (the flag `collections`)."""
+        """Yield a Group. `bare`: its collections only (flag `collections`)."""
         xid = f"/{type_.plural}/{row.id}"
         head = "" if bare else self._head(type_.id_name, row, xid, self.url(xid)) + _comma(row.text)
         yield "{" + head
@@ -113,7 +114,7 @@ class EntityRenderer:
         yield "}"
 
     def resource(self, row: ResourceRow, group: GroupType, type_: ResourceType, group_xid: str) -> Iterator[str]:
-        """A Resource: its default Version under its own name, then what is its own."""
+        """Yield a Resource: its default Version with the Resource's ids, then its own attributes."""
         xid = f"{group_xid}/{type_.plural}/{row.id}"
         level: Level = (group.plural, type_.plural)
         inline = self.inline_at(level)
@@ -142,14 +143,16 @@ class EntityRenderer:
         return ids + self._self(xid, self_, row.key) + self._version_body(row.version, type_, level, is_default=True)
 
     def _has_default(self, level: Level, row: ResourceRow) -> bool:
-        """Whether the filter leaves the default Version of a Resource in the answer; `level` is that of Versions."""
+        """Return whether the filter leaves the default Version of a Resource; `level` is the level of Versions."""
         return self.filter_result is None or (
             row.version is not None and self.filter_result.has(level, row.version.key, row.key)
         )
 
     def meta(self, row: ResourceRow, type_: ResourceType, xid: str, *, has_default: bool) -> str:
-        """The meta of a Resource; of a cross-reference that of its target, under its own ids. `has_default`: the answer
-        has the default Version."""
+        """Return the meta of a Resource; for a cross-reference that of its target, with its own ids.
+
+        `has_default`: the response contains the default Version.
+        """
         own = f"{xid}/meta"
         head = "{" + self._head(type_.id_name, row, own, self.url(own))
         if row.xref:
@@ -165,7 +168,7 @@ class EntityRenderer:
     def version(
         self, row: VersionRow, type_: ResourceType, level: Level, resource_xid: str, *, is_default: bool
     ) -> str:
-        """A Version of the Resource with that xid, which may be a cross-reference to where it is."""
+        """Return a Version as part of the Resource with that xid, which may be a cross-reference to its owner."""
         xid = f"{resource_xid}/versions/{row.id}"
         id_ = resource_xid.rpartition("/")[2]
         ids = f'{{{_quoted(type_.id_name)}:{_quoted(id_)},"versionid":{_quoted(row.id)},'
@@ -197,14 +200,14 @@ class EntityRenderer:
         return f"{_quoted(id_name)}:{_quoted(row.id)},{self._self(xid, self_, row.key)}"
 
     def _self(self, xid: str, self_: str, key: int) -> str:
-        """The URLs of an entity; `key` is the row of its Group or Resource."""
+        """Return the URLs of an entity; `key` is the row of its Group or Resource."""
         short = f',"shortself":{_quoted(self.base + short_path(xid, key))}' if self.shortself and not self.doc else ""
         return f'"self":{_quoted(self_)}{short},"xid":{_quoted(xid)}'
 
     # -- collections ----------------------------------------------------------------------------------------------
 
     def inline_at(self, level: Level) -> Inline:
-        """What is inlined in the entities of a level."""
+        """Return what is inlined in the entities of a level."""
         tree = self.inline
         for name in level[len(self.root_level) :]:
             tree = tree[name]
@@ -231,12 +234,12 @@ class EntityRenderer:
         yield f"}},{_quoted(f'{plural}count')}:{count}"
 
     def _counted(self, level: Level, xid: str, plural: str, count: int, key: int) -> str:
-        """A collection that is not inlined."""
+        """Return the URL and count of a collection that is not inlined."""
         url = self.url(_path(xid, plural), inside=False) + self._query(level, plural, count, key)
         return f'"{plural}url":{_quoted(url)},"{plural}count":{count}'
 
     def _query(self, level: Level, plural: str, count: int, key: int) -> str:
-        """The residual filter of a collection's URL."""
+        """Return the residual filter for the URL of a collection."""
         if self.filter_result is None:
             return ""
         texts = self.filter_result.residual(level, plural, key) if count else ["excludeall"]
@@ -246,7 +249,9 @@ class EntityRenderer:
         return count if self.filter_result is None else self.filter_result.count(level, key, count)
 
     def collection_members(self, level: Level, xid: str, key: int, owner: Any) -> Iterator[str]:
-        """The entities of a collection, as members of a JSON object; `key` and `owner` are the row that holds it."""
+        """Yield the entities of a collection as members of a JSON object. `key` and `owner` are the row that contains
+        it.
+        """
         first = True
         for row in self._cursor(level).of(key):
             if self.filter_result is not None and not self.filter_result.has(level, row.key, key):
@@ -257,7 +262,7 @@ class EntityRenderer:
             yield from self.entity(level, row, xid, owner)
 
     def _skip_rows(self, level: Level, key: int) -> None:
-        """Lets the rows below an entity that is not shown pass."""
+        """Advance the cursors past the rows below an entity that is not shown."""
         for plural in collections(level, self.model):
             if plural in self.inline_at(level):
                 inner = (*level, plural)
@@ -272,7 +277,9 @@ class EntityRenderer:
         return self._cursors[level]
 
     def entity(self, level: Level, row: Any, owner_xid: str, owner: Any = None) -> Iterator[str]:
-        """One entity of a collection. `owner_xid` is that of what holds the collection, `owner` its row."""
+        """Yield one entity of a collection. `owner_xid` and `owner` are the xid and the row of what contains the
+        collection.
+        """
         group = self.model.groups[level[0]]
         if len(level) == 1:
             yield from self.group(row, group)
@@ -292,4 +299,5 @@ def _comma(text: str) -> str:
 
 
 def format_json(value: Mapping[str, Any]) -> str:
+    """Return a JSON object as text."""
     return msgspec.json.encode(value).decode()

@@ -16,9 +16,9 @@ from typing import NamedTuple
 from wirebook.httpapi.concurrency.batcher import Gathering
 from wirebook.httpapi.http.messages import ApiResponse, Incoming
 from wirebook.storage.outages import Unavailable
-from wirebook.storage.rows import TooSlow
 from wirebook.storage.session import ReadFailure, Session
-from wirebook.storage.shared import Opening, SharedTransaction
+from wirebook.storage.shared_transaction import Opening, SharedTransaction
+from wirebook.storage.streaming import TooSlow
 
 
 class _ReadJob(NamedTuple):

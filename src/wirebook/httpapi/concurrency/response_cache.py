@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final
 
 from wirebook.httpapi.http.messages import ApiResponse, Incoming
-from wirebook.storage.shared import Opening, ScheduleEnd, SharedTransaction
+from wirebook.storage.shared_transaction import Opening, ScheduleEnd, SharedTransaction
 
 KEPT: Final = 16 * 1024 * 1024
 """Bytes of answers that are kept."""

@@ -1,7 +1,7 @@
-"""Small reads of one thread that share a transaction: beginning and ending one takes as long as such a read.
+"""A transaction shared by short reads of one thread, since to begin and end one takes as long as such a read.
 
-The first read begins it, and has it ended once all that was there by then is answered. So a read never sees less than
-what was answered before it came.
+The first read begins it and schedules its end for when all reads that wait by then are answered. A read therefore never
+sees an older state than any response sent before it arrived.
 
 Spec: docs/decisions/0104-request-threads.md.
 """
@@ -19,7 +19,7 @@ ScheduleEnd = Callable[[Callable[[], None]], object]
 
 
 class SharedTransaction:
-    """A transaction, begun by `opening`, that is entered again and again until it has ended. An error ends it, too."""
+    """A transaction, begun by `opening`, that reads enter repeatedly until it ends. An error ends it, too."""
 
     def __init__(self, opening: Opening) -> None:
         self._opening, self._open = opening, ExitStack()
@@ -27,7 +27,7 @@ class SharedTransaction:
         self._schedule_end: ScheduleEnd | None = None
 
     def until(self, schedule_end: ScheduleEnd) -> SharedTransaction:
-        """Itself. `schedule_end` takes what ends it, if it has to begin."""
+        """Return itself; `schedule_end` receives the function that ends the transaction if this read begins it."""
         self._schedule_end = schedule_end
         return self
 
@@ -46,5 +46,6 @@ class SharedTransaction:
             self._open.__exit__(kind, error, trace)
 
     def end(self) -> None:
+        """End the transaction."""
         self._session = None
         self._open.close()

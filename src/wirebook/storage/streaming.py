@@ -1,7 +1,7 @@
-"""Rows as they come, within a time.
+"""Stream the rows of queries within a time limit.
 
-When time is over, and which results are open, is kept with the connection. The clock is looked at between rows; a
-statement that gives none for long is interrupted by the database.
+The deadline and the open results are stored with the connection. The deadline is checked between rows; the database
+interrupts statements that return none for too long.
 """
 
 from __future__ import annotations
@@ -17,32 +17,34 @@ from sqlalchemy.exc import DBAPIError
 from wirebook.storage.statements import driver_of
 
 BATCH: Final = 500
-"""Rows that are fetched at once."""
+"""Rows per fetch."""
 
 STEPS: Final = 20_000
-"""Instructions of SQLite's machine between looks at the clock: some tenths of a millisecond."""
+"""SQLite virtual machine instructions between checks of the deadline: some tenths of a millisecond."""
 
 LOCK_NOT_AVAILABLE: Final = "55P03"
 END, OPEN = "end", "open"
 
 
 class TooSlow(Exception):
-    """A read took longer than it may."""
+    """A read exceeded its time limit."""
 
 
 def driver_errors(dialect: Dialect) -> tuple[type[Exception], ...]:
-    """What is raised where the database fails: by SQLAlchemy, or by the driver."""
+    """Return the exceptions that a failing database raises, from SQLAlchemy or from the driver."""
     return DBAPIError, dialect.loaded_dbapi.Error
 
 
 def is_lock_timeout(error: Exception) -> bool:
-    """Whether PostgreSQL waited for a lock for as long as it may."""
+    """Return whether PostgreSQL gave up waiting for a lock."""
     return getattr(getattr(error, "orig", error), "sqlstate", None) == LOCK_NOT_AVAILABLE
 
 
 @contextmanager
 def within(connection: Connection, seconds: float) -> Iterator[None]:
-    """All that is read takes at most so many seconds. Raises: TooSlow, also where others lock it for too long"""
+    """Limit the time of all reads on a connection. Raises: TooSlow, also if another transaction holds a lock
+    too long
+    """
     end = connection.info[END] = monotonic() + seconds
     if connection.dialect.name == "sqlite":
         driver_of(connection).set_progress_handler(lambda: monotonic() > end, STEPS)
@@ -53,7 +55,7 @@ def within(connection: Connection, seconds: float) -> Iterator[None]:
             raise TooSlow from error
         raise
     finally:
-        if not connection.invalidated:  # which has no info, either
+        if not connection.invalidated:  # then its info is gone, too
             del connection.info[END]
         if connection.dialect.name == "sqlite":
             driver_of(connection).set_progress_handler(None, 0)
@@ -69,7 +71,7 @@ def limit_statements(connection: Connection, seconds: float) -> None:
 
 
 def rows(connection: Connection, query: Select[Any]) -> Generator[Any]:
-    """The rows of a query, some at a time. Raises: TooSlow"""
+    """Yield the rows of a query in batches. Raises: TooSlow"""
     end = connection.info.get(END, float("inf"))
     results = connection.info.setdefault(OPEN, set())
     with connection.execute(query, execution_options={"yield_per": BATCH}) as result:
@@ -82,8 +84,8 @@ def rows(connection: Connection, query: Select[Any]) -> Generator[Any]:
 
 
 def close_results(connection: Connection) -> None:
-    """Ends what was not read to its end, as an answer that broke off leaves it."""
-    if connection.invalidated:  # they are gone with it
+    """Close results that were not read to their end because a response was aborted."""
+    if connection.invalidated:  # the results are closed with it
         return
     for result in connection.info.pop(OPEN, ()):
         result.close()

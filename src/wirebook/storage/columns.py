@@ -1,4 +1,4 @@
-"""Entities as columns, for filters and sorts: which of their members have columns, and which are in texts."""
+"""The columns of entities, for filters and sorting: which members have columns, and which are in JSON texts."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Kind = Literal["string", "timestamp", "uinteger"]
 
 @dataclass(frozen=True, slots=True)
 class EntityColumns:
-    """An entity as columns.
+    """The columns of one kind of entity.
 
-    Shape: `ids` are the members that are in no text, by name, as they are shown; `texts` the columns of the others, and
-    which of the members each has (None: all that are not in the ones before). `keys` are columns to compare, by the
-    name of the attribute; `xid` those of the ids in it, by their place; `labels` whose labels they are.
+    Shape: `ids` are members that no text contains, by name; `texts` are the text columns, each with the names of its
+    members (None: all others). `keys` are columns to compare, by attribute name; `xid` the columns of the ids in an
+    xid, by position; `labels` the kind and key by which its labels are found.
     """
 
     ids: Mapping[str, ColumnElement[Any]]
@@ -33,13 +33,14 @@ class EntityColumns:
     labels: tuple[int, ColumnElement[int]] | None = None
 
     def text_of(self, name: str) -> ColumnElement[str]:
-        """The column in whose text a member is."""
+        """Return the text column that contains a member."""
         return next(column for column, names in self.texts if names is None or name in names)
 
 
 class MemberReader:
-    """Reads members of rows: those with `names`, or all (None). `columns` are the columns that it reads; they begin at
-    the place `first` of a row."""
+    """Reads members from rows: those with `names`, or all (None). `columns` are the columns to select, at index
+    `first`.
+    """
 
     def __init__(self, part: EntityColumns, names: Iterable[str] | None, first: int) -> None:
         ids = frozenset(part.ids)
@@ -58,6 +59,7 @@ class MemberReader:
                 left -= mine
 
     def entity(self, row: Sequence[Any]) -> Members:
+        """Return the members in a row."""
         entity: Members = {name: row[place] for name, place in self._ids}
         for read, place in self._texts:
             if row[place] is not None:
@@ -67,6 +69,7 @@ class MemberReader:
 
 @lru_cache(maxsize=256)
 def group_columns(plural: str, id_name: str) -> EntityColumns:
+    """Return the columns of a Group type."""
     return EntityColumns(
         {id_name: GROUPS.c.id, "xid": literal(f"/{plural}/") + GROUPS.c.id},
         ((GROUPS.c.members, None),),
@@ -84,6 +87,7 @@ def group_columns(plural: str, id_name: str) -> EntityColumns:
 
 @lru_cache(maxsize=256)
 def version_columns(id_name: str) -> EntityColumns:
+    """Return the columns of Versions."""
     xid = RESOURCES.c.xid + literal("/versions/") + VERSIONS.c.id
     return EntityColumns(
         {id_name: RESOURCES.c.id, "versionid": VERSIONS.c.id, "isdefault": VERSIONS.c.isdefault, "xid": xid},
@@ -104,13 +108,13 @@ def version_columns(id_name: str) -> EntityColumns:
 
 @lru_cache(maxsize=256)
 def resource_columns(id_name: str) -> EntityColumns:
-    """A Resource as its default Version."""
+    """Return the columns of a Resource as its default Version."""
     part = version_columns(id_name)
     return replace(part, ids={**part.ids, "xid": RESOURCES.c.xid}, xid={4: RESOURCES.c.folded})
 
 
 def meta_columns(id_name: str, shown: FromClause) -> EntityColumns:
-    """The meta of a Resource, or of the one that it shows."""
+    """Return the columns of the meta of a Resource, or of the one that it shows."""
     ids = {
         id_name: RESOURCES.c.id,
         "xid": RESOURCES.c.xid + literal("/meta"),
