@@ -58,7 +58,7 @@ def test_what_is_no_resource(xid: str, tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_a_file_that_is_not_there_is_not_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["registry", "readonly", XID, "on", "--db", f"sqlite:///{tmp_path / 'typo.db'}"]) == 2
-    assert "there is no such file" in capsys.readouterr().err
+    assert "the file does not exist" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 
@@ -113,4 +113,4 @@ def test_reset_of_a_served_file_is_rejected(tmp_path: Path, capsys: pytest.Captu
         assert run(["registry", "capabilities", "--reset", "--db", db]) == 2
     assert "database-in-use" in capsys.readouterr().err
     assert run(["registry", "capabilities", "--reset", "--db", f"sqlite:///{tmp_path / 'typo.db'}"]) == 2
-    assert "there is no such file" in capsys.readouterr().err
+    assert "the file does not exist" in capsys.readouterr().err

@@ -54,7 +54,7 @@ def test_migrations_are_known_by_their_files() -> None:
 @pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
 def test_a_database_without_all_characters_is_refused(postgresql: str, encoding: str) -> None:
     address = new_database(postgresql, "small", f"TEMPLATE template0 LOCALE 'C' ENCODING '{encoding}'")
-    with pytest.raises(WirebookError, match=f"its encoding is {encoding}, and must be UTF8") as caught:
+    with pytest.raises(WirebookError, match=f"its encoding is {encoding}; it must be UTF8") as caught:
         open_database(address)
     assert caught.value.problems[0].code == "bad-database"
 
