@@ -84,7 +84,7 @@ def test_attributes_need_an_envelope() -> None:
 def test_a_text_that_does_not_fit_is_shown_with_what_would() -> None:
     topic = catalog(protocol="MQTT/5.0", protocoloptions={"topic_name": "a/{x}"})
     (found,) = topic.try_build(XID, BuildRequest({"x": "b/+"})).errors
-    said = "'a/{x}' becomes 'a/b/+'; expected placeholders there without '/', '+', '#', '\\x00'"
+    said = "'a/{x}' becomes 'a/b/+'; expected placeholder values without '/', '+', '#', '\\x00'"
     assert found.message == f"protocoloptions.topic_name: {said}"
 
 

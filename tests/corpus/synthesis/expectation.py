@@ -9,7 +9,7 @@ from synthesis.messages import Message
 from wirebook.bindings import Received, as_structured, read_events, read_record
 from wirebook.catalog import Catalog
 from wirebook.definitions.compile.view import MessageView
-from wirebook.definitions.match import tolerated_faults as faults
+from wirebook.definitions.match import tolerated_faults
 from wirebook.definitions.match.matcher import Match, match_metadata
 from wirebook.definitions.match.selection import EndpointScope
 
@@ -38,7 +38,7 @@ def _place(catalog: Catalog, received: Received, own: str) -> Place:
     winners = frozenset(
         match.definition.xid
         for match in matches
-        if match.rank == best and faults.accepted(match.definition, received) is not None
+        if match.rank == best and tolerated_faults.tolerate(match.definition, received) is not None
     )
     return Place(winners, any(match.definition.xid == own for match in matches))
 
@@ -46,7 +46,9 @@ def _place(catalog: Catalog, received: Received, own: str) -> Place:
 def _matches(catalog: Catalog, received: Received) -> Iterator[Match]:
     selector = catalog.selector
     scope = selector.scopes.get(received.endpoint) if received.endpoint else selector.everything
-    if scope is None or not (received.kind in ("native", "cloudevent") or faults.only_values(received)):
+    if scope is None or not (
+        received.kind in ("native", "cloudevent") or tolerated_faults.has_only_wrong_values(received)
+    ):
         return
     if scope.protocol and received.wire is not None and scope.protocol != received.protocol:
         return

@@ -1,16 +1,16 @@
-"""The protocol slots of a message that is built: declared ones, and those that only the application gives.
+"""Render the protocol slots of a message: those that the definition declares, and those that the application adds.
 
 Spec: docs/semantics.md R21-R26, D2, D24, D28-D34
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from wirebook.bindings import Timestamp, Uuid
 from wirebook.bindings.percent import decode_value
-from wirebook.definitions.build.rendering import Filling, plain
+from wirebook.definitions.build.rendering import Rendering, application_value
 from wirebook.definitions.compile.definition import Constraint, Definition, constraint_of
 from wirebook.definitions.compile.slots import (
     AMQP_SECTIONS,
@@ -30,150 +30,155 @@ from wirebook.definitions.compile.slots import (
 from wirebook.problems import Problem
 
 Slots = dict[str, Any]
-Given = dict[tuple[str, str], list[tuple[str, Any]]]
-CONTENT_TYPES = ("datacontenttype", "wire-content-type", EVENT_FORMAT)
+"""Slot values by name, as the writers of `wirebook.bindings` take them; a section is a map or a list of pairs."""
+Supplied = dict[tuple[str, str], list[tuple[str, Any]]]
+"""The properties of a request, by section and normalised name: pairs of the name as written and the value."""
+CONTENT_TYPE_NAMES = ("datacontenttype", "wire-content-type", EVENT_FORMAT)
 MQTT_3_SLOTS = ("topic_name", "qos", "retain")
 
 
-def filled_slots(definition: Definition, protocol: str, filling: Filling) -> Slots:
-    """Protocol slots by name, as the bindings' writers take them; hop-dependent ones too (D28)."""
+def render_slots(definition: Definition, protocol: str, rendering: Rendering) -> Slots:
+    """Render all protocol slots, hop-dependent ones (D28) included."""
     slots: Slots = {}
-    given = _given(protocol, filling)
+    supplied = _supplied_properties(protocol, rendering)
     for constraint in definition.constraints:
         section, name = constraint.slot.section, constraint.slot.name
-        if section == ENVELOPE or name in CONTENT_TYPES:
+        if section == ENVELOPE or name in CONTENT_TYPE_NAMES:
             continue
-        value = filling.value(constraint, _next(given, section, name))
-        filling.add_missing([constraint], {name: value})
+        value = rendering.render(constraint, _take_next(supplied, section, name))
+        rendering.require_values([constraint], {name: value})
         if value is not None:
-            _put(slots, section, name, value)
-    _add_entries(definition, given, slots, filling)
-    _add_rest(protocol, given, slots, filling)
+            _set(slots, section, name, value)
+    _add_entries(definition, supplied, slots, rendering)
+    _add_undeclared(protocol, supplied, slots, rendering)
     if protocol == "HTTP" and "status" not in slots:
         slots.setdefault("method", DEFAULT_METHOD)
     return slots
 
 
 def carried_attributes(protocol: str, slots: Slots) -> Iterator[tuple[str, Any]]:
-    """The CloudEvents attributes that protocol slots say, where the definition has them there (D24)."""
-    kin = family(protocol)
-    for section in (*ENTRY_SECTIONS[kin], *AMQP_SECTIONS):
-        found = slots.get(section) or ()
-        for name, value in found.items() if isinstance(found, dict) else found:
-            attribute = envelope_attribute(kin, section, entry_name(kin, section, name))
+    """The CloudEvents attributes that the definition declares as protocol slots (D24): name and value."""
+    protocol_family = family(protocol)
+    for section in (*ENTRY_SECTIONS[protocol_family], *AMQP_SECTIONS):
+        entries = slots.get(section) or ()
+        for name, value in entries.items() if isinstance(entries, dict) else entries:
+            attribute = envelope_attribute(protocol_family, section, entry_name(protocol_family, section, name))
             if attribute and attribute != "datacontenttype":
-                yield attribute, decoded(value) if kin in ("HTTP", "NATS") else value
+                yield attribute, decode_header(value) if protocol_family in ("HTTP", "NATS") else value
 
 
-def decoded(value: Any) -> Any:
-    """A header's value without its percent-encoding, where it has a valid one."""
+def decode_header(value: Any) -> Any:
+    """Undo the percent-encoding of a header value, if it is valid."""
     try:
         return decode_value(value)[0] if isinstance(value, str) else value
     except UnicodeError:
         return value
 
 
-# -- declared ---------------------------------------------------------------------------------------------------------
+def _add_entries(definition: Definition, supplied: Supplied, slots: Slots, rendering: Rendering) -> None:
+    """Add headers, query items and user properties in document order.
 
-
-def _add_entries(definition: Definition, given: Given, slots: Slots, filling: Filling) -> None:
-    """Entries in the order of the document; what the application gives is for those that are left open first."""
+    Supplied values go to the entries without a declared value first.
+    """
     for group in definition.entries:
-        open_first = sorted(group.declared, key=lambda each: each.fixed)
-        taken = {id(each): _next(given, group.section, group.name) for each in open_first}
+        by_preference = sorted(group.declared, key=lambda constraint: constraint.fixed)
+        values = {id(constraint): _take_next(supplied, group.section, group.name) for constraint in by_preference}
         for constraint in group.declared:
-            shown = constraint.label.removeprefix(f"protocoloptions.{group.section}.")
-            value = filling.value(constraint, taken[id(constraint)])
-            filling.add_missing([constraint], {constraint.slot.name: value})
+            name = constraint.label.removeprefix(f"protocoloptions.{group.section}.")
+            value = rendering.render(constraint, values[id(constraint)])
+            rendering.require_values([constraint], {constraint.slot.name: value})
             if value is not None:
-                slots.setdefault(group.section, []).append((shown, value))
+                slots.setdefault(group.section, []).append((name, value))
 
 
-def _put(slots: Slots, section: str, name: str, value: Any) -> None:
+def _set(slots: Slots, section: str, name: str, value: Any) -> None:
     if section == BARE:
         slots["key" if name == "key_base64" else name] = value
     else:
         slots.setdefault(section, {})[name] = value
 
 
-# -- given by the application -----------------------------------------------------------------------------------------
+# -- supplied by the application ------------------------------------------------------------------------------------
 
 
-def _given(protocol: str, filling: Filling) -> Given:
-    """The request's properties by section and by name as it compares; each with the name as given, in order."""
-    kin, found = family(protocol), Given()
-    for key, value in filling.request.properties.items():
-        section, name = split_key(protocol, key)
-        repeats = section in ENTRY_SECTIONS[kin] and isinstance(value, (list, tuple))
-        place = section, entry_name(kin, section, name) if section in ENTRY_SECTIONS[kin] else name
-        found.setdefault(place, []).extend((name, _native(kin, each)) for each in (value if repeats else [value]))
-    return found
+def _supplied_properties(protocol: str, rendering: Rendering) -> Supplied:
+    protocol_family, supplied = family(protocol), Supplied()
+    for key, value in rendering.request.properties.items():
+        section, name = _split_key(protocol, key)
+        is_entry = section in ENTRY_SECTIONS[protocol_family]
+        values = value if is_entry and isinstance(value, (list, tuple)) else [value]
+        normalised = entry_name(protocol_family, section, name) if is_entry else name
+        supplied.setdefault((section, normalised), []).extend(
+            (name, _protocol_value(protocol_family, item)) for item in values
+        )
+    return supplied
 
 
-def _native(kin: str, value: Any) -> Any:
-    """A given value as the protocol has it: times and UUIDs are texts in all but AMQP."""
-    found = plain(value)
-    return str(found) if isinstance(found, (Timestamp, Uuid)) and kin != "AMQP" else found
+def _protocol_value(protocol_family: str, value: Any) -> Any:
+    """A supplied value in the types of the protocol: only AMQP has times and UUIDs, elsewhere they are text."""
+    value = application_value(value)
+    return str(value) if isinstance(value, (Timestamp, Uuid)) and protocol_family != "AMQP" else value
 
 
-def split_key(protocol: str, key: str) -> tuple[str, str]:
-    """``headers.X-Trace`` as section and name; what has no section of the protocol is a bare slot."""
+def _split_key(protocol: str, key: str) -> tuple[str, str]:
+    """Split ``headers.X-Trace`` into section and name. A key without a section of the protocol is a bare slot."""
     key = key.removeprefix("protocoloptions.")
     section, dot, name = key.partition(".")
-    return (section, name) if dot and section in sections_of(protocol) else (BARE, key)
+    return (section, name) if dot and section in _sections_of(protocol) else (BARE, key)
 
 
-def _next(given: Given, section: str, name: str) -> Any:
-    """The next value given for a slot, taken; None when there is none left."""
-    waiting = given.get((section, name))
-    return waiting.pop(0)[1] if waiting else None
+def _take_next(supplied: Supplied, section: str, name: str) -> Any:
+    """Remove and return the next value that is supplied for a slot; None if there is none."""
+    values = supplied.get((section, name))
+    return values.pop(0)[1] if values else None
 
 
-def _add_rest(
-    protocol: str, given: Mapping[tuple[str, str], list[tuple[str, Any]]], slots: Slots, filling: Filling
-) -> None:
-    """Properties that the definition does not declare: allowed (D2), if the protocol has such a slot."""
-    kin = family(protocol)
-    for (section, name), values in given.items():
-        for shown, value in values:
-            constraint = _undeclared(protocol, section, name, shown)
+def _add_undeclared(protocol: str, supplied: Supplied, slots: Slots, rendering: Rendering) -> None:
+    """Add supplied properties that the definition does not declare (D2). They must be slots of the protocol."""
+    protocol_family = family(protocol)
+    for (section, name), values in supplied.items():
+        for name_as_written, value in values:
+            constraint = _undeclared_constraint(protocol, section, name, name_as_written)
             if constraint is None:
-                filling.problems.append(_unknown(protocol, shown))
-            elif (kept := filling.value(constraint, value)) is None:
+                rendering.problems.append(_unknown_slot(protocol, name_as_written))
+            elif (rendered := rendering.render(constraint, value)) is None:
                 continue
-            elif section in ENTRY_SECTIONS[kin]:
-                slots.setdefault(section, []).append((shown, kept))
+            elif section in ENTRY_SECTIONS[protocol_family]:
+                slots.setdefault(section, []).append((name_as_written, rendered))
             else:
-                _put(slots, section, name, kept)
+                _set(slots, section, name, rendered)
 
 
-def _undeclared(protocol: str, section: str, name: str, shown: str) -> Constraint | None:
-    kin = family(protocol)
-    if section not in sections_of(protocol) and (section != BARE or name not in bare_names(protocol)):
+def _undeclared_constraint(protocol: str, section: str, name: str, name_as_written: str) -> Constraint | None:
+    """A constraint of the slot's own type; None if the protocol has no such slot."""
+    protocol_family = family(protocol)
+    if section not in _sections_of(protocol) and (section != BARE or name not in _bare_names(protocol)):
         return None
     if section == BARE:
-        kind, label = BARE_SLOTS[kin][name], name
-    elif section in ENTRY_SECTIONS[kin]:
-        kind, label = entry_kind(kin, section, name), f"{section}.{shown}"
+        kind, label = BARE_SLOTS[protocol_family][name], name
+    elif section in ENTRY_SECTIONS[protocol_family]:
+        kind, label = entry_kind(protocol_family, section, name), f"{section}.{name_as_written}"
     else:
         kind, label = amqp_kind(section, name), f"{section}.{name}"
-    type_ = "any" if section in (*ENTRY_SECTIONS[kin], "application-properties") else kind.type
+    type_ = "any" if section in (*ENTRY_SECTIONS[protocol_family], "application-properties") else kind.type
     return constraint_of(Slot(section, name, f"protocoloptions.{label}"), kind, {"type": type_})
 
 
-def bare_names(protocol: str) -> list[str]:
-    """The slots of a protocol that are in no section."""
+def _bare_names(protocol: str) -> list[str]:
+    """The slots of a protocol that belong to no section."""
     names = BARE_SLOTS[family(protocol)]
     return [name for name in names if protocol != "MQTT/3.1.1" or name in MQTT_3_SLOTS]
 
 
-def sections_of(protocol: str) -> tuple[str, ...]:
-    """The sections of a protocol; MQTT 3.1.1 has none."""
-    kin = family(protocol)
-    return () if protocol == "MQTT/3.1.1" else (*ENTRY_SECTIONS[kin], *(AMQP_SECTIONS if kin == "AMQP" else ()))
+def _sections_of(protocol: str) -> tuple[str, ...]:
+    """The sections of a protocol. MQTT 3.1.1 has none."""
+    protocol_family = family(protocol)
+    if protocol == "MQTT/3.1.1":
+        return ()
+    return (*ENTRY_SECTIONS[protocol_family], *(AMQP_SECTIONS if protocol_family == "AMQP" else ()))
 
 
-def _unknown(protocol: str, name: str) -> Problem:
-    known = [*bare_names(protocol), *(f"{section}.NAME" for section in sections_of(protocol))]
-    text = f"{protocol} has no property '{name}'; it has {', '.join(known)}"
-    return Problem("unknown-slot", text, slot=f"protocoloptions.{name}", expected=known, actual=name)
+def _unknown_slot(protocol: str, name: str) -> Problem:
+    known = [*_bare_names(protocol), *(f"{section}.NAME" for section in _sections_of(protocol))]
+    message = f"{protocol} has no property '{name}'; it must be one of {', '.join(known)}"
+    return Problem("unknown-slot", message, slot=f"protocoloptions.{name}", expected=known, actual=name)

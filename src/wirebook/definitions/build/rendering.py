@@ -1,4 +1,4 @@
-"""The values of a message's slots: what the definition fixes, filled in, else what the application gives.
+"""Render the values of slots: constants, templates filled in with the context, and values of the application.
 
 Spec: docs/semantics.md R11, D5, D21-D23, D31
 """
@@ -27,174 +27,162 @@ from wirebook.problems import Problem
 
 
 @dataclass(slots=True)
-class Filling:
-    """One message in the making. Shape: `open` are the labels of slots that stay empty: a placeholder has
-    no text, or one that does not fit the slot's type."""
+class Rendering:
+    """Renders the slots of one message and collects the problems.
+
+    `empty` has the labels of slots that stay empty because a placeholder has no value, or the rendered text does not
+    have the type of the slot.
+    """
 
     request: BuildRequest
     problems: list[Problem] = field(default_factory=list)
-    open: set[str] = field(default_factory=set)
+    empty: set[str] = field(default_factory=set)
 
-    def value(self, constraint: Constraint, given: Any) -> Any:
-        """The slot's value in the kind that its type has; None when there is none."""
-        fixed = self._fixed(constraint)
-        if constraint.label in self.open:
+    def render(self, constraint: Constraint, supplied: Any) -> Any:
+        """The value of a slot, in the type of the slot; None if there is none.
+
+        `supplied` is the value of the application, or None. A value that contradicts the definition is a problem (D23).
+        """
+        declared = self._render_declared(constraint)
+        if constraint.label in self.empty:
             return None
-        if fixed is None and given is None and constraint.current_time:
-            return natural(constraint, self.request.now())
-        if fixed is None:
-            return self._checked(constraint, given)
-        if given is not None and not _says(constraint, fixed, given):
-            self.problems.append(problem_of("constant-override", constraint, given, fixed))
-        return natural(constraint, fixed)
+        if declared is not None:
+            if supplied is not None and not _is_same(constraint, declared, supplied):
+                self.problems.append(problem_of("constant-override", constraint, supplied, declared))
+            return typed_value(constraint, declared)
+        if supplied is None:
+            return typed_value(constraint, self.request.now()) if constraint.current_time else None
+        return typed_value(constraint, supplied) if self._check(constraint, supplied) else supplied
 
-    def add_missing(self, constraints: Iterable[Constraint], values: Mapping[str, Any]) -> None:
-        """A problem for each required slot without a value; `values` by slot name."""
+    def require_values(self, constraints: Iterable[Constraint], values: Mapping[str, Any]) -> None:
+        """Add a problem for each required slot without a value. `values` are by slot name."""
         for constraint in constraints:
-            absent = values.get(constraint.slot.name) is None
-            if constraint.required and absent and constraint.label not in self.open:
+            is_absent = values.get(constraint.slot.name) is None
+            if constraint.required and is_absent and constraint.label not in self.empty:
                 self.problems.append(problem_of("missing-required", constraint, None))
 
-    def _fixed(self, constraint: Constraint) -> Any:
+    def _render_declared(self, constraint: Constraint) -> Any:
+        """The constant of the definition, or its template filled in; None if it declares no value."""
         template, context = constraint.template, self.request.context
         if template is None:
             return constraint.declared
-        if not all(_is_given(context, name) for name in template.names):
-            self.open.add(constraint.label)
+        if missing_names(template.names, context):
+            self.empty.add(constraint.label)
             return None
         if template.place is QUERY:
             return _query_value(template.text, context)
-        return self._expanded(constraint, template.expand(context, encoding=self.request.encoding))
-
-    def _expanded(self, constraint: Constraint, text: str) -> str | None:
-        template = constraint.template
-        assert template is not None
-        expected = _unfit(template, text)
-        if expected is not None:
-            found = problem_of("illegal-character", constraint, text, constraint.declared)
-            message = f"{constraint.label}: '{template.text}' becomes '{found.actual}'; expected {expected}"
-            self.problems.append(replace(found, message=message))
+        text = template.expand(context, encoding=self.request.encoding)
+        if (expected := _violated_rule(template, text)) is not None:
+            problem = problem_of("illegal-character", constraint, text, constraint.declared)
+            message = f"{constraint.label}: '{template.text}' becomes '{problem.actual}'; expected {expected}"
+            self.problems.append(replace(problem, message=message))
             return text
-        code = "illegal-character" if constraint.type == "string" else None  # nothing else of a text can be wrong
-        if not self._check(constraint, text, code):
-            self.open.add(constraint.label)
+        # The only fault that a string can have is a character that is not allowed.
+        if not self._check(constraint, text, "illegal-character" if constraint.type == "string" else None):
+            self.empty.add(constraint.label)
             return None
         return text
 
-    def _checked(self, constraint: Constraint, value: Any) -> Any:
-        """`value` as its type has it, with a problem when it does not fit the slot's type."""
-        return natural(constraint, value) if value is not None and self._check(constraint, value) else value
-
     def _check(self, constraint: Constraint, value: Any, code: str | None = None) -> bool:
-        found = _fit(constraint, value)
-        if isinstance(found, ValueMismatch):
-            self.problems.append(problem_of(code or found.code, constraint, value, found.expected))
-        return not isinstance(found, ValueMismatch)
-
-
-def _unfit(template: Template, text: str) -> str | None:
-    """What the place allows, when a value brought in what it forbids, or what would read as something else."""
-    place = template.place
-    if template.match(text) is None:
-        outside = place.forbidden if template.spanning else place.separator + place.forbidden
-        return f"placeholders there without {', '.join(map(repr, outside))}"
-    return "a URI reference (RFC 3986)" if place.uri and not is_uri_reference(text) else None
-
-
-def _fit(constraint: Constraint, given: Any) -> ValueMatch | ValueMismatch:
-    """Does a value that the application gives fit? A text that stands for bytes is their base64, on every wire."""
-    if constraint.type != "binary" or not isinstance(given, str):
-        return fit(constraint, given)
-    try:
-        return fit(constraint, canonical("binary", given).value)
-    except NotOfType as wrong:
-        return ValueMismatch("wrong-type", str(wrong))
-
-
-def _is_given(context: Mapping[str, str], name: str) -> bool:
-    """Has the placeholder a text? An empty one is none (D22), and half a character is no text."""
-    value = context.get(name)
-    return isinstance(value, str) and bool(value) and not SURROGATE.search(value)
+        """Whether `value` satisfies the constraint; adds a problem if not."""
+        result = _fit(constraint, value)
+        if isinstance(result, ValueMismatch):
+            self.problems.append(problem_of(code or result.code, constraint, value, result.expected))
+        return not isinstance(result, ValueMismatch)
 
 
 def missing_names(names: Iterable[str], context: Mapping[str, str]) -> list[str]:
-    return [name for name in names if not _is_given(context, name)]
+    """The placeholders without a value. Empty text is no value (D22), nor is text with a lone surrogate."""
+    values = ((name, context.get(name)) for name in names)
+    return [name for name, value in values if not (isinstance(value, str) and value and not SURROGATE.search(value))]
 
 
-def _says(constraint: Constraint, fixed: Any, given: Any) -> bool:
-    """Does the application give what the definition fixes (D23)?"""
-    if constraint.template is None:
-        return not isinstance(_fit(constraint, given), ValueMismatch)
-    if constraint.kind.place.has_uri_text and isinstance(given, str):
-        given = uri_text(given)
-    try:
-        return canonical(constraint.type, given) == canonical(constraint.type, str(fixed))
-    except NotOfType:
-        return False
-
-
-def _query_value(text: str, context: Mapping[str, str]) -> Escaped:
-    """A query value, encoded: a slash of the template stays, one of a value is escaped, so that they stay apart."""
-    for name in dict.fromkeys(placeholders(text)):
-        text = text.replace(f"{{{name}}}", f"\0{name}\0")
-    parts = text.split("\0")
-    encoded = [percent_encode(context[part]) if n % 2 else _literal(part) for n, part in enumerate(parts)]
-    return Escaped("".join(encoded))
-
-
-def _literal(text: str) -> str:
-    return percent_encode(text).replace("%2F", "/")
-
-
-def plain(value: Any) -> Any:
-    """What an application gives, as messages have it: a datetime with its offset, and a UUID, as text."""
+def application_value(value: Any) -> Any:
+    """A value of the application as messages represent it: a datetime with an offset and a UUID become text."""
     if isinstance(value, datetime) and value.tzinfo is not None:
         return Timestamp(value.isoformat().replace("+00:00", "Z"))
     return Uuid(value) if isinstance(value, UUID) else value
 
 
-# -- kinds ------------------------------------------------------------------------------------------------------------
+def _violated_rule(template: Template, text: str) -> str | None:
+    """What the slot allows, if the values of the placeholders violate it; else None."""
+    place = template.place
+    if template.match(text) is None:
+        forbidden = place.forbidden if template.spanning else place.separator + place.forbidden
+        return f"placeholder values without {', '.join(map(repr, forbidden))}"
+    return "a URI reference (RFC 3986)" if place.uri and not is_uri_reference(text) else None
 
 
-def natural(constraint: Constraint, value: Any) -> Any:
-    """A value that fits, as its slot has it.
+def _fit(constraint: Constraint, value: Any) -> ValueMatch | ValueMismatch:
+    """Compare a value of the application with a constraint. Text for a ``binary`` slot is base64 in every protocol."""
+    if constraint.type != "binary" or not isinstance(value, str):
+        return fit(constraint, value)
+    try:
+        return fit(constraint, canonical("binary", value).value)
+    except NotOfType as error:
+        return ValueMismatch("wrong-type", str(error))
 
-    Native slots have the kind of the type: ``"5"`` as 5, base64 as bytes, in AMQP's sections also times. So do
-    attributes, but a number that CloudEvents has no type for is its canonical text, as every value is where the wire
-    has texts.
+
+def _is_same(constraint: Constraint, declared: Any, supplied: Any) -> bool:
+    """Whether the application supplies the value that the definition fixes (D23)."""
+    if constraint.template is None:
+        return not isinstance(_fit(constraint, supplied), ValueMismatch)
+    if constraint.kind.place.has_uri_text and isinstance(supplied, str):
+        supplied = uri_text(supplied)
+    try:
+        return canonical(constraint.type, supplied) == canonical(constraint.type, str(declared))
+    except NotOfType:
+        return False
+
+
+def _query_value(template: str, context: Mapping[str, str]) -> Escaped:
+    """A percent-encoded query value. Only the slashes of placeholder values are encoded, so that `match` can split."""
+    for name in dict.fromkeys(placeholders(template)):
+        template = template.replace(f"{{{name}}}", f"\0{name}\0")
+    literals_and_names = template.split("\0")
+    encoded = [
+        percent_encode(context[part]) if index % 2 else percent_encode(part).replace("%2F", "/")
+        for index, part in enumerate(literals_and_names)
+    ]
+    return Escaped("".join(encoded))
+
+
+# -- types ----------------------------------------------------------------------------------------------------------
+
+
+def typed_value(constraint: Constraint, value: Any) -> Any:
+    """A value in the type that its slot has on the wire.
+
+    Native slots have the declared type: ``"5"`` becomes 5, base64 becomes bytes, and AMQP sections also have times.
+    Attributes do, too, except that numbers without a CloudEvents type become canonical text. Text slots have canonical
+    text.
     """
-    make = KINDS.get(constraint.type)
+    convert = CONVERTERS.get(constraint.type)
     if constraint.slot.section in AMQP_SECTIONS:
-        make = AMQP_KINDS.get(constraint.type, make)
-    found = value if make is None or not isinstance(value, str) else make(value)
+        convert = AMQP_CONVERTERS.get(constraint.type, convert)
+    typed = value if convert is None or not isinstance(value, str) else convert(value)
     if constraint.slot.section == ENVELOPE:
-        is_wide = isinstance(found, float) or (isinstance(found, int) and not INT32[0] <= found <= INT32[1])
-        return canonical_text(found) if is_wide else found
-    if isinstance(found, (bool, int, float)):
-        return found if constraint.kind.wire == "native" else canonical_text(found)
-    if isinstance(found, bytes) and constraint.kind.wire == "text":
-        # A header's bytes that are declared as nothing in particular go as they are.
-        return found if constraint.type == "any" and constraint.slot.section == "headers" else canonical_text(found)
-    return found
+        is_wide = isinstance(typed, float) or (isinstance(typed, int) and not INT32[0] <= typed <= INT32[1])
+        return canonical_text(typed) if is_wide else typed
+    if isinstance(typed, (bool, int, float)):
+        return typed if constraint.kind.wire == "native" else canonical_text(typed)
+    if isinstance(typed, bytes) and constraint.kind.wire == "text":
+        # Bytes for a header of type `any` are sent unchanged.
+        return typed if constraint.type == "any" and constraint.slot.section == "headers" else canonical_text(typed)
+    return typed
 
 
-def _number(text: str) -> Any:
-    return float(text) if any(each in text for each in ".eE") else int(text)
-
-
-def _bytes(text: str) -> bytes:
-    return base64.b64decode(text)
-
-
-KINDS: Final[dict[str, Callable[[str], Any]]] = {
+CONVERTERS: Final[dict[str, Callable[[str], Any]]] = {
     "integer": int,
     "uint32": int,
     "ulong": int,
-    "number": _number,
+    "number": lambda text: float(text) if any(character in text for character in ".eE") else int(text),
     "boolean": lambda text: text == "true",
-    "binary": _bytes,
+    "binary": base64.b64decode,
 }
-AMQP_KINDS: Final[dict[str, Callable[[str], Any]]] = {
+"""Converts canonical text to the Python value of a type; types without an entry are text."""
+
+AMQP_CONVERTERS: Final[dict[str, Callable[[str], Any]]] = {
     "timestamp": Timestamp,
     "uuid": Uuid,
     "ulong": lambda text: {"ulong": int(text)},

@@ -1,4 +1,4 @@
-"""What an application asks for when it builds a message, and what it gets.
+"""The request to build a message, and its result.
 
 Spec: docs/semantics.md D21-D23, D40
 """
@@ -19,8 +19,9 @@ from wirebook.problems import Problem, Severity
 from wirebook.schema import Payload
 
 Encoding = Literal["place", "raw", "rfc6570"]
+"""How placeholder values are percent-encoded (D21): as their slot requires, not at all, or always."""
 MAX_INTEGER_BITS: Final = 4096
-"""Integers with more bits have no text, as converting them takes more than linear time."""
+"""Longer integers are rejected, because converting them to text takes more than linear time."""
 
 
 def _text(value: Any) -> Any:
@@ -46,13 +47,13 @@ def current_time() -> str:
 
 @dataclass(frozen=True, slots=True)
 class BuildRequest:
-    """What the application gives for one message.
+    """The values that an application supplies for one message.
 
-    Shape: `context` maps each placeholder to its text; numbers and booleans become their canonical text, and any other
-    value is refused when the message is built. `attributes` by CloudEvents name and `properties` by slot (``key``,
-    ``headers.X-Trace``, ``application-properties.n``; a list of values where names repeat) are what the definition
-    leaves open. `encoding` of placeholders: as their places ask, never, or always (D21). `allow_incomplete` builds
-    from a definition whose base is missing (D40).
+    `context` maps placeholders to strings, numbers or booleans; numbers and booleans become their canonical text, and
+    other values are errors of the build. `attributes` (by CloudEvents name) and `properties` (by slot: ``key``,
+    ``headers.X-Trace``, ``application-properties.n``; a list for repeated names) are values that the definition does
+    not fix. `protocol` and `mode` are required only if the definition leaves them open and the default does not fit.
+    `allow_incomplete` permits a definition whose base is missing (D40).
     """
 
     context: Mapping[str, Any] = field(default_factory=dict)
@@ -74,7 +75,7 @@ class BuildRequest:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A message, and what is to be said about it; with an error there is none."""
+    """The built message and the problems found. If one of them is an error, `wire` is None."""
 
     wire: AnyMessage | None
     problems: tuple[Problem, ...] = ()

@@ -1,6 +1,6 @@
-"""What is built is read again: would a receiver with the same definition take it, and learn what went in?
+"""The round-trip check: a built message must match its own definition and yield the same placeholder values.
 
-Spec: docs/semantics.md D18, D21
+Spec: docs/semantics.md D18, D21; docs/decisions/0054-round-trip-check.md
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from wirebook.bindings import AnyMessage, as_structured, read_message
 from wirebook.definitions.build.request import BuildRequest
 from wirebook.definitions.compile.definition import Definition
 from wirebook.definitions.compile.view import MessageView
-from wirebook.definitions.match.matcher import Match, match_metadata, mismatches_of
+from wirebook.definitions.match.matcher import match_metadata, mismatches_of
 from wirebook.definitions.match.options import MatchOptions
 from wirebook.problems import Problem, Severity
 
 
-def check_built(
+def check_round_trip(
     definition: Definition, wire: AnyMessage, request: BuildRequest, options: MatchOptions
 ) -> Iterator[Problem]:
-    """Why a receiver would not take the message, or not learn the context from it (D21)."""
+    """Yield why a receiver with the same definition would not match the message, or would read other values (D21)."""
     received = read_message(wire)[0]
     errors = [problem for problem in received.problems if problem.severity is Severity.ERROR]
     if errors:
@@ -27,29 +27,24 @@ def check_built(
         return
     structured = as_structured(received) if definition.is_cloudevent else None
     view = MessageView(structured or received, is_reinterpreted=structured is not None)
-    found = match_metadata(definition, view, options)
-    if found is None:
-        yield from (finding.problem() for finding in mismatches_of(definition, view, options))
-    elif found.ambiguous_bindings:
-        text = "a receiver may split the placeholders in another way"
-        yield Problem("ambiguous-bindings", text, slot="bindings", actual=found.bindings)
+    match = match_metadata(definition, view, options)
+    if match is None:
+        yield from (mismatch.problem() for mismatch in mismatches_of(definition, view, options))
+    elif match.ambiguous_bindings:
+        message = "a receiver could split the placeholders in another way"
+        yield Problem("ambiguous-bindings", message, slot="bindings", actual=match.bindings)
     elif request.encoding == "place":
-        yield from _changed(definition, found, request)
+        for name in definition.placeholders:
+            sent, read = request.context[name], match.bindings.get(name)
+            if read is not None and read != sent:  # None: the receiver does not see the slot (D28)
+                message = f"a receiver would read '{read}' for '{name}', not '{sent}'"
+                slot = _first_slot_with(definition, name)
+                yield Problem("context-changed", message, slot=slot, expected=sent, actual=read)
 
 
-def _changed(definition: Definition, found: Match, request: BuildRequest) -> Iterator[Problem]:
-    """What a receiver reads instead of what was given; placeholders that it cannot see say nothing (D28)."""
-    for name in definition.placeholders:
-        read, given = found.bindings.get(name), request.context[name]
-        if read is not None and read != given:
-            text = f"a receiver reads '{read}' for '{name}', not '{given}'"
-            yield Problem("context-changed", text, slot=_slot_of(definition, name), expected=given, actual=read)
-
-
-def _slot_of(definition: Definition, name: str) -> str:
-    uses = (
+def _first_slot_with(definition: Definition, placeholder: str) -> str:
+    return next(
         constraint.label
         for constraint in definition.all_constraints
-        if constraint.template and name in constraint.template.names
+        if constraint.template and placeholder in constraint.template.names
     )
-    return next(uses)

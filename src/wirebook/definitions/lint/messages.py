@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from wirebook.definitions.build.options import decoded
+from wirebook.definitions.build.options import decode_header
 from wirebook.definitions.compile import slots
 from wirebook.definitions.compile.definition import constraint_of
 from wirebook.definitions.compile.mediatype import MediaType, parse_media_type
@@ -194,7 +194,7 @@ def check_overrides(subject: LintedMessage) -> Iterator[Finding]:
 def _check_override(carrier: Property, attribute: str, declared: dict[str, Any], pointer: str) -> Iterator[Finding]:
     kind, value = slots.attribute_kind(attribute), carrier.fields.get("value")
     if isinstance(value, str) and carrier.section == "headers":
-        value = decoded(value)
+        value = decode_header(value)
     slot = slots.Slot(slots.ENVELOPE, attribute, attribute)
     carried, constraint = (
         constraint_of(slot, kind, {"type": declared.get("type"), "value": each})

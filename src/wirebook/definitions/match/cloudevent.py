@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from wirebook.bindings import Received
 from wirebook.bindings.attributes import wrong_attributes
 from wirebook.definitions.build.builder import content_type_of, event_attributes
-from wirebook.definitions.build.rendering import Filling
+from wirebook.definitions.build.rendering import Rendering
 from wirebook.definitions.build.request import BuildRequest, current_time
 from wirebook.definitions.compile.definition import Definition
 from wirebook.problems import Severity
@@ -34,7 +34,7 @@ def synthesize_event(
     not allow.
     """
     request = BuildRequest(bindings, payload, now=lambda: received.received or current_time())
-    rendering = Filling(request)
+    rendering = Rendering(request)
     if payload is not None:
         payload = Payload(payload.raw, payload.value, content_type_of(definition, request))
     attributes = event_attributes(definition, rendering, {}, payload)

@@ -1,4 +1,4 @@
-"""What an endpoint allows: its candidates, and the constraints of its own options.
+"""Compile an endpoint to the scope of a selector: its candidates, and the constraints of its own options.
 
 Spec: endpoint/spec.md#protocoloptions, #envelopeoptions; docs/semantics.md D19, D25, D50, R29-R32.
 """
@@ -23,54 +23,57 @@ from wirebook.definitions.match.matcher import EndpointConstraints
 from wirebook.definitions.match.selection import EndpointScope
 from wirebook.definitions.resolve.endpoints import ResolvedEndpoint
 
-# Endpoint option to the slot of a message that carries it.
 OPTION_SLOTS: Final[dict[str, dict[str, str]]] = {
     "HTTP": {"method": "method"},
     "KAFKA": {"topic": "topic", "key": "key"},
     "MQTT": {"topic": "topic_name"},
     "NATS": {"subject": "subject"},
 }
-# What an option is when the endpoint does not have it. A registry writes it out: endpoint/model.json.
+"""Maps each endpoint option to the slot of a message that carries it, by protocol."""
+
 OPTION_DEFAULTS: Final[dict[tuple[str, str], str]] = {("HTTP", "method"): DEFAULT_METHOD}
-# Endpoint options that are sections of a message, whose names repeat.
+"""The values of options that the endpoint does not have (endpoint/model.json)."""
+
 OPTION_SECTIONS: Final[dict[str, tuple[str, ...]]] = {"HTTP": ("query", "headers"), "KAFKA": ("headers",)}
+"""Endpoint options that are sections of a message, where names can repeat."""
 
 
 def scope_of(endpoint: ResolvedEndpoint) -> EndpointScope:
-    """The candidates of `endpoint`, and what it adds to each."""
+    """The candidates of `endpoint`, and the constraints that it adds to each."""
     attributes = endpoint.attributes
     protocol = attributes.get("protocol")
     mode = str(_mapping(attributes.get("envelopeoptions")).get("mode") or "").lower()
     options = _mapping(attributes.get("protocoloptions"))
-    kin = family(protocol or "")
-    format_ = format_constraints(attributes, mode, "endpoint.envelopeoptions.format")
+    protocol_family = family(protocol or "")
+    event_format = format_constraints(attributes, mode, "endpoint.envelopeoptions.format")
+    constraints = (*event_format, *_bare_constraints(protocol_family, options))
     return EndpointScope(
         members=frozenset(endpoint.messages),
         protocol=protocol,
         constraints=EndpointConstraints(
             mode if mode in ENVELOPE_MODES else None,
-            tuple(replace(each, ranks=False) for each in (*format_, *_bare_constraints(kin, options))),
-            tuple(_entries(kin, options)),
+            tuple(replace(constraint, ranks=False) for constraint in constraints),
+            tuple(_entries(protocol_family, options)),
         ),
         empty=not endpoint.messages and not endpoint.groups and not endpoint.dangling,
     )
 
 
-def _bare_constraints(kin: str, options: Mapping[str, Any]) -> Iterator[Constraint]:
-    for option, name in OPTION_SLOTS.get(kin, {}).items():
+def _bare_constraints(protocol_family: str, options: Mapping[str, Any]) -> Iterator[Constraint]:
+    for option, name in OPTION_SLOTS.get(protocol_family, {}).items():
         slot = Slot(BARE, name, f"endpoint.protocoloptions.{option}")
         value = options.get(option)
         if value is None or value == "":  # D3
-            value = OPTION_DEFAULTS.get((kin, option))
-        constraint = constraint_of(slot, BARE_SLOTS[kin][name], value)
+            value = OPTION_DEFAULTS.get((protocol_family, option))
+        constraint = constraint_of(slot, BARE_SLOTS[protocol_family][name], value)
         if constraint.fixed:
             yield constraint
 
 
-def _entries(kin: str, options: Mapping[str, Any]) -> Iterator[Entries]:
-    """Headers and query items. A message may have the name more often than the endpoint: any instance satisfies."""
-    for section in OPTION_SECTIONS.get(kin, ()):
-        for group in entries_of(kin, section, options.get(section), "endpoint.protocoloptions"):
+def _entries(protocol_family: str, options: Mapping[str, Any]) -> Iterator[Entries]:
+    """Headers and query items. Any instance of a repeated name in the message can satisfy an entry of the endpoint."""
+    for section in OPTION_SECTIONS.get(protocol_family, ()):
+        for group in entries_of(protocol_family, section, options.get(section), "endpoint.protocoloptions"):
             entries = tuple(replace(entry, ranks=False) for entry in group.entries if entry.fixed)
             if entries and not has_placeholder(group.name):
                 yield replace(group, entries=entries, declared=entries, each=False, optional=True)

@@ -18,7 +18,7 @@ from wirebook.bindings import Received, as_structured
 from wirebook.definitions.compile.definition import Definition
 from wirebook.definitions.compile.fit import Mismatch
 from wirebook.definitions.compile.view import MessageView
-from wirebook.definitions.match import tolerated_faults as faults
+from wirebook.definitions.match import tolerated_faults
 from wirebook.definitions.match.event_types import EventTypes, constant_type
 from wirebook.definitions.match.index import Index
 from wirebook.definitions.match.matcher import NO_ENDPOINT, EndpointConstraints, Match, match_metadata, mismatches_of
@@ -97,7 +97,9 @@ class Selector:
 
     def select(self, received: Received, endpoint: str | None = None) -> Outcome:
         """Match one message. `endpoint` (an XID) takes precedence over the endpoint of the captured record."""
-        if received.kind == "unsupported" or (received.kind == "malformed" and not faults.only_values(received)):
+        if received.kind == "unsupported" or (
+            received.kind == "malformed" and not tolerated_faults.has_only_wrong_values(received)
+        ):
             return _unreadable(received)
         xid = endpoint or received.endpoint
         scope = self.scopes.get(xid) if xid else self.default_scope
@@ -130,7 +132,7 @@ class Selector:
             return self._unexpected(views, scope)
         best_rank = max(match.rank for match, _ in matches)
         best = [(match, view.received) for match, view in matches if match.rank == best_rank]
-        accepted = [(match, faults.accepted(match.definition, message)) for match, message in best]
+        accepted = [(match, tolerated_faults.tolerate(match.definition, message)) for match, message in best]
         valid = [(match, message) for match, message in accepted if message is not None]
         if not valid:  # the event is malformed, and no definition tolerates it
             return _unreadable(best[0][1])
@@ -223,7 +225,7 @@ class Selector:
         event = views[-1].received
         # A message that may be an event counts as one if the closest definition is of an event.
         is_event = len(views) == 1 or (near and self._by_xid[near[0].definition].is_cloudevent)
-        if event.kind == "malformed" and is_event and not faults.are_reported(event, problems):
+        if event.kind == "malformed" and is_event and not tolerated_faults.reports_wrong_value(event, problems):
             return _unreadable(event)
         return Outcome("unexpected", view.received, problems=problems, near=near)
 
