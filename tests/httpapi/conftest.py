@@ -19,7 +19,7 @@ from tests.core.memory import NoFormats
 from tests.httpapi.postgres import MISSING, is_installed, running_postgresql
 from wirebook.core.entities.state import Members
 from wirebook.core.model.capabilities import Offer
-from wirebook.httpapi.http.messages import Incoming, parse_query
+from wirebook.httpapi.http.messages import ApiRequest, parse_query
 from wirebook.httpapi.service import Service
 from wirebook.httpapi.setup import make_registry, make_service
 from wirebook.storage.database import Database, open_database
@@ -119,8 +119,8 @@ class Client:
         path, _, query = url.partition("?")
         body = sent if isinstance(sent, bytes) else b"" if sent is None else json.dumps(sent).encode()
         named = [(name.lower().replace("_", "-"), value) for name, value in headers.items()]
-        incoming = Incoming(method, path.removeprefix(BASE) or "/", BASE, parse_query(query), named, body)
-        answer = self.service.answer(incoming)
+        incoming = ApiRequest(method, path.removeprefix(BASE) or "/", BASE, parse_query(query), named, body)
+        answer = self.service.handle(incoming)
         content = answer.body if isinstance(answer.body, bytes) else b"".join(answer.body)
         return Reply(answer.status, answer.headers, content)
 

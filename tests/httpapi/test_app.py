@@ -18,7 +18,8 @@ import httpx
 import pytest
 
 from tests.httpapi.conftest import Client
-from wirebook.httpapi.app import App, accepts_gzip
+from wirebook.httpapi.app import App
+from wirebook.httpapi.http.responses import accepts_gzip
 from wirebook.httpapi.logs import JsonLines
 from wirebook.httpapi.options import ServerOptions
 
@@ -173,7 +174,7 @@ def test_a_body_that_is_too_large(registry: Client) -> None:
             yield b" " * 60
 
     untold = web.send("PUT", "/dirs/d", endless())
-    assert (untold.status_code, untold.json()["title"]) == (413, "The body has more than 100 bytes.")
+    assert (untold.status_code, untold.json()["title"]) == (413, "The body is larger than 100 bytes.")
     assert web.get("/dirs/d").status_code == 404
     assert web.send("PUT", "/dirs/d", b"{}" + b" " * 98).status_code == 201
 

@@ -12,8 +12,8 @@ import pytest
 from tests.httpapi.conftest import Client, Reply
 from wirebook.core.model.builtin import builtin_model
 from wirebook.core.model.offered_formats import OFFER
-from wirebook.httpapi.model_file import first_model
-from wirebook.httpapi.setup import NOWHERE, make_registry, make_service
+from wirebook.httpapi.model_file import initial_model
+from wirebook.httpapi.setup import NO_FETCH, make_registry, make_service
 from wirebook.schema.validator import SchemaValidator
 from wirebook.storage.database import Database
 
@@ -452,7 +452,7 @@ def test_c_ce_01_the_composite_model(database: Database, shared: Path, tmp_path:
     for name in ("endpoint", "message", "schema", "cloudevents"):
         text = (shared / TEXTS / name / "model.json").read_text()
         (tmp_path / f"{name}.json").write_text(text.replace("../", "").replace("/model.json", ".json"))
-    client = serve(database, first_model(tmp_path / "cloudevents.json", NOWHERE))
+    client = serve(database, initial_model(tmp_path / "cloudevents.json", NO_FETCH))
     model = client.get("/model").json
     assert list(model["groups"]) == ["endpoints", "messagegroups", "schemagroups"]
     assert model["groups"]["endpoints"]["resources"] == model["groups"]["messagegroups"]["resources"]

@@ -12,7 +12,7 @@ import pytest
 from tests.httpapi.conftest import Client
 from tests.httpapi.test_app import HOST, Web
 from wirebook.cli.app import run
-from wirebook.httpapi.http.hosts import parse_allowed
+from wirebook.httpapi.http.hosts import parse_allowed_host
 
 WRITES = ("PUT", "PATCH", "POST", "DELETE")
 PAGE = "https://page.example"
@@ -67,7 +67,7 @@ def test_a_host_that_is_none(registry: Client, host: str) -> None:
 
 
 def test_hosts_that_are_not_answered_for(registry: Client) -> None:
-    web = Web(registry, allowed_hosts=(parse_allowed("Good.example"),))
+    web = Web(registry, allowed_hosts=(parse_allowed_host("Good.example"),))
     assert web.get("/", host="evil.example").status_code == 400
     assert web.get("/", host="good.example").json()["self"] == "http://good.example/"
 
@@ -135,7 +135,7 @@ def test_foreign_host_forwarded_to_loopback_needs_allowed_host(registry: Client)
     options = {"host": "127.0.0.1", "trusted_proxies": (ip_network("127.0.0.0/8"),)}
     for sent in ({"x_forwarded_host": "front.example"}, {"forwarded": "host=front.example"}):
         assert Web(registry, **options).get("/", host="localhost", **sent).status_code == 400
-        allowing = Web(registry, **options, allowed_hosts=(parse_allowed("front.example"),))
+        allowing = Web(registry, **options, allowed_hosts=(parse_allowed_host("front.example"),))
         assert allowing.get("/", host="localhost", **sent).json()["self"] == "http://front.example/"
 
 
@@ -161,7 +161,7 @@ def test_host_of_base_url_on_loopback_is_accepted(registry: Client) -> None:
 def test_allowed_host_ignores_case_and_compares_a_port_if_it_has_one(
     registry: Client, allowed: str, accepted: list[str], rejected: list[str]
 ) -> None:
-    web = Web(registry, host="127.0.0.1", allowed_hosts=(parse_allowed(allowed),))
+    web = Web(registry, host="127.0.0.1", allowed_hosts=(parse_allowed_host(allowed),))
     assert {web.get("/", host=host).status_code for host in accepted} == {200}
     assert {web.get("/", host=host).status_code for host in rejected} == {400}
 
@@ -169,7 +169,7 @@ def test_allowed_host_ignores_case_and_compares_a_port_if_it_has_one(
 @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/.wirebook/healthz", "/.wirebook/readyz"])
 @pytest.mark.parametrize("prefix", ["", "/reg"])
 def test_probe_with_any_host_is_answered(registry: Client, path: str, prefix: str) -> None:
-    for options in ({"host": "127.0.0.1"}, {"allowed_hosts": (parse_allowed("good.example"),)}):
+    for options in ({"host": "127.0.0.1"}, {"allowed_hosts": (parse_allowed_host("good.example"),)}):
         web = Web(registry, base_path=prefix or "/", **options)
         for method in ("GET", "HEAD"):
             assert web.send(method, prefix + path, host="10.1.2.3:8080").status_code == 200
@@ -207,7 +207,7 @@ def test_prefixes_that_are_no_path(registry: Client, prefix: str) -> None:
 
 
 def test_a_fixed_url_is_no_way_around_the_hosts(registry: Client) -> None:
-    web = Web(registry, base_url="https://fixed.example", allowed_hosts=(parse_allowed("Good.example"),))
+    web = Web(registry, base_url="https://fixed.example", allowed_hosts=(parse_allowed_host("Good.example"),))
     assert [web.get("/", host=host).status_code for host in ("good.example", "evil.example", "a b")] == [200, 400, 400]
 
 

@@ -14,7 +14,7 @@ from sqlalchemy import select, text, update
 
 from tests.httpapi.conftest import BASE, FIXTURE, Client, Reply
 from wirebook.core.model.offered_formats import OFFER
-from wirebook.httpapi.options import ResponseLimits
+from wirebook.httpapi.handlers.context import ResponseLimits
 from wirebook.httpapi.service import Service
 from wirebook.httpapi.setup import make_registry, make_service
 from wirebook.problems.xregistry import ERRORS
@@ -117,7 +117,7 @@ def failing(filled: Client, error: Exception) -> Client:
     def now() -> str:
         raise error
 
-    return Client(Service(filled.database, replace(filled.service.rules, now=now)), filled.database)
+    return Client(Service(filled.database, replace(filled.service.context, now=now)), filled.database)
 
 
 @pytest.mark.parametrize("name", ["E!server_error", "C-ERR-05"])
@@ -136,7 +136,7 @@ def test_writes_that_always_come_second(filled: Client, name: str) -> None:
 @pytest.mark.parametrize("name", ["E!too_large", "C-INL-07"])
 def test_answers_that_are_too_large(filled: Client, name: str) -> None:
     limits = ResponseLimits(response=len(filled.get("/?inline=dirs").body))
-    registry = Client(Service(filled.database, replace(filled.service.rules, limits=limits)), filled.database)
+    registry = Client(Service(filled.database, replace(filled.service.context, limits=limits)), filled.database)
     assert registry.get("/?inline=dirs").status == 200
     assert registry.get("/export").body == filled.get("/export").body
     before = filled.get("/export").body

@@ -13,7 +13,7 @@ from sqlalchemy import delete, insert
 
 from tests.httpapi.conftest import BASE, Client
 from wirebook.core.entities.versions import instant_key
-from wirebook.httpapi.handlers.feed import next_events, start_of
+from wirebook.httpapi.handlers.events import next_events, start_position
 from wirebook.problems.xregistry import Refused
 from wirebook.storage.tables import EVENTS
 
@@ -23,7 +23,7 @@ class Log:
 
     def __init__(self, registry: Client) -> None:
         self._database = registry.database
-        self._after = start_of(self._database, None)
+        self._after = start_position(self._database, None)
 
     def read(self) -> list[dict[str, Any]]:
         self._after, text = next_events(self._database, self._after, BASE)
@@ -297,30 +297,30 @@ def test_c_evt_15_a_request_that_fails_gives_none(registry: Client, log: Log) ->
 
 def test_a_stream_goes_on_where_a_client_was(registry: Client, log: Log) -> None:
     database = registry.database
-    _, text = next_events(database, start_of(database, "0"), BASE)
+    _, text = next_events(database, start_position(database, "0"), BASE)
     entries = [entry for entry in text.split("\n\n") if entry]
     ids = [entry.partition("\n")[0].removeprefix("id: ") for entry in entries]
     assert len(set(ids)) == len(ids) > 2
     for place, id_ in enumerate(ids):  # also in the midst of what one request did
-        _, rest = next_events(database, start_of(database, id_), BASE)
+        _, rest = next_events(database, start_position(database, id_), BASE)
         assert rest.split("\n\n")[:-1] == entries[place + 1 :]
 
 
 @pytest.mark.parametrize("id_", ["99", "99-0", "-1", "x", "1-", "1-x", "", " 1", "1" * 30, "٣"])
 def test_an_id_that_no_event_has(registry: Client, log: Log, id_: str) -> None:
     with pytest.raises(Refused, match="no id of an event"):
-        start_of(registry.database, id_)
+        start_position(registry.database, id_)
 
 
 def test_events_that_are_no_longer_kept(registry: Client, log: Log) -> None:
     registry.put("/dirs/d", {})
-    newest = start_of(registry.database, None).number
+    newest = start_position(registry.database, None).number
     with registry.database.writing() as session:
         assert session.outbox.trim("9999-01-01T00:00:00Z", 1000) == newest
-    assert start_of(registry.database, str(newest)).number == newest
+    assert start_position(registry.database, str(newest)).number == newest
     for gone in ("0", "1", "1-0", f"{newest}-0"):
         with pytest.raises(Refused, match="no longer kept"):
-            start_of(registry.database, gone)
+            start_position(registry.database, gone)
     registry.put("/dirs/d", {})
     assert [each["subject"] for each in log.read() if each["type"].endswith("group.updated")] == ["/dirs/d"]
 

@@ -18,8 +18,8 @@ from wirebook.core.model.compiled import Model
 from wirebook.core.model.target import parse_target
 from wirebook.core.query.filters import collections, level_of
 from wirebook.core.query.flags import parse_flags
+from wirebook.httpapi.handlers.settings import Settings
 from wirebook.httpapi.http.messages import parse_query
-from wirebook.httpapi.settings import Settings
 
 random_trees = settings(
     max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
@@ -162,7 +162,7 @@ def fill(registry: Client, tree: dict[str, Any]) -> Model:
 
 def settings_of(registry: Client) -> Settings:
     with registry.database.reading() as session:
-        return registry.service.cache.load(session)
+        return registry.service.settings.load(session)
 
 
 def query(filters: list[str], **more: str) -> str:

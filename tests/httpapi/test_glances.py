@@ -11,8 +11,8 @@ import pytest
 from sqlalchemy import event
 
 from tests.httpapi.conftest import BASE, FIXTURE, Client, serve
-from wirebook.httpapi.concurrency import response_cache as glances
-from wirebook.httpapi.http.messages import Incoming
+from wirebook.httpapi.concurrency import response_cache
+from wirebook.httpapi.http.messages import ApiRequest
 from wirebook.storage.database import open_database
 
 PATHS = [f"/dirs/d/datas/x{number}" for number in range(8)]
@@ -47,7 +47,7 @@ class Loop:
         self._registry, self._given = registry, list[Callable[[], None]]()
 
     def read(self, path: str = PATH) -> tuple[int, bytes]:
-        answer = self._registry.service.at_once(Incoming("GET", path, BASE, {}, []), self._given.append)
+        answer = self._registry.service.read_cached(ApiRequest("GET", path, BASE, {}, []), self._given.append)
         assert answer
         assert isinstance(answer.body, bytes)
         return answer.status, answer.body
@@ -81,27 +81,27 @@ def test_answers_are_kept_until_something_is_written(loop: Loop, registry: Clien
 
 
 def test_what_is_kept_is_nobodys_to_change(loop: Loop, registry: Client) -> None:
-    request = Incoming("GET", PATH, BASE, {}, [])
+    request = ApiRequest("GET", PATH, BASE, {}, [])
     for _ in range(2):
-        answer = registry.service.at_once(request, lambda _: None)
+        answer = registry.service.read_cached(request, lambda _: None)
         assert answer
         assert (answer.status, "ETag" in answer.headers) == (200, False)
         answer.status, answer.body, answer.headers["ETag"] = 304, b"", "x"
 
 
 def test_what_is_kept_is_limited(loop: Loop, registry: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(glances, "KEPT", 4 * glances.EACH)
+    monkeypatch.setattr(response_cache, "MAX_BYTES", 4 * response_cache.ENTRY_BYTES)
     for path in (*PATHS, *PATHS):
         assert loop.read(path)[0] == 200
-    assert len(registry.service._glances._kept) <= 4
+    assert len(registry.service.response_cache) <= 4
 
 
 def test_who_has_it_is_told_so_again_and_again(loop: Loop, registry: Client) -> None:
-    tag = registry.service.at_once(Incoming("GET", PATH, BASE, {}, []), lambda _: None)
-    assert tag
+    first = registry.service.read_cached(ApiRequest("GET", PATH, BASE, {}, []), lambda _: None)
+    assert first
     for _ in range(2):
-        request = Incoming("GET", PATH, BASE, {}, [("if-none-match", f'"{tag.tag}"')])
-        answer = registry.service.at_once(request, lambda _: None)
+        request = ApiRequest("GET", PATH, BASE, {}, [("if-none-match", f'"{first.etag}"')])
+        answer = registry.service.read_cached(request, lambda _: None)
         assert answer
         assert (answer.status, answer.body) == (304, b"")
     assert loop.read()[0] == 200

@@ -9,7 +9,7 @@ import pytest
 from tests.httpapi.answers import refuses
 from tests.httpapi.conftest import BASE, Client, Reply, model_with
 from tests.httpapi.servers import serving
-from wirebook.httpapi.http.messages import Incoming
+from wirebook.httpapi.http.messages import ApiRequest
 
 F = "/dirs/d/files/f"
 
@@ -87,7 +87,7 @@ def test_header_of_a_map_of_maps_is_rejected(registry: Client) -> None:
 def test_repeated_header_is_rejected(registry: Client, headers: list[tuple[str, str]]) -> None:
     registry.put(F, b"a")
     before = registry.get("/export").body
-    answer = registry.service.answer(Incoming("PUT", F, BASE, {}, headers, b"b"))
+    answer = registry.service.handle(ApiRequest("PUT", F, BASE, {}, headers, b"b"))
     assert answer.status == 400
     assert isinstance(answer.body, bytes)
     error = Reply(answer.status, answer.headers, answer.body)

@@ -17,8 +17,8 @@ from tests.core.memory import NoFormats
 from tests.httpapi.conftest import OFFER, Client
 from tests.httpapi.servers import launch, serving
 from wirebook.httpapi.http.fetching import IncludeFetcher
-from wirebook.httpapi.http.hosts import Allowed, parse_allowed
-from wirebook.httpapi.model_file import first_model
+from wirebook.httpapi.http.hosts import AllowedHost, parse_allowed_host
+from wirebook.httpapi.model_file import initial_model
 from wirebook.httpapi.setup import make_registry, make_service
 from wirebook.problems import WirebookError
 from wirebook.problems.xregistry import Refused
@@ -80,7 +80,7 @@ def registry(database: Database, fetch: IncludeFetcher) -> Client:
 @pytest.fixture
 def client(database: Database, web: Web) -> Client:
     """A registry that may ask the web."""
-    return registry(database, IncludeFetcher((Allowed("127.0.0.1", web.server_port),), seconds=2, max_bytes=10_000))
+    return registry(database, IncludeFetcher((AllowedHost("127.0.0.1", web.server_port),), seconds=2, max_bytes=10_000))
 
 
 @pytest.fixture
@@ -167,7 +167,7 @@ def test_c_mod_44_documents_are_read_when_the_model_is_sent(client: Client, web:
     client.delete("/dirs")
     assert own(model(client, source)) == {"y": "string"}
     web.documents.clear()
-    assert "it answers 404" in refused(client, source)
+    assert "the response has status 404" in refused(client, source)
     assert own(client.get("/model").json) == {"y": "string"}
 
 
@@ -195,12 +195,12 @@ def test_c_mod_42_what_cannot_be_included(client: Client, web: Web) -> None:
     expected = {
         "/circle#/x": "includes itself",
         "/list": "leads to an array",
-        "/text": "it is not JSON",
+        "/text": "it is not valid JSON",
         "/large": "it is larger than",
         "/deep": "nested deeper",
         "/twice": "duplicate member 'b' at '/a/b'",
-        "/error": "it answers 500",
-        "/none": "it answers 404",
+        "/error": "the response has status 500",
+        "/none": "the response has status 404",
         "/list#/x": "leads to nothing",
         "/both": "must not have both",
     }
@@ -238,8 +238,8 @@ def test_redirects_lead_to_hosts_that_are_allowed(client: Client, web: Web) -> N
     web.documents["/away"] = (302, {"Location": f"http://localhost:{web.server_port}/a"}, b"")
     web.documents["/file"] = (301, {"Location": "file:///etc/passwd"}, b"")
     web.documents["/again"] = (307, {"Location": "/again"}, b"")
-    assert "may not be asked" in refused(client, including(f"{web.base}/away"))
-    assert "may not be fetched" in refused(client, including(f"{web.base}/file"))
+    assert "is not allowed by --allow-fetch" in refused(client, including(f"{web.base}/away"))
+    assert "is not an http or https URL" in refused(client, including(f"{web.base}/file"))
     assert web.asked[asked:] == ["/away", "/away", "/file", "/file"]
     assert "more than 5" in refused(client, including(f"{web.base}/again"))
 
@@ -277,25 +277,25 @@ def test_documents_that_do_not_come(client: Client, web: Web) -> None:
 @pytest.mark.parametrize(
     ("text", "allowed"),
     [
-        ("Example.COM", Allowed("example.com", None)),
-        ("10.0.0.1:8080", Allowed("10.0.0.1", 8080)),
-        ("[::1]:80", Allowed("::1", 80)),
-        ("[::1]", Allowed("::1", None)),
+        ("Example.COM", AllowedHost("example.com", None)),
+        ("10.0.0.1:8080", AllowedHost("10.0.0.1", 8080)),
+        ("[::1]:80", AllowedHost("::1", 80)),
+        ("[::1]", AllowedHost("::1", None)),
     ],
 )
-def test_hosts_that_are_allowed(text: str, allowed: Allowed) -> None:
-    assert parse_allowed(text) == allowed
+def test_hosts_that_are_allowed(text: str, allowed: AllowedHost) -> None:
+    assert parse_allowed_host(text) == allowed
 
 
 @pytest.mark.parametrize("text", ["", "http://h", "h:", "h:0", "h:99999", "h/path", "*", "::1", "a b"])
 def test_what_is_no_host(text: str) -> None:
     with pytest.raises(ValueError, match="is not HOST or HOST:PORT"):
-        parse_allowed(text)
+        parse_allowed_host(text)
 
 
 def test_a_host_without_a_port_is_allowed_on_all(database: Database, web: Web) -> None:
     web.documents["/a"] = {"x": STRING}
-    client = registry(database, IncludeFetcher((Allowed("127.0.0.1", None),)))
+    client = registry(database, IncludeFetcher((AllowedHost("127.0.0.1", None),)))
     assert own(model(client, including(f"{web.base}/a"))) == {"x": "string"}
 
 
@@ -314,13 +314,13 @@ def write(folder: Path, **documents: Any) -> Path:
 def test_a_file_includes_what_is_below_its_folder(tmp_path: Path) -> None:
     source = {"$schema": "s", "groups": {"dirs": {"singular": "dir", "attributes": {"$include": "parts/a.json"}}}}
     path = write(tmp_path, model=source, parts__a={"x": {"$include": "b.json"}}, parts__b=STRING)
-    found = first_model(path, IncludeFetcher())
+    found = initial_model(path, IncludeFetcher())
     assert found == {"$schema": "s", **groups(attributes={"x": STRING})}
 
 
 def test_a_file_without_other_files_is_the_source_as_it_is(tmp_path: Path) -> None:
     source = {"groups": {"dirs": {"singular": "dir"}, "boxes": {"$include": "#/groups/dirs", "singular": "box"}}}
-    assert first_model(write(tmp_path, model=source), IncludeFetcher()) == source
+    assert initial_model(write(tmp_path, model=source), IncludeFetcher()) == source
 
 
 def test_a_file_includes_nothing_else(tmp_path: Path) -> None:
@@ -331,7 +331,7 @@ def test_a_file_includes_nothing_else(tmp_path: Path) -> None:
     for reference in ("../secret.json", "link.json", "file:///etc/passwd", "none.json", "http://127.0.0.1:1/a"):
         path = write(folder, model=groups(attributes={"$include": reference}))
         with pytest.raises(Refused, match="cannot be included"):
-            first_model(path, IncludeFetcher())
+            initial_model(path, IncludeFetcher())
 
 
 DUPLICATE = '{"groups": {"dirs": {"singular": "dir", "singular": "dir"}}}'
@@ -342,7 +342,7 @@ def test_file_that_includes_duplicate_members_is_rejected(tmp_path: Path) -> Non
         tmp_path, model=groups(attributes={"$include": "part.json"}), part='{"x": {"type": "string"}, "x": {}}'
     )
     with pytest.raises(Refused, match="duplicate member 'x' at '/x'"):
-        first_model(path, IncludeFetcher())
+        initial_model(path, IncludeFetcher())
 
 
 @pytest.mark.parametrize(
@@ -357,7 +357,7 @@ def test_file_that_includes_duplicate_members_is_rejected(tmp_path: Path) -> Non
 def test_files_that_are_no_models(tmp_path: Path, text: str | None, code: str) -> None:
     path = write(tmp_path, **({} if text is None else {"model": text}))
     with pytest.raises(WirebookError) as error:
-        first_model(path, IncludeFetcher())
+        initial_model(path, IncludeFetcher())
     assert [problem.code for problem in error.value.problems] == [code]
 
 

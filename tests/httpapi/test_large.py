@@ -21,9 +21,9 @@ from sqlalchemy import text
 from tests.httpapi.conftest import Client
 from tests.httpapi.servers import serving
 from tests.httpapi.test_app import Web
-from wirebook.httpapi.http.messages import Incoming
-from wirebook.httpapi.http.spool import MEMORY, PART, BodySpool, BrokenBody, body_of
-from wirebook.httpapi.options import ResponseLimits
+from wirebook.httpapi.handlers.context import ResponseLimits
+from wirebook.httpapi.http.messages import ApiRequest
+from wirebook.httpapi.http.spool import CHUNK_SIZE, MEMORY_LIMIT, BodySpool, BrokenBody, render_body
 from wirebook.problems.xregistry import Refused
 from wirebook.storage.database import Database
 from wirebook.storage.streaming import TooSlow
@@ -41,7 +41,7 @@ def filled(registry: Client) -> Iterator[Client]:
 
 
 def limited(registry: Client, **limits: Any) -> Client:
-    registry.service.rules = replace(registry.service.rules, limits=ResponseLimits(**limits))
+    registry.service.context = replace(registry.service.context, limits=ResponseLimits(**limits))
     return registry
 
 
@@ -55,25 +55,25 @@ def spoil(registry: Client, id_: str) -> None:
 
 
 def test_a_small_body_is_bytes() -> None:
-    assert body_of(["a", "ä"], "/", 10) == "aä".encode()
-    assert body_of([], "/", 10) == b""
+    assert render_body(["a", "ä"], "/", 10) == "aä".encode()
+    assert render_body([], "/", 10) == b""
 
 
 def test_a_large_body_is_read_as_it_was_written() -> None:
     pieces = [f"{number:07}," for number in range(400_000)]
-    spool = body_of(pieces, "/", 1 << 30)
+    spool = render_body(pieces, "/", 1 << 30)
     assert isinstance(spool, BodySpool)
-    assert spool.is_whole
+    assert spool.is_complete
     parts = list(spool)
-    assert max(map(len, parts)) <= PART
+    assert max(map(len, parts)) <= CHUNK_SIZE
     assert b"".join(parts) == b"".join(spool) == "".join(pieces).encode()
 
 
-@pytest.mark.parametrize("most", [5, MEMORY + 5])
+@pytest.mark.parametrize("most", [5, MEMORY_LIMIT + 5])
 def test_a_body_has_a_limit(most: int) -> None:
-    body_of(["x"] * most, "/p", most)
+    render_body(["x"] * most, "/p", most)
     with pytest.raises(Refused) as caught:
-        body_of(["x"] * (most + 1), "/p", most)
+        render_body(["x"] * (most + 1), "/p", most)
     assert (caught.value.type.name, caught.value.type.status) == ("too_large", 406)
 
 
@@ -145,7 +145,7 @@ def test_a_large_answer_that_fails_is_an_error_too(filled: Client) -> None:
 
 def test_an_export_that_fails_in_the_midst_has_no_end(filled: Client) -> None:
     spoil(filled, "d1499")
-    answer = filled.service.answer(Incoming("GET", "/export", "http://registry.test", {}, []))
+    answer = filled.service.handle(ApiRequest("GET", "/export", "http://registry.test", {}, []))
     assert isinstance(answer.body, BodySpool)
     with pytest.raises(BrokenBody):
         list(answer.body)
@@ -153,7 +153,7 @@ def test_an_export_that_fails_in_the_midst_has_no_end(filled: Client) -> None:
 
 def test_exports_that_nobody_reads_any_more_end(filled: Client) -> None:
     for _ in range(5):
-        answer = filled.service.answer(Incoming("GET", "/export", "http://registry.test", {}, []))
+        answer = filled.service.handle(ApiRequest("GET", "/export", "http://registry.test", {}, []))
         assert isinstance(answer.body, BodySpool)
         answer.body.end(failed=True)
     assert filled.get("/export").status == 200

@@ -20,8 +20,8 @@ from sqlalchemy import QueuePool, text
 from tests.core.memory import NoFormats
 from tests.httpapi.conftest import FIXTURE, OFFER, Client, serve
 from tests.httpapi.postgres import new_database
-from wirebook.httpapi.logs import JsonLines, TextLines, stack_of
-from wirebook.httpapi.options import ResponseLimits
+from wirebook.httpapi.handlers.context import ResponseLimits
+from wirebook.httpapi.logs import JsonLines, TextLines, format_stack
 from wirebook.httpapi.setup import make_service
 from wirebook.problems import WirebookError
 from wirebook.storage.database import open_database
@@ -128,7 +128,7 @@ def test_traceback_in_a_log_has_no_messages() -> None:
         except ValueError as error:
             raise KeyError("hush") from error
     except KeyError as error:
-        found, raised = stack_of(error), sys.exc_info()
+        found, raised = format_stack(error), sys.exc_info()
     assert found.startswith("ValueError\n  ")
     assert "\nKeyError\n  " in found
     assert "hush" not in found

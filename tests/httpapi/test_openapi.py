@@ -12,7 +12,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from tests.httpapi.conftest import BASE, FIXTURE, Client, serve
 from wirebook.core.model.builtin import builtin_model
 from wirebook.core.model.target import METHODS
-from wirebook.httpapi.service import PATHS
+from wirebook.httpapi.routes import FIXED
 from wirebook.storage.database import Database
 
 MODELS = {"builtin": builtin_model(), "empty": {}, "fixture": FIXTURE}
@@ -56,8 +56,8 @@ def test_paths_are_those_of_the_model_and_of_the_registry(registry: Client) -> N
     }
     assert "/dirs/{dirid}/datas/{dataid}/versions/{versionid}$details" not in document["paths"]
     assert "/boxes/{boxid}/files/{fileid}/meta" in document["paths"]
-    for name, (methods, _) in PATHS.items():
-        assert {each.upper() for each in document["paths"][f"/{name}"]} == set(methods)
+    for path, route in FIXED.items():
+        assert {method.upper() for method in document["paths"][path]} == set(route.handlers)
 
 
 def test_every_operation_has_a_name_of_its_own(served: Client) -> None:

@@ -19,8 +19,8 @@ from tests.httpapi.conftest import BASE, Client, serve
 from tests.httpapi.postgres import new_database
 from tests.httpapi.sinks import Sink, sink
 from wirebook.httpapi import outbox
-from wirebook.httpapi.handlers.feed import Position, entries
-from wirebook.httpapi.outbox import Sender, Trimmer, backoff, beside, name_of, place_of
+from wirebook.httpapi.handlers.events import EventPosition, read_events
+from wirebook.httpapi.outbox import EventSender, EventTrimmer, backoff, origin_of, run_in_background, sink_id
 from wirebook.httpapi.service import Service
 from wirebook.storage.database import Database, open_database
 from wirebook.storage.tables import EVENTS
@@ -31,9 +31,9 @@ FAST = 0.02
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody waits long in a test."""
-    monkeypatch.setattr(outbox, "FIRST", FAST)
-    monkeypatch.setattr(outbox, "LONGEST", 4 * FAST)
-    monkeypatch.setattr(outbox, "POLL", FAST)
+    monkeypatch.setattr(outbox, "FIRST_BACKOFF", FAST)
+    monkeypatch.setattr(outbox, "MAX_BACKOFF", 4 * FAST)
+    monkeypatch.setattr(outbox, "POLL_SECONDS", FAST)
 
 
 @pytest.fixture
@@ -44,9 +44,9 @@ def target() -> Iterator[Sink]:
 
 def sending(registry: Client, url: str, seen: list[str] | None = None) -> AbstractContextManager[None]:
     """Sends events to a sink as long as the context is open."""
-    sender = Sender(registry.service, url, BASE, (seen if seen is not None else []).append)
-    sender.begin()
-    return beside(sender.run)
+    sender = EventSender(registry.service, url, BASE, (seen if seen is not None else []).append)
+    sender.register()
+    return run_in_background(sender.run)
 
 
 def write(registry: Client, *ids: str) -> None:
@@ -57,10 +57,10 @@ def write(registry: Client, *ids: str) -> None:
 def all_events(database: Database) -> list[Any]:
     """What the stream has from its beginning."""
     found: list[Any] = []
-    after, before = Position(0), None
+    after, before = EventPosition(0), None
     while after != before:
         before = after
-        for after, event in entries(database, before, BASE):  # noqa: B007
+        for after, event in read_events(database, before, BASE):  # noqa: B007
             found.append(event)
     return found
 
@@ -101,7 +101,7 @@ def test_a_sink_that_is_not_there_yet(registry: Client) -> None:
 
 
 def sink_at(made: Sink) -> AbstractContextManager[None]:
-    return beside(lambda ending: _serve(made, ending.is_set))
+    return run_in_background(lambda ending: _serve(made, ending.is_set))
 
 
 def _serve(made: Sink, is_over: Callable[[], bool]) -> None:
@@ -143,7 +143,7 @@ def test_two_sinks_of_one_registry_are_each_where_they_are(registry: Client, tar
 
 
 def test_no_request_waits_for_a_sink(registry: Client, target: Sink, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outbox, "TIMEOUT", 0.2)
+    monkeypatch.setattr(outbox, "RESPONSE_SECONDS", 0.2)
     target.status = lambda: time.sleep(5) or 204
     with sending(registry, target.url):
         write(registry, "first")
@@ -167,17 +167,17 @@ def test_what_is_kept_is_what_a_dead_sink_gets(
     target.status = lambda: 204
     with sending(registry, target.url):
         assert [event["subject"] for event in target.wait_for(2)] == ["/", "/dirs/b"]
-    assert "events up to 1 are no longer kept" in caplog.text
+    assert "misses events: it has those up to 0, and events up to 1 are no longer kept" in caplog.text
 
 
 def test_old_events_are_forgotten(registry: Client) -> None:
     write(registry, "a", "b")
     with registry.database.transaction() as connection:
         connection.execute(text("UPDATE events SET time = '2020-01-01T00:00:00.000000000' WHERE key < 2"))
-    with beside(Trimmer(registry.service, 60).run):
+    with run_in_background(EventTrimmer(registry.service, 60).run):
         time.sleep(5 * FAST)
         assert count(registry.database) == 2, "not before their time"
-    with beside(Trimmer(registry.service, FAST * 4).run):
+    with run_in_background(EventTrimmer(registry.service, FAST * 4).run):
         until = time.monotonic() + 20
         while count(registry.database) > 0 and time.monotonic() < until:
             time.sleep(FAST)
@@ -185,7 +185,7 @@ def test_old_events_are_forgotten(registry: Client) -> None:
 
 
 def count(database: Database) -> int:
-    with database.transaction() as connection:
+    with database.connected() as connection:
         return int(connection.execute(select(func.count()).select_from(EVENTS)).scalar_one())
 
 
@@ -214,7 +214,7 @@ def test_servers_take_turns_on_one_postgresql(postgresql: str, target: Sink) -> 
     address = new_database(postgresql, "turns")
     first, second = open_database(address), open_database(address)
     registry = serve(first, {"groups": {"dirs": {"singular": "dir"}}})
-    other = Client(Service(second, registry.service.rules), second)
+    other = Client(Service(second, registry.service.context), second)
     with sending(other, target.url):
         with sending(registry, target.url):
             for place in range(20):
@@ -237,7 +237,9 @@ def test_logs_and_the_database_have_no_secrets(
         while len(target.offered) < 2:
             time.sleep(FAST)
     assert target.headers[0]["authorization"].startswith("Basic ")
-    assert f"the sink http://127.0.0.1:{target.port} did not take an event: it answered 500" in caplog.text
+    assert (
+        f"the sink http://127.0.0.1:{target.port} did not accept an event: its response has status 500" in caplog.text
+    )
     with registry.database.transaction() as connection:
         stored = connection.execute(text("SELECT name FROM sinks")).scalars().all()
     assert "hush" not in caplog.text + "".join(stored)
@@ -245,12 +247,12 @@ def test_logs_and_the_database_have_no_secrets(
 
 @pytest.mark.parametrize("url", ["http://h/p", "http://u:p@h/p", "http://h/p?q", "http://h/p#f"])
 def test_a_sink_is_the_same_with_another_key(url: str) -> None:
-    assert name_of(url) == name_of("http://h/p")
-    assert place_of(url) == "http://h"
+    assert sink_id(url) == sink_id("http://h/p")
+    assert origin_of(url) == "http://h"
 
 
 def test_sinks_differ_by_their_path() -> None:
-    assert len({name_of(url) for url in ("http://h/p", "http://h/q", "https://h/p", "http://h:81/p")}) == 4
+    assert len({sink_id(url) for url in ("http://h/p", "http://h/q", "https://h/p", "http://h:81/p")}) == 4
 
 
 def test_waits_grow_up_to_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -221,7 +221,7 @@ def test_read_with_another_tag_fails(filled: Client) -> None:
 
 
 def test_import_has_no_representation(filled: Client) -> None:
-    filled.service.rules = replace(filled.service.rules, read_catalogue=_no_groups)
+    filled.service.context = replace(filled.service.context, read_catalogue=_no_groups)
     web = Web(filled)
     failed(web.send("POST", "/.wirebook/import", b"{}", If_Match="*"), "If-Match", "/.wirebook/import")
     assert web.send("POST", "/.wirebook/import", b"{}", If_None_Match="*").status_code == 200
@@ -235,13 +235,13 @@ def test_tag_seen_by_writes_in_one_transaction_is_that_of_the_write_before(fille
     """Writes that share a commit see each other: of those with one tag the first is done, and the rest fail."""
     web, tag = Web(filled), tag_of(Web(filled), DATA)
     with closing(CommitQueue(filled.database)) as writer, ThreadPoolExecutor(8) as pool:
-        filled.service._writer.close()
-        filled.service._writer = writer
+        filled.service.commit_queue.close()
+        filled.service.commit_queue = writer
         held = pool.submit(writer.submit(lambda session: time.sleep(0.5)).result)
         sent = [pool.submit(web.send, "PATCH", DATA, f'{{"name": "{n}"}}', If_Match=tag) for n in range(7)]
         statuses = sorted(each.result().status_code for each in sent)
         held.result()
-        filled.service._writer = CommitQueue(filled.database)
+        filled.service.commit_queue = CommitQueue(filled.database)
     assert statuses == [200, *[412] * 6]
 
 

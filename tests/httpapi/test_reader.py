@@ -11,7 +11,7 @@ import pytest
 
 from tests.httpapi.conftest import BASE, Client
 from wirebook.httpapi.concurrency.read_batcher import ReadBatcher
-from wirebook.httpapi.http.messages import ApiResponse, Incoming
+from wirebook.httpapi.http.messages import ApiRequest, ApiResponse
 from wirebook.storage.session import Session
 from wirebook.storage.shared_transaction import Opening
 from wirebook.storage.statements import driver_of
@@ -25,13 +25,13 @@ class Held:
 
     def __init__(self, registry: Client) -> None:
         self._registry, self._held, self._go = registry, threading.Event(), threading.Event()
-        self.reader = ReadBatcher(registry.service._reading, self._answer)
+        self.reader = ReadBatcher(registry.database.reading, self._answer)
 
-    def _answer(self, incoming: Incoming, reading: Opening) -> ApiResponse:
+    def _answer(self, incoming: ApiRequest, reading: Opening) -> ApiResponse:
         if incoming.path == "/":
             self._held.set()
             assert self._go.wait(10)
-        return self._registry.service.answer(incoming, reading)
+        return self._registry.service.handle(incoming, reading)
 
     def read(self, *paths: str) -> list[tuple[int, bytes]]:
         """What was answered to requests that waited together."""
@@ -44,7 +44,7 @@ class Held:
         return [(answer.status, answer.body) for answer in answers if isinstance(answer.body, bytes)]
 
     def _submit(self, path: str) -> Future[ApiResponse]:
-        return self.reader.submit(Incoming("GET", path, BASE, {}, []), "/".join(path.split("/")[:5]))
+        return self.reader.submit(ApiRequest("GET", path, BASE, {}, []), "/".join(path.split("/")[:5]))
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_one_that_is_not_there_leaves_the_others(held: Held) -> None:
 def test_a_read_sees_what_was_answered_before_it_came(registry: Client) -> None:
     for name in ("one", "two", "three"):
         assert registry.put(PATHS[0], {"name": name}).status == 200
-        begun = registry.service.soon(Incoming("GET", PATHS[0], BASE, {}, []))
+        begun = registry.service.read_batched(ApiRequest("GET", PATHS[0], BASE, {}, []))
         assert begun
         body = begun.result(10).body
         assert isinstance(body, bytes)
@@ -108,7 +108,7 @@ def test_which_reads_wait_for_others(registry: Client) -> None:
     """Those of one Resource without flags: others may take long."""
     registry.get("/")
     taken = {
-        path: registry.service.soon(Incoming("GET", path, BASE, {}, []))
+        path: registry.service.read_batched(ApiRequest("GET", path, BASE, {}, []))
         for path in (PATHS[0], "/", "/dirs", "/dirs/d/datas", f"{PATHS[0]}/versions", "/dirs/d/files/f")
     }
     assert [path for path, begun in taken.items() if begun] == [PATHS[0]]

@@ -8,7 +8,7 @@ import pytest
 
 from tests.httpapi.conftest import FIXTURE, Client
 from wirebook.core.model.offered_formats import OFFER
-from wirebook.httpapi.formats import Formats
+from wirebook.httpapi.formats import LazySchemaValidator
 from wirebook.httpapi.setup import make_registry, make_service
 from wirebook.schema.validator import SchemaValidator
 from wirebook.storage.database import Database
@@ -81,7 +81,7 @@ def test_violation_names_versions_direction_rule_and_fix(schemas: Client) -> Non
 
 def test_strict_server_rejects_a_property_added_to_an_open_object(database: Database) -> None:
     make_registry(database, "test", FIXTURE, OFFER)
-    strict = Client(make_service(database, Formats(strict_json_schema=True), OFFER), database)
+    strict = Client(make_service(database, LazySchemaValidator(strict_json_schema=True), OFFER), database)
     put(strict, f"{V}/versions/1", OBJECT)
     strict.patch(f"{V}/meta", {"compatibility": "backward"})
     reply = put(strict, f"{V}/versions/2", WIDER)

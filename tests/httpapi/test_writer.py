@@ -14,8 +14,8 @@ import pytest
 from sqlalchemy import Connection, event
 
 from tests.httpapi.conftest import Client, Reply
-from wirebook.httpapi.handlers.writes import Writing
-from wirebook.httpapi.http.messages import ApiResponse, Incoming
+from wirebook.httpapi.handlers.registry_writer import RegistryWriter
+from wirebook.httpapi.http.messages import ApiRequest, ApiResponse
 from wirebook.problems.xregistry import refused
 from wirebook.storage.database import Database
 from wirebook.storage.statements import driver_of
@@ -38,7 +38,7 @@ def together(registry: Client, *writes: tuple[str, Any]) -> list[Reply]:
         waiting = []
         for path, sent in writes:  # in this order
             waiting.append(pool.submit(registry.put, path, sent))
-            while len(registry.service._writer._jobs) < len(waiting):
+            while len(registry.service.commit_queue) < len(waiting):
                 pass
         go.set()
         first.result()
@@ -98,15 +98,15 @@ def test_one_that_fails_leaves_the_others(registry: Client) -> None:
 
 
 def test_one_that_fails_once_it_was_stored_leaves_the_others(registry: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    answer = Writing.answer
+    render = RegistryWriter.render_result
 
-    def fails_for_one(self: Writing, incoming: Incoming, *rest: Any) -> ApiResponse:
-        if incoming.path == "/dirs/b":
+    def fails_for_one(self: RegistryWriter, request: ApiRequest, *rest: Any) -> ApiResponse:
+        if request.path == "/dirs/b":
             assert self.session.group("dirs", "b")
-            raise refused("too_large", incoming.path)
-        return answer(self, incoming, *rest)
+            raise refused("too_large", request.path)
+        return render(self, request, *rest)
 
-    monkeypatch.setattr(Writing, "answer", fails_for_one)
+    monkeypatch.setattr(RegistryWriter, "render_result", fails_for_one)
     answers = together(registry, ("/dirs/a", {}), ("/dirs/b", {}), ("/dirs/c", {}))
     assert [answer.status for answer in answers] == [201, 406, 201]
     assert list(registry.get("/dirs").json) == ["a", "c"]
@@ -116,15 +116,15 @@ def test_one_that_fails_once_it_was_stored_leaves_the_others(registry: Client, m
 @POSTGRESQL
 def test_a_connection_that_is_cut_takes_no_write_away(registry: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that shared it are done again, each on its own."""
-    answer, cuts = Writing.answer, [None]
+    render, cuts = RegistryWriter.render_result, [None]
 
-    def cuts_once(self: Writing, incoming: Incoming, *rest: Any) -> ApiResponse:
-        if incoming.path == "/dirs/b" and cuts:
+    def cuts_once(self: RegistryWriter, request: ApiRequest, *rest: Any) -> ApiResponse:
+        if request.path == "/dirs/b" and cuts:
             cuts.pop()
             driver_of(self.session._connection).execute("SELECT pg_terminate_backend(pg_backend_pid())")
-        return answer(self, incoming, *rest)
+        return render(self, request, *rest)
 
-    monkeypatch.setattr(Writing, "answer", cuts_once)
+    monkeypatch.setattr(RegistryWriter, "render_result", cuts_once)
     answers = together(registry, ("/dirs/a", {}), ("/dirs/b", {}), ("/dirs/c", {}))
     assert [answer.status for answer in answers] == [201] * 3
     assert registry.get("/").json["epoch"] == 4
@@ -133,14 +133,14 @@ def test_a_connection_that_is_cut_takes_no_write_away(registry: Client, monkeypa
 @POSTGRESQL
 def test_a_statement_that_fails_leaves_the_others(registry: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """PostgreSQL refuses all that follows in the transaction; they are done again, each on its own."""
-    answer = Writing.answer
+    render = RegistryWriter.render_result
 
-    def fails_for_one(self: Writing, incoming: Incoming, *rest: Any) -> ApiResponse:
-        if incoming.path == "/dirs/b":
+    def fails_for_one(self: RegistryWriter, request: ApiRequest, *rest: Any) -> ApiResponse:
+        if request.path == "/dirs/b":
             driver_of(self.session._connection).execute("SELECT 1 / 0")
-        return answer(self, incoming, *rest)
+        return render(self, request, *rest)
 
-    monkeypatch.setattr(Writing, "answer", fails_for_one)
+    monkeypatch.setattr(RegistryWriter, "render_result", fails_for_one)
     answers = together(registry, ("/dirs/a", {}), ("/dirs/b", {}), ("/dirs/c", {}))
     assert [answer.status for answer in answers] == [201, 500, 201]
     assert list(registry.get("/dirs").json) == ["a", "c"]

@@ -84,13 +84,13 @@ def _import_into_database(database: str, body: bytes, *, dry_run: bool) -> dict[
     """Import into a database without a server."""
     from wirebook.cli.serve import read_catalogue  # noqa: PLC0415
     from wirebook.client.sending import PATH, read_report  # noqa: PLC0415
-    from wirebook.httpapi.http.messages import Incoming  # noqa: PLC0415
+    from wirebook.httpapi.http.messages import ApiRequest  # noqa: PLC0415
     from wirebook.httpapi.options import ServerOptions  # noqa: PLC0415
     from wirebook.httpapi.server import open_service  # noqa: PLC0415
 
     with open_service(ServerOptions(database=database), read_catalogue) as service:
-        incoming = Incoming("POST", PATH, "", {"dryrun": [""]} if dry_run else {}, [], body)
-        response = service.answer(incoming)
+        request = ApiRequest("POST", PATH, "", {"dryrun": [""]} if dry_run else {}, [], body)
+        response = service.handle(request)
     assert isinstance(response.body, bytes)
     return read_report(response.status, response.body, LOCAL)
 

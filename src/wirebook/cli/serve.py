@@ -18,7 +18,7 @@ from wirebook.cli.options import STANDARD_INPUT
 from wirebook.problems import Problem, WirebookError
 
 if TYPE_CHECKING:
-    from wirebook.httpapi.handlers.imports import Fit
+    from wirebook.httpapi.handlers.context import FitToModel
 
 UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 TIME: Final = re.compile(r"(?P<number>[1-9][0-9]{0,8})(?P<unit>[smhd])")
@@ -79,7 +79,8 @@ def serve(  # noqa: PLR0917 (options)
     ] = "300s",
 ) -> int:
     """Serve a registry over the HTTP API of xRegistry 1.0-rc4."""
-    from wirebook.httpapi.options import MIB, ServerOptions  # noqa: PLC0415 (other commands do not need the server)
+    from wirebook.httpapi.handlers.context import MIB  # noqa: PLC0415 (other commands do not need the server)
+    from wirebook.httpapi.options import ServerOptions  # noqa: PLC0415 (as above)
     from wirebook.httpapi.server import serve as run  # noqa: PLC0415
 
     options = ServerOptions(
@@ -115,7 +116,7 @@ def serve(  # noqa: PLR0917 (options)
     return 0
 
 
-def read_catalogue(body: bytes) -> Fit:
+def read_catalogue(body: bytes) -> FitToModel:
     """Read the body of an import request. Raises: WirebookError"""
     from wirebook.catalog.importing import read_import  # noqa: PLC0415 (other requests do not need it)
 
@@ -199,10 +200,10 @@ def _one_of(option: str, text: str, allowed: tuple[str, ...]) -> str:
 
 def _allowed(option: str, text: str) -> Any:
     """Raises: bad-setting"""
-    from wirebook.httpapi.http.hosts import parse_allowed  # noqa: PLC0415 (as above)
+    from wirebook.httpapi.http.hosts import parse_allowed_host  # noqa: PLC0415 (as above)
 
     try:
-        return parse_allowed(text)
+        return parse_allowed_host(text)
     except ValueError as error:
         raise WirebookError(Problem("bad-setting", f"{option} {error}")) from None
 

@@ -1,4 +1,4 @@
-"""Changes that only the operator of a registry may make, in its database.
+"""Changes that only the operator of a registry may make, directly in its database.
 
 Spec: core/spec.md#readonly-attribute; docs/registry.md#read-only-resources; docs/registry.md#default-capabilities.
 """
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from wirebook.core.model.target import RequestTarget, parse_target
-from wirebook.httpapi.handlers.writes import Writing
+from wirebook.httpapi.handlers.registry_writer import RegistryWriter
 from wirebook.httpapi.options import ServerOptions
 from wirebook.httpapi.server import open_service
 from wirebook.httpapi.service import Service
@@ -19,23 +19,27 @@ from wirebook.storage.session import Session
 
 
 def set_readonly(database: str, xid: str, *, is_on: bool) -> bool:
-    """Locks a Resource against clients, or unlocks it; says whether it was not so before.
+    """Make a Resource read-only for clients, or writable again. Returns False if nothing changes.
 
     Raises: not-a-resource; what `open_service` raises
     """
     with open_service(ServerOptions(database=database), must_exist=True) as service:
-        return lock(service, xid, is_on=is_on)
+        return lock_resource(service, xid, is_on=is_on)
 
 
-def lock(service: Service, xid: str, *, is_on: bool) -> bool:
-    """As `set_readonly`. Raises: not-a-resource"""
+def lock_resource(service: Service, xid: str, *, is_on: bool) -> bool:
+    """As `set_readonly`, for an open service. Raises: not-a-resource"""
 
     def work(session: Session) -> bool:
-        settings = service.cache.load(session)
-        target = parse_target(xid, settings.model)
+        writer = _writer(service, session)
+        target = parse_target(xid, writer.settings.model)
         if target.kind != "resource" or target.details:
-            raise WirebookError(Problem("not-a-resource", f"'{xid}' is no xid of a Resource"))
-        return Writing(session, settings, service.rules, service.rules.fetch).lock(_meta_of(target), is_on=is_on)
+            message = f"'{xid}' is not the xid of a Resource; write it as /groups/id/resources/id"
+            raise WirebookError(Problem("not-a-resource", message))
+        meta = RequestTarget(
+            "meta", f"{target.path}/meta", target.group_type, target.group, target.type, target.resource
+        )
+        return writer.set_lock(meta, is_on=is_on)
 
     try:
         return service.write(work)
@@ -49,22 +53,17 @@ def read_capabilities(database: str) -> Mapping[str, Any]:
         open_service(ServerOptions(database=database), must_exist=True) as service,
         service.database.reading() as session,
     ):
-        return service.cache.load(session).capabilities
+        return service.settings.load(session).capabilities
 
 
 def reset_capabilities(database: str) -> tuple[str, ...]:
-    """Restores the capabilities of a new registry. Returns the names of those that were different.
+    """Restore the capabilities of a new registry. Returns the names of the capabilities that change.
 
     Raises: what `open_service` raises
     """
-
-    def work(session: Session) -> tuple[str, ...]:
-        settings = service.cache.load(session)
-        return Writing(session, settings, service.rules, service.rules.fetch).reset_capabilities()
-
     with open_service(ServerOptions(database=database), must_exist=True) as service:
-        return service.write(work)
+        return service.write(lambda session: _writer(service, session).reset_capabilities())
 
 
-def _meta_of(target: RequestTarget) -> RequestTarget:
-    return RequestTarget("meta", f"{target.path}/meta", target.group_type, target.group, target.type, target.resource)
+def _writer(service: Service, session: Session) -> RegistryWriter:
+    return RegistryWriter(session, service.settings.load(session), service.context, service.context.fetch)

@@ -1,4 +1,4 @@
-"""The formats of schemas, as a server checks them."""
+"""Document validation of a server, loaded when it is first needed."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     from wirebook.schema.validator import SchemaValidator
 
 
-class Formats:
-    """A `Validator` (core/entities/validation.py) that is loaded when it is first needed: its libraries take longer to
-    load than the rest of a server, and most requests do without.
+class LazySchemaValidator:
+    """A `DocumentValidator` (core/entities/validation.py) that imports the schema libraries when they are first needed:
+    importing them takes longer than importing the rest of the server, and most requests do not need them.
 
-    `strict_json_schema` counts every value that a JSON Schema accepts (docs/decisions/0091).
+    `strict_json_schema` compares all values that a JSON Schema accepts (docs/decisions/0091).
     """
 
     def __init__(self, *, strict_json_schema: bool = False) -> None:

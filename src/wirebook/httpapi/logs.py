@@ -1,7 +1,7 @@
-"""Logs of a server, on standard error: lines for people, or a JSON object on each line for programs.
+"""Logs of a server, on standard error: text lines, or one JSON object per line.
 
-A log has no header, body or query of a request, no SQL and no value of a client: of a request it has the method and
-the path, of an error its type, what a database reports without values, and the places in the code.
+A log contains no header, body or query of a request, no SQL and no value that a client sent. It contains the method and
+the path of a request, and the type and the stack of an exception with what the database reports without values.
 """
 
 from __future__ import annotations
@@ -18,31 +18,32 @@ from typing import Any, Final
 from urllib.parse import quote
 
 ACCESS: Final = logging.getLogger("wirebook.access")
-TEXT: Final = "%(asctime)s %(levelname)s %(name)s %(message)s"
+TEXT_FORMAT: Final = "%(asctime)s %(levelname)s %(name)s %(message)s"
+QUIET_LOGGERS: Final = ("alembic", "httpx", "httpcore")
+"""Loggers of libraries whose messages do not help the operator of a server."""
+
+ExceptionInfo = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
 
 
-def set_up_logs(form: str, *, access: bool) -> None:
-    """Logs in the form ``text`` or ``json``; with a line for each request if `access`."""
+def set_up_logs(format_: str, *, access: bool) -> None:
+    """Configure the logs in the format ``text`` or ``json``. `access`: log each request."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines() if form == "json" else TextLines(TEXT))
+    handler.setFormatter(JsonLines() if format_ == "json" else TextLines(TEXT_FORMAT))
     logging.basicConfig(handlers=[handler], level=logging.INFO, force=True)
-    for name in ("alembic", "httpx", "httpcore"):  # they log what is no business of whoever runs a server
+    for name in QUIET_LOGGERS:
         logging.getLogger(name).setLevel(logging.WARNING)
     ACCESS.setLevel(logging.INFO if access else logging.WARNING)
 
 
-Raised = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
-
-
 class TextLines(logging.Formatter):
-    """Lines for people. A traceback has no messages of exceptions, which may hold values of clients."""
+    """Text lines. Tracebacks have no exception messages, which may contain values of clients."""
 
-    def formatException(self, ei: Raised) -> str:
-        return stack_of(ei[1]) if ei[1] else ""
+    def formatException(self, ei: ExceptionInfo) -> str:
+        return format_stack(ei[1]) if ei[1] else ""
 
 
 class JsonLines(TextLines):
-    """A record as one line of JSON: time, level, logger, message, and what else the record has in `fields`."""
+    """One JSON object per line: time, level, logger and message, or the `fields` of the record instead of a message."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {
@@ -59,18 +60,18 @@ class JsonLines(TextLines):
 
 def log_failure(logger: logging.Logger, text: str, method: str, path: str, error: BaseException) -> None:
     """Log a request that failed unexpectedly. `path` is decoded, and is logged percent-encoded, on one line."""
-    logger.error("%s: %s %s\n%s", text, method, quote(path), stack_of(error))
+    logger.error("%s: %s %s\n%s", text, method, quote(path), format_stack(error))
 
 
-def stack_of(error: BaseException) -> str:
-    """The traceback of an exception and of its causes, without their messages and without source code."""
-    return "\n".join(_stack(error))
+def format_stack(error: BaseException) -> str:
+    """The traceback of an exception and its causes, without their messages and without source code."""
+    return "\n".join(_stack_lines(error))
 
 
-def _stack(error: BaseException) -> Iterator[str]:
-    inner = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-    if inner is not None:
-        yield from _stack(inner)
+def _stack_lines(error: BaseException) -> Iterator[str]:
+    cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    if cause is not None:
+        yield from _stack_lines(cause)
     yield describe(error)
     for frame in traceback.extract_tb(error.__traceback__):
         yield f"  {frame.filename}:{frame.lineno} in {frame.name}"
@@ -78,17 +79,17 @@ def _stack(error: BaseException) -> Iterator[str]:
 
 def describe(error: BaseException) -> str:
     """The type of an exception, and what a database or the operating system reports without values of clients."""
-    orig = getattr(error, "orig", None) or error  # SQLAlchemy keeps the exception of the driver there
-    name = f"{type(orig).__module__}.{type(orig).__qualname__}".removeprefix("builtins.")
-    if sqlstate := getattr(orig, "sqlstate", None):  # its message may quote values
+    original = getattr(error, "orig", None) or error  # where SQLAlchemy keeps the exception of the driver
+    name = f"{type(original).__module__}.{type(original).__qualname__}".removeprefix("builtins.")
+    if sqlstate := getattr(original, "sqlstate", None):  # the message may quote values
         return f"{name} (SQLSTATE {sqlstate})"
-    if isinstance(orig, sqlite3.Error) or orig is not error:  # SQLite quotes no values, nor does a lost connection
-        return f"{name}: {orig}"
-    return f"{name}: {orig.strerror}" if isinstance(orig, OSError) and orig.strerror else name
+    if isinstance(original, sqlite3.Error) or original is not error:  # SQLite and lost connections quote no values
+        return f"{name}: {original}"
+    return f"{name}: {original.strerror}" if isinstance(original, OSError) and original.strerror else name
 
 
 def log_access(method: str, raw_path: bytes, *, status: int, size: int, seconds: float, peer: str | None) -> None:
-    """One request. The path is as it was sent, percent-encoded: it cannot break out of its line."""
+    """Log one request. `raw_path` is percent-encoded, so that it cannot break out of its line; `size` is in bytes."""
     if not ACCESS.isEnabledFor(logging.INFO):
         return
     path = raw_path.decode("ascii", "replace")

@@ -1,7 +1,7 @@
-"""The model that a registry is made with: the built-in one, none, or that of a file.
+"""The model that a new registry starts with: the built-in model, none, or the model in a file.
 
-A file may include others in its folder and below. They are put in place here, so that the source of the model can be
-sent back to the registry, which does not know the folder.
+A file may include other files of its folder and below. They are expanded here, so that the model source that the
+registry stores does not depend on the folder.
 """
 
 from __future__ import annotations
@@ -20,13 +20,12 @@ from wirebook.text.json import parse_json
 from wirebook.text.json_documents import read_json
 from wirebook.text.source import DEFAULT_LIMITS
 
-Fetch = Callable[[str], Any]
 
+def initial_model(model: Path | str | bytes | None, fetch: Callable[[str], Any]) -> dict[str, Any]:
+    """The model source of a new registry: that of a file, ``empty``, or the built-in one (None).
 
-def first_model(model: Path | str | bytes | None, fetch: Fetch) -> dict[str, Any]:
-    """The source of the model that a new registry begins with: of a file, ``empty``, or (None) the built-in one.
-
-    A model as bytes comes from standard input. It belongs to no folder, so it cannot include files.
+    Bytes are a model from standard input. It has no folder, so it cannot include files. `fetch` returns the documents
+    that a model in a file includes from other hosts.
 
     Raises: unreadable-file, bad-model, what `read_json` raises (WirebookError), Refused
     """
@@ -34,39 +33,34 @@ def first_model(model: Path | str | bytes | None, fetch: Fetch) -> dict[str, Any
         return builtin_model()
     if isinstance(model, bytes):
         return _parse(model, "-")
-    return {} if model == "empty" else _of_file(Path(model), fetch)
-
-
-def _of_file(path: Path, fetch: Fetch) -> dict[str, Any]:
-    source = _read(path)
-    files = _Files(path.resolve().parent, fetch)
+    if model == "empty":
+        return {}
+    path = Path(model)
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        message = f"cannot read '{path}': {error.strerror}"
+        raise WirebookError(Problem("unreadable-file", message, file=str(path))) from None
+    source = _parse(content, str(path))
+    files = _IncludedFiles(path.resolve().parent, fetch)
     expanded = expand_includes(source, files, path.resolve().as_uri())
     return expanded if files.were_read else source
 
 
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise WirebookError(
-            Problem("unreadable-file", f"cannot read '{path}': {error.strerror}", file=str(path))
-        ) from None
-    return _parse(data, str(path))
-
-
-def _parse(data: bytes, name: str) -> dict[str, Any]:
-    source = read_json(data, name)
+def _parse(content: bytes, name: str) -> dict[str, Any]:
+    """Raises: bad-model, duplicate-member, what `read_json` raises"""
+    source = read_json(content, name)
     if duplicates := [problem for problem in source.problems if problem.code == "duplicate-member"]:
         raise WirebookError(*duplicates)
     if not isinstance(source.value, dict):
-        raise WirebookError(Problem("bad-model", "a model must be a JSON object", file=name))
+        raise WirebookError(Problem("bad-model", "the model must be a JSON object", file=name))
     return source.value
 
 
-class _Files:
-    """Documents at addresses: files in a folder and below, and what `fetch` gets."""
+class _IncludedFiles:
+    """Documents by address: files in a folder and below, and what `fetch` returns."""
 
-    def __init__(self, folder: Path, fetch: Fetch) -> None:
+    def __init__(self, folder: Path, fetch: Callable[[str], Any]) -> None:
         self._folder, self._fetch, self.were_read = folder, fetch, False
 
     def __call__(self, address: str) -> Any:
@@ -76,6 +70,6 @@ class _Files:
             return self._fetch(address)
         path = Path(url2pathname(parts.path)).resolve()
         if not path.is_relative_to(self._folder):
-            raise ValueError(f"'{path}' is outside of the model's folder")
+            raise ValueError(f"'{path}' is outside of the folder of the model")
         self.were_read = True
         return parse_json(path.read_bytes().removeprefix(BOM_UTF8), max_depth=DEFAULT_LIMITS.depth, strict=True)

@@ -1,4 +1,4 @@
-"""What a server is told when it is started."""
+"""The options of a server."""
 
 from __future__ import annotations
 
@@ -8,32 +8,20 @@ from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Final
 
-from wirebook.httpapi.http.hosts import Allowed
+from wirebook.httpapi.handlers.context import MIB, ResponseLimits
+from wirebook.httpapi.http.access import AccessPolicy
+from wirebook.httpapi.http.bodies import BodyLimits
+from wirebook.httpapi.http.hosts import AllowedHost
 
 DEFAULT_DATABASE: Final = "sqlite:///./wirebook.db"
-MIB: Final = 1 << 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResponseLimits:
-    """How much one answer has at most: entities on a page, and bytes; None: as many as there are. How many seconds
-    reading it takes, and an export."""
-
-    page: int = 1000
-    response: int | None = 256 * MIB
-    read_seconds: float = 30
-    export_seconds: float = 300
-
-
-LIMITS: Final = ResponseLimits()
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServerOptions:
-    """Where a registry is served, for whom, and within which limits.
+    """Where a registry is served, to whom, and within which limits: the options of `wirebook serve`.
 
-    Units: sizes in bytes, times in seconds. `write_token` is the text that a client must send to write; None asks for
-    none.
+    Units: sizes in bytes, times in seconds. `model` is a file, ``empty``, the content of a file, or None for the
+    built-in model. `write_token` is the bearer token that writes require; None requires none.
     """
 
     host: str = "127.0.0.1"
@@ -47,9 +35,9 @@ class ServerOptions:
     read_only: bool = False
     insecure_writes: bool = False
     cors_origins: tuple[str, ...] = ()
-    allowed_hosts: tuple[Allowed, ...] = ()
+    allowed_hosts: tuple[AllowedHost, ...] = ()
     trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = ()
-    allowed_fetches: tuple[Allowed, ...] = ()
+    allowed_fetches: tuple[AllowedHost, ...] = ()
     events_sink: str | None = None
     events_keep: float = 24 * 3600
     access_log: bool = False
@@ -61,8 +49,14 @@ class ServerOptions:
     request_timeout: float = 30
     stream_timeout: float = 300
 
+    @cached_property
+    def prefix(self) -> str:
+        """The base path without a trailing slash; "" for the root."""
+        return "/" + self.base_path.strip("/") if self.base_path.strip("/") else ""
+
     @property
-    def limits(self) -> ResponseLimits:
+    def response_limits(self) -> ResponseLimits:
+        """The limits of responses."""
         return ResponseLimits(
             page=self.max_page,
             response=self.max_response,
@@ -70,7 +64,21 @@ class ServerOptions:
             export_seconds=self.stream_timeout,
         )
 
-    @cached_property
-    def prefix(self) -> str:
-        """The base path without a slash at its end; "" for the root."""
-        return "/" + self.base_path.strip("/") if self.base_path.strip("/") else ""
+    @property
+    def body_limits(self) -> BodyLimits:
+        """The limits of request bodies."""
+        return BodyLimits(self.max_body, chunk_seconds=self.request_timeout, body_seconds=self.stream_timeout)
+
+    @property
+    def access_policy(self) -> AccessPolicy:
+        """Who may send which request."""
+        return AccessPolicy(
+            host=self.host,
+            prefix=self.prefix,
+            base_url=self.base_url,
+            allowed_hosts=self.allowed_hosts,
+            trusted_proxies=self.trusted_proxies,
+            cors_origins=self.cors_origins,
+            write_token=self.write_token,
+            read_only=self.read_only,
+        )

@@ -1,7 +1,8 @@
-"""The outbox: events are sent to a sink from it, in order, and forgotten when they are old.
+"""The outbox: sends change events to a sink in order, and deletes old events.
 
-Both happen beside the requests, which never wait for them. An event is sent until it is accepted, then the next: a sink
-gets each at least once, and again those that it accepted just before a server died.
+Both run in threads of their own, and requests never wait for them. An event is repeated until the sink accepts it, then
+the next one is sent. A sink receives each event at least once; after a crash it receives those again that it accepted
+just before.
 
 Spec: core/events.md; cloudevents http-protocol-binding#structured-content-mode; docs/registry.md#events.
 """
@@ -19,7 +20,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from wirebook.httpapi.handlers.feed import Position, entries
+from wirebook.httpapi.handlers.events import EventPosition, read_events
 from wirebook.httpapi.logs import describe
 from wirebook.httpapi.service import Service
 from wirebook.storage.database import Leadership
@@ -30,165 +31,177 @@ if TYPE_CHECKING:
 
 LOG: Final = logging.getLogger("wirebook.events")
 STRUCTURED: Final = {"Content-Type": "application/cloudevents+json; charset=utf-8", "User-Agent": "wirebook"}
-TIMEOUT: Final = 10
-"""Seconds within which a sink has to answer."""
+RESPONSE_SECONDS: Final = 10
+"""Time within which a sink must respond."""
 
-POLL: Final = 0.5
-"""Seconds between looks for new events, and for whether it is this server's turn."""
+POLL_SECONDS: Final = 0.5
+"""Time between two polls for new events, and for the turn of this server."""
 
-STORE: Final = 1.0
-"""Seconds after which it is stored how far a sink is, at the latest."""
+SAVE_SECONDS: Final = 1.0
+"""Time after which the position of a sink is stored, at the latest."""
 
-FIRST, LONGEST = 0.5, 60.0
-"""Seconds until an event that was refused is sent again: at first, and at most."""
+FIRST_BACKOFF, MAX_BACKOFF = 0.5, 60.0
+"""Seconds before a rejected event is sent again: at first, and at most."""
 
-TRIMMED: Final = 1000
-"""Rows that are forgotten in one transaction."""
+TRIM_ROWS: Final = 1000
+"""Rows that one transaction deletes."""
+
+RESPONSE_CHUNKS: Final = 8
+"""Chunks of 4 KiB of a response that are read."""
 
 
-class NotTaken(Exception):
-    """A sink did not accept an event."""
+class EventNotAccepted(Exception):
+    """The sink did not accept an event."""
 
 
-class Sender:
-    """Sends events to a sink, when it is this server's turn. `observe` is told ``accepted`` or ``refused`` of each.
+class EventSender:
+    """Sends events to the sink at `url` while it is the turn of this server.
 
-    `base` is the URL of the Registry, the source of the events.
+    `base` is the URL of the Registry, which is the source of the events. `observe` is called with ``accepted`` or
+    ``refused`` for each event.
     """
 
     def __init__(self, service: Service, url: str, base: str, observe: Callable[[str], None]) -> None:
         self._service, self._url, self._base, self._observe = service, url, base, observe
-        self._place, self._name = place_of(url), name_of(url)
-        self._refusals = 0
+        self._origin, self._sink_id = origin_of(url), sink_id(url)
+        self._rejections = 0
 
-    def begin(self) -> None:
-        """A sink that is new gets what happens from now on."""
-        self._service.write(lambda session: session.outbox.begin(self._name, Position(session.outbox.range()[1])))
+    def register(self) -> None:
+        """Store a new sink: it receives the events from now on."""
+        self._service.write(
+            lambda session: session.outbox.begin(self._sink_id, EventPosition(session.outbox.range()[1]))
+        )
 
-    def run(self, ending: threading.Event) -> None:
-        """Sends until `ending`. While a sink refuses, another server may have its turn."""
-        import httpx  # noqa: PLC0415 (most servers have no sink, and it takes long to load)
+    def run(self, stopping: threading.Event) -> None:
+        """Send events until `stopping` is set. While the sink rejects an event, another server may have its turn."""
+        import httpx  # noqa: PLC0415 (most servers have no sink, and importing it takes long)
 
-        with httpx.Client(timeout=TIMEOUT) as client:
-            while not ending.is_set():
+        with httpx.Client(timeout=RESPONSE_SECONDS) as client:
+            while not stopping.is_set():
                 try:
-                    with self._service.database.leadership(self._name) as turn:
+                    with self._service.database.leadership(self._sink_id) as turn:
                         if turn:
-                            self._deliver(turn, client, ending)
-                    ending.wait(POLL)
-                except NotTaken as problem:
-                    self._refusals += 1
-                    LOG.warning("the sink %s did not take an event: %s", self._place, problem)
-                    ending.wait(backoff(self._refusals))
+                            self._send_during(turn, client, stopping)
+                    stopping.wait(POLL_SECONDS)
+                except EventNotAccepted as error:
+                    self._rejections += 1
+                    seconds = backoff(self._rejections)
+                    LOG.warning(
+                        "the sink %s did not accept an event: %s; retrying in %g s", self._origin, error, seconds
+                    )
+                    stopping.wait(seconds)
 
-    def _deliver(self, turn: Leadership, client: httpx.Client, ending: threading.Event) -> None:
-        """Sends until `ending`. Raises: NotTaken"""
-        while not ending.is_set():
+    def _send_during(self, turn: Leadership, client: httpx.Client, stopping: threading.Event) -> None:
+        """Send events while the turn lasts. Raises: EventNotAccepted"""
+        while not stopping.is_set():
             turn.check()
-            if not self._send_some(client, ending):
-                ending.wait(POLL)
+            if not self._send_batch(client, stopping):
+                stopping.wait(POLL_SECONDS)
 
-    def _send_some(self, client: httpx.Client, ending: threading.Event) -> bool:
-        """Sends what there is, for a while, and stores how far it came; says whether that is any further.
+    def _send_batch(self, client: httpx.Client, stopping: threading.Event) -> bool:
+        """Send the next events and store the position of the sink. Returns whether any was accepted.
 
-        Raises: NotTaken
+        Raises: EventNotAccepted
         """
-        start = sent = self._position()
-        until = time.monotonic() + STORE
+        start = position = self._position()
+        deadline = time.monotonic() + SAVE_SECONDS
         try:
-            for position, event in entries(self._service.database, start, self._base):
-                if ending.is_set() or time.monotonic() > until:
+            for after, event in read_events(self._service.database, start, self._base):
+                if stopping.is_set() or time.monotonic() > deadline:
                     break
                 self._send(client, event)
-                sent = position
+                position = after
         finally:
-            if sent != start:
-                self._service.write(lambda session: session.outbox.advance(self._name, sent))
-        return sent != start
+            if position != start:
+                self._service.write(lambda session: session.outbox.advance(self._sink_id, position))
+        return position != start
 
-    def _position(self) -> Position:
+    def _position(self) -> EventPosition:
         with self._service.database.reading() as session:
-            position = Position(*session.outbox.position(self._name))
-            gone, _ = session.outbox.range()
-        if gone > position.number:
-            LOG.error("events up to %d are no longer kept; the sink %s has them up to %s", gone, self._place, position)
-            return Position(gone)
+            position = EventPosition(*session.outbox.position(self._sink_id))
+            trimmed, _ = session.outbox.range()
+        if trimmed > position.number:
+            LOG.error(
+                "the sink %s misses events: it has those up to %s, and events up to %d are no longer kept",
+                self._origin,
+                position,
+                trimmed,
+            )
+            return EventPosition(trimmed)
         return position
 
     def _send(self, client: httpx.Client, event: Mapping[str, Any]) -> None:
-        """Raises: NotTaken"""
+        """Raises: EventNotAccepted"""
         import httpx  # noqa: PLC0415
 
         content = json.dumps(event, ensure_ascii=False).encode()
         try:
-            with client.stream("POST", self._url, content=content, headers=STRUCTURED) as answer:
-                _read_some(answer)
+            with client.stream("POST", self._url, content=content, headers=STRUCTURED) as response:
+                for number, _ in enumerate(response.iter_raw(4096)):  # a connection can be used again once it is read
+                    if number == RESPONSE_CHUNKS:
+                        break
         except httpx.HTTPError as error:
             self._observe("refused")
-            raise NotTaken(type(error).__name__) from error
-        self._observe("accepted" if answer.is_success else "refused")
-        if not answer.is_success:
-            raise NotTaken(f"it answered {answer.status_code}")
-        self._refusals = 0
+            raise EventNotAccepted(type(error).__name__) from error
+        self._observe("accepted" if response.is_success else "refused")
+        if not response.is_success:
+            raise EventNotAccepted(f"its response has status {response.status_code}")
+        self._rejections = 0
 
 
-def _read_some(answer: httpx.Response) -> None:
-    """What an answer has, if it is short: its connection can be used again then."""
-    for place, _ in enumerate(answer.iter_raw(4096)):
-        if place == 8:
-            return
+class EventTrimmer:
+    """Deletes events that are older than `keep_seconds`."""
 
+    def __init__(self, service: Service, keep_seconds: float) -> None:
+        self._service, self._keep_seconds = service, keep_seconds
 
-class Trimmer:
-    """Forgets events that are older than `keep` seconds."""
-
-    def __init__(self, service: Service, keep: float) -> None:
-        self._service, self._keep = service, keep
-
-    def run(self, ending: threading.Event) -> None:
-        while not ending.wait(min(60, self._keep / 4)):
-            before = (datetime.now(UTC) - timedelta(seconds=self._keep)).strftime("%Y-%m-%dT%H:%M:%SZ")
-            while self._service.write(lambda session: session.outbox.trim(before, TRIMMED)) == TRIMMED:  # noqa: B023
-                ending.wait(0.01)
+    def run(self, stopping: threading.Event) -> None:
+        """Delete old events until `stopping` is set."""
+        while not stopping.wait(min(60, self._keep_seconds / 4)):
+            before = (datetime.now(UTC) - timedelta(seconds=self._keep_seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+            while self._service.write(lambda session: session.outbox.trim(before, TRIM_ROWS)) == TRIM_ROWS:  # noqa: B023
+                stopping.wait(0.01)
 
 
 @contextmanager
-def beside(*works: Callable[[threading.Event], None]) -> Iterator[None]:
-    """Runs works in threads of their own, anew when one fails, until the end; waits for them then, but not forever."""
-    ending = threading.Event()
-    threads = [threading.Thread(target=_keep_on, args=(work, ending), daemon=True) for work in works]
+def run_in_background(*loops: Callable[[threading.Event], None]) -> Iterator[None]:
+    """Run loops in threads of their own, and restart one that fails. At the end they are stopped and waited for, but
+    not forever."""
+    stopping = threading.Event()
+    threads = [threading.Thread(target=_restart, args=(loop, stopping), daemon=True) for loop in loops]
     for thread in threads:
         thread.start()
     try:
         yield
     finally:
-        ending.set()
+        stopping.set()
         for thread in threads:
-            thread.join(TIMEOUT + POLL)
+            thread.join(RESPONSE_SECONDS + POLL_SECONDS)
 
 
-def _keep_on(work: Callable[[threading.Event], None], ending: threading.Event) -> None:
-    while not ending.is_set():
+def _restart(loop: Callable[[threading.Event], None], stopping: threading.Event) -> None:
+    while not stopping.is_set():
         try:
-            work(ending)
-        except OUTAGES:  # which are logged once for all
-            ending.wait(POLL)
+            loop(stopping)
+        except OUTAGES:  # the database logs them
+            stopping.wait(POLL_SECONDS)
         except Exception as error:
-            LOG.warning("the outbox waits: %s", describe(error))
-            ending.wait(POLL)
+            LOG.warning("the outbox failed, retrying: %s", describe(error))
+            stopping.wait(POLL_SECONDS)
 
 
-def backoff(refusals: int) -> float:
-    """Seconds to wait after so many refusals."""
-    return float(min(LONGEST, FIRST * 2 ** min(refusals - 1, 30)))
+def backoff(rejections: int) -> float:
+    """Seconds to wait after so many rejections."""
+    return float(min(MAX_BACKOFF, FIRST_BACKOFF * 2 ** min(rejections - 1, 30)))
 
 
-def place_of(url: str) -> str:
-    """A URL without what may be a secret: users, passwords, keys, and paths that nobody should guess."""
+def origin_of(url: str) -> str:
+    """The scheme, host and port of a URL. Its other parts may be secrets: users, passwords, keys, unguessable paths."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
-def name_of(url: str) -> str:
-    """What a sink is known by, also when its password or key is another: a digest, as its path may be a secret."""
-    return hashlib.sha256(f"{place_of(url)}{urlsplit(url).path}".encode()).hexdigest()
+def sink_id(url: str) -> str:
+    """The id under which the position of a sink is stored. It does not depend on passwords and keys, and is a digest
+    because the path may be a secret."""
+    return hashlib.sha256(f"{origin_of(url)}{urlsplit(url).path}".encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""A registry set up on a database: made once, with its model and capabilities, and served from then on."""
+"""Creates the registry of a new database, and the service for a database that has one."""
 
 from __future__ import annotations
 
@@ -14,34 +14,33 @@ from wirebook.core.model.datatypes import types_of
 from wirebook.core.model.language import VERSION_MODES
 from wirebook.core.model.reader import read_model
 from wirebook.core.model.source import Fetch
-from wirebook.httpapi.handlers.imports import ReadCatalogue
-from wirebook.httpapi.handlers.writes import WriteContext
+from wirebook.httpapi.handlers.context import DEFAULT_LIMITS, ReadCatalogue, ResponseLimits, ServerContext
 from wirebook.httpapi.http.fetching import IncludeFetcher
-from wirebook.httpapi.options import LIMITS, ResponseLimits
 from wirebook.httpapi.service import Service
 from wirebook.storage.database import Database
 from wirebook.storage.session import Session, StoredSettings
 
-NOWHERE: Final[Fetch] = IncludeFetcher()
-"""Fetches nothing."""
+NO_FETCH: Final[Fetch] = IncludeFetcher()
+"""Fetches nothing: no host is allowed."""
 
 
 def now() -> str:
-    """The time as entities have it."""
+    """The current time as a timestamp of xRegistry, without trailing zeros."""
     return datetime.now(UTC).isoformat(timespec="microseconds").removesuffix("+00:00").rstrip("0").rstrip(".") + "Z"
 
 
 def new_id() -> str:
-    """Something that no request before had."""
+    """A random id for the events of a request."""
     return os.urandom(16).hex()
 
 
 def make_registry(
-    database: Database, registryid: str, source: dict[str, Any], offer: Offer, fetch: Fetch = NOWHERE
+    database: Database, registryid: str, source: dict[str, Any], offer: Offer, fetch: Fetch = NO_FETCH
 ) -> bool:
-    """Makes the registry of a database that has none. Whether its model is that of `source`, now or already.
+    """Create the registry of a database with the model `source`, unless it has one.
 
-    Raises: Refused, for a model that is none or that asks for more than the Registry has
+    Returns whether the model of the registry is `source`, new or existing.
+    Raises: Refused, for a model that is not valid or not supported
     """
     with database.exclusive_transaction() as connection:
         session = Session(connection)
@@ -61,7 +60,8 @@ def make_service(
     offer: Offer,
     read_catalogue: ReadCatalogue | None = None,
     *,
-    fetch: Fetch = NOWHERE,
-    limits: ResponseLimits = LIMITS,
+    fetch: Fetch = NO_FETCH,
+    limits: ResponseLimits = DEFAULT_LIMITS,
 ) -> Service:
-    return Service(database, WriteContext(now, new_id, validator, offer, fetch, read_catalogue, limits))
+    """The service for the registry of a database."""
+    return Service(database, ServerContext(now, new_id, validator, offer, fetch, read_catalogue, limits))

@@ -1,60 +1,57 @@
-"""The web server around the application: clients that are slow or endless, and an end that lets requests finish."""
+"""The web server around the application: uvicorn, with limits for slow clients and a stop that finishes requests."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import re
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from types import FrameType
 from typing import Any, Final
 
 import uvicorn
 from starlette.types import Scope
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-LOG: Final = logging.getLogger("wirebook.registry")
 MAX_HEAD: Final = 64 * 1024
-"""Bytes of a request's line and headers, at least; a client may send what fits in one read beyond them."""
+"""Size limit of the request line and the headers, in bytes. The rest of the same read is accepted beyond it."""
 
 HEAD_TOO_LARGE: Final = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 )
 METHOD: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]{1,40}) (?:/|https?://)", re.IGNORECASE)
-USUAL: Final = frozenset((b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS", b"TRACE"))
-COME: Final = "wirebook.come"
-"""In the state of a request: all of it is there."""
+PARSED_METHODS: Final = frozenset((b"GET", b"HEAD", b"POST", b"PUT", b"PATCH", b"DELETE", b"OPTIONS", b"TRACE"))
+ABSOLUTE_TARGET: Final = re.compile(rb"https?://([^/?#]*)", re.IGNORECASE)
 
+BODY_COMPLETE: Final = "wirebook.body_complete"
+"""In the state of an ASGI scope: the whole request was received."""
 
 AUTHORITY: Final = "wirebook.authority"
-"""In the state of a request: the host and port of a request target in absolute form."""
-
-ABSOLUTE: Final = re.compile(rb"https?://([^/?#]*)", re.IGNORECASE)
+"""In the state of an ASGI scope: host and port of a request target in absolute form."""
 
 
 def authority_of(scope: Scope) -> str | None:
-    """The host and port of the request target, if that is in absolute form: they count, and not the header Host."""
-    found: str | None = scope.get("state", {}).get(AUTHORITY)
-    return found
+    """Host and port of the request target, if it is in absolute form: they replace the Host header (RFC 9112#3.2.2)."""
+    authority: str | None = scope.get("state", {}).get(AUTHORITY)
+    return authority
 
 
-def has_come(scope: Scope) -> bool:
-    """Whether all of a request is there: none of it is waited for."""
-    return COME in scope.get("state", {})
+def is_body_complete(scope: Scope) -> bool:
+    """Whether the whole request was received, so that reading its body does not wait."""
+    return BODY_COMPLETE in scope.get("state", {})
 
 
-class Connection(HttpToolsProtocol):
-    """A connection that is closed when a request's head takes too long or is too large, or nobody reads the answer.
+class ClientConnection(HttpToolsProtocol):
+    """A connection that is closed if a request head is slow or too large, or if the client does not read the response.
 
-    `head_since` is when a head was begun that is not complete, `full_since` when the answer last had to wait for its
-    reader; both None if that is not so. `method` is one that the parser may not know, and takes for a TRACE.
+    `head_since` is the time at which an incomplete head began, `full_since` the time since which the client has not
+    read; both are None otherwise. `method` is a method that httptools does not know (see `data_received`).
     """
 
     head_since: float | None = None
     head_size = 0
     full_since: float | None = None
-    is_between = True
+    is_between_requests = True
     method: str | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -63,16 +60,21 @@ class Connection(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self.head_since, self.head_size, self.is_between = self.loop.time(), 0, False
+        self.head_since, self.head_size, self.is_between_requests = self.loop.time(), 0, False
 
     def on_headers_complete(self) -> None:
+        """Start the request.
+
+        uvicorn expects a path in `self.url`, and fails for an absolute form without one (`GET http://host HTTP/1.1`).
+        Servers must accept that form (RFC 9112#3.2.2), so the authority is moved from the URL to the scope.
+        """
         self.head_since = None
-        if len(self.url) >= MAX_HEAD:  # the parser of URLs reads no more
-            self._refuse_head()
+        if len(self.url) >= MAX_HEAD:  # httptools cannot parse longer URLs
+            self._reject_head()
             return
-        if found := ABSOLUTE.match(self.url):
-            self.scope["state"][AUTHORITY] = found[1].decode("latin-1")
-            rest = self.url[found.end() :]
+        if match := ABSOLUTE_TARGET.match(self.url):
+            self.scope["state"][AUTHORITY] = match[1].decode("latin-1")
+            rest = self.url[match.end() :]
             self.url = rest if rest.startswith(b"/") else b"/" + rest
         super().on_headers_complete()
         if self.method is not None:
@@ -80,20 +82,23 @@ class Connection(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
-        self.is_between = True
-        self.scope["state"][COME] = True
+        self.is_between_requests = True
+        self.scope["state"][BODY_COMPLETE] = True
 
     def data_received(self, data: bytes) -> None:
-        found = METHOD.match(data) if self.is_between else None
-        if found and found[1] not in USUAL:
-            self.method, data = found[1].decode(), b"TRACE" + data[found.end(1) :]
+        """Parse bytes. httptools rejects methods that it does not know with a plain 400, where xRegistry requires 405
+        (core/http.md#http-api-patterns), and it has no option for that. So an unknown method is parsed as TRACE, and
+        `on_headers_complete` restores it."""
+        match = METHOD.match(data) if self.is_between_requests else None
+        if match and match[1] not in PARSED_METHODS:
+            self.method, data = match[1].decode(), b"TRACE" + data[match.end(1) :]
         super().data_received(data)
         if self.head_since is not None:
             self.head_size += len(data)
             if self.head_size > MAX_HEAD:
-                self._refuse_head()
+                self._reject_head()
 
-    def _refuse_head(self) -> None:
+    def _reject_head(self) -> None:
         if not self.transport.is_closing():
             self.transport.write(HEAD_TOO_LARGE)
             self.transport.close()
@@ -106,8 +111,8 @@ class Connection(HttpToolsProtocol):
         super().resume_writing()
         self.full_since = None
 
-    def check(self, head_seconds: float, reader_seconds: float) -> None:
-        """Closes a connection that waits for its client for too long."""
+    def check_timeouts(self, head_seconds: float, reader_seconds: float) -> None:
+        """Close the connection if its client is too slow."""
         now = self.loop.time()
         if self.head_since is not None and now - self.head_since > head_seconds:
             self.transport.close()
@@ -116,57 +121,59 @@ class Connection(HttpToolsProtocol):
 
 
 class WebServer(uvicorn.Server):
-    """Calls `ready` when it listens, and `stop` when it was told to end and before it waits for open requests."""
+    """A uvicorn server.
+
+    It calls `on_ready` when it listens, and `on_stop` on a signal to stop, before it waits for open requests.
+    Units: seconds. `grace_seconds` limits that wait, `head_seconds` the head of a request, and `reader_seconds` how
+    long a client may leave a response unread.
+    """
 
     def __init__(
         self,
         app: Any,
         *,
-        grace: float,
+        grace_seconds: float,
         head_seconds: float,
         reader_seconds: float,
-        ready: Callable[[], None],
-        stop: Callable[[], None],
+        on_ready: Callable[[], None],
+        on_stop: Callable[[], None],
     ) -> None:
         super().__init__(
             uvicorn.Config(
                 app,
                 log_config=None,
                 access_log=False,
-                http=Connection,
+                http=ClientConnection,
                 loop="uvloop",
                 lifespan="off",
                 ws="none",
                 server_header=False,
                 proxy_headers=False,
-                timeout_graceful_shutdown=int(grace),
+                timeout_graceful_shutdown=int(grace_seconds),
             )
         )
         self._head_seconds, self._reader_seconds = head_seconds, reader_seconds
-        self._ready, self._stop = ready, stop
+        self._on_ready, self._on_stop = on_ready, on_stop
 
     async def startup(self, sockets: Any = None) -> None:
         await super().startup(sockets)
-        self._ready()
+        self._on_ready()
 
     async def on_tick(self, counter: int) -> bool:
-        if counter % 10 == 0:  # each second
+        if counter % 10 == 0:  # every second
             for connection in list(self.server_state.connections):
-                if isinstance(connection, Connection):
-                    connection.check(self._head_seconds, self._reader_seconds)
+                if isinstance(connection, ClientConnection):
+                    connection.check_timeouts(self._head_seconds, self._reader_seconds)
         return await super().on_tick(counter)
 
     async def shutdown(self, sockets: Any = None) -> None:
-        self._stop()
+        self._on_stop()
         await super().shutdown(sockets)
 
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """A server that was asked to end and did has done well: only Ctrl-C is passed on."""
-        with super().capture_signals():
-            try:
-                yield
-            finally:
-                self._captured_signals = [
-                    captured_signal for captured_signal in self._captured_signals if captured_signal != signal.SIGTERM
-                ]
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Stop the server. After the stop, uvicorn raises the signals again that its own handler has seen, which would
+        kill the process; SIGTERM is an orderly stop with exit code 0, so only Ctrl-C is passed on to it."""
+        if sig == signal.SIGTERM:
+            self.should_exit = True
+        else:
+            super().handle_exit(sig, frame)

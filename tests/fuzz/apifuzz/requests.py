@@ -13,7 +13,7 @@ from apifuzz import entities
 from apifuzz.wire import Headers, Request
 from wirebook.core.model.compiled import Model
 from wirebook.core.model.target import METHODS
-from wirebook.httpapi.handlers.openapi import Route, routes
+from wirebook.httpapi.handlers.openapi import ModelPath, model_paths
 
 ODD_METHODS = ("GET", "HEAD", "OPTIONS", "PUT", "PATCH", "POST", "DELETE", "TRACE", "QUERY", "get", "X")
 OWN = (
@@ -103,14 +103,14 @@ def request(model: Model, dice: Dice) -> Request:
     """A request to the registry that has `model`."""
     if dice.random() < 0.08:
         return _own(dice)
-    route = dice.choice(list(routes(model)))
+    route = dice.choice(list(model_paths(model)))
     if dice.random() < CARE:
         return _good(route, model, dice)
     method = dice.choice(METHODS[route.kind]) if dice.random() < 0.8 else dice.choice(ODD_METHODS)
     return Request(method, _target(route, dice), _headers(dice), _body(route, method, model, dice))
 
 
-def _good(route: Route, model: Model, dice: Dice) -> Request:
+def _good(route: ModelPath, model: Model, dice: Dice) -> Request:
     """One that may well succeed. What deletes is rarer than what writes, so that something is there."""
     methods = [each for each in METHODS[route.kind] if not (route.is_document and each == "PATCH")]
     method = dice.choice(methods) if dice.random() < 0.3 else dice.choice([m for m in methods if m != "DELETE"])
@@ -143,7 +143,7 @@ def _own(dice: Dice) -> Request:
 # -- paths ----------------------------------------------------------------------------------------------------------
 
 
-def _target(route: Route, dice: Dice) -> str:
+def _target(route: ModelPath, dice: Dice) -> str:
     path = route.path
     for name in route.parameters:
         path = path.replace(f"{{{name}}}", quote(entities.identifier(dice), safe="$:@~"))
@@ -179,7 +179,7 @@ def _headers(dice: Dice) -> Headers:
 # -- bodies ---------------------------------------------------------------------------------------------------------
 
 
-def _body(route: Route, method: str, model: Model, dice: Dice) -> bytes:
+def _body(route: ModelPath, method: str, model: Model, dice: Dice) -> bytes:
     if method in ("GET", "HEAD", "OPTIONS"):
         return b"" if dice.random() < 0.95 else b"{}"
     if route.is_document and dice.random() < 0.9:
@@ -197,7 +197,7 @@ def _body(route: Route, method: str, model: Model, dice: Dice) -> bytes:
     return junk.json_of(sent)
 
 
-def _sent(route: Route, method: str, model: Model, dice: Dice) -> Any:
+def _sent(route: ModelPath, method: str, model: Model, dice: Dice) -> Any:
     if method == "DELETE":
         return {
             entities.identifier(dice): dice.choice(({}, {"epoch": 1}, {"meta": {"epoch": 1}}, None, 5))
@@ -230,7 +230,7 @@ def _registry(full: Any, method: str, dice: Dice) -> Any:
     return held if method == "POST" else held | {"name": texts.text(dice), "labels": {"a": texts.text(dice)}}
 
 
-def _group(route: Route, full: Any, method: str, dice: Dice) -> Any:
+def _group(route: ModelPath, full: Any, method: str, dice: Dice) -> Any:
     if route.kind == "groups":
         return {entities.identifier(dice): entities.group(full, dice) for _ in range(dice.choice((0, 1, 2)))}
     sent = entities.group(full, dice)

@@ -1,1 +1,1 @@
-"""Threads and batching: the read batcher, the commit queue, the response cache."""
+"""Threads and batching: the response cache, the read batcher and the commit queue."""

@@ -1,6 +1,7 @@
-"""A thread that does together what waits together: what beginning and ending take is taken once for all of it.
+"""A thread that runs queued jobs in batches, so that they share the cost of beginning and ending a transaction.
 
-Nobody waits for company: what comes while nothing is done is done at once, and what comes meanwhile is next.
+No job waits for others: a job that arrives while the thread is idle is run at once, and the jobs that arrive meanwhile
+are the next batch.
 
 Spec: docs/decisions/0103-group-commit.md.
 """
@@ -12,48 +13,42 @@ import threading
 from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
-J = TypeVar("J")
-MOST: Final = 64
-"""Jobs that are done together at most."""
+Job = TypeVar("Job")
+MAX_BATCH: Final = 64
+"""Jobs in a batch."""
 
 
-class Gathering(Generic[J]):
-    """Has jobs done by `run`, which raises nothing, in the order in which they came."""
+class Batcher(Generic[Job]):
+    """Runs `run_batch`, which must not raise, for batches of jobs in the order of their arrival."""
 
-    def __init__(self, name: str, run: Callable[[list[J]], None]) -> None:
-        self._run = run
-        self._waiting: queue.SimpleQueue[J | None] = queue.SimpleQueue()
+    def __init__(self, name: str, run_batch: Callable[[list[Job]], None]) -> None:
+        self._run_batch = run_batch
+        self._queue: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._loop, name=name, daemon=True)
         self._thread.start()
 
     def __len__(self) -> int:
-        """How many jobs wait."""
-        return self._waiting.qsize()
+        """The number of queued jobs."""
+        return self._queue.qsize()
 
-    def put(self, job: J) -> None:
-        self._waiting.put(job)
+    def put(self, job: Job) -> None:
+        """Queue a job."""
+        self._queue.put(job)
 
     def close(self) -> None:
-        """Ends the thread, after the jobs that wait."""
-        self._waiting.put(None)
+        """Run the queued jobs, then end the thread."""
+        self._queue.put(None)
         self._thread.join()
 
     def _loop(self) -> None:
-        while (first := self._waiting.get()) is not None:
-            jobs = [first]
-            is_last = self._gather(jobs)
-            self._run(jobs)
-            if is_last:
-                return
-
-    def _gather(self, jobs: list[J]) -> bool:
-        """Adds what waits already; says whether the end is among it."""
-        while len(jobs) < MOST:
-            try:
-                job = self._waiting.get_nowait()
-            except queue.Empty:
-                return False
-            if job is None:
-                return True
-            jobs.append(job)
-        return False
+        job = self._queue.get()
+        while job is not None:
+            batch = [job]
+            while len(batch) < MAX_BATCH and not self._queue.empty():  # this thread is the only one that takes jobs
+                job = self._queue.get()
+                if job is None:
+                    self._run_batch(batch)
+                    return
+                batch.append(job)
+            self._run_batch(batch)
+            job = self._queue.get()

@@ -1,7 +1,9 @@
-"""The writer of a server: one thread, in which writes that wait share a commit.
+"""The commit queue: one thread runs all writes of a server, and queued writes share a commit (group commit).
 
-A write is answered once the commit that it is in has ended, and so is on disk. One that is refused has changed nothing;
-where one fails later than that, each has a transaction to itself.
+A write is answered after the commit of its batch, when it is on disk. A write that is rejected changes nothing. If a
+write fails in a way that ends the shared transaction, each write of the batch is run again in its own transaction.
+
+Spec: docs/decisions/0103-group-commit.md.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, Generic, TypeVar
 
-from wirebook.httpapi.concurrency.batcher import Gathering
+from wirebook.httpapi.concurrency.batcher import Batcher
 from wirebook.storage.database import Database
 from wirebook.storage.session import RollbackRequired, Session
 
@@ -23,57 +25,59 @@ class _WriteJob(Generic[T]):
 
 
 class CommitQueue:
-    """Runs writes one after the other, from any thread."""
+    """Runs writes one after the other, submitted by any thread."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._jobs: Gathering[_WriteJob[Any]] = Gathering("writer", self._run)
+        self._batcher: Batcher[_WriteJob[Any]] = Batcher("commit-queue", self._run_batch)
+
+    def __len__(self) -> int:
+        """The number of queued writes."""
+        return len(self._batcher)
 
     def submit(self, work: Callable[[Session], T]) -> Future[T]:
-        """What `work` returns, once that is durable, or raises, in which case it has changed nothing."""
+        """Queue a write. The future has what `work` returns when that is on disk; if `work` raises, nothing changes."""
         job = _WriteJob(work)
-        self._jobs.put(job)
+        self._batcher.put(job)
         return job.future
 
     def close(self) -> None:
-        """Ends once the writes that wait are done."""
-        self._jobs.close()
+        """Run the queued writes, then end the thread."""
+        self._batcher.close()
 
-    def _run(self, waiting: list[_WriteJob[Any]]) -> None:
-        jobs = [job for job in waiting if job.future.set_running_or_notify_cancel()]
-        if len(jobs) == 1 or not self._share(jobs):
-            for job in jobs:
-                self._alone(job)
+    def _run_batch(self, batch: list[_WriteJob[Any]]) -> None:
+        jobs = [job for job in batch if job.future.set_running_or_notify_cancel()]
+        if len(jobs) > 1 and self._commit_together(jobs):
+            return
+        for job in jobs:
+            try:
+                with self._database.writing() as session:
+                    result = job.work(session)
+            except BaseException as error:
+                job.future.set_exception(error)
+            else:
+                job.future.set_result(result)
 
-    def _alone(self, job: _WriteJob[Any]) -> None:
+    def _commit_together(self, jobs: list[_WriteJob[Any]]) -> bool:
+        """Run writes in one transaction and deliver their results after the commit. Returns False if one of them ended
+        the transaction: then nothing is stored."""
         try:
             with self._database.writing() as session:
-                result = job.work(session)
-        except BaseException as error:
-            job.future.set_exception(error)
-        else:
-            job.future.set_result(result)
-
-    def _share(self, jobs: list[_WriteJob[Any]]) -> bool:
-        """Runs writes in one transaction and hands out their results when it is on disk. False if they cannot share
-        one: nothing of any of them is there."""
-        try:
-            with self._database.writing() as session:
-                results = [_attempt(job, session) for job in jobs]
+                outcomes = [_run_in_batch(job, session) for job in jobs]
         except RollbackRequired:
             return False
-        except BaseException as error:  # the transaction itself
-            results = [(None, error)] * len(jobs)
-        for job, (result, problem) in zip(jobs, results, strict=True):
-            if problem is None:
+        except BaseException as error:  # from begin or commit
+            outcomes = [(None, error)] * len(jobs)
+        for job, (result, raised) in zip(jobs, outcomes, strict=True):
+            if raised is None:
                 job.future.set_result(result)
             else:
-                job.future.set_exception(problem)
+                job.future.set_exception(raised)
         return True
 
 
-def _attempt(job: _WriteJob[Any], session: Session) -> tuple[Any, BaseException | None]:
-    """The result of a write, or why there is none. Raises: RollbackRequired, if the others have to be undone with it"""
+def _run_in_batch(job: _WriteJob[Any], session: Session) -> tuple[Any, BaseException | None]:
+    """The result of a write, or what it raised. Raises: RollbackRequired, if the whole batch must be rolled back"""
     try:
         with session.rollback_if_changed():
             return job.work(session), None

@@ -1,9 +1,9 @@
-"""The reader of a PostgreSQL: one thread, in which small reads that wait share a snapshot and the query for their rows.
+"""The read batcher: one thread answers small reads of PostgreSQL; queued reads share a snapshot and one query.
 
-A word to the server takes longer than making an answer, so those that come together say theirs together. What a read
-sees was there when it came, or later: the snapshot is taken for it, or after it had come.
+A round trip to the database takes longer than rendering a response, so queued reads share their round trips. The
+snapshot is taken after a read was queued, so a read never returns older data than a read that was answered before.
 
-Spec: docs/decisions/0104-request-threads.md.
+Spec: docs/decisions/0104-request-threads.md; docs/decisions/0117-postgresql-round-trips.md.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
-from wirebook.httpapi.concurrency.batcher import Gathering
-from wirebook.httpapi.http.messages import ApiResponse, Incoming
+from wirebook.httpapi.concurrency.batcher import Batcher
+from wirebook.httpapi.http.messages import ApiRequest, ApiResponse
 from wirebook.storage.outages import Unavailable
 from wirebook.storage.session import ReadFailure, Session
 from wirebook.storage.shared_transaction import Opening, SharedTransaction
@@ -22,41 +22,45 @@ from wirebook.storage.streaming import TooSlow
 
 
 class _ReadJob(NamedTuple):
-    incoming: Incoming
+    request: ApiRequest
     xid: str
     future: Future[ApiResponse]
 
 
 class ReadBatcher:
-    """Has reads of single Resources answered by `answer`, each in the transaction that it is given."""
+    """Answers reads of single Resources by `handle`, which is given the shared transaction.
 
-    def __init__(self, reading: Opening, answer: Callable[[Incoming, Opening], ApiResponse]) -> None:
-        self._reading, self._answer = reading, answer
-        self._shared = SharedTransaction(self._begin)
+    `begin_read` begins a read transaction of the database.
+    """
+
+    def __init__(self, begin_read: Opening, handle: Callable[[ApiRequest, Opening], ApiResponse]) -> None:
+        self._begin_read, self._handle = begin_read, handle
+        self._snapshot = SharedTransaction(self._begin_snapshot)
         self._xids: list[str] = []
-        self._jobs: Gathering[_ReadJob] = Gathering("reader", self._run)
+        self._batcher: Batcher[_ReadJob] = Batcher("read-batcher", self._run_batch)
 
-    def submit(self, incoming: Incoming, xid: str) -> Future[ApiResponse]:
-        """The answer to a request about the Resource `xid`."""
-        job = _ReadJob(incoming, xid, Future())
-        self._jobs.put(job)
+    def submit(self, request: ApiRequest, xid: str) -> Future[ApiResponse]:
+        """Queue a request that reads the Resource `xid`, its meta or one of its Versions."""
+        job = _ReadJob(request, xid, Future())
+        self._batcher.put(job)
         return job.future
 
     def close(self) -> None:
-        self._jobs.close()
+        """Answer the queued reads, then end the thread."""
+        self._batcher.close()
 
-    def _run(self, jobs: list[_ReadJob]) -> None:
+    def _run_batch(self, jobs: list[_ReadJob]) -> None:
         self._xids = [job.xid for job in jobs]
         ends: list[Callable[[], None]] = []
         for job in jobs:
             if job.future.set_running_or_notify_cancel():
-                job.future.set_result(self._answer(job.incoming, lambda: self._shared.until(ends.append)))
-        with suppress(TooSlow, ReadFailure, Unavailable):  # all is answered
+                job.future.set_result(self._handle(job.request, lambda: self._snapshot.until(ends.append)))
+        with suppress(TooSlow, ReadFailure, Unavailable):  # all responses are complete
             for end in ends:
                 end()
 
     @contextmanager
-    def _begin(self) -> Iterator[Session]:
-        with self._reading() as session:
+    def _begin_snapshot(self) -> Iterator[Session]:
+        with self._begin_read() as session:
             session.prefetch(self._xids)
             yield session

@@ -1,5 +1,6 @@
-"""Small reads of SQLite, answered by one thread, the event loop's: they share transactions, and answers are kept until
-something is written. No other server has the file, so nothing is written but by this one.
+"""The response cache: answers small SQLite reads on the event loop, from a shared transaction or from memory.
+
+Responses are cached until the next write. No other server has the file open, so no other process writes to it.
 
 Spec: docs/decisions/0104-request-threads.md.
 """
@@ -10,57 +11,63 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from wirebook.httpapi.http.messages import ApiResponse, Incoming
+from wirebook.httpapi.http.messages import ApiRequest, ApiResponse
+from wirebook.httpapi.http.preconditions import IF_NONE_MATCH
 from wirebook.storage.shared_transaction import Opening, ScheduleEnd, SharedTransaction
 
-KEPT: Final = 16 * 1024 * 1024
-"""Bytes of answers that are kept."""
+MAX_BYTES: Final = 16 * 1024 * 1024
+"""Bytes of cached responses."""
 
-EACH: Final = 1024
-"""Bytes that an answer takes besides its body, about."""
+ENTRY_BYTES: Final = 1024
+"""Bytes of an entry besides the body, approximately."""
 
-LONGEST: Final = 64 * 1024
-"""Bytes of an answer, and of the tags that a client sent, beyond which it is not kept."""
+MAX_ENTRY_BYTES: Final = 64 * 1024
+"""Bytes of a body, a path and an If-None-Match above which a response is not cached."""
+
+CacheKey = tuple[str, str, str | None]
 
 
-class Glances:
-    """Answers reads of single entities, by `answer` or from those that are kept. `written` counts the transactions
-    that wrote, each before anyone knows of it."""
+class ResponseCache:
+    """Answers reads of single entities. For one thread.
+
+    `begin_read` begins a read transaction, `handle` answers a request in it. `writes` returns the number of write
+    transactions, which must increase before the result of a write is visible to a client.
+    """
 
     def __init__(
-        self, opening: Opening, answer: Callable[[Incoming, Opening], ApiResponse], written: Callable[[], int]
+        self, begin_read: Opening, handle: Callable[[ApiRequest, Opening], ApiResponse], writes: Callable[[], int]
     ) -> None:
-        self._shared, self._answer, self._written = SharedTransaction(opening), answer, written
-        self._kept: dict[tuple[str, str, str | None], ApiResponse] = {}
-        self._size = self._seen = 0
+        self._snapshot, self._handle, self._writes = SharedTransaction(begin_read), handle, writes
+        self._responses: dict[CacheKey, ApiResponse] = {}
+        self._size = self._writes_seen = 0
 
-    def answer(self, incoming: Incoming, later: ScheduleEnd) -> ApiResponse:
-        """`later` takes what is to be done when all that had come before is answered."""
-        self._forget()
-        key = incoming.base, incoming.path, incoming.joined("if-none-match")
-        answer = self._kept.get(key)
-        if answer is None:
-            answer = self._answer(incoming, partial(self._shared.until, later))
-            self._keep(key, answer)
-        return ApiResponse(answer.status, answer.body, {**answer.headers}, answer.tag)
+    def __len__(self) -> int:
+        """The number of cached responses."""
+        return len(self._responses)
 
-    def _forget(self) -> None:
-        """What was kept before something was written, and the transaction that was begun before that."""
-        written = self._written()
-        if written != self._seen:
-            self._seen = written
-            self._kept.clear()
+    def respond(self, request: ApiRequest, call_soon: ScheduleEnd) -> ApiResponse:
+        """The response, which the caller may modify. `call_soon` schedules the end of the shared transaction."""
+        writes = self._writes()
+        if writes != self._writes_seen:
+            self._writes_seen = writes
+            self._responses.clear()
             self._size = 0
-            self._shared.end()
+            self._snapshot.end()
+        key = request.base, request.path, request.joined(IF_NONE_MATCH)
+        response = self._responses.get(key)
+        if response is None:
+            response = self._handle(request, partial(self._snapshot.until, call_soon))
+            self._store(key, response)
+        return ApiResponse(response.status, response.body, {**response.headers}, response.etag)
 
-    def _keep(self, key: tuple[str, str, str | None], answer: ApiResponse) -> None:
-        if answer.tag is None or not isinstance(answer.body, bytes):
+    def _store(self, key: CacheKey, response: ApiResponse) -> None:
+        if response.etag is None or not isinstance(response.body, bytes):
             return
-        size = len(answer.body) + len(key[1]) + len(key[2] or "")
-        if size > LONGEST:
+        size = len(response.body) + len(key[1]) + len(key[2] or "")
+        if size > MAX_ENTRY_BYTES:
             return
-        self._size += size + EACH
-        if self._size > KEPT:
-            self._kept.clear()
-            self._size = size + EACH
-        self._kept[key] = answer
+        self._size += size + ENTRY_BYTES
+        if self._size > MAX_BYTES:
+            self._responses.clear()
+            self._size = size + ENTRY_BYTES
+        self._responses[key] = response

@@ -1,1 +1,1 @@
-"""Request handlers: reads, writes, imports, events, and the generated OpenAPI document."""
+"""Request handlers: entities, collections, documents, settings, imports, exports, events and the OpenAPI document."""

@@ -1,74 +1,64 @@
-"""Documents as answers: their bytes are the body, the attributes of their Versions are headers.
+"""Documents as responses: the document is the body, and the attributes of its Version are headers.
 
 Spec: core/http.md#serializing-resource-domain-specific-documents; docs/decisions/0096-document-responses.md.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
 from wirebook.core.entities.rows import ResourceRow, VersionRow, parse_members
 from wirebook.core.model.target import RequestTarget
 from wirebook.core.query.shortself import short_path
+from wirebook.httpapi.handlers.read_context import ReadContext
 from wirebook.httpapi.http.headers import encode, format_headers
 from wirebook.httpapi.http.messages import ApiResponse
 
-if TYPE_CHECKING:
-    from wirebook.httpapi.handlers.reads import EntityReads
-
 SAFE: Final = "!#$%&'()*+,/:;=?@[]~"
-FOLLOWED: Final = frozenset({"", "http", "https", "urn"})
-"""Schemes that a client is sent to; with others it could be made to run or read something of its own."""
+REDIRECT_SCHEMES: Final = frozenset({"", "http", "https", "urn"})
+"""Schemes to which a client is redirected. Others could make it run or read local content."""
 
 
-def document_of(
-    reading: EntityReads, target: RequestTarget, owner: ResourceRow, version: VersionRow | None, *, is_default: bool
+def document_response(
+    context: ReadContext, target: RequestTarget, owner: ResourceRow, version: VersionRow | None, *, is_default: bool
 ) -> ApiResponse:
-    """The document of a Resource or Version; of a cross-reference that leads nowhere (no `version`) an empty one."""
+    """The document of a Resource or a Version; empty for a cross-reference without a target (no `version`).
+
+    `owner` is the row of the Resource.
+    """
     assert target.type
-    headers = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox"}
-    headers["Content-Disposition"] = encode(target.resource)
-    members = _ids(reading, target, owner.key)
+    url = f"{context.base}{target.xid}"
+    headers = {
+        "X-Content-Type-Options": "nosniff",
+        "Content-Security-Policy": "sandbox",
+        "Content-Disposition": encode(target.resource),
+    }
+    members: dict[str, Any] = {target.type.id_name: target.resource, "self": url}
+    if context.settings.capabilities["shortself"]:
+        members["shortself"] = context.base + short_path(target.xid, owner.key)
+    members["xid"] = target.xid
     if version:
-        members = _members(members, version, target, is_default=is_default)
-        headers["Content-Location"] = f"{reading.base}{target.resource_xid}/versions/{version.id}"
+        head, tail = parse_members(version.head), parse_members(version.tail)
+        ids = {target.type.id_name: target.resource, "versionid": version.id, **members}
+        members = {**ids, **head, "isdefault": is_default, **tail}
+        headers["Content-Location"] = f"{context.base}{target.resource_xid}/versions/{version.id}"
         if version.contenttype:
             headers["Content-Type"] = version.contenttype
     if target.kind == "resource":
-        members |= _own(reading, target, owner)
+        members["metaurl"] = f"{url}/meta"
+        if owner.version:
+            members |= {"versionsurl": f"{url}/versions", "versionscount": owner.count}
     headers |= format_headers(members, target.type)
-    if elsewhere := members.get(target.type.document_names[1]):
-        return _elsewhere(elsewhere, headers)
+    if location := members.get(target.type.document_names[1]):
+        return _redirect(location, headers)
     return ApiResponse(200, (version.document if version else None) or b"", headers)
 
 
-def _ids(reading: EntityReads, target: RequestTarget, key: int) -> dict[str, Any]:
-    """The ids and URLs of an entity. `key` is the row of its Resource."""
-    assert target.type
-    url = f"{reading.base}{target.xid}"
-    has_short = reading.settings.capabilities["shortself"]
-    short = {"shortself": reading.base + short_path(target.xid, key)} if has_short else {}
-    return {target.type.id_name: target.resource, "self": url, **short, "xid": target.xid}
-
-
-def _members(ids: dict[str, Any], version: VersionRow, target: RequestTarget, *, is_default: bool) -> dict[str, Any]:
-    assert target.type
-    head, tail = parse_members(version.head), parse_members(version.tail)
-    named = {target.type.id_name: target.resource, "versionid": version.id, **ids}
-    return {**named, **head, "isdefault": is_default, **tail}
-
-
-def _own(reading: EntityReads, target: RequestTarget, owner: ResourceRow) -> dict[str, Any]:
-    """What a Resource has beside the attributes of its default Version."""
-    url = f"{reading.base}{target.xid}"
-    versions = {"versionsurl": f"{url}/versions", "versionscount": owner.count} if owner.version else {}
-    return {"metaurl": f"{url}/meta", **versions}
-
-
-def _elsewhere(url: str, headers: dict[str, str]) -> ApiResponse:
+def _redirect(url: str, headers: dict[str, str]) -> ApiResponse:
+    """The response for a document that is stored elsewhere."""
     try:
-        is_followed = urlsplit(url).scheme in FOLLOWED
+        is_safe = urlsplit(url).scheme in REDIRECT_SCHEMES
     except ValueError:
-        is_followed = False
-    return ApiResponse(303, b"", {**headers, "Location": quote(url, safe=SAFE)} if is_followed else headers)
+        is_safe = False
+    return ApiResponse(303, b"", {**headers, "Location": quote(url, safe=SAFE)} if is_safe else headers)

@@ -1,7 +1,7 @@
-"""Importing: a catalogue in any dialect, taken in whole or not at all.
+"""Imports: a catalogue of any dialect is written as a whole or not at all.
 
-The document is read before the transaction begins, and made what the registry's model allows inside it. With `dryrun`
-in the query everything is done and then undone.
+The document is parsed before the transaction begins, and converted to the model of the registry inside of it. With the
+query parameter `dryrun` the transaction is rolled back.
 
 Spec: docs/registry.md#importing.
 """
@@ -9,53 +9,61 @@ Spec: docs/registry.md#importing.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
-from wirebook.core.model.compiled import Model
-from wirebook.httpapi.http.messages import JSON, ApiResponse, Incoming, unparsable
+from wirebook.httpapi.handlers.context import FitToModel, ReadCatalogue, RequestContext
+from wirebook.httpapi.handlers.registry_writer import RegistryWriter
+from wirebook.httpapi.http.messages import JSON, ApiRequest, ApiResponse, MethodNotAllowed
 from wirebook.problems import Problem, WirebookError
 from wirebook.problems.xregistry import refused
 
-PATH: Final = ".wirebook/import"
+IMPORT_PATH: Final = "/.wirebook/import"
 DRY_RUN: Final = "dryrun"
-
-Groups = Mapping[str, Mapping[str, Any]]
-Fit = Callable[[Model], tuple[Groups, tuple[Problem, ...]]]
-"""A catalogue as a registry with a model takes it: its Groups by type and id, and all that was changed for that."""
-
-ReadCatalogue = Callable[[bytes], Fit]
-"""Reads a document of any dialect. Raises: WirebookError"""
+MAX_PROBLEMS: Final = 10
+"""Problems of a document that an error lists."""
 
 
 class DryRun(Exception):
-    """Ends a transaction that was only to be tried. `answer` is what it would have answered."""
+    """Rolls back the transaction of a dry run. `response` is the response of the import."""
 
-    def __init__(self, answer: ApiResponse) -> None:
-        self.answer = answer
+    def __init__(self, response: ApiResponse) -> None:
+        self.response = response
         super().__init__("a dry run")
 
 
-def read_body(incoming: Incoming, read: ReadCatalogue) -> Fit:
-    """The catalogue in a body. Raises: missing_body, parsing_data"""
-    if not incoming.body:
-        raise refused("missing_body", incoming.path)
+def parse_catalogue(request: ApiRequest, read: ReadCatalogue) -> FitToModel:
+    """The catalogue in the body of a request. Raises: missing_body, parsing_data"""
+    if not request.body:
+        raise refused("missing_body", request.path)
     try:
-        return read(incoming.body)
+        return read(request.body)
     except WirebookError as error:
-        raise unparsable(incoming.path, "; ".join(map(_told, error.problems[:10]))) from None
+        reason = "; ".join(map(_format_problem, error.problems[:MAX_PROBLEMS]))
+        raise refused("parsing_data", request.path, error_detail=reason) from None
 
 
-def _told(problem: Problem) -> str:
+def _format_problem(problem: Problem) -> str:
     place = f"line {problem.line}, column {problem.column}: " if problem.line else ""
     return f"{place}{problem.message} [{problem.code}]"
 
 
-def report(changed: list[str], problems: tuple[Problem, ...], incoming: Incoming) -> ApiResponse:
-    """What was changed in the document, and the xids of what was written. Raises: DryRun, if that was only tried"""
-    told = {"diagnostics": [problem.to_dict() for problem in problems], "changed": changed}
-    body = json.dumps(told, ensure_ascii=False, separators=(",", ":"), default=str)
-    answer = ApiResponse(200, body.encode("utf-8", "replace"), {"Content-Type": JSON})
-    if DRY_RUN in incoming.query:
-        raise DryRun(answer)
-    return answer
+def import_catalogue(context: RequestContext) -> ApiResponse:
+    """Write `request.catalogue`. The response lists the xids that changed and the problems of the document.
+
+    Raises: action_not_supported; DryRun
+    """
+    request = context.request
+    if request.catalogue is None or not context.settings.is_mutable("entities"):
+        error = refused("action_not_supported", request.path, action=request.method)
+        raise MethodNotAllowed(error, ("POST",))
+    groups, problems = request.catalogue(context.settings.model)
+    changes = RegistryWriter.for_request(context).import_groups(groups, request.path)
+    report = {
+        "diagnostics": [problem.to_dict() for problem in problems],
+        "changed": [change.xid for change in changes],
+    }
+    body = json.dumps(report, ensure_ascii=False, separators=(",", ":"), default=str)
+    response = ApiResponse(200, body.encode("utf-8", "replace"), {"Content-Type": JSON})
+    if DRY_RUN in request.query:
+        raise DryRun(response)
+    return response

@@ -1,4 +1,4 @@
-"""The OpenAPI document (3.1) of a registry: every path, method, flag and body, from its model and its routes.
+"""The OpenAPI 3.1 document of a registry: its paths, methods, flags and bodies, from its model and its routes.
 
 Spec: docs/registry.md#openapi; core/http.md#http-api-patterns.
 """
@@ -26,24 +26,25 @@ from wirebook.core.names import IDENTIFIER
 from wirebook.core.query.specversions import older_names
 from wirebook.httpapi.handlers.openapi_parts import (
     PROBLEM,
-    answer,
-    body,
-    condition_parameters,
-    conditions,
     document_headers,
-    errors,
+    error_responses,
+    fixed_paths,
     flag_parameters,
     json_content,
-    own_paths,
-    responses,
+    precondition_components,
+    precondition_parameters,
+    request_body,
+    response,
+    shared_responses,
 )
 
 Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
-    """A path of the API. `kind` as in `Target`; `details`: its body is metadata though the Resource has a document."""
+class ModelPath:
+    """A path that the model defines. `kind` is that of a `RequestTarget`. `details`: the path ends in ``$details``, so
+    its body is metadata and not a document."""
 
     kind: str
     path: str
@@ -54,12 +55,13 @@ class Route:
 
     @property
     def is_document(self) -> bool:
+        """Whether the body is a document, not metadata."""
         has = self.type is not None and self.type.hasdocument
         return self.kind in ("resource", "version") and has and not self.details
 
     @property
     def schema(self) -> str:
-        """The name of the component that describes the entity, or those of the collection."""
+        """The name of the component that describes the entity, or the entities of the collection."""
         if self.group is None:
             return "registry"
         if self.type is None:
@@ -69,47 +71,49 @@ class Route:
 
     @property
     def name(self) -> str:
-        types = [each.plural for each in (self.group, self.type) if each is not None]
+        """A unique name, for operation ids."""
+        types = [type_.plural for type_ in (self.group, self.type) if type_ is not None]
         return "-".join([*types, self.kind, *(["details"] if self.details else [])])
 
 
 BELOW: Final = ("meta", "versions", "version")
 
 
-def routes(model: Model) -> Iterator[Route]:
-    """Every path that the model makes."""
-    yield Route("registry", "/")
+def model_paths(model: Model) -> Iterator[ModelPath]:
+    """Every path that the model defines."""
+    yield ModelPath("registry", "/")
     for group in model.groups.values():
-        yield Route("groups", f"/{group.plural}", (), group)
+        yield ModelPath("groups", f"/{group.plural}", (), group)
         path, ids = f"/{group.plural}/{{{group.id_name}}}", (group.id_name,)
-        yield Route("group", path, ids, group)
+        yield ModelPath("group", path, ids, group)
         for type_ in group.resources.values():
             yield from _resource_routes(path, ids, group, type_)
 
 
-def _resource_routes(base: str, ids: tuple[str, ...], group: GroupType, type_: ResourceType) -> Iterator[Route]:
+def _resource_routes(base: str, ids: tuple[str, ...], group: GroupType, type_: ResourceType) -> Iterator[ModelPath]:
     path = f"{base}/{type_.plural}"
-    yield Route("resources", path, ids, group, type_)
+    yield ModelPath("resources", path, ids, group, type_)
     path, ids = _with_id(path, ids, type_.id_name)
-    yield from _twice(Route("resource", path, ids, group, type_))
-    yield Route("meta", f"{path}/meta", ids, group, type_)
+    yield from _with_details(ModelPath("resource", path, ids, group, type_))
+    yield ModelPath("meta", f"{path}/meta", ids, group, type_)
     path += "/versions"
-    yield Route("versions", path, ids, group, type_)
+    yield ModelPath("versions", path, ids, group, type_)
     path, ids = _with_id(path, ids, "versionid")
-    yield from _twice(Route("version", path, ids, group, type_))
+    yield from _with_details(ModelPath("version", path, ids, group, type_))
 
 
 def _with_id(path: str, ids: tuple[str, ...], name: str) -> tuple[str, tuple[str, ...]]:
-    """The path of an entity in a collection. A name that is taken gets a number: types may be called alike."""
+    """The path of an entity in a collection. A parameter name that is in use gets a number: two types may have the same
+    name."""
     name = name if name not in ids else f"{name}{len(ids) + 1}"
     return f"{path}/{{{name}}}", (*ids, name)
 
 
-def _twice(route: Route) -> Iterator[Route]:
-    """A path, and where it is a document's the one of its metadata."""
+def _with_details(route: ModelPath) -> Iterator[ModelPath]:
+    """A path and, if it addresses a document, the path of its metadata."""
     yield route
     if route.is_document:
-        yield Route(route.kind, route.path + DETAILS, route.parameters, route.group, route.type, details=True)
+        yield ModelPath(route.kind, route.path + DETAILS, route.parameters, route.group, route.type, details=True)
 
 
 # -- the document ---------------------------------------------------------------------------------------------------
@@ -120,32 +124,32 @@ def openapi(
     capabilities: Mapping[str, Any],
     offer: Offer,
     base: str,
-    special: Mapping[str, Sequence[str]],
+    fixed: Mapping[str, Sequence[str]],
 ) -> Json:
-    """The document for the registry at `base`. Shape: `special` has the methods of paths that are no entities'."""
-    described = _Describing(model, capabilities)
-    paths = {route.path: described.path(route) for route in routes(model)}
-    paths |= own_paths(special)
+    """The document for the registry at `base`. Shape: `fixed` has the methods of the paths that the model does not
+    define."""
+    operations = _Operations(model, capabilities)
+    paths = {route.path: operations.path(route) for route in model_paths(model)} | fixed_paths(fixed)
     capability = {"capabilities": object_schema(offered(offer))}
     return {
         "openapi": "3.1.0",
         "info": {
             "title": "xRegistry",
             "version": SPECVERSION,
-            "description": "A registry of xRegistry. Every path also answers OPTIONS, and HEAD where it answers GET.",
+            "description": "An xRegistry service. Every path also supports OPTIONS, and HEAD where it supports GET.",
         },
         "servers": [{"url": base}],
         "paths": paths,
         "components": {
             "schemas": _entities(model, capabilities["specversions"]) | capability | {"problem": PROBLEM},
-            "responses": responses(),
-            "parameters": flag_parameters(capabilities) | conditions(),
+            "responses": shared_responses(),
+            "parameters": flag_parameters(capabilities) | precondition_components(),
         },
     }
 
 
 def _entities(model: Model, specversions: Sequence[str]) -> dict[str, Json]:
-    """The schemas of entities, with the names that attributes have in answers for older texts."""
+    """The schemas of entities, with the names of attributes in responses for older versions of xRegistry."""
     schemas = entity_schemas(model.full)
     for group, type_ in model.resource_types():
         for name in (f"{group.plural}.{type_.plural}", f"{group.plural}.{type_.plural}.versions"):
@@ -153,42 +157,43 @@ def _entities(model: Model, specversions: Sequence[str]) -> dict[str, Json]:
             for specversion in specversions:
                 for now, then in older_names(specversion, type_).items():
                     if now in known:
-                        note = {"description": f"What {specversion} has for {now}.", "readOnly": True}
+                        note = {"description": f"The name of {now} in xRegistry {specversion}.", "readOnly": True}
                         known.setdefault(then, known[now] | note)
     return schemas
 
 
 @dataclass(frozen=True, slots=True)
-class _Describing:
-    """Describes what each path does, with the flags that the registry offers."""
+class _Operations:
+    """Describes the operations of each path, with the flags that the registry supports."""
 
     model: Model
     capabilities: Mapping[str, Any]
 
-    def path(self, route: Route) -> Json:
+    def path(self, route: ModelPath) -> Json:
+        """The operations of a path."""
         ids = {"type": "string", "pattern": ecma(IDENTIFIER)}
         named = [{"name": name, "in": "path", "required": True, "schema": ids} for name in route.parameters]
-        methods = [each for each in METHODS[route.kind] if each != "PATCH" or not route.is_document]
+        methods = [method for method in METHODS[route.kind] if method != "PATCH" or not route.is_document]
         operations = {method.lower(): self._operation(route, method) for method in methods}
         return ({"parameters": named} if named else {}) | operations
 
-    def _operation(self, route: Route, method: str) -> Json:
+    def _operation(self, route: ModelPath, method: str) -> Json:
         operation: Json = {"operationId": f"{method.lower()}-{route.name}"}
         headers = document_headers(self._attributes(route)) if route.is_document and method in ("POST", "PUT") else []
-        if parameters := [*self._flags(route, method), *headers, *condition_parameters()]:
+        if parameters := [*self._flags(route, method), *headers, *precondition_parameters()]:
             operation["parameters"] = parameters
-        sent = self._sent(route, method)
-        if sent is not None:
-            operation["requestBody"] = sent
-        return operation | {"responses": self._answers(route, method)}
+        body = self._request_body(route, method)
+        if body is not None:
+            operation["requestBody"] = body
+        return operation | {"responses": self._responses(route, method, has_body=body is not None)}
 
-    def _flags(self, route: Route, method: str) -> Iterator[Json]:
-        names = [name for name in self.capabilities["flags"] if _is_meant(name, route, method)]
+    def _flags(self, route: ModelPath, method: str) -> Iterator[Json]:
+        names = [name for name in self.capabilities["flags"] if _applies(name, route, method)]
         if route.kind in COLLECTIONS and method == "GET" and self.capabilities["pagination"]:
             names += ["limit"]
         return ({"$ref": f"#/components/parameters/{name}"} for name in names)
 
-    def _attributes(self, route: Route) -> Mapping[str, Any]:
+    def _attributes(self, route: ModelPath) -> Mapping[str, Any]:
         if route.group is None:
             return dict(self.model.full["attributes"])
         group = self.model.full["groups"][route.group.plural]
@@ -199,61 +204,62 @@ class _Describing:
 
     # -- bodies -----------------------------------------------------------------------------------------------------
 
-    def _sent(self, route: Route, method: str) -> Json | None:
+    def _request_body(self, route: ModelPath, method: str) -> Json | None:
         if method == "GET":
             return None
         if method == "DELETE":
-            return body(json_content(EPOCHS), required=False) if route.kind in COLLECTIONS else None
+            return request_body(json_content(EPOCHS), required=False) if route.kind in COLLECTIONS else None
         if route.is_document:
-            return body({"*/*": {}}, required=False)
-        return body(json_content(self._content(route, method)))
+            return request_body({"*/*": {}}, required=False)
+        return request_body(json_content(self._content(route, method)))
 
-    def _content(self, route: Route, method: str) -> Json:
-        """What is sent, and answered, as JSON."""
+    def _content(self, route: ModelPath, method: str) -> Json:
+        """The JSON that a request contains, and most responses as well."""
         if route.kind in COLLECTIONS:
             return map_of(route.schema)
         if method == "POST" and route.kind == "resource":
-            return self._whole(route, f"{route.schema}.versions")
+            return self._complete(route, f"{route.schema}.versions")
         if method == "POST":
             types = self.model.groups if route.group is None else route.group.resources
             prefix = "" if route.group is None else f"{route.schema}."
-            held = {plural: map_of(prefix + plural) for plural in types}
-            return {"type": "object", "properties": held, "additionalProperties": False}
-        return self._whole(route, route.schema) if method == "PUT" else reference(route.schema)
+            collections = {plural: map_of(prefix + plural) for plural in types}
+            return {"type": "object", "properties": collections, "additionalProperties": False}
+        return self._complete(route, route.schema) if method == "PUT" else reference(route.schema)
 
-    def _whole(self, route: Route, name: str) -> Json:
-        asked = required_in_requests(self._attributes(route))
-        return {"allOf": [reference(name), {"required": asked}]} if asked else reference(name)
+    def _complete(self, route: ModelPath, name: str) -> Json:
+        """The schema of an entity with the attributes that a client must send."""
+        required = required_in_requests(self._attributes(route))
+        return {"allOf": [reference(name), {"required": required}]} if required else reference(name)
 
-    def _answers(self, route: Route, method: str) -> Json:
-        failures = errors(has_body=self._sent(route, method) is not None)
+    def _responses(self, route: ModelPath, method: str, *, has_body: bool) -> Json:
+        failures = error_responses(has_body=has_body)
         if method == "DELETE":
-            return {"204": answer("It is gone."), **failures}
+            return {"204": response("The entity or the entities were deleted."), **failures}
         if route.is_document:
-            found = {"200": answer("The document, its attributes as headers.", {"*/*": {}})}
-            found["303"] = {"$ref": "#/components/responses/elsewhere"}
+            success = {"200": response("The document. Its attributes are headers.", {"*/*": {}})}
+            success["303"] = {"$ref": "#/components/responses/elsewhere"}
         else:
-            found = {"200": answer("As it is now.", json_content(self._shown(route, method)))}
+            success = {"200": response("The current state.", json_content(self._response_content(route, method)))}
         if method in ("PUT", "PATCH") or (method, route.kind) == ("POST", "resource"):
-            found["201"] = found["200"] | {"description": "It was made, and is as shown."}
+            success["201"] = success["200"] | {"description": "The entity was created."}
         if method == "GET":
-            found["304"] = answer("The client has it already (If-None-Match).")
-        return {**found, **failures}
+            success["304"] = response("The client has the current representation (If-None-Match).")
+        return {**success, **failures}
 
-    def _shown(self, route: Route, method: str) -> Json:
+    def _response_content(self, route: ModelPath, method: str) -> Json:
         if method == "POST" and route.kind == "resource":
             return reference(f"{route.schema}.versions")
-        return (
-            self._content(route, method) if method == "POST" or route.kind in COLLECTIONS else reference(route.schema)
-        )
+        if method == "POST" or route.kind in COLLECTIONS:
+            return self._content(route, method)
+        return reference(route.schema)
 
 
 COLLECTIONS: Final = ("groups", "resources", "versions")
 WRITTEN: Final = ("resource", "meta", "versions", "version")
 
 
-def _is_meant(flag: str, route: Route, method: str) -> bool:
-    """Whether a flag says something there."""
+def _applies(flag: str, route: ModelPath, method: str) -> bool:
+    """Whether a flag has an effect on an operation."""
     is_read = method == "GET"
     if flag == "epoch":
         return method == "DELETE" and route.kind not in COLLECTIONS

@@ -1,16 +1,16 @@
-"""Parts of the OpenAPI document that are the same for every model: flags, errors, the registry's own paths.
+"""Parts of the OpenAPI document that do not depend on the model: flags, preconditions, errors and fixed paths.
 
 Spec: core/http.md#request-flags--query-parameters; core/http.md#error-processing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from wirebook.core.model.compiled import SCALARS
 from wirebook.core.model.json_schema import TEXT, reference
-from wirebook.httpapi.handlers.imports import PATH as IMPORT
+from wirebook.httpapi.handlers.imports import IMPORT_PATH
 from wirebook.problems.xregistry import ERRORS, OWN_ERRORS
 
 Json = dict[str, Any]
@@ -18,12 +18,15 @@ Json = dict[str, Any]
 URIS: Final = sorted(error.uri for errors in (ERRORS, OWN_ERRORS) for error in errors.values())
 PROBLEM: Final[Json] = {
     "type": "object",
-    "description": "What was wrong, as RFC 9457 says it.",
+    "description": "An error, as RFC 9457 defines it.",
     "properties": {
         "type": {"type": "string", "format": "uri-reference", "examples": URIS},
         "title": {"type": "string"},
         "detail": {"type": "string"},
-        "subject": {"type": "string", "description": "The xid of the entity, or the path of the request."},
+        "subject": {
+            "type": "string",
+            "description": "The xid of the entity that the error is about, or the path of the request.",
+        },
         "args": {"type": "object", "additionalProperties": {"type": "string"}},
         "instance": {"type": "string"},
         "source": {"type": "string"},
@@ -36,7 +39,7 @@ DIAGNOSTIC: Final[Json] = {
         "code": {"type": "string"},
         "severity": {"enum": ["error", "warning", "info"]},
         "message": {"type": "string"},
-        "pointer": {"type": "string", "description": "The place in the document, as a JSON Pointer."},
+        "pointer": {"type": "string", "description": "The location in the document, as a JSON Pointer."},
         "line": {"type": "integer"},
         "column": {"type": "integer"},
     },
@@ -46,42 +49,52 @@ IMPORTED: Final[Json] = {
     "type": "object",
     "properties": {
         "diagnostics": {"type": "array", "items": DIAGNOSTIC},
-        "changed": {"type": "array", "items": {"type": "string"}, "description": "The xids of what was written."},
+        "changed": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "The xids of the entities that were written.",
+        },
     },
     "required": ["diagnostics", "changed"],
 }
 
 
 def json_content(schema: Json) -> Json:
+    """The content of a JSON body."""
     return {"application/json": {"schema": schema}}
 
 
-def body(content: Json, *, required: bool = True) -> Json:
+def request_body(content: Json, *, required: bool = True) -> Json:
+    """The description of a request body."""
     return {"required": required, "content": content}
 
 
-def answer(description: str, content: Json | None = None) -> Json:
+def response(description: str, content: Json | None = None) -> Json:
+    """The description of a response."""
     return {"description": description} | ({"content": content} if content else {})
 
 
-def problem(description: str) -> Json:
-    return answer(description, json_content(reference("problem")))
+def problem_response(description: str) -> Json:
+    """The description of an error response."""
+    return response(description, json_content(reference("problem")))
 
 
-def errors(*, has_body: bool) -> Json:
-    """The errors of an operation on the registry."""
+def error_responses(*, has_body: bool) -> Json:
+    """The error responses of an operation, by status. `has_body`: the request has a body."""
     names = {"412": "failed", "4XX": "problem", "503": "unavailable", "507": "full", "5XX": "problem"}
     if has_body:
         names |= {"413": "too_large", "415": "unsupported"}
     return {status: {"$ref": f"#/components/responses/{names[status]}"} for status in sorted(names)}
 
 
-CONDITIONS: Final = ("If-Match", "If-None-Match")
+PRECONDITIONS: Final = {
+    "If-Match": "Process the request only if one of these entity tags is the current one.",
+    "If-None-Match": "Process the request only if none of these entity tags is the current one.",
+}
 
 
-def conditions() -> Json:
-    """The headers with preconditions, as components."""
-    texts = ("Do this only if one of these entity tags is current.", "Do this only if none of them is current.")
+def precondition_components() -> Json:
+    """The headers If-Match and If-None-Match, as components."""
     return {
         name: {
             "name": name,
@@ -89,60 +102,75 @@ def conditions() -> Json:
             "description": text,
             "schema": {"type": "string", "examples": ["*", '"1a2b"']},
         }
-        for name, text in zip(CONDITIONS, texts, strict=True)
+        for name, text in PRECONDITIONS.items()
     }
 
 
-def condition_parameters() -> list[Json]:
-    return [{"$ref": f"#/components/parameters/{name}"} for name in CONDITIONS]
+def precondition_parameters() -> list[Json]:
+    """References to the headers If-Match and If-None-Match."""
+    return [{"$ref": f"#/components/parameters/{name}"} for name in PRECONDITIONS]
 
 
-def responses() -> Json:
-    """The answers that many operations have."""
+def shared_responses() -> Json:
+    """The responses that several operations have, as components."""
     location = {"Location": {"schema": {"type": "string", "format": "uri-reference"}}}
     return {
-        "problem": problem("The request was rejected; the body explains why."),
-        "failed": problem("A precondition (If-Match, If-None-Match) is false."),
-        "too_large": problem("The body is too large, before or after it is decoded."),
+        "problem": problem_response("The request was rejected; the body explains why."),
+        "failed": problem_response("A precondition (If-Match, If-None-Match) is false."),
+        "too_large": problem_response("The body is too large, before or after decoding."),
         "unsupported": {
-            **problem("The body has a Content-Encoding that is not supported."),
+            **problem_response("The Content-Encoding of the body is not supported."),
             "headers": {"Accept-Encoding": {"schema": {"type": "string"}, "description": "The supported codings."}},
         },
         "unavailable": {
-            **problem("The server is busy, or its database is not available."),
-            "headers": {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds to wait."}},
+            **problem_response("The server is busy, or its database is unavailable."),
+            "headers": {
+                "Retry-After": {
+                    "schema": {"type": "integer"},
+                    "description": "Seconds to wait before the next attempt.",
+                }
+            },
         },
-        "full": problem("The server has no space left."),
-        "elsewhere": {"description": "The document is elsewhere.", "headers": location},
+        "full": problem_response("The server has no disk space left."),
+        "elsewhere": {"description": "The document is stored elsewhere.", "headers": location},
     }
 
 
 # -- flags ----------------------------------------------------------------------------------------------------------
 
-_PRESENCE: Final = {"type": "string", "const": ""}
+_PRESENT: Final = {"type": "string", "const": ""}
 _FLAGS: Final[Mapping[str, tuple[str, Json]]] = {
-    "binary": ("Documents are base64, whatever they are.", _PRESENCE),
-    "collections": ("Collections alone, with everything in them.", _PRESENCE),
-    "doc": ("Document view: URLs are pointers, nothing is there twice.", _PRESENCE),
-    "epoch": ("The epoch that the entity must have.", {"type": "integer", "minimum": 0}),
-    "filter": ("Expressions, all of which must hold, with commas between; any of several parameters is enough.", TEXT),
-    "ignore": ("What of the body does not count: names with commas between, or * for all.", TEXT),
-    "inline": ("What is shown in place: paths with commas between, or *.", TEXT),
-    "setdefaultversionid": ("The Version to be the default: its id, or null for the newest, or request.", TEXT),
-    "sort": ("The attribute to sort by, =asc or =desc.", TEXT),
-    "specversion": ("The version of the text that the answer is for.", TEXT),
+    "binary": ("Return documents in base64, whatever their content type.", _PRESENT),
+    "collections": ("Return only the collections, with everything inlined.", _PRESENT),
+    "doc": ("Return the document view: references inside of the response are JSON Pointers.", _PRESENT),
+    "epoch": (
+        "The epoch that the entity must have; otherwise the request is rejected.",
+        {"type": "integer", "minimum": 0},
+    ),
+    "filter": (
+        "Comma-separated expressions that must all match. If the parameter is repeated, one of them must match.",
+        TEXT,
+    ),
+    "ignore": ("Comma-separated names of what to ignore in the body, or * for all.", TEXT),
+    "inline": ("Comma-separated paths of what to include in the response, or * for everything.", TEXT),
+    "setdefaultversionid": (
+        "The default Version: its id, null for the newest Version, or request for the Version in the request.",
+        TEXT,
+    ),
+    "sort": ("The attribute to sort by, with =asc (default) or =desc.", TEXT),
+    "specversion": ("The version of the xRegistry specification that the response must comply with.", TEXT),
 }
 _REPEATED: Final = ("filter", "ignore", "inline")
 LIMIT: Final[Json] = {
     "name": "limit",
     "in": "query",
-    "description": "How many entities a page has at most; the header Link leads to the next.",
+    "description": "Maximum number of entities on a page. The header Link has the URL of the next page.",
     "schema": {"type": "integer", "minimum": 1},
 }
 
 
 def flag_parameters(capabilities: Mapping[str, Any]) -> Json:
-    """The flags that the registry offers, as components."""
+    """The flags that the registry supports, as components."""
     flags = {name: _flag(name, capabilities) for name in capabilities["flags"]}
     return flags | ({"limit": LIMIT} if capabilities["pagination"] else {})
 
@@ -155,11 +183,11 @@ def _flag(name: str, capabilities: Mapping[str, Any]) -> Json:
     if name in _REPEATED:
         schema = {"type": "array", "items": schema}
     parameter: Json = {"name": name, "in": "query", "description": text, "schema": schema}
-    return parameter | ({"allowEmptyValue": True} if schema is _PRESENCE else {})
+    return parameter | ({"allowEmptyValue": True} if schema is _PRESENT else {})
 
 
 def document_headers(attributes: Mapping[str, Any]) -> list[Json]:
-    """The attributes that come as headers beside a document."""
+    """The attributes that a client may send as headers with a document."""
     return [
         {"name": f"xRegistry-{name}", "in": "header", "schema": {"type": "string"}}
         for name, attribute in attributes.items()
@@ -167,7 +195,7 @@ def document_headers(attributes: Mapping[str, Any]) -> list[Json]:
     ]
 
 
-# -- paths of their own ---------------------------------------------------------------------------------------------
+# -- fixed paths ------------------------------------------------------------------------------------------------------
 
 _OBJECT: Final[Json] = {"type": "object"}
 _DISCOVERY: Final[Json] = {
@@ -175,55 +203,53 @@ _DISCOVERY: Final[Json] = {
     "properties": {"registries": {"type": "array", "items": {"type": "string", "format": "uri"}}},
     "required": ["registries"],
 }
-_OWN: Final[Mapping[str, tuple[str, Json]]] = {
-    "capabilities": ("What the registry offers.", reference("capabilities")),
-    "capabilitiesoffered": ("What it could offer.", _OBJECT),
-    "export": ("Everything, in document view.", reference("registry")),
-    "model": ("The full model.", _OBJECT),
-    "modelsource": ("The model as it was written.", _OBJECT),
-    ".xregistry": ("Where registries are.", _DISCOVERY),
-    ".well-known/xregistry": ("Where registries are.", _DISCOVERY),
-    ".wirebook/openapi.json": ("This document.", _OBJECT),
-    IMPORT: ("Takes in a document of any dialect that Wirebook reads.", IMPORTED),
+_FIXED: Final[Mapping[str, tuple[str, Json]]] = {
+    "/capabilities": ("The capabilities of the registry.", reference("capabilities")),
+    "/capabilitiesoffered": ("The values that each capability may have.", _OBJECT),
+    "/export": ("The whole registry, in document view.", reference("registry")),
+    "/model": ("The full model.", _OBJECT),
+    "/modelsource": ("The model as it was written.", _OBJECT),
+    "/.xregistry": ("The URLs of the registries on this host.", _DISCOVERY),
+    "/.well-known/xregistry": ("The URLs of the registries on this host.", _DISCOVERY),
+    "/.wirebook/openapi.json": ("This document.", _OBJECT),
+    IMPORT_PATH: ("Import a catalogue document of any dialect that Wirebook supports.", IMPORTED),
 }
 TEXTS: Final[Mapping[str, tuple[str, str]]] = {
-    "/healthz": ("Whether the server is up.", "text/plain"),
-    "/readyz": ("Whether its database answers, too.", "text/plain"),
-    "/.wirebook/healthz": ("As /healthz, which a Group type of that name hides.", "text/plain"),
-    "/.wirebook/readyz": ("As /readyz, which a Group type of that name hides.", "text/plain"),
-    "/.wirebook/metrics": ("Metrics for Prometheus.", "text/plain"),
-    "/.wirebook/events": ("What changes, as server-sent events.", "text/event-stream"),
+    "/healthz": ("Whether the server is running.", "text/plain"),
+    "/readyz": ("Whether the server is running and its database is available.", "text/plain"),
+    "/.wirebook/healthz": ("Like /healthz, for a registry with a Group type of that name.", "text/plain"),
+    "/.wirebook/readyz": ("Like /readyz, for a registry with a Group type of that name.", "text/plain"),
+    "/.wirebook/metrics": ("Metrics in the text format of Prometheus.", "text/plain"),
+    "/.wirebook/events": ("Changes of the registry, as server-sent events.", "text/event-stream"),
 }
-"""Paths whose answers are texts."""
+"""Paths that return text: a description and the media type."""
 
 
-def own_paths(special: Mapping[str, Sequence[str]]) -> Json:
-    """The paths that are no entities'. `special` has the methods of those that answer JSON."""
-    paths = {f"/{name}": {method.lower(): _own(name, method) for method in special[name]} for name in special}
-    return paths | {path: {"get": _text(path)} for path in TEXTS}
+def fixed_paths(methods: Mapping[str, Sequence[str]]) -> Json:
+    """The paths that the model does not define. `methods` has the methods of the paths that return JSON."""
+    paths = {path: {method.lower(): _json_operation(path, method) for method in methods[path]} for path in methods}
+    return paths | {path: {"get": _text_operation(path)} for path in TEXTS}
 
 
-def _text(path: str) -> Json:
+def _text_operation(path: str) -> Json:
     description, media_type = TEXTS[path]
-    found = answer(description, {media_type: {"schema": {"type": "string"}}})
-    return {"operationId": f"get-{path[1:].replace('/', '-')}", "responses": {"200": found, **_probe_errors()}}
+    success = response(description, {media_type: {"schema": {"type": "string"}}})
+    failures = {status: {"$ref": "#/components/responses/problem"} for status in ("4XX", "5XX")}
+    return {"operationId": _operation_id(path, "GET"), "responses": {"200": success, **failures}}
 
 
-def _probe_errors() -> Json:
-    return {status: {"$ref": "#/components/responses/problem"} for status in ("4XX", "5XX")}
-
-
-def _own(name: str, method: str) -> Json:
-    description, schema = _OWN[name]
-    operation: Json = {"operationId": f"{method.lower()}-{name.replace('/', '-')}"}
+def _json_operation(path: str, method: str) -> Json:
+    description, schema = _FIXED[path]
+    operation: Json = {"operationId": _operation_id(path, method)}
     if method != "GET":
-        operation["requestBody"] = body(dict(_sent(name, schema)))
-        operation["parameters"] = condition_parameters()
-    found = {"200": answer(description, json_content(schema))}
-    return operation | {"responses": {**found, **errors(has_body=method != "GET")}}
+        content = json_content(_OBJECT if path == IMPORT_PATH else schema)
+        if path == IMPORT_PATH:
+            content |= {"application/yaml": {"schema": _OBJECT}}
+        operation["requestBody"] = request_body(content)
+        operation["parameters"] = precondition_parameters()
+    success = {"200": response(description, json_content(schema))}
+    return operation | {"responses": success | error_responses(has_body=method != "GET")}
 
 
-def _sent(name: str, schema: Json) -> Iterator[tuple[str, Json]]:
-    yield "application/json", {"schema": _OBJECT if name == IMPORT else schema}
-    if name == IMPORT:
-        yield "application/yaml", {"schema": _OBJECT}
+def _operation_id(path: str, method: str) -> str:
+    return f"{method.lower()}-{path[1:].replace('/', '-')}"

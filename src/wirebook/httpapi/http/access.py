@@ -1,6 +1,10 @@
-"""The door: decides whether a request may pass, and under which URL its client sees the registry.
+"""Access checks: which requests are allowed, and the URL under which a client sees the registry.
 
-Spec: docs/registry.md#who-may-write.
+Starlette's TrustedHostMiddleware, ProxyHeadersMiddleware and CORSMiddleware are not used: the checks depend on each
+other (the origin of the registry depends on the proxy and on the host), know loopback names and ports, and their errors
+are xRegistry errors.
+
+Spec: docs/registry.md#who-may-write; docs/registry.md#hosts.
 """
 
 from __future__ import annotations
@@ -9,31 +13,26 @@ import hmac
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from ipaddress import ip_address
+from ipaddress import IPv4Network, IPv6Network, ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
-from wirebook.httpapi.http.hosts import is_loopback, normalise, split_host
-from wirebook.httpapi.options import ServerOptions
-from wirebook.problems.xregistry import ErrorType, Refused
+from wirebook.httpapi.http.hosts import AllowedHost, is_loopback, normalise, split_host
+from wirebook.httpapi.http.messages import READ_METHODS, HttpError
 
-READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 DEFAULT_PORTS: Final = {"http": 80, "https": 443}
-FORWARDED: Final = re.compile(r'(?:^|[;,])\s*(for|host|proto)=(?:"([^"]*)"|([^;,\s]*))', re.IGNORECASE)
-
-
-class Barred(Refused):
-    """A request that is not let in: `status` 400, 401 or 403. These are no errors of xRegistry."""
-
-    def __init__(self, status: int, name: str, title: str, path: str, detail: str | None = None) -> None:
-        super().__init__(ErrorType(name, status, title, text=None), path, {}, detail)
+FORWARDED_PAIR: Final = re.compile(r'(?:^|[;,])\s*(for|host|proto)=(?:"([^"]*)"|([^;,\s]*))', re.IGNORECASE)
+FORWARDED_PREFIX: Final = re.compile(r"(/[\w.~\-]+)*")
 
 
 @dataclass(slots=True)
 class Caller:
-    """Who sends a request. `headers` by their names in lower case, the first of each; `hosts` are all Host headers,
-    `authority` that of a request target in absolute form; `peer` is the address, if any; `is_probe`: it asks for the
-    health of the server, which does not depend on the host."""
+    """The part of a request that access depends on.
+
+    Shape: `headers` has the first header of each name, in lower case; `hosts` has all Host headers; `authority` is the
+    host and port of a request target in absolute form; `peer` is the IP address. `is_probe`: the request is for the
+    health of the server, which is independent of the host.
+    """
 
     method: str
     path: str
@@ -45,97 +44,106 @@ class Caller:
     is_probe: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Door:
-    """Judges callers by the options of the server."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessPolicy:
+    """Who may send which request. `host` is the address that the server listens on, `prefix` its base path without a
+    trailing slash. The other fields are options of `wirebook serve`."""
 
-    options: ServerOptions
+    host: str
+    prefix: str
+    base_url: str | None
+    allowed_hosts: tuple[AllowedHost, ...]
+    trusted_proxies: tuple[IPv4Network | IPv6Network, ...]
+    cors_origins: tuple[str, ...]
+    write_token: str | None
+    read_only: bool
 
     def base_of(self, caller: Caller) -> str:
-        """The Registry's URL for a caller, without a slash at its end. Raises: Barred"""
+        """The URL of the Registry for a caller, without a trailing slash. Raises: HttpError (400)"""
         if len(caller.hosts) > 1:
-            raise Barred(400, "bad_host", "The request has more than one header Host.", caller.path)
+            raise HttpError(400, "bad_host", "The request has more than one Host header.", caller.path)
         host = caller.authority if caller.authority is not None else "".join(caller.hosts)
-        scheme, prefix = caller.scheme, self.options.prefix
+        scheme, prefix = caller.scheme, self.prefix
         if self._is_proxy(caller.peer):
             scheme, host, prefix = _forwarded(caller.headers, scheme, host, prefix)
         if not caller.is_probe:
             self._check_host(scheme, host, caller.path)
-        return self.options.base_url.rstrip("/") if self.options.base_url else f"{scheme}://{host}{prefix}"
+        return self.base_url.rstrip("/") if self.base_url else f"{scheme}://{host}{prefix}"
 
     def _check_host(self, scheme: str, text: str, path: str) -> None:
-        """Whether the server answers for a host. A page whose name was made to resolve to this machine (DNS rebinding)
-        sends its own name, and is of the same origin by that. Raises: Barred"""
-        found = split_host(text)
-        if found is None:
-            raise Barred(400, "bad_host", "The header Host is missing or not a valid host.", path)
-        host, port = found[0], found[1] or DEFAULT_PORTS.get(scheme)
-        if self.options.allowed_hosts:
-            if any(
-                allowed_host.host == host and allowed_host.port in (None, port)
-                for allowed_host in self.options.allowed_hosts
-            ):
-                return
-            why = "allowed hosts are those of the option --allowed-host"
-        elif not is_loopback(self.options.host) or is_loopback(host) or host == self._own_host():
-            return
-        else:
-            why = (
-                "the server listens on loopback and answers for loopback names only, unless --allowed-host adds others"
-            )
-        raise Barred(400, "bad_host", "The server does not answer for this host.", path, f"'{text}': {why}.")
+        """Check that the server answers for a host.
 
-    def _own_host(self) -> str | None:
-        """The host of --base-url."""
-        return normalise(urlsplit(self.options.base_url).hostname or "") if self.options.base_url else None
+        This prevents DNS rebinding: a web page whose name resolves to this machine sends its own name as the host, and
+        would otherwise count as a page of the same origin.
+
+        Raises: HttpError (400)
+        """
+        host_and_port = split_host(text)
+        if host_and_port is None:
+            raise HttpError(400, "bad_host", "The Host header is missing or not a valid host.", path)
+        host, port = host_and_port[0], host_and_port[1] or DEFAULT_PORTS.get(scheme)
+        if self.allowed_hosts:
+            if any(allowed.matches(host, port) for allowed in self.allowed_hosts):
+                return
+            reason = "only the hosts of the option --allowed-host are allowed"
+        else:
+            own_host = normalise(urlsplit(self.base_url).hostname or "") if self.base_url else None
+            if not is_loopback(self.host) or is_loopback(host) or host == own_host:
+                return
+            reason = "the server listens on loopback and answers for loopback names only; --allowed-host adds others"
+        raise HttpError(400, "bad_host", "The server does not answer for this host.", path, f"'{text}': {reason}.")
 
     def check(self, caller: Caller, base: str) -> None:
-        """Whether a caller may do what it asks for. Raises: Barred"""
-        if caller.method in READS:
+        """Check that a caller may use the method. `base` is its URL of the Registry. Raises: HttpError (401, 403)"""
+        if caller.method in READ_METHODS:
             return
-        if self.options.read_only:
-            raise Barred(403, "read_only_server", "This server is read-only.", caller.path)
+        if self.read_only:
+            raise HttpError(403, "read_only_server", "This server is read-only.", caller.path)
         origin = caller.headers.get("origin")
-        if origin is not None and not self.is_friend(origin, base):
-            detail = f"The origin '{origin[:200]}' may not write here."
-            raise Barred(403, "foreign_origin", "A page of another origin may not write here.", caller.path, detail)
-        if self.options.write_token is not None and not self._has_token(caller):
-            raise Barred(401, "unauthorized", "Writing needs the header Authorization: Bearer.", caller.path)
+        if origin is not None and not self.is_allowed_origin(origin, base):
+            detail = f"The origin '{origin[:200]}' is not allowed; the option --cors-origin of the server adds origins."
+            title = "Pages of other origins must not write."
+            raise HttpError(403, "foreign_origin", title, caller.path, detail)
+        if self.write_token is not None and not self._has_token(caller):
+            raise HttpError(401, "unauthorized", "Writes require the header Authorization: Bearer.", caller.path)
 
-    def is_friend(self, origin: str, base: str) -> bool:
-        """Whether a page of `origin` may read and write: the registry's own, or one that the server was told of."""
+    def is_allowed_origin(self, origin: str, base: str) -> bool:
+        """Whether pages of `origin` may read responses and write: the origin of the registry, or one of the options."""
         own = urlsplit(base)
-        return origin.lower() == f"{own.scheme}://{own.netloc}".lower() or origin in self.options.cors_origins
+        return origin.lower() == f"{own.scheme}://{own.netloc}".lower() or origin in self.cors_origins
 
     def _has_token(self, caller: Caller) -> bool:
         scheme, _, token = caller.headers.get("authorization", "").partition(" ")
-        wanted = (self.options.write_token or "").encode()
-        return scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), wanted)
+        expected = (self.write_token or "").encode()
+        return scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), expected)
 
     def _is_proxy(self, peer: str | None) -> bool:
-        if peer is None or not self.options.trusted_proxies:
+        if peer is None or not self.trusted_proxies:
             return False
         try:
             address = ip_address(peer)
         except ValueError:
             return False
-        return any(address in network for network in self.options.trusted_proxies)
+        return any(address in network for network in self.trusted_proxies)
 
 
 def _forwarded(headers: Mapping[str, str], scheme: str, host: str, prefix: str) -> tuple[str, str, str]:
-    """Scheme, host and prefix as the nearest proxy saw them: by Forwarded, or else by X-Forwarded-*."""
+    """Scheme, host and prefix as the nearest proxy received them: from Forwarded, or else from X-Forwarded-*."""
     if forwarded := headers.get("forwarded"):
         last = forwarded.rpartition(",")[2]
-        found = {name.lower(): quoted or bare for name, quoted, bare in FORWARDED.findall(last)}
-        return _scheme(found.get("proto"), scheme), found.get("host", host), prefix
-    before = headers.get("x-forwarded-prefix", "").rstrip("/")
-    given = _last(headers.get("x-forwarded-proto")), _last(headers.get("x-forwarded-host")) or host
-    return _scheme(given[0], scheme), given[1], (before if re.fullmatch(r"(/[\w.~\-]+)*", before) else "") + prefix
+        pairs = {name.lower(): quoted or bare for name, quoted, bare in FORWARDED_PAIR.findall(last)}
+        return _known_scheme(pairs.get("proto"), scheme), pairs.get("host", host), prefix
+    outer_prefix = headers.get("x-forwarded-prefix", "").rstrip("/")
+    if not FORWARDED_PREFIX.fullmatch(outer_prefix):
+        outer_prefix = ""
+    scheme = _known_scheme(_last(headers.get("x-forwarded-proto")), scheme)
+    return scheme, _last(headers.get("x-forwarded-host")) or host, outer_prefix + prefix
 
 
 def _last(text: str | None) -> str:
+    """The last item of a list header: what the nearest proxy added."""
     return (text or "").rpartition(",")[2].strip()
 
 
-def _scheme(text: str | None, otherwise: str) -> str:
-    return text.lower() if text and text.lower() in ("http", "https") else otherwise
+def _known_scheme(text: str | None, default: str) -> str:
+    return text.lower() if text and text.lower() in ("http", "https") else default

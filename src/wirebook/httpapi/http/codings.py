@@ -1,4 +1,6 @@
-"""Content codings of requests: bodies in gzip or zstd are decoded, within the limit for bodies.
+"""Content codings of request bodies: gzip and zstd are decoded, within the limit for bodies.
+
+Starlette decodes no request bodies, so this is ours.
 
 Spec: RFC 9110#8.4; RFC 9110#15.5.16; RFC 9659; docs/registry.md#limits.
 """
@@ -9,89 +11,92 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from wirebook.httpapi.http.messages import unparsable
+from wirebook.problems.xregistry import refused
 
 SUPPORTED: Final = ("gzip", "zstd")
 ALIASES: Final = {"x-gzip": "gzip"}
-MOST: Final = 4
-"""Codings of one body: each may take as long as the limit for bodies allows."""
+MAX_CODINGS: Final = 4
+"""Codings that one body may have. Each of them may take as long as the limit for bodies allows."""
 
-PART: Final = 256
-"""Bytes of zstd that are decoded at once: a block of 128 KiB takes 4 of them."""
+GZIP_OUTPUT: Final = 1 << 20
+"""Bytes of gzip output that are decoded at once."""
 
-WINDOW: Final = 8 << 20
-"""Bytes of memory that a body in zstd may ask for, as RFC 9659 has it."""
+ZSTD_INPUT: Final = 256
+"""Bytes of zstd input that are decoded at once: a block of 128 KiB can be encoded in 4 bytes."""
+
+ZSTD_WINDOW: Final = 8 << 20
+"""Bytes of memory that a zstd body may require. RFC 9659 sets this limit."""
 
 
-class Unsupported(Exception):
-    """A coding that is not supported, or too many of them."""
+class UnsupportedCoding(Exception):
+    """A Content-Encoding with an unknown coding, or with too many codings."""
 
 
-class TooLarge(Exception):
-    """A body is larger than it may be."""
+class BodyTooLarge(Exception):
+    """The body exceeds the size limit."""
 
 
 def parse_codings(text: str) -> list[str]:
-    """The codings of a Content-Encoding, in the order in which they were applied. Raises: Unsupported"""
-    names = [ALIASES.get(name, name) for each in text.split(",") if (name := each.strip(" \t").lower())]
+    """The codings of a Content-Encoding, in the order in which they were applied. Raises: UnsupportedCoding"""
+    names = [ALIASES.get(name, name) for item in text.split(",") if (name := item.strip(" \t").lower())]
     codings = [name for name in names if name != "identity"]
     if unknown := next((name for name in codings if name not in SUPPORTED), None):
-        raise Unsupported(f"'{unknown[:40]}' is not supported")
-    if len(codings) > MOST:
-        raise Unsupported(f"it lists {len(codings)} codings, and at most {MOST} are supported")
+        raise UnsupportedCoding(f"'{unknown[:40]}' is not supported")
+    if len(codings) > MAX_CODINGS:
+        raise UnsupportedCoding(f"it lists {len(codings)} codings; at most {MAX_CODINGS} are supported")
     return codings
 
 
-def decode_body(body: bytes, codings: list[str], most: int, path: str) -> bytes:
-    """A body without its codings; no step of it has more than `most` bytes. `path` is the subject of errors.
+def decode_body(body: bytes, codings: list[str], limit: int, path: str) -> bytes:
+    """The decoded body. No decoding step may produce more than `limit` bytes. `path` is the subject of errors.
 
-    Raises: parsing_data, TooLarge
+    Raises: parsing_data, BodyTooLarge
     """
     for coding in reversed(codings):
         decoded, size = [], 0
         try:
-            for part in DECODERS[coding](body):
-                size += len(part)
-                if size > most:
-                    raise TooLarge
-                decoded.append(part)
+            for chunk in DECODERS[coding](body):
+                size += len(chunk)
+                if size > limit:
+                    raise BodyTooLarge
+                decoded.append(chunk)
         except (ValueError, zlib.error) as error:
-            raise unparsable(path, f"the body is not valid {coding}: {error}") from None
+            raise refused("parsing_data", path, error_detail=f"the body is not valid {coding}: {error}") from None
         body = b"".join(decoded)
     return body
 
 
-def _gunzip(body: bytes) -> Iterator[bytes]:
+def _decode_gzip(body: bytes) -> Iterator[bytes]:
     """Raises: ValueError, zlib.error"""
     while body:
         member = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-        yield member.decompress(body, 1 << 20)
+        yield member.decompress(body, GZIP_OUTPUT)
         while not member.eof:
-            part = member.decompress(member.unconsumed_tail, 1 << 20)
-            if not part and not member.eof and not member.unconsumed_tail:
+            chunk = member.decompress(member.unconsumed_tail, GZIP_OUTPUT)
+            if not chunk and not member.eof and not member.unconsumed_tail:
                 raise ValueError("it ends early")
-            yield part
+            yield chunk
         body = member.unused_data
 
 
-def _unzstd(body: bytes) -> Iterator[bytes]:
+def _decode_zstd(body: bytes) -> Iterator[bytes]:
     """Raises: ValueError"""
     import zstandard  # noqa: PLC0415 (few requests need it)
 
-    decompressor = zstandard.ZstdDecompressor(max_window_size=WINDOW)
+    decompressor = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW)
     frame: Any = None
-    for start in range(0, len(body), PART):
-        part = body[start : start + PART]
-        while part:
+    for start in range(0, len(body), ZSTD_INPUT):
+        chunk = body[start : start + ZSTD_INPUT]
+        while chunk:
             if frame is None or frame.eof:
                 frame = decompressor.decompressobj()
             try:
-                yield frame.decompress(part)
+                yield frame.decompress(chunk)
             except zstandard.ZstdError as error:
                 raise ValueError(str(error)) from None
-            part = frame.unused_data if frame.eof else b""
+            chunk = frame.unused_data if frame.eof else b""
     if frame is None or not frame.eof:
         raise ValueError("it ends early")
 
 
-DECODERS: Final[dict[str, Callable[[bytes], Iterator[bytes]]]] = {"gzip": _gunzip, "zstd": _unzstd}
+DECODERS: Final[dict[str, Callable[[bytes], Iterator[bytes]]]] = {"gzip": _decode_gzip, "zstd": _decode_zstd}

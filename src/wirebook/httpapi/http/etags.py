@@ -1,7 +1,7 @@
-"""Entity tags: what changes whenever the bytes of an answer would, and says to a client that it has them already.
+"""ETags: they change whenever the bytes of a response change.
 
-Of one entity without flags it is made of the numbers of the last writes to what is shown, and so is known before
-anything is rendered; of anything else it is made of the answer. In a header it says, too, how the answer is encoded.
+The ETag of one entity without flags is made from the write numbers of its rows, so it is known before the entity is
+rendered. Any other response is hashed. The ETag of a compressed response has the suffix `-gzip`.
 
 Spec: RFC 9110#8.8.3; docs/decisions/0102-etags.md.
 """
@@ -10,45 +10,46 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Mapping
+from typing import Final
 
-if TYPE_CHECKING:
-    from wirebook.httpapi.http.messages import ApiResponse
+from wirebook.httpapi.http.spool import Body
 
-PACKED: Final = "-gzip"
-EACH: Final = re.compile(r'(?:W/)?("[^"]*")')
+GZIP_SUFFIX: Final = "-gzip"
+ENTITY_TAG: Final = re.compile(r'(?:W/)?("[^"]*")')
 
 
-def tag_of_revisions(url: str, revisions: Iterable[int]) -> str:
-    """The tag of what is at `url`, which depends on nothing else than what has those numbers."""
+def etag_of_revisions(url: str, revisions: Iterable[int]) -> str:
+    """The ETag of the entity at `url`, whose representation depends on rows with these write numbers only."""
     return _digest(f"{url} {'.'.join(map(str, revisions))}".encode())
 
 
-def tag_of_answer(answer: ApiResponse) -> str:
-    """The tag of an answer of which only the bytes are known, those of its headers among them."""
-    head = "".join(f"{name}:{value}\n" for name, value in sorted(answer.headers.items()))
-    return _digest(head.encode(), *([answer.body] if isinstance(answer.body, bytes) else answer.body))
+def etag_of_content(headers: Mapping[str, str], body: Body) -> str:
+    """The ETag of a rendered response, from its headers and its body."""
+    head = "".join(f"{name}:{value}\n" for name, value in sorted(headers.items()))
+    return _digest(head.encode(), *([body] if isinstance(body, bytes) else body))
 
 
-def _digest(*parts: bytes) -> str:
+def _digest(*chunks: bytes) -> str:
     digest = hashlib.blake2b(digest_size=12)
-    for part in parts:
-        digest.update(part)
+    for chunk in chunks:
+        digest.update(chunk)
     return digest.hexdigest()
 
 
-def quoted(tag: str, *, packed: bool) -> str:
+def format_etag(etag: str, *, is_gzip: bool) -> str:
     """The value of the header ETag."""
-    return f'"{tag}{PACKED if packed else ""}"'
+    return f'"{etag}{GZIP_SUFFIX if is_gzip else ""}"'
 
 
-def known_as(tag: str, sent: str | None, *, any_too: bool = True) -> str | None:
-    """The value of ETag under which a client, by its If-None-Match, has what has `tag`; None if it has not. `any_too`:
-    also by the value `*`, which matches whatever is there."""
-    if sent is None:
+def matching_etag(etag: str, if_none_match: str | None, *, accepts_any: bool = True) -> str | None:
+    """The value of the header ETag under which the client has the representation already; None if it does not have it.
+
+    `accepts_any`: the value `*` of If-None-Match matches every representation.
+    """
+    if if_none_match is None:
         return None
-    if sent.strip() == "*":
-        return quoted(tag, packed=False) if any_too else None
-    same = (f'"{tag}"', f'"{tag}{PACKED}"')
-    return next((each for each in EACH.findall(sent) if each in same), None)
+    if if_none_match.strip() == "*":
+        return format_etag(etag, is_gzip=False) if accepts_any else None
+    current = (format_etag(etag, is_gzip=False), format_etag(etag, is_gzip=True))
+    return next((listed for listed in ENTITY_TAG.findall(if_none_match) if listed in current), None)

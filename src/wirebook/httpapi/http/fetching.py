@@ -1,7 +1,7 @@
-"""Documents of other hosts that models include: from hosts that were allowed, up to a size, within a time.
+"""Fetches the documents of other hosts that a model includes: from allowed hosts, within a size and a time limit.
 
-Rule: only http and https, nothing of the environment (proxies, passwords), and a redirect leads nowhere that a
-reference in a model could not.
+Only http and https are supported. Proxies and passwords of the environment are not used, and a redirect may lead only
+to an address that a model could include itself.
 
 Spec: core/model.md#includes-in-the-xregistry-model-data; docs/decisions/0099.
 """
@@ -15,28 +15,31 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urljoin, urlsplit
 
-from wirebook.httpapi.http.hosts import Allowed, normalise
+from wirebook.httpapi.http.hosts import AllowedHost, normalise
 from wirebook.text.json import parse_json
 
 if TYPE_CHECKING:
     import httpx
 
 MAX_BYTES: Final = 16 << 20
+"""Size limit of one document."""
+
 SECONDS: Final = 10.0
-"""How much of a document is read, and how long that may take, redirects included."""
+"""Time limit for one document, redirects included."""
 
 MAX_REDIRECTS: Final = 5
 MAX_DOCUMENTS: Final = 20
-"""How many documents one model may need from elsewhere."""
+"""Documents that one model may include from other hosts."""
 
 MAX_DEPTH: Final = 100
 HEADERS: Final = {"Accept": "application/json", "Accept-Encoding": "identity"}
 OK: Final = 200
-_PORTS: Final = {"http": 80, "https": 443}
+DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 
-class Unfetched(Exception):
-    """A document is needed that was not fetched. It is, outside of any transaction, and the request decided anew."""
+class IncludeNotFetched(Exception):
+    """A model needs a document that was not fetched yet. It is fetched outside of any transaction, then the request is
+    processed again."""
 
     def __init__(self, address: str) -> None:
         super().__init__(address)
@@ -45,85 +48,80 @@ class Unfetched(Exception):
 
 @dataclass(frozen=True)
 class IncludeFetcher:
-    """Gets JSON from the hosts that are `allowed`."""
+    """Fetches JSON documents from the hosts in `allowed`. Units: seconds, bytes."""
 
-    allowed: tuple[Allowed, ...] = ()
+    allowed: tuple[AllowedHost, ...] = ()
     seconds: float = SECONDS
     max_bytes: int = MAX_BYTES
 
     def __call__(self, address: str) -> Any:
-        """The document at an address. Raises: ValueError, which says why not"""
-        import httpx  # noqa: PLC0415 (most servers fetch nothing, and it takes long to load)
+        """The JSON value at an address. Raises: ValueError with the reason"""
+        import httpx  # noqa: PLC0415 (most servers fetch nothing, and importing it takes long)
 
         try:
-            body = self._read(httpx.Client(trust_env=False, timeout=self.seconds / 2, headers=HEADERS), address)
+            body = self._download(httpx.Client(trust_env=False, timeout=self.seconds / 2, headers=HEADERS), address)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise ValueError(f"it cannot be fetched: {error or type(error).__name__}") from None
-        return _parse(body)
+        try:
+            return parse_json(body.removeprefix(BOM_UTF8), max_depth=MAX_DEPTH, strict=True)
+        except ValueError as error:
+            raise ValueError(f"it is not valid JSON: {error}") from None
 
-    def _read(self, client: httpx.Client, address: str) -> bytes:
+    def _download(self, client: httpx.Client, address: str) -> bytes:
         deadline = time.monotonic() + self.seconds
         with client:
             for _ in range(MAX_REDIRECTS + 1):
-                self._permit(address)
-                with client.stream("GET", address) as answer:
-                    if answer.is_redirect:
-                        address = urljoin(address, answer.headers.get("location", ""))
-                    elif answer.status_code == OK:
-                        return self._body(answer.iter_bytes(), deadline)
+                self._check_allowed(address)
+                with client.stream("GET", address) as response:
+                    if response.is_redirect:
+                        address = urljoin(address, response.headers.get("location", ""))
+                    elif response.status_code == OK:
+                        return self._read(response.iter_bytes(), deadline)
                     else:
-                        raise ValueError(f"it answers {answer.status_code}")
-        raise ValueError(f"it leads to more than {MAX_REDIRECTS} others")
+                        raise ValueError(f"the response has status {response.status_code}")
+        raise ValueError(f"it redirects more than {MAX_REDIRECTS} times")
 
-    def _permit(self, address: str) -> None:
+    def _check_allowed(self, address: str) -> None:
         """Raises: ValueError"""
         parts = urlsplit(address)
-        if parts.scheme not in _PORTS or not parts.hostname or "@" in parts.netloc:
-            raise ValueError(f"'{address}' may not be fetched: it is no address of http or https")
-        host, port = normalise(parts.hostname), parts.port or _PORTS[parts.scheme]
-        if not any(each.host == host and each.port in (None, port) for each in self.allowed):
-            hosts = ", ".join(map(str, self.allowed))
-            raise ValueError(f"'{host}:{port}' may not be asked; {f'allowed: {hosts}' if hosts else 'no host is'}")
+        if parts.scheme not in DEFAULT_PORTS or not parts.hostname or "@" in parts.netloc:
+            raise ValueError(f"'{address}' is not an http or https URL without credentials")
+        host, port = normalise(parts.hostname), parts.port or DEFAULT_PORTS[parts.scheme]
+        if not any(allowed.matches(host, port) for allowed in self.allowed):
+            hosts = ", ".join(map(str, self.allowed)) or "none"
+            raise ValueError(f"the host '{host}:{port}' is not allowed by --allow-fetch; allowed: {hosts}")
 
-    def _body(self, pieces: Iterable[bytes], deadline: float) -> bytes:
+    def _read(self, chunks: Iterable[bytes], deadline: float) -> bytes:
         body = bytearray()
-        for piece in pieces:
-            body += piece
+        for chunk in chunks:
+            body += chunk
             if len(body) > self.max_bytes:
                 raise ValueError(f"it is larger than {self.max_bytes} bytes")
             if time.monotonic() > deadline:
-                raise ValueError(f"it takes longer than {self.seconds:g} s")
+                raise ValueError(f"fetching it takes longer than {self.seconds:g} s")
         return bytes(body)
 
 
-def _parse(body: bytes) -> Any:
-    """Raises: ValueError"""
-    try:
-        return parse_json(body.removeprefix(BOM_UTF8), max_depth=MAX_DEPTH, strict=True)
-    except ValueError as error:
-        raise ValueError(f"it is not JSON: {error}") from None
-
-
-class Fetched:
-    """What one request needs from elsewhere, by address: documents, or why there is none."""
+class FetchedIncludes:
+    """The documents that the model of one request includes, by address."""
 
     def __init__(self, fetch: Callable[[str], Any]) -> None:
         self._fetch = fetch
-        self._found: dict[str, Any] = {}
+        self._documents: dict[str, Any] = {}
 
     def __call__(self, address: str) -> Any:
-        """A document that was fetched before. Raises: Unfetched, ValueError"""
-        if address not in self._found:
-            raise Unfetched(address)
-        if isinstance(found := self._found[address], ValueError):
-            raise found
-        return found
+        """A document fetched before. Raises: IncludeNotFetched; ValueError, if fetching it failed"""
+        if address not in self._documents:
+            raise IncludeNotFetched(address)
+        if isinstance(document := self._documents[address], ValueError):
+            raise document
+        return document
 
-    def add(self, address: str) -> None:
-        """Fetches a document."""
+    def fetch(self, address: str) -> None:
+        """Fetch a document, or remember why that failed."""
         try:
-            if len(self._found) == MAX_DOCUMENTS:
-                raise ValueError(f"it is one of more than {MAX_DOCUMENTS} documents")
-            self._found[address] = self._fetch(address)
+            if len(self._documents) == MAX_DOCUMENTS:
+                raise ValueError(f"the model includes more than {MAX_DOCUMENTS} documents")
+            self._documents[address] = self._fetch(address)
         except ValueError as error:
-            self._found[address] = error
+            self._documents[address] = error

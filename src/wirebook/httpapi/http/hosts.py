@@ -1,4 +1,4 @@
-"""Hosts: which names and addresses are loopback, and which an option such as `--allowed-host` allows.
+"""Host names: which are loopback, and which an option such as `--allowed-host` allows.
 
 Spec: RFC 9110#7.2; RFC 6761#6.3; docs/registry.md#hosts.
 """
@@ -14,8 +14,8 @@ HOST: Final = re.compile(r"(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9._~\-]{1,253})(?::
 LOCALHOST: Final = "localhost"
 
 
-class Allowed(NamedTuple):
-    """A host that is allowed, on one port or (None) on any. `host` is normalised."""
+class AllowedHost(NamedTuple):
+    """An allowed host (normalised) on one port, or on any port (None)."""
 
     host: str
     port: int | None
@@ -24,17 +24,21 @@ class Allowed(NamedTuple):
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port is None else f"{host}:{self.port}"
 
+    def matches(self, host: str, port: int | None) -> bool:
+        """Whether a normalised host and its port are allowed."""
+        return self.host == host and self.port in (None, port)
 
-def parse_allowed(text: str) -> Allowed:
-    """HOST or HOST:PORT, IPv6 addresses in brackets. Raises: ValueError"""
-    found = split_host(text)
-    if found is None:
+
+def parse_allowed_host(text: str) -> AllowedHost:
+    """HOST or HOST:PORT, with IPv6 addresses in brackets. Raises: ValueError"""
+    host_and_port = split_host(text)
+    if host_and_port is None:
         raise ValueError(f"'{text}' is not HOST or HOST:PORT; write an IPv6 address in brackets")
-    return Allowed(*found)
+    return AllowedHost(*host_and_port)
 
 
 def normalise(host: str) -> str:
-    """A host in the form in which hosts are compared: lower case, no brackets, no dot at the end, short IPv6."""
+    """The form in which hosts are compared: lower case, no brackets, no trailing dot, compressed IPv6."""
     name = host.strip("[]").lower().removesuffix(".")
     try:
         address = ip_address(name)
@@ -47,17 +51,17 @@ def normalise(host: str) -> str:
 
 @lru_cache(maxsize=1024)
 def split_host(text: str) -> tuple[str, int | None] | None:
-    """Host (normalised) and port of a Host header; None if it is not valid."""
-    found = HOST.fullmatch(text)
-    port = int(found[2]) if found and found[2] else None
-    if not found or (port is not None and not 0 < port < 65536):
+    """The host (normalised) and the port of a Host header; None if it is not valid."""
+    match = HOST.fullmatch(text)
+    port = int(match[2]) if match and match[2] else None
+    if not match or (port is not None and not 0 < port < 65536):
         return None
-    return normalise(found[1]), port
+    return normalise(match[1]), port
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host always is this machine: 127.0.0.0/8, ::1, `localhost`, and names below `localhost`, which nobody
-    can register."""
+    """Whether a host always is this machine: 127.0.0.0/8, ::1, `localhost` and its subdomains, which cannot be
+    registered."""
     name = normalise(host)
     try:
         return ip_address(name).is_loopback

@@ -1,27 +1,42 @@
-"""What comes in and what goes out, without the framework: a request that was read, an answer to be sent."""
+"""A request that was read, and the response to send, independent of ASGI."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from concurrent.futures import Future
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote
 
-from wirebook.httpapi.http.fetching import Fetched
+import msgspec
+
+from wirebook.httpapi.http.codings import SUPPORTED
+from wirebook.httpapi.http.fetching import FetchedIncludes
 from wirebook.httpapi.http.spool import Body, BodySpool
-from wirebook.problems.xregistry import Refused, refused
+from wirebook.problems.xregistry import ErrorType, Refused, refused
 from wirebook.text.json import parse_json
 
 JSON: Final = "application/json; charset=utf-8"
 MAX_DEPTH: Final = 100
+"""Levels of nesting that the JSON of a request may have."""
+
+RETRY_AFTER: Final = "1"
+"""Seconds after which a client may repeat a request that failed with 503."""
+
+BODY_NOT_READ: Final = (408, 413, 415)
+"""Errors after which the rest of the request is not read, so that the connection cannot be used again."""
+
+READ_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 @dataclass(slots=True)
-class Incoming:
-    """A request. `path` is decoded and without the base path; `base` the Registry's URL; header names in lower case;
-    `spool` is where a large answer goes that is sent while it is made; `fetched` is what the request needs from
-    elsewhere, where it may need something; `begun` what becomes of it, where it was handed to the writer."""
+class ApiRequest:
+    """A request to the registry.
+
+    Shape: `path` is decoded and without the base path, `base` is the URL of the Registry without a slash at its end,
+    and header names are in lower case. Three members are prepared outside of the transaction: `spool` for the body of
+    an export that is sent while it is rendered, `includes` for the documents that a new model includes, and
+    `catalogue` for the parsed body of an import.
+    """
 
     method: str
     path: str
@@ -30,32 +45,50 @@ class Incoming:
     headers: list[tuple[str, str]]
     body: bytes = b""
     spool: BodySpool | None = None
-    fetched: Fetched | None = None
-    begun: Future[ApiResponse] | None = None
+    includes: FetchedIncludes | None = None
+    catalogue: Any = None
 
     def header(self, name: str) -> str | None:
-        """The first header of a name."""
+        """The first header with this name."""
         return next((value for header, value in self.headers if header == name), None)
 
     def joined(self, name: str) -> str | None:
-        """The value of a header that is a list, which may come in several lines."""
+        """The value of a list header, which may be split over several lines."""
         values = [value for header, value in self.headers if header == name]
         return ", ".join(values) if values else None
 
 
 @dataclass(slots=True)
 class ApiResponse:
-    """An answer. `body` may be large, and not yet whole (see `wirebook.httpapi.http.spool`); `tag` is given where it
-    is made of something else than the answer (see `wirebook.httpapi.http.etags`)."""
+    """A response.
+
+    Shape: `body` is in memory, in a spool that another thread may still write (`http/spool.py`), or an endless stream.
+    `etag` is the entity tag without quotes; a handler sets it where it is known without the body (`http/etags.py`).
+    """
 
     status: int = 200
-    body: Body = b""
+    body: Body | AsyncIterator[bytes] = b""
     headers: dict[str, str] = field(default_factory=dict)
-    tag: str | None = None
+    etag: str | None = None
+
+
+class HttpError(Refused):
+    """A request that HTTP or an option of the server rejects, with an error that xRegistry does not define."""
+
+    def __init__(self, status: int, name: str, title: str, path: str, detail: str | None = None) -> None:
+        super().__init__(ErrorType(name, status, title, text=None), path, {}, detail)
+
+
+class MethodNotAllowed(Refused):
+    """The path does not support the method of the request. `allowed` are the methods that it supports."""
+
+    def __init__(self, error: Refused, allowed: tuple[str, ...]) -> None:
+        super().__init__(error.type, error.subject, error.arguments, error.detail)
+        self.allowed = allowed
 
 
 def parse_query(text: str) -> dict[str, list[str]]:
-    """Parameters by name, in order. Forms, and most clients, write a blank as a plus."""
+    """The query parameters by name, in order. A plus is a blank, as in HTML forms."""
     query: dict[str, list[str]] = {}
     for name, value in parse_qsl(text, keep_blank_values=True) if text else ():
         query.setdefault(name, []).append(value)
@@ -63,18 +96,68 @@ def parse_query(text: str) -> dict[str, list[str]]:
 
 
 def decode_path(raw: str) -> str:
+    """A percent-encoded path as text. Raises: UnicodeDecodeError"""
     return unquote(raw, errors="strict") if "%" in raw else raw
 
 
-def read_json(incoming: Incoming) -> Any:
-    """Return the JSON value of a body. Raises: missing_body, parsing_data"""
-    if not incoming.body:
-        raise refused("missing_body", incoming.path)
+def read_json(request: ApiRequest) -> Any:
+    """The JSON value of the body. Raises: missing_body, parsing_data"""
+    if not request.body:
+        raise refused("missing_body", request.path)
     try:
-        return parse_json(incoming.body, max_depth=MAX_DEPTH, strict=True)
+        return parse_json(request.body, max_depth=MAX_DEPTH, strict=True)
     except ValueError as error:
-        raise unparsable(incoming.path, str(error)) from None
+        raise parsing_error(request.path, str(error)) from None
 
 
-def unparsable(path: str, why: str) -> Refused:
-    return refused("parsing_data", path, error_detail=why)
+def parsing_error(path: str, reason: str) -> Refused:
+    """The error for a body that cannot be parsed: parsing_data."""
+    return refused("parsing_data", path, error_detail=reason)
+
+
+# -- responses ------------------------------------------------------------------------------------------------------
+
+
+def json_response(value: Any) -> ApiResponse:
+    """A 200 response with a JSON body."""
+    return ApiResponse(200, msgspec.json.encode(value), {"Content-Type": JSON})
+
+
+def text_response(status: int, text: str) -> ApiResponse:
+    """A response with a plain text body."""
+    return ApiResponse(status, text.encode(), {"Content-Type": "text/plain; charset=utf-8"})
+
+
+def options_response(methods: tuple[str, ...]) -> ApiResponse:
+    """The response to OPTIONS, which answers CORS preflights as well."""
+    names = allow_header(methods)
+    return ApiResponse(200, b"", {"Allow": names, "Access-Control-Allow-Methods": names})
+
+
+def error_response(error: Refused) -> ApiResponse:
+    """The response to a rejected request: the error as JSON, with the headers that its status requires."""
+    response = json_response(error.to_dict())
+    response.status = error.type.status
+    if response.status == 503:
+        response.headers["Retry-After"] = RETRY_AFTER
+    if response.status in BODY_NOT_READ:
+        response.headers["Connection"] = "close"
+    if response.status == 415:
+        response.headers["Accept-Encoding"] = ", ".join(SUPPORTED)
+    if response.status == 401:
+        response.headers["WWW-Authenticate"] = "Bearer"
+    if isinstance(error, MethodNotAllowed):
+        response.headers["Allow"] = allow_header(error.allowed)
+    return response
+
+
+def allow_header(methods: tuple[str, ...]) -> str:
+    """The value of the header Allow."""
+    return ", ".join(sorted({*methods, "OPTIONS"}))
+
+
+def add_root_link(response: ApiResponse, base: str) -> ApiResponse:
+    """The response with a link to the Registry at `base`, after the links that it has. Spec: core/http.md#http-apis"""
+    links = (response.headers.get("Link"), f"<{base}>;rel=xregistry-root")
+    response.headers["Link"] = ", ".join(filter(None, links))
+    return response

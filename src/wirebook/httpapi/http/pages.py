@@ -1,6 +1,6 @@
-"""Pages of collections: which one a client asked for, and the links to the others.
+"""Pages of collections: which page a client requested, and the links to other pages.
 
-A page begins after the last entity of the page before: after its id, or after the value it is sorted by and its id.
+A page starts after the last entity of the previous page: after its id, or after its sort value and its id.
 
 Spec: pagination/spec.md#http-binding.
 """
@@ -20,71 +20,69 @@ from wirebook.problems.xregistry import refused
 from wirebook.storage.ordering import SortPosition
 
 AFTER, LIMIT = "after", "limit"
-KINDS: Final = {0: (bool,), 1: (int, float), 2: (str,)}
-"""The types of values that are sorted by, by their kind (see `comparable`)."""
+SORT_TYPES: Final = {0: (bool,), 1: (int, float), 2: (str,)}
+"""The types of sort values, by the rank that `comparable` gives them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
-    """What a client asked for: at most `limit` entities, those behind `after`."""
+class PageWindow:
+    """What a client requested: at most `limit` entities (None: all), starting after the position `after`."""
 
     limit: int | None = None
     after: SortPosition | None = None
 
 
-def parse_window(query: Mapping[str, Sequence[str]], path: str, *, most: int, is_sorted: bool) -> Window:
-    """At most `most` entities. Raises: bad_request"""
+def parse_page_window(query: Mapping[str, Sequence[str]], path: str, *, max_limit: int, is_sorted: bool) -> PageWindow:
+    """The page that the query requests, with at most `max_limit` entities. Raises: bad_request"""
     if LIMIT not in query:
-        return Window()
-    limit = min(_number(query[LIMIT][0], path), most)
+        return PageWindow()
+    limit = query[LIMIT][0]
+    if not (limit.isascii() and limit.isdigit() and len(limit) < 21 and 1 <= int(limit) < 1 << 64):
+        reason = f"'{limit[:40]}' is not a valid limit; it must be an integer of at least 1"
+        raise refused("bad_request", path, error_detail=reason)
     after = query.get(AFTER, [""])[0]
-    place = _read_place(after) if is_sorted else _by_id(after)
-    if after and place is None:
-        raise refused("bad_request", path, error_detail=f"'{after[:40]}' is no place in this collection")
-    return Window(limit, place)
+    position = _parse_sort_position(after) if is_sorted else _id_position(after)
+    if after and position is None:
+        reason = f"'{after[:40]}' is not a position in this collection; follow the links of a response"
+        raise refused("bad_request", path, error_detail=reason)
+    return PageWindow(min(int(limit), max_limit), position)
 
 
-def _number(text: str, path: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 21 and 1 <= int(text) < 1 << 64):
-        raise refused("bad_request", path, error_detail=f"'{text[:40]}' is no number of entities, 1 or more")
-    return int(text)
-
-
-def link(url: str, query: Mapping[str, Sequence[str]], count: int, rel: str, after: str = "") -> str:
-    """A link to another page, with everything else that was asked for."""
+def format_page_link(url: str, query: Mapping[str, Sequence[str]], count: int, rel: str, after: str = "") -> str:
+    """A link to another page, with all other query parameters of the request."""
     pairs = [(name, value) for name, values in query.items() if name != AFTER for value in values]
-    place = [(AFTER, after)] if after else []
-    return f"<{url}?{urlencode([*pairs, *place])}>;rel={rel};count={count}"
+    position = [(AFTER, after)] if after else []
+    return f"<{url}?{urlencode([*pairs, *position])}>;rel={rel};count={count}"
 
 
-# -- places -------------------------------------------------------------------------------------------------------
+# -- positions ------------------------------------------------------------------------------------------------------
 
 
-def format_place(place: SortPosition, *, is_sorted: bool) -> str:
-    """A place in a link."""
+def format_position(position: SortPosition, *, is_sorted: bool) -> str:
+    """A position as the parameter `after`."""
     if not is_sorted:
-        return place.id
-    text = json.dumps([place.value, place.id], separators=(",", ":"))
+        return position.id
+    text = json.dumps([position.value, position.id], separators=(",", ":"))
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
-def _by_id(id_: str) -> SortPosition | None:
+def _id_position(id_: str) -> SortPosition | None:
     return SortPosition(0, None, id_.lower()) if is_identifier(id_) else None
 
 
-def _read_place(text: str) -> SortPosition | None:
+def _parse_sort_position(text: str) -> SortPosition | None:
     try:
         value, id_ = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-        place = _by_id(id_)
-        return place and place._replace(value=_value(*value) if value else None)
+        position = _id_position(id_)
+        return position and position._replace(value=_check_sort_value(*value) if value else None)
     except (ValueError, TypeError, RecursionError):
         return None
 
 
-def _value(kind: int, scalar: Any) -> tuple[int, Any]:
-    """What `comparable` gave. Raises: ValueError"""
-    if type(scalar) not in KINDS.get(kind, ()) or (isinstance(scalar, float) and math.isnan(scalar)):
+def _check_sort_value(rank: int, scalar: Any) -> tuple[int, Any]:
+    """A value in the form of `comparable`. Raises: ValueError"""
+    if type(scalar) not in SORT_TYPES.get(rank, ()) or (isinstance(scalar, float) and math.isnan(scalar)):
         raise ValueError
     if isinstance(scalar, str):
         scalar.encode()
-    return kind, scalar
+    return rank, scalar

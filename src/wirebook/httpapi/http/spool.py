@@ -1,7 +1,7 @@
-"""Bodies of answers: small ones are bytes, large ones are in a temporary file that they are sent from.
+"""Response bodies: small ones are bytes, large ones are written to a temporary file and sent from it.
 
-So a large answer takes no memory, is there before its status is sent, and a client that reads slowly keeps no
-transaction open. An export is sent while it is made; if that fails, the answer ends without its end.
+A large response therefore takes no memory, its status is known before it is sent, and a slow client keeps no
+transaction open. An export is sent while it is rendered; if rendering fails, the response is cut off.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from typing import IO, Final
 
 from wirebook.problems.xregistry import refused
 
-PART: Final = 1 << 16
-"""Bytes, or so, that are written and sent at once."""
+CHUNK_SIZE: Final = 1 << 16
+"""Bytes, approximately, that are written and sent at once."""
 
-MEMORY: Final = 1 << 20
+MEMORY_LIMIT: Final = 1 << 20
 """Bytes up to which a body is kept in memory."""
 
 
 class BrokenBody(Exception):
-    """A body ends before its end: what made it failed, or nobody wants it any more."""
+    """A body is incomplete: rendering it failed, or the client has disconnected."""
 
 
 class BodySpool:
-    """A large body. One thread writes it, others read it, be it that it is not yet whole."""
+    """A large body in a temporary file. One thread writes it; others may read it while it is written."""
 
     def __init__(self) -> None:
         self._file: IO[bytes] | None = None
         self._changed = Condition()
-        self._ended = self._failed = False
+        self._has_ended = self._has_failed = False
         self.size = 0
 
     def __del__(self) -> None:
@@ -40,91 +40,91 @@ class BodySpool:
             self._file.close()
 
     @property
-    def is_whole(self) -> bool:
-        return self._ended and not self._failed
+    def is_complete(self) -> bool:
+        return self._has_ended and not self._has_failed
 
-    def write(self, part: bytes) -> None:
-        """Raises: Broken, once it was abandoned"""
+    def write(self, chunk: bytes) -> None:
+        """Append a chunk. Raises: BrokenBody, after the reader has ended the spool"""
         with self._changed:
-            if self._ended:
+            if self._has_ended:
                 raise BrokenBody
-            self._file = self._file or TemporaryFile()  # noqa: SIM115  it is closed once nobody has the spool
+            self._file = self._file or TemporaryFile()  # noqa: SIM115  it is closed when the spool is collected
             self._file.seek(self.size)
-            self._file.write(part)
-            self.size += len(part)
+            self._file.write(chunk)
+            self.size += len(chunk)
             self._changed.notify_all()
 
     def end(self, *, failed: bool = False) -> None:
-        """Nothing more comes; or it did not come to its end, or is abandoned: what is read then fails."""
+        """Mark the end of the body. `failed`: it is incomplete or no longer read. Further calls have no effect."""
         with self._changed:
-            self._failed = self._failed or (failed and not self._ended)
-            self._ended = True
+            self._has_failed = self._has_failed or (failed and not self._has_ended)
+            self._has_ended = True
             self._changed.notify_all()
 
-    def begins(self) -> bool:
-        """Waits for the first bytes; whether there are any."""
+    def wait_for_start(self) -> bool:
+        """Wait for the first bytes. Returns False if the body ended without any."""
         with self._changed:
-            self._changed.wait_for(lambda: self.size or self._ended)
+            self._changed.wait_for(lambda: self.size or self._has_ended)
             return self.size > 0
 
     def __iter__(self) -> Iterator[bytes]:
-        """All of it, in parts, as they come. Raises: Broken"""
-        at = 0
-        while part := self._after(at):
-            yield part
-            at += len(part)
+        """The body in chunks, as they are written. Raises: BrokenBody"""
+        offset = 0
+        while chunk := self._read(offset):
+            yield chunk
+            offset += len(chunk)
 
-    def _after(self, at: int) -> bytes:
+    def _read(self, offset: int) -> bytes:
+        """The next chunk after `offset`; empty at the end. Raises: BrokenBody"""
         with self._changed:
-            self._changed.wait_for(lambda: self.size > at or self._ended)
-            if self._failed:
+            self._changed.wait_for(lambda: self.size > offset or self._has_ended)
+            if self._has_failed:
                 raise BrokenBody
             if self._file is None:
                 return b""
-            self._file.seek(at)
-            return self._file.read(PART)
+            self._file.seek(offset)
+            return self._file.read(CHUNK_SIZE)
 
 
 Body = bytes | BodySpool
 
 
-def body_of(pieces: Iterable[str], path: str, most: int | None = None, spool: BodySpool | None = None) -> Body:
-    """A body of at most `most` bytes, if that is given; if it is large, in `spool`, which others may read already.
+def render_body(pieces: Iterable[str], path: str, limit: int | None = None, spool: BodySpool | None = None) -> Body:
+    """The pieces as one body of at most `limit` bytes. A large body goes to `spool`, which others may read already.
 
     Raises: too_large
     """
-    parts, first, size = _limited(pieces, path, most or sys.maxsize), list[bytes](), 0
-    for part in parts:
-        first.append(part)
-        size += len(part)
-        if size > MEMORY:
-            return _spooled(chain(first, parts), spool or BodySpool())
-    return b"".join(first)
+    chunks, head, size = _limited_chunks(pieces, path, limit or sys.maxsize), list[bytes](), 0
+    for chunk in chunks:
+        head.append(chunk)
+        size += len(chunk)
+        if size > MEMORY_LIMIT:
+            spool = spool or BodySpool()
+            for spooled in chain(head, chunks):
+                spool.write(spooled)
+            spool.end()
+            return spool
+    return b"".join(head)
 
 
-def _spooled(parts: Iterable[bytes], spool: BodySpool) -> BodySpool:
-    for part in parts:
-        spool.write(part)
-    spool.end()
-    return spool
+def _limited_chunks(pieces: Iterable[str], path: str, limit: int) -> Iterator[bytes]:
+    """The pieces, joined to chunks. Raises: too_large"""
+    remaining = limit
+    for chunk in _chunks(pieces):
+        remaining -= len(chunk)
+        if remaining < 0:
+            raise refused("too_large", path, detail=f"The response is larger than {limit} bytes.")
+        yield chunk
 
 
-def _limited(pieces: Iterable[str], path: str, most: int) -> Iterator[bytes]:
-    rest, left = iter(pieces), most
-    while part := _part(rest):
-        left -= len(part)
-        if left < 0:
-            raise refused("too_large", path, detail=f"It has more than {most} bytes.")
-        yield part
-
-
-def _part(pieces: Iterator[str]) -> bytes:
-    """The next pieces; empty when there are none."""
-    held: list[str] = []
+def _chunks(pieces: Iterable[str]) -> Iterator[bytes]:
+    pending: list[str] = []
     size = 0
     for piece in pieces:
-        held.append(piece)
+        pending.append(piece)
         size += len(piece)
-        if size >= PART:
-            break
-    return "".join(held).encode()
+        if size >= CHUNK_SIZE:
+            yield "".join(pending).encode()
+            pending, size = [], 0
+    if pending:
+        yield "".join(pending).encode()

@@ -1,4 +1,4 @@
-"""What a server keeps of the registry between requests: its model, compiled, and its capabilities."""
+"""The settings of a registry: its compiled model and its capabilities, cached between requests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from wirebook.storage.session import Homes, Session
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Model and capabilities, as they are at one `revision`."""
+    """The model and the capabilities at one `revision`."""
 
     revision: int
     model: Model
@@ -20,25 +20,30 @@ class Settings:
     capabilities: Mapping[str, Any]
     modelsource: Mapping[str, Any]
 
-    def is_mutable(self, kind: str) -> bool:
-        """Whether a kind of data may be written."""
-        return bool(self.capabilities["available"].get(kind, {}).get("mutable"))
+    def is_available(self, name: str) -> bool:
+        """Whether the capability `available` lists a name, such as ``export``."""
+        return name in self.capabilities["available"]
+
+    def is_mutable(self, name: str) -> bool:
+        """Whether the capability `available` allows writes of data such as ``entities`` or ``modelsource``."""
+        return bool(self.capabilities["available"].get(name, {}).get("mutable"))
 
 
 class SettingsCache:
-    """The settings, read again when their revision, read in the same transaction, is another."""
+    """Keeps the settings until their revision changes. Each transaction compares the revision."""
 
     def __init__(self) -> None:
         self.last: Settings | None = None
 
     def load(self, session: Session) -> Settings:
+        """The settings in a transaction."""
         if self.last is None or self.last.revision != session.revision():
             self.last = read_settings(session)
         return self.last
 
 
 def read_settings(session: Session) -> Settings:
-    """The settings as the transaction sees them."""
+    """The settings in a transaction, bypassing the cache: a write may change them and still be rolled back."""
     stored = session.settings()
     model = compile_model(stored.full, stored.homes)
     return Settings(stored.revision, model, stored.homes, stored.capabilities, stored.modelsource)
