@@ -185,7 +185,7 @@ def test_old_events_are_forgotten(registry: Client) -> None:
 
 
 def count(database: Database) -> int:
-    with database.connected() as connection:
+    with database.transaction() as connection:
         return int(connection.execute(select(func.count()).select_from(EVENTS)).scalar_one())
 
 
