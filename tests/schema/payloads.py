@@ -1,4 +1,4 @@
-"""Payloads for the tests: valid ones made from schemas, and ways to break them."""
+"""Payloads for tests: valid ones made from schemas, and functions that break them."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ JUNK: tuple[Any, ...] = (None, True, 1, 1.0, 1.5, "x", "5", [], {}, -1, 2**70, "
 
 
 def find_texts(node: Any) -> None:
-    """Find a text for every pattern in a schema (inside a property test it is too late to)."""
+    """Find a text for every pattern in a schema, which is too slow inside a property test."""
     if isinstance(node, dict):
         if isinstance(node.get("pattern"), str):
             text_of(node["pattern"])
-        for each in node.values():
-            find_texts(each)
+        for member in node.values():
+            find_texts(member)
 
 
 @cache
 def text_of(pattern: str) -> str:
-    """Some text that a pattern matches."""
+    """Return a text that a pattern matches."""
     anchored = pattern[:-1] + r"\Z" if pattern.endswith("$") else pattern
     quick = settings(phases=[Phase.generate], database=None)
     return str(find(st.from_regex(anchored), lambda _: True, settings=quick))
 
 
 def structure_payload(document: Node, random: Random, node: Node | None = None) -> Any:
-    """A payload that a JSON Structure document allows."""
+    """Return a payload that a JSON Structure document allows."""
     node = document if node is None else node
     if "type" not in node and "$root" in node:
         return structure_payload(document, random, resolve(document, node["$root"]))
@@ -80,8 +80,8 @@ def _scalar(random: Random, node: Node) -> Any:
 
 
 def _compound(document: Node, random: Random, node: Node) -> Any:
-    def make(each: Node) -> Any:
-        return structure_payload(document, random, each)
+    def make(type_: Node) -> Any:
+        return structure_payload(document, random, type_)
 
     if node["type"] == "object":
         required = node.get("required", ())
@@ -96,7 +96,7 @@ def _compound(document: Node, random: Random, node: Node) -> Any:
 
 
 def broken(value: Any, random: Random) -> Any:
-    """A copy of a value with one thing changed somewhere."""
+    """Return a copy of a value with one random change."""
     value = copy.deepcopy(value)
     if isinstance(value, dict) and value:
         name, chance = random.choice(list(value)), random.random()
@@ -116,13 +116,13 @@ def broken(value: Any, random: Random) -> Any:
 
 
 def text(value: Any, random: Random) -> bytes:
-    """A JSON text of a value, in one of the ways in which people write it."""
+    """Return the JSON text of a value, in one of the ways that people write it."""
     indent, ascii_ = random.choice([None, None, 2]), random.random() < 0.5
     return json.dumps(value, ensure_ascii=ascii_, indent=indent).encode()
 
 
 def damaged(data: bytes, random: Random) -> bytes:
-    """Bytes with one or two of them changed, left out or added."""
+    """Return bytes with one or two random changes."""
     octets = bytearray(data)
     for _ in range(random.randint(1, 2)):
         place, chance = random.randrange(len(octets) + 1), random.random()

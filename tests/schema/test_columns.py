@@ -1,4 +1,4 @@
-"""One meaning for both engines: what the column reader settles is what the reference reads, row by row."""
+"""Columns agree with `read`: every settled row has the same cells and the same rest."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ PROPERTY = settings(max_examples=30, deadline=None, suppress_health_check=[Healt
 
 
 def check(schema: CompiledSchema, rows: list[bytes | None]) -> None:
-    """Every row as `read` has it: the settled ones are valid, with the same cells and the same rest."""
-    rows = [*rows, *[None] * (20 - len(rows))]  # enough to be read as a column, not one by one
+    """Check that every row is as `read` returns it and that the settled rows are valid."""
+    rows = [*rows, *[None] * (20 - len(rows))]  # enough to be read as a column, not row by row
     whole = pa.array([b"not one of them", *rows], pa.binary())
     column = schema.read_column(whole[1:])  # a slice: offsets do not begin at 0
     types = {field.name: field.arrow_type for field in schema.fields} | {REST: pa.string()}
-    assert {name: each.type for name, each in column.columns.items()} == types
+    assert {name: column_array.type for name, column_array in column.columns.items()} == types
     for index, raw in enumerate(rows):
         reading = None if raw is None else schema.read(Payload(raw))
         if not column.settled[index]:
-            assert not any(each[index].is_valid for each in column.columns.values())
+            assert not any(column_array[index].is_valid for column_array in column.columns.values())
             assert reading is None or reading.row is None or rare(raw), raw
             continue
         assert reading is not None, raw
@@ -43,13 +43,13 @@ def check(schema: CompiledSchema, rows: list[bytes | None]) -> None:
 
 
 def rare(raw: bytes | None) -> bool:
-    """Valid payloads that a column of JSON leaves to the reference: scalars, a byte order mark, many brackets."""
+    """Valid payloads that a column of JSON leaves to `read`: scalars, a byte order mark, many brackets."""
     text = (raw or b"").strip()
     return text[:1] not in (b"{", b"[") or text.count(b"[") + text.count(b"{") > 200
 
 
 def rows_of(make: Callable[[], Any], random: Random, count: int = 40) -> Iterator[bytes | None]:
-    """Payloads of every kind: good ones, invalid ones, damaged ones, none."""
+    """Payloads of every kind: valid, invalid, damaged and null."""
     for _ in range(count):
         value, chance = make(), random.random()
         if chance < 0.02:
@@ -65,24 +65,28 @@ def rows_of(make: Callable[[], Any], random: Random, count: int = 40) -> Iterato
 @pytest.fixture(scope="session")
 def structures(shared: Path) -> list[tuple[dict[str, Any], CompiledSchema]]:
     """Every JSON Structure document of the production catalogues, compiled."""
-    found = []
+    contents = []
     for file in sorted((shared / "corpus/production").glob("*.json")):
         documents = SchemaIndex(json.loads(file.read_text())).documents.by_xid.values()
-        found += [each.content for each in documents if parse_format(each.format or "").family == "JsonStructure"]
-    for document in found:
+        contents += [
+            schema.content for schema in documents if parse_format(schema.format or "").family == "JsonStructure"
+        ]
+    for document in contents:
         find_texts(document)
-    return [(document, compile_schema("JsonStructure", document)) for document in found]
+    return [(document, compile_schema("JsonStructure", document)) for document in contents]
 
 
 @PROPERTY
 @given(st.randoms(use_true_random=False))
-def test_json_structure(structures: list[tuple[dict[str, Any], CompiledSchema]], random: Random) -> None:
+def test_json_structure_columns_agree_with_read(
+    structures: list[tuple[dict[str, Any], CompiledSchema]], random: Random
+) -> None:
     document, schema = random.choice(structures)
     check(schema, list(rows_of(lambda: structure_payload(document, random), random)))
 
 
-def test_json_structure_settles_what_is_plain(structures: list[tuple[dict[str, Any], CompiledSchema]]) -> None:
-    """Valid messages of the production catalogues need no reference."""
+def test_json_structure_plain_rows_are_settled(structures: list[tuple[dict[str, Any], CompiledSchema]]) -> None:
+    """Valid messages of the production catalogues need no `read`."""
     random = Random(1)
     for document, schema in structures:
         rows = [text(structure_payload(document, random), random) for _ in range(20)]
@@ -119,7 +123,7 @@ def test_cdevents_examples_are_valid_and_settled(events: list[tuple[Any, Compile
 
 @PROPERTY
 @given(st.randoms(use_true_random=False))
-def test_json_schema(events: list[tuple[Any, CompiledSchema]], random: Random) -> None:
+def test_json_schema_columns_agree_with_read(events: list[tuple[Any, CompiledSchema]], random: Random) -> None:
     example, schema = random.choice(events)
     check(schema, list(rows_of(lambda: example, random)))
 
@@ -164,33 +168,33 @@ nested = st.fixed_dictionaries(
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(nested, min_size=1, max_size=8))
-def test_json_of_any_kind(values: list[Any]) -> None:
-    """Open objects, untyped members, numbers at the edges of what columns hold."""
+def test_json_columns_of_any_values_agree_with_read(values: list[Any]) -> None:
+    """Open objects, untyped members, numbers at the limits of what columns hold."""
     schema = compile_schema("JsonSchema/draft/2020-12", NESTED)
     check(schema, [json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass") for value in values])
 
 
 def merged(cell: Any, rest: Any) -> Any:
-    """The payload again: `_rest` laid over the columns (docs/types.md)."""
+    """Return the payload again: `_rest` merged over the columns (docs/types.md)."""
     if isinstance(rest, dict) and (cell is None or isinstance(cell, dict)):
         cell = cell or {}
         return {name: merged(cell.get(name), rest[name]) if name in rest else cell[name] for name in {**cell, **rest}}
     if isinstance(rest, list) and isinstance(cell, list):
-        return [each if left is None else merged(each, left) for each, left in zip(cell, rest, strict=True)]
+        return [item if left is None else merged(item, left) for item, left in zip(cell, rest, strict=True)]
     return rest
 
 
 def without_nulls(value: Any) -> Any:
-    """Members that are null are as good as absent, in columns."""
+    """Return a value without null members, which columns do not tell from absent ones."""
     if isinstance(value, dict):
-        return {name: without_nulls(each) for name, each in value.items() if each is not None}
-    return [without_nulls(each) for each in value] if isinstance(value, list) else value
+        return {name: without_nulls(item) for name, item in value.items() if item is not None}
+    return [without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.fixed_dictionaries({}, optional={**plain_members, "list": st.lists(items, max_size=3)}))
-def test_nothing_is_lost(value: dict[str, Any]) -> None:
-    """Columns and `_rest` together are the payload. (JSON text and timestamps are left to the vectors.)"""
+def test_rest_merged_over_columns_is_the_payload(value: dict[str, Any]) -> None:
+    """Columns and `_rest` together are the payload; vectors cover JSON text and timestamps."""
     plain = json.loads(json.dumps(NESTED))
     del plain["properties"]["list"]["items"]["properties"]["y"]
     del plain["properties"]["map"]
@@ -219,12 +223,12 @@ AVRO = {
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.binary(max_size=40), min_size=1, max_size=20))
-def test_avro_from_any_bytes(rows: list[bytes]) -> None:
+def test_avro_columns_of_any_bytes_agree_with_read(rows: list[bytes]) -> None:
     check(compile_schema("Avro", AVRO), list(rows))
 
 
-def test_what_is_missing_has_no_value_to_cast() -> None:
-    """Below a null Arrow keeps an empty text, which is no time."""
+def test_null_struct_members_are_not_cast() -> None:
+    """Arrow keeps an empty text below a null, which is not a valid time."""
     dated = {"type": "object", "properties": {"at": {"type": "string", "format": "date-time"}}}
     members = {"one": dated, "many": {"type": "array", "items": dated}}
     members["named"] = {"type": "object", "additionalProperties": dated}
@@ -237,7 +241,7 @@ def test_what_is_missing_has_no_value_to_cast() -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, 5000])
-def test_columns_of_any_length(count: int) -> None:
+def test_columns_of_any_length_agree_with_read(count: int) -> None:
     """Empty, short, and longer than one batch."""
     schema = compile_schema("JsonSchema", {"type": "object", "properties": {"a": {"type": "integer"}}})
     column = schema.read_column(pa.array([b'{"a":%d}' % index for index in range(count)], pa.binary()))
@@ -277,8 +281,8 @@ INTRUDERS = [
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.sampled_from([*INTRUDERS, b'{"a":7}', b'{"a":[8]}', b' {"a":9} ']), min_size=1, max_size=12))
-def test_no_payload_moves_its_neighbours(rows: list[bytes]) -> None:
-    """Payloads are decoded as one stream; none may end another's text or add a value of its own."""
+def test_malformed_payload_does_not_shift_other_rows(rows: list[bytes]) -> None:
+    """Payloads are decoded as one stream; none may end another's text or add a value."""
     schema = compile_schema("JsonSchema", {"type": "object", "properties": {"a": {}}})
     check(schema, list(rows))
     column = schema.read_column(pa.array(rows * 20, pa.binary()))
@@ -286,5 +290,5 @@ def test_no_payload_moves_its_neighbours(rows: list[bytes]) -> None:
     assert all(settled for settled, raw in zip(column.settled, rows * 20, strict=True) if raw in good)
 
 
-def test_what_is_left_over_is_text_even_with_half_a_surrogate_pair() -> None:
+def test_rest_with_lone_surrogate_is_escaped() -> None:
     assert json_text({"a": "\ud800", "b": b"x", "c": 2**70}) == '{"a":"\\ud800","b":"eA==","c":1180591620717411303424}'

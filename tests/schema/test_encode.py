@@ -1,4 +1,4 @@
-"""Writing payloads: what `encode` gives, `read` takes, and fastavro reads the same value."""
+"""Writing payloads: `read` accepts what `encode` returns, and fastavro reads the same value."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ RECORDS = st.recursive(st.none(), records, max_leaves=4)
 
 
 @given(records(RECORDS))
-def test_avro_binary_is_what_fastavro_reads(value: Any) -> None:
+def test_avro_binary_is_read_by_fastavro(value: Any) -> None:
     encoded = avro(RECORD).encode(value)
     assert encoded.problems == ()
     assert encoded.payload.content_type == "application/vnd.apache.avro"
@@ -90,10 +90,10 @@ def test_avro_binary_is_what_fastavro_reads(value: Any) -> None:
 
 
 def plain(value: Any) -> Any:
-    """The value as fastavro gives it: without the names of branches."""
+    """Return the value as fastavro reads it: without the names of branches."""
     return value and value | {
         "u": value["u"] and next(iter(value["u"].values())),
-        "m": {key: plain(each) for key, each in value["m"].items()},
+        "m": {key: plain(item) for key, item in value["m"].items()},
     }
 
 
@@ -101,7 +101,7 @@ FINITE = st.floats(allow_nan=False, allow_infinity=False)
 
 
 @given(records(RECORDS), FINITE, st.floats(width=32, allow_nan=False, allow_infinity=False))
-def test_both_encodings_say_the_same(value: Any, double: float, single: float) -> None:
+def test_avro_encodings_give_the_same_value(value: Any, double: float, single: float) -> None:
     value |= {"d": double, "f": single, "m": {}}
     compiled = avro(RECORD)
     binary, text = compiled.encode(value), compiled.encode(value, "application/json")
@@ -109,7 +109,7 @@ def test_both_encodings_say_the_same(value: Any, double: float, single: float) -
     assert compiled.read(binary.payload).value == compiled.read(text.payload).value
 
 
-def test_logical_values_go_around() -> None:
+def test_avro_logical_values_round_trip() -> None:
     compiled = avro(LOGICAL)
     value = {
         "at": datetime(2026, 1, 1, 12, 0, 0, 5, tzinfo=UTC),
@@ -142,14 +142,14 @@ def test_logical_values_go_around() -> None:
         ("string", object(), ["payload#"]),
     ],
 )
-def test_avro_values_that_do_not_fit(schema: Any, value: Any, slots: list[str]) -> None:
+def test_avro_value_outside_schema_is_rejected_with_its_place(schema: Any, value: Any, slots: list[str]) -> None:
     encoded = avro(schema).encode(value)
     assert encoded.payload is None
     assert {problem.code for problem in encoded.problems} == {"payload-invalid"}
     assert sorted({problem.slot for problem in encoded.problems}) == slots
 
 
-def test_a_branch_may_be_left_out_where_only_one_can_be_meant() -> None:
+def test_avro_union_branch_is_inferred_if_unambiguous() -> None:
     compiled = avro(
         ["null", "string", "long", {"type": "record", "name": "P", "fields": [{"name": "x", "type": "int"}]}]
     )
@@ -177,8 +177,8 @@ MEANT: list[tuple[Any, Any, Any]] = [
 
 
 @pytest.mark.parametrize(("schema", "value", "meant"), MEANT)
-def test_plain_json_is_what_it_means(schema: Any, value: Any, meant: Any) -> None:
-    """fastavro writes the same bytes for the value that is meant."""
+def test_avro_plain_json_is_converted(schema: Any, value: Any, meant: Any) -> None:
+    """fastavro writes the same bytes for the converted value."""
     compiled, out = avro(schema), io.BytesIO()
     fastavro.schemaless_writer(out, fastavro.parse_schema(schema), meant)
     encoded = compiled.encode(value)
@@ -194,19 +194,19 @@ def test_plain_json_is_what_it_means(schema: Any, value: Any, meant: Any) -> Non
      (DAY, "2024-05-32"), (LOCAL_MICROS, "2024-05-01T12:00:00Z"), (["null", "bytes"], "€"),
      ("float", 3.4028235677973366e38)],
 )  # fmt: skip
-def test_plain_json_that_means_nothing_exact(schema: Any, value: Any) -> None:
+def test_avro_inexact_plain_json_is_rejected(schema: Any, value: Any) -> None:
     assert [problem.code for problem in avro(schema).encode(value).problems] == ["payload-invalid"]
 
 
-def test_a_text_stays_a_text_where_it_may() -> None:
+def test_avro_string_in_union_stays_a_string() -> None:
     assert (
         avro(["null", MILLIS, "string"]).encode("2024-05-01T12:00:00Z").payload
         == avro(["null", MILLIS, "string"]).encode({"string": "2024-05-01T12:00:00Z"}).payload
     )
 
 
-def test_fields_that_are_left_out_have_their_defaults() -> None:
-    """As fastavro's writer has them; of a union the default is the first branch's."""
+def test_avro_omitted_fields_get_defaults() -> None:
+    """As in fastavro's writer; the default of a union is a value of its first branch."""
     inner = {"type": "record", "name": "In", "fields": [{"name": "x", "type": ["long", "string"]}]}
     schema = {"type": "record", "name": "R", "fields": [
         {"name": "a", "type": "int", "default": 5},
@@ -221,7 +221,7 @@ def test_fields_that_are_left_out_have_their_defaults() -> None:
     assert avro(schema).read(avro(schema).encode({"a": 1, "b": None}).payload).value["b"] is None
 
 
-def test_a_float_is_one_value_in_both_encodings() -> None:
+def test_avro_float_is_the_same_in_both_encodings() -> None:
     compiled = avro("float")
     rows = [
         compiled.read(compiled.encode(0.1, content_type).payload).row for content_type in (None, "application/json")
@@ -229,14 +229,14 @@ def test_a_float_is_one_value_in_both_encodings() -> None:
     assert rows[0] == rows[1] == {"value": 0.10000000149011612, "_rest": None}
 
 
-def test_a_value_that_contains_itself_is_too_deep() -> None:
+def test_avro_cyclic_value_is_too_deep() -> None:
     schema = {"type": "record", "name": "N", "fields": [{"name": "next", "type": ["null", "N"]}]}
     value: dict[str, Any] = {}
     value["next"] = value
     assert [problem.code for problem in avro(schema).encode(value).problems] == ["payload-too-deep"]
 
 
-def test_a_deep_union_takes_no_longer() -> None:
+def test_avro_deep_union_is_encoded_in_linear_time() -> None:
     inner = {"type": "record", "name": "B", "fields": [{"name": "next", "type": ["null", "A", "B"]}]}
     schema = {"type": "record", "name": "A", "fields": [{"name": "next", "type": ["null", "A", inner]}]}
     value: Any = None
@@ -252,7 +252,7 @@ STRUCTURE = {"$schema": "https://json-structure.org/meta/core/v0/#", "$id": "htt
 
 
 @pytest.mark.parametrize(("format", "schema"), [("JsonSchema", NUMBERS), ("JsonStructure", STRUCTURE)])
-def test_json_formats(format: str, schema: Any) -> None:
+def test_json_value_round_trips(format: str, schema: Any) -> None:
     compiled: CompiledSchema | Any = compile_schema(format, schema)
     assert compiled.encode({"n": 3}).payload == Payload(b'{"n":3}', content_type="application/json")
     assert compiled.encode({"n": 3}, "a/b+json").payload.content_type == "a/b+json"

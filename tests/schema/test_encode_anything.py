@@ -1,4 +1,4 @@
-"""Writing takes any Python value for what it is: a payload, or problems. It raises nothing."""
+"""Writing accepts any Python value: it returns a payload or problems, and never raises."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def value_of(random: Random, names: list[str], level: int = 0) -> Any:
 @pytest.mark.parametrize("name", WRITERS)
 @settings(max_examples=150, deadline=None)
 @given(st.integers(0, 2**32))
-def test_any_value(name: str, seed: int) -> None:
+def test_any_python_value_is_encoded_or_rejected(name: str, seed: int) -> None:
     writer, random = WRITERS[name], Random(seed)
     names = [*(field.name for field in writer.fields), "a", "x", "value"]
     for value in (value_of(random, names), random.choice(VALUES)):

@@ -1,4 +1,4 @@
-"""Whatever the bytes and whatever the schema: an outcome, never an exception, never a hang."""
+"""Any bytes and any schema: reading has an outcome, never raises and never hangs."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ BOMBS = {
     "ones": b"\x01" * 1_000_000,
     "twos": b"\x02" * 1_000_000,
     "high bits": b"\xff" * 1_000_000,
-    "members": b"{" + b",".join(b'"x%d":1' % each for each in range(200_000)) + b"}",
+    "members": b"{" + b",".join(b'"x%d":1' % n for n in range(200_000)) + b"}",
     "errors": b'{"b":[' + b",".join([b"1"] * 500_000) + b"]}",
 }
 
 
 def outcomes(schema: Any, raw: bytes) -> DecodedPayload:
-    """The reading of some bytes, after the column reader has had them too."""
+    """Read some bytes with `read_column` and `read`."""
     for count in (1, 20):
         schema.read_column(pa.array([raw] * count, pa.binary()))
     return schema.read(Payload(raw))  # type: ignore[no-any-return]
@@ -52,21 +52,21 @@ def outcomes(schema: Any, raw: bytes) -> DecodedPayload:
 @pytest.mark.parametrize("format", SCHEMAS)
 @settings(max_examples=100, deadline=None)
 @given(raw=st.binary(max_size=50) | st.text('[]{}",:0123456789eE+-.truefalsn\\ud8ab').map(str.encode))
-def test_any_bytes(format: str, raw: bytes) -> None:
+def test_any_bytes_are_read_or_rejected(format: str, raw: bytes) -> None:
     reading = outcomes(compile_schema(format, SCHEMAS[format]), raw)
     assert (reading.row is None) == (reading.outcome is not None) == bool(reading.problems)
 
 
 @pytest.mark.parametrize("bomb", BOMBS)
 @pytest.mark.parametrize("format", SCHEMAS)
-def test_bombs(format: str, bomb: str) -> None:
+def test_payload_bomb_is_rejected(format: str, bomb: str) -> None:
     schema = compile_schema(format, SCHEMAS[format])
     reading = schema.read(Payload(BOMBS[bomb]))
     assert reading.outcome in (None, "undecodable", "invalid-payload", "oversized")
     assert len(json.dumps([problem.to_dict() for problem in reading.problems])) < 50_000
 
 
-def test_limits() -> None:
+def test_payload_limits_are_enforced() -> None:
     schema = compile_schema("JsonSchema", OBJECT, options=CompileOptions(limits=PayloadLimits(size=30, depth=3)))
     assert schema.read(Payload(b'{"a":1}')).outcome is None
     assert schema.read(Payload(b'{"a":[[1]]}')).outcome is None
@@ -84,34 +84,32 @@ def nested(levels: int, word: str) -> dict[str, Any]:
     return schema
 
 
-DOUBLING = {f"d{each}": {"type": "object", "properties": {
-    "a": {"$ref": f"#/definitions/d{each + 1}"}, "b": {"$ref": f"#/definitions/d{each + 1}"}}}
-    for each in range(30)} | {"d30": {"type": "string"}}  # fmt: skip
+DOUBLING = {f"d{n}": {"type": "object", "properties": {
+    "a": {"$ref": f"#/definitions/d{n + 1}"}, "b": {"$ref": f"#/definitions/d{n + 1}"}}}
+    for n in range(30)} | {"d30": {"type": "string"}}  # fmt: skip
 
 
 def doubling_records(leaf: str, *, through: str = "") -> Any:
-    """Each record has the one before twice, maybe in a union: 2**60 when all is written out."""
+    """Each record contains the previous one twice, optionally in a union: 2**60 types when expanded."""
     schema: Any = leaf
     for number in range(60):
         last: Any = f"R{number - 1}" if number else leaf
         types: list[Any] = [["null", schema], ["null", last]] if through == "union" and number else [schema, last]
         schema = {"type": "record", "name": f"R{number}",
-                  "fields": [{"name": name, "type": each} for name, each in zip("ab", types, strict=True)]}  # fmt: skip
+                  "fields": [{"name": name, "type": n} for name, n in zip("ab", types, strict=True)]}  # fmt: skip
     return schema
 
 
 def doubling(word: str, **base: Any) -> dict[str, Any]:
-    """Each definition refers to the next one twice: 2**60 references when all are followed."""
-    definitions: dict[str, Any] = {
-        f"d{each}": base | {word: [{"$ref": f"#/definitions/d{each + 1}"}] * 2} for each in range(60)
-    }
+    """Each definition refers to the next one twice: 2**60 references when expanded."""
+    definitions: dict[str, Any] = {f"d{n}": base | {word: [{"$ref": f"#/definitions/d{n + 1}"}] * 2} for n in range(60)}
     return {"definitions": definitions | {"d60": base | {"type": "object"}}}
 
 
 def extending() -> dict[str, Any]:
     definitions: dict[str, Any] = {
-        f"d{each}": {"type": "object", "name": f"d{each}", "properties": {f"p{each}": {"type": "int32"}},
-                     "$extends": [f"#/definitions/d{each + 1}"] * 2} for each in range(60)
+        f"d{n}": {"type": "object", "name": f"d{n}", "properties": {f"p{n}": {"type": "int32"}},
+                     "$extends": [f"#/definitions/d{n + 1}"] * 2} for n in range(60)
     } | {"d60": {"type": "object", "name": "d60", "properties": {"z": {"type": "int32"}}}}  # fmt: skip
     return {"$root": "#/definitions/d0", "definitions": definitions}
 
@@ -127,7 +125,7 @@ TRAPS: dict[str, tuple[str, Any]] = {
     "nested 500 deep": ("JsonSchema", nested(500, "not")),
     "nested 100,000 deep": ("JsonSchema", nested(100_000, "items")),
     "2**30 columns": ("JsonSchema", {"$ref": "#/definitions/d0", "definitions": DOUBLING}),
-    "10,000 members": ("JsonSchema", {"type": "object", "properties": {f"p{each}": {} for each in range(10_000)}}),
+    "10,000 members": ("JsonSchema", {"type": "object", "properties": {f"p{n}": {} for n in range(10_000)}}),
     "an enormous pattern": ("JsonSchema", {"type": "string", "pattern": "(a{1000}){1000}"}),
     "a pattern that others backtrack on": ("JsonSchema", {"properties": {"b": {"pattern": "^(a+)+$"}}}),
     "a type that is itself": ("JsonStructure", {"type": {"$ref": "#"}}),
@@ -160,7 +158,7 @@ TRAPS: dict[str, tuple[str, Any]] = {
 
 
 @pytest.mark.parametrize("trap", TRAPS)
-def test_schemas_that_are_traps(trap: str) -> None:
+def test_hostile_schema_is_compiled_or_rejected_in_bounded_time(trap: str) -> None:
     schema = compile_schema(*TRAPS[trap])
     for raw in (b"{}", b'{"b":"' + b"a" * 10_000 + b'!"}', b'{"a":' * 100 + b"1" + b"}" * 100, b"\x02" * 100, b"null"):
         reading = outcomes(schema, raw)

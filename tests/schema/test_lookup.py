@@ -14,9 +14,9 @@ FILE = json.loads((Path(__file__).parent.parent / "vectors/schema/lookup.json").
 
 
 @pytest.mark.parametrize("vector", FILE["vectors"], ids=lambda v: v["description"])
-def test_vectors(vector: dict[str, Any]) -> None:
-    given = dict(vector["input"])
-    schema = SchemaIndex(FILE["registry"]).find(given.pop("format", "JsonSchema/draft-07"), **given)
+def test_reference_is_resolved(vector: dict[str, Any]) -> None:
+    arguments = dict(vector["input"])
+    schema = SchemaIndex(FILE["registry"]).find(arguments.pop("format", "JsonSchema/draft-07"), **arguments)
     if "code" in vector["expected"]:
         assert isinstance(schema, Unsupported)
         assert [problem.code for problem in schema.problems] == [vector["expected"]["code"]]
@@ -26,24 +26,24 @@ def test_vectors(vector: dict[str, Any]) -> None:
         assert [field.name for field in schema.fields] == vector["expected"]["fields"]
 
 
-def test_each_is_compiled_once() -> None:
+def test_schema_is_compiled_once() -> None:
     index = SchemaIndex(FILE["registry"])
     inline = {"type": "object", "properties": {"x": {}}}
-    for given in ({"dataschemauri": "/schemagroups/g/schemas/one"}, {"dataschema": inline}):
-        assert index.find("JsonSchema", **given) is index.find("jsonschema", **given)
+    for arguments in ({"dataschemauri": "/schemagroups/g/schemas/one"}, {"dataschema": inline}):
+        assert index.find("JsonSchema", **arguments) is index.find("jsonschema", **arguments)
 
 
-def test_problems_of_the_schemas_themselves() -> None:
+def test_unusable_schema_is_reported_once() -> None:
     one, other = ({"format": "JsonSchema", "schema": {"pattern": "(?=x)"}} for _ in range(2))
     registry = {"schemagroups": {"g": {"schemas": {"s": {"versions": {"1": one}}, "t": other}}}}
-    found = list(SchemaIndex(registry).problems())
-    assert [(p.code, p.xid) for p in found] == [("schema-not-compilable", "/schemagroups/g/schemas/s/versions/1"),
+    problems = list(SchemaIndex(registry).problems())
+    assert [(p.code, p.xid) for p in problems] == [("schema-not-compilable", "/schemagroups/g/schemas/s/versions/1"),
                                                 ("schema-not-compilable", "/schemagroups/g/schemas/t")]  # fmt: skip
 
 
-def test_production_catalogues(shared: Path) -> None:
-    """Every payload schema of the 48 production catalogues is found and compiles."""
-    found = 0
+def test_production_catalogue_schemas_compile(shared: Path) -> None:
+    """Every payload schema of the 48 production catalogues compiles."""
+    count = 0
     for file in sorted((shared / "corpus/production").glob("*.json")):
         registry = json.loads(file.read_text())
         index = SchemaIndex(registry)
@@ -53,8 +53,8 @@ def test_production_catalogues(shared: Path) -> None:
                 if "dataschemauri" in message:
                     schema = index.find(message["dataschemaformat"], dataschemauri=message["dataschemauri"])
                     assert not isinstance(schema, Unsupported), (file.name, schema.problems)
-                    found += 1
-    assert found > 150
+                    count += 1
+    assert count > 150
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_production_catalogues(shared: Path) -> None:
      {"schemagroups": {"g": {"schemas": {"s": {"versions": [], "schema": 5, "format": 7, "meta": "x"}}}}}],
     ids=str,
 )  # fmt: skip
-def test_registries_that_break_every_rule(registry: dict[str, Any]) -> None:
+def test_malformed_registry_is_indexed(registry: dict[str, Any]) -> None:
     index = SchemaIndex(registry)
     list(index.problems())
     assert isinstance(index.find("JsonSchema", dataschemauri="/schemagroups/g/schemas/s:x:y#z"), Unsupported)
@@ -71,7 +71,7 @@ def test_registries_that_break_every_rule(registry: dict[str, Any]) -> None:
     assert isinstance(index.find(None), Unsupported)
 
 
-def test_inline_schemas_may_have_members_that_json_has_not() -> None:
+def test_inline_schema_with_non_json_member_is_accepted() -> None:
     index = SchemaIndex({})
     for schema in ({1: "a", "type": "object"}, {"const": 2**70}, {"const": "\ud800"}):
         assert index.find("JsonSchema/draft-07", dataschema=schema) is index.find(

@@ -1,4 +1,4 @@
-"""Against other implementations: the json-structure package and fastavro."""
+"""Reading compared with other implementations: the json-structure package and fastavro."""
 
 from __future__ import annotations
 
@@ -16,21 +16,23 @@ from json_structure import InstanceValidator
 from tests.schema.payloads import broken, find_texts, structure_payload, text
 from wirebook.schema import REST, Payload, SchemaIndex, compile_schema, parse_format
 
-# Where we are stricter than the json-structure package, because the text is: it takes true for a number, 13 for a
+# Wirebook is stricter than the json-structure package, as the text is: the package accepts true as a number, 13 as a
 # month, and any value of the base type for a reference to an enum.
 STRICTER = ("int32", "integer", "double", "float", "datetime", "enum", "E")
 
 
 def documents(shared: Path) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+    schemas: list[dict[str, Any]] = []
     for file in sorted((shared / "corpus/production").glob("*.json")):
         index = SchemaIndex(json.loads(file.read_text())).documents.by_xid.values()
-        found += [each.content for each in index if parse_format(each.format or "").family == "JsonStructure"]
-    return found
+        schemas += [
+            document.content for document in index if parse_format(document.format or "").family == "JsonStructure"
+        ]
+    return schemas
 
 
 def is_stricter(problem: Any) -> bool:
-    """Is this one of the known differences?"""
+    """Whether a difference is a known one."""
     expected, actual = problem.expected, problem.actual
     types = expected.get("type", ())
     types = [types] if isinstance(types, str) else list(types)
@@ -38,8 +40,8 @@ def is_stricter(problem: Any) -> bool:
     return number or "datetime" in types or "enum" in expected or any(type_[:1].isupper() for type_ in types)
 
 
-def test_json_structure_agrees_with_the_package(shared: Path) -> None:
-    """Valid or not, for good and broken payloads of every production schema."""
+def test_json_structure_read_agrees_with_json_structure_package(shared: Path) -> None:
+    """Valid and broken payloads of every production schema."""
     random, compared = Random(5), 0
     for document in documents(shared):
         find_texts(document)
@@ -90,7 +92,7 @@ class Maker:
         if kind in ("array", "map"):
             return {"type": kind, "items" if kind == "array" else "values": self.schema(level - 1)}
         if kind == "record":
-            fields = [{"name": f"f{each}", "type": self.schema(level - 1)} for each in range(self.random.randint(1, 4))]
+            fields = [{"name": f"f{part}", "type": self.schema(level - 1)} for part in range(self.random.randint(1, 4))]
             return {"type": kind, "name": name, "fields": fields}
         return kind
 
@@ -112,9 +114,9 @@ class Maker:
 
 
 def unwrapped(cell: Any, schema: Any) -> Any:
-    """A cell as fastavro has it: the value of a union without the name of its branch."""
+    """Return a cell as fastavro has it: the value of a union without the name of its branch."""
     if isinstance(schema, list):
-        branches = {each: each for each in schema if each != "null"}
+        branches = {item: item for item in schema if item != "null"}
         if cell is None:
             return None
         chosen = next(iter(cell)) if len(branches) > 1 else next(iter(branches))
@@ -123,12 +125,12 @@ def unwrapped(cell: Any, schema: Any) -> Any:
     if kind == "record":
         return {field["name"]: unwrapped(cell.get(field["name"]), field["type"]) for field in schema["fields"]}
     if kind == "array":
-        return [unwrapped(each, schema["items"]) for each in cell]
-    return {key: unwrapped(each, schema["values"]) for key, each in cell.items()} if kind == "map" else cell
+        return [unwrapped(item, schema["items"]) for item in cell]
+    return {key: unwrapped(item, schema["values"]) for key, item in cell.items()} if kind == "map" else cell
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_avro_agrees_with_fastavro(seed: int) -> None:
+def test_avro_read_agrees_with_fastavro(seed: int) -> None:
     """What fastavro writes, read binary and JSON encoded."""
     maker = Maker(Random(seed))
     fields = [{"name": f"f{index}", "type": maker.schema(3)} for index in range(4)]

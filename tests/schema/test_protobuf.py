@@ -1,4 +1,4 @@
-"""Protobuf: one meaning for both engines, against the library's own JSON, and what is said of bad bytes."""
+"""Protobuf: columns agree with `read` and with the library's own JSON; problems of malformed bytes."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ SCHEMAS["edition"] = compiled(
 
 
 def filled(message: Any, random: Random, level: int = 0) -> Any:
-    """A message with some of its fields set, to values of every kind, edges included."""
+    """Return a message with some fields set to values of every kind, limits included."""
     for field in type(message).DESCRIPTOR.fields:
         if random.random() < (0.5 if level < 4 else 0.05) or field.is_required:
             _fill(message, field, random, level)
@@ -143,30 +143,30 @@ def _scalar(field: Any, random: Random) -> Any:
 
 
 def raws_of(schema: ProtobufReader, random: Random, count: int = 30) -> list[bytes | None]:
-    """Payloads of every kind: good ones, ones with more fields, damaged ones, none."""
-    found: list[bytes | None] = []
+    """Payloads of every kind: valid, with unknown fields, damaged and null."""
+    raws: list[bytes | None] = []
     for _ in range(count):
         raw, chance = filled(schema.class_(), random).SerializePartialToString(), random.random()
         if chance < 0.05:
-            found.append(None)
+            raws.append(None)
         elif chance < 0.1:
-            found.append(
+            raws.append(
                 raw + bytes.fromhex(random.choice(["f83e05", "fa3e0161", "fd3e01020304", "fb3e0801fc3e", "0801"]))
             )
         else:
-            found.append(damaged(raw, random) if chance > 0.8 else raw)
-    return found
+            raws.append(damaged(raw, random) if chance > 0.8 else raw)
+    return raws
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**32))
-def test_columns_are_what_the_reference_reads(name: str, seed: int) -> None:
+def test_protobuf_columns_agree_with_read(name: str, seed: int) -> None:
     check(SCHEMAS[name], raws_of(SCHEMAS[name], Random(seed)))
 
 
 @pytest.mark.parametrize("name", ["proto3", "proto2", "edition"])
-def test_plain_messages_need_no_reference(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plain_messages_are_settled(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     schema, random = SCHEMAS[name], Random(1)
     raws = [filled(schema.class_(), random).SerializeToString() for _ in range(40)]
     plain = [raw for raw in raws if schema.read(Payload(raw)).row[REST] is None]  # type: ignore[index]
@@ -178,8 +178,8 @@ def test_plain_messages_need_no_reference(name: str, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("name", ["proto3", "proto2", "tree"])
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32))
-def test_binary_and_json_are_one_value(name: str, seed: int) -> None:
-    """What the library writes as JSON is read to the row that its bytes give."""
+def test_binary_and_json_give_the_same_value(name: str, seed: int) -> None:
+    """The library's JSON is read as the same row as its bytes."""
     schema, random = SCHEMAS[name], Random(seed)
     message = filled(schema.class_(), random)
     for odd in (
@@ -191,7 +191,7 @@ def test_binary_and_json_are_one_value(name: str, seed: int) -> None:
         "mask",
         "extra",
         "list",
-    ):  # not everything has a JSON form
+    ):  # some values have no JSON form
         if odd in message.DESCRIPTOR.fields_by_name:
             message.ClearField(odd)
     text = json_format.MessageToJson(message, preserving_proto_field_name=random.random() < 0.5)
@@ -212,7 +212,7 @@ def row_of(what: str, **fields: Any) -> dict[str, Any]:
     return reading.row
 
 
-def test_presence() -> None:
+def test_unset_fields_are_defaults_or_null() -> None:
     empty = row_of("nothing is set")
     assert (empty["id"], empty["a"], empty["kind"], empty["numbers"], empty["lines"]) == ("", 0, "NONE", [], {})
     assert [empty[name] for name in ("note", "other", "text", "line", "at", "count", "tree")] == [None] * 7
@@ -220,7 +220,7 @@ def test_presence() -> None:
     assert [given_[name] for name in ("note", "other", "text", "count")] == ["", "NONE", "", 0]
 
 
-def test_values_survive_exactly() -> None:
+def test_values_are_read_exactly() -> None:
     row = row_of("edges", d=str(2**64 - 1), c=2**32 - 1, b=str(-(2**63)), wide=[str(2**63), "0"],
                  at="2024-05-01T12:00:00.123456Z", by_number={"-5": "BAD", "3": "GOOD"}, flags={"true": "NaN"},
                  extra={"b": [1, None], "a": "x"}, label="l", took="1.5s", mask="a.b,c")  # fmt: skip
@@ -237,7 +237,7 @@ def test_values_survive_exactly() -> None:
     assert row[REST] is None
 
 
-def test_what_has_no_column_is_left_over() -> None:
+def test_unknown_fields_go_to_rest() -> None:
     nanos = row_of("nanoseconds", at="2024-05-01T12:00:00.123456789Z")
     assert nanos["at"] == datetime(2024, 5, 1, 12, 0, 0, 123456, UTC)
     assert json.loads(nanos[REST]) == {"at": "2024-05-01T12:00:00.123456789Z"}
@@ -249,7 +249,7 @@ def test_what_has_no_column_is_left_over() -> None:
                                      "line": {"1011": [{"bytes": "AQ=="}]}}  # fmt: skip
 
 
-def test_extensions_are_left_over() -> None:
+def test_extensions_go_to_rest() -> None:
     schema = SCHEMAS["extended"]
     raw = bytes.fromhex("0a0161" + "a206026869" + "a80602")
     row = schema.read(Payload(raw)).row
@@ -257,7 +257,7 @@ def test_extensions_are_left_over() -> None:
     assert json.loads(row[REST]) == {"[remark]": "hi", "[seen]": ["FAST"]}
 
 
-def test_recursion_is_json_text() -> None:
+def test_recursive_message_is_json_text() -> None:
     message = json_format.ParseDict(
         {"tree": {"name": "a", "children": [{"size": "NaN", "raw": "AP8="}]}}, ORDER.class_()
     )
@@ -282,7 +282,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("raw", BAD)
-def test_bad_bytes_have_a_place(raw: str) -> None:
+def test_malformed_bytes_are_reported_with_place(raw: str) -> None:
     outcome, code, slot, message = BAD[raw]
     reading = ORDER.read(Payload(bytes.fromhex(raw)))
     (problem,) = reading.problems
@@ -290,7 +290,7 @@ def test_bad_bytes_have_a_place(raw: str) -> None:
     assert (problem.slot, problem.message) == (slot, message)
 
 
-def test_required_members() -> None:
+def test_missing_required_fields_are_reported() -> None:
     schema = SCHEMAS["proto2"]
     reading = schema.read(Payload(bytes.fromhex("2b2c" + "3200")))
     assert reading.outcome == "invalid-payload"
@@ -301,7 +301,7 @@ def test_required_members() -> None:
     ]
 
 
-def test_proto2_keeps_what_a_closed_enum_does_not_name() -> None:
+def test_unknown_value_of_closed_enum_goes_to_rest() -> None:
     row = SCHEMAS["proto2"].read(Payload(bytes.fromhex("0a0161" + "1809"))).row
     assert row is not None
     assert (row["mode"], json.loads(row[REST])) == (None, {"3": [{"varint": 9}]})
@@ -323,7 +323,7 @@ BAD_JSON = {
 
 
 @pytest.mark.parametrize("text", BAD_JSON)
-def test_bad_json_has_a_place(text: str) -> None:
+def test_invalid_json_is_reported_with_place(text: str) -> None:
     reading = ORDER.read(Payload(text.encode(), content_type="application/json; charset=utf-8"))
     assert reading.outcome == "invalid-payload"
     assert [(problem.code, problem.slot) for problem in reading.problems] == [("payload-invalid", BAD_JSON[text])]
@@ -334,7 +334,7 @@ NO_JSON = ("packed", "took", "any_value", "at", "times", "mask", "extra", "list"
 
 @pytest.mark.parametrize("content_type", [None, "application/x-protobuf", "application/json"])
 @pytest.mark.parametrize("name", ["proto3", "proto2", "tree", "edition"])
-def test_what_is_written_is_read_again(name: str, content_type: str | None) -> None:
+def test_written_message_is_read_back(name: str, content_type: str | None) -> None:
     schema, random = SCHEMAS[name], Random(7)
     for _ in range(40):
         message = filled(schema.class_(), random)
@@ -359,15 +359,15 @@ PARTS: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("name", PARTS)
-def test_messages_in_parts_that_do_not_fit(name: str) -> None:
+def test_invalid_well_known_message_is_rejected(name: str) -> None:
     value, slot = PARTS[name]
     (problem,) = ORDER.encode(value).problems
     assert (problem.code, problem.slot) == ("payload-invalid", slot)
     assert problem.message not in (None, "does not fit")
 
 
-def test_the_keys_of_maps_are_written_in_order() -> None:
-    """The library's own order is another in each process."""
+def test_map_keys_are_written_in_order() -> None:
+    """The library's own order changes between processes."""
     keys = [f"{n:03}" for n in range(100)]
     shuffled = Random(1).sample(keys, len(keys))
     value = {
@@ -386,13 +386,13 @@ def test_the_keys_of_maps_are_written_in_order() -> None:
     assert list(written["by_number"]) == sorted(str(int(key)) for key in keys)
 
 
-def test_what_has_no_json_is_refused_there() -> None:
+def test_value_without_json_form_is_rejected() -> None:
     value = {"packed": {"type_url": "x/y", "value": b"\xff"}}
     assert ORDER.encode(value).payload is not None
     assert [problem.code for problem in ORDER.encode(value, "application/json").problems] == ["payload-invalid"]
 
 
-def test_what_cannot_be_written() -> None:
+def test_unwritable_value_is_rejected() -> None:
     assert [problem.slot for problem in ORDER.encode({"line": {"count": "many"}}).problems] == ["payload#/line/count"]
     assert [problem.expected for problem in SCHEMAS["proto2"].encode({"level": 1}).problems] == [{"required": "id"}]
     moment = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -403,7 +403,7 @@ def test_what_cannot_be_written() -> None:
     assert (row["at"], row["j"], row["d"]) == (moment, b"\xff", Decimal(2**64 - 1))
 
 
-def test_comments_are_descriptions() -> None:
+def test_comments_become_descriptions() -> None:
     docs = {field.name: field.doc for field in ORDER.fields}
     assert (docs["id"], docs["note"]) == ("The number on the bill.", None)
 
@@ -421,7 +421,7 @@ TWO += "message Two { string y = 1; message In { int32 z = 1; } }"
      (TWO, None, ["two"]), (TWO, "Two", ["y"]), (TWO, "Two.In", ["z"]), (TWO, "In", ["z"]), (TWO, "p.Two.In", ["z"]),
      ("message M { float x = 1; }", None, ["x"]), ("\ufeff" + ONE, None, ["x"])],
 )  # fmt: skip
-def test_the_message_is_chosen(text: str, part: str | None, columns: list[str]) -> None:
+def test_fragment_selects_message(text: str, part: str | None, columns: list[str]) -> None:
     assert [field.name for field in compiled(text, part).fields] == columns
 
 
@@ -439,7 +439,7 @@ NOT_COMPILABLE = {
 
 
 @pytest.mark.parametrize("text", NOT_COMPILABLE)
-def test_schemas_that_are_none(text: str) -> None:
+def test_invalid_schema_is_rejected(text: str) -> None:
     schema = compile_schema("Protobuf/3", text)
     assert isinstance(schema, Unsupported)
     assert [problem.code for problem in schema.problems] == ["schema-not-compilable"]
@@ -448,7 +448,7 @@ def test_schemas_that_are_none(text: str) -> None:
     assert schema.read(Payload(b"")).outcome == "unsupported"
 
 
-def test_several_messages_and_none_named() -> None:
+def test_unnamed_message_is_reported() -> None:
     schema = compile_schema("Protobuf/3", "message A {} message B {}")
     assert isinstance(schema, Unsupported)
     assert [problem.code for problem in schema.problems] == ["unnamed-type"]
@@ -457,8 +457,8 @@ def test_several_messages_and_none_named() -> None:
 
 
 def registry(**schemas: str) -> dict[str, Any]:
-    found = {name: {"versions": {"1": {"format": "Protobuf/3", "schema": text}}} for name, text in schemas.items()}
-    return {"schemagroups": {"shop": {"schemas": found}}}
+    resources = {name: {"versions": {"1": {"format": "Protobuf/3", "schema": text}}} for name, text in schemas.items()}
+    return {"schemagroups": {"shop": {"schemas": resources}}}
 
 
 MONEY = 'syntax = "proto3"; package money; message Money { int64 units = 1; string currency = 2; }'
@@ -469,20 +469,20 @@ MONEY = 'syntax = "proto3"; package money; message Money { int64 units = 1; stri
     [("money.proto", "money.proto"), ("money.proto", "money"), ("common/money.proto", "common.money"),
      ("common/money.proto", "money"), ("/schemagroups/shop/schemas/money", "other"), ("Money.proto", "money")],
 )  # fmt: skip
-def test_imports_are_documents_of_the_catalogue(path: str, schemaid: str) -> None:
+def test_protobuf_import_is_a_catalogue_document(path: str, schemaid: str) -> None:
     bill = f'syntax = "proto3"; import "{path}"; message Bill {{ money.Money total = 1; }}'
     index = SchemaIndex(registry(bill=bill, **{schemaid: MONEY}))
-    found = index.find("Protobuf/3", dataschemauri="/schemagroups/shop/schemas/bill")
+    schema = index.find("Protobuf/3", dataschemauri="/schemagroups/shop/schemas/bill")
     if path.startswith("/"):
-        assert isinstance(found, Unsupported)  # protoc knows no absolute paths
+        assert isinstance(schema, Unsupported)  # protoc does not support absolute paths
     else:
-        assert str(found.fields[0].arrow_type) == "struct<units: int64, currency: string>"
+        assert str(schema.fields[0].arrow_type) == "struct<units: int64, currency: string>"
         assert list(index.problems()) == []
     inline = index.find("Protobuf/3", dataschema=bill)
-    assert isinstance(inline, Unsupported) == isinstance(found, Unsupported)
+    assert isinstance(inline, Unsupported) == isinstance(schema, Unsupported)
 
 
-def test_imports_of_imports_and_circles() -> None:
+def test_nested_imports_are_resolved_and_cycles_rejected() -> None:
     a = 'import "b.proto"; message A { B b = 1; }'
     b = 'import "c.proto"; message B { C c = 1; }'
     assert not isinstance(
@@ -495,7 +495,7 @@ def test_imports_of_imports_and_circles() -> None:
     assert "recursively" in str(circle.find("Proto/3", dataschemauri="/schemagroups/shop/schemas/a").problems)  # type: ignore[union-attr]
 
 
-def test_a_document_of_several_messages_is_a_library() -> None:
+def test_document_of_several_messages_is_not_reported() -> None:
     index = SchemaIndex(registry(all="message A { int32 x = 1; } message B { int32 y = 1; }"))
     assert list(index.problems()) == []
     for reference in ("/schemagroups/shop/schemas/all:B", "#/schemagroups/shop/schemas/all/versions/1:B",
@@ -506,7 +506,7 @@ def test_a_document_of_several_messages_is_a_library() -> None:
 # -- hostile ----------------------------------------------------------------------------------------------------------
 
 
-def test_limits() -> None:
+def test_protobuf_payload_limits_are_enforced() -> None:
     schema = compile_schema(
         "Protobuf", EVERYTHING, "Tree", options=CompileOptions(limits=PayloadLimits(size=100, depth=3))
     )
@@ -528,17 +528,17 @@ def _varint(number: int) -> bytes:
 
 
 DOUBLING = 'syntax = "proto3";' + "".join(
-    f"message M{each} {{ M{each + 1} a = 1; M{each + 1} b = 2; }}" for each in range(30)
+    f"message M{n} {{ M{n + 1} a = 1; M{n + 1} b = 2; }}" for n in range(30)
 ) + "message M30 { string x = 1; }"  # fmt: skip
 TRAPS = {
     "2**30 columns": (DOUBLING, "M0"),
-    "10,000 fields": ("message M {" + "".join(f"int32 f{each} = {each + 1};" for each in range(10_000)) + "}", None),
+    "10,000 fields": ("message M {" + "".join(f"int32 f{n} = {n + 1};" for n in range(10_000)) + "}", None),
     "nested 1,000 deep": ("message M {" * 1000 + "}" * 1000, None),
     "a message of itself": ("message M { M m = 1; }", "M"),
     "brackets": ("message M { option (x) = " + "{ a " * 5000, None),
     "a long number": ("message M { int32 x = " + "9" * 100_000 + "; }", None),
     "a long name": (f"message {'M' * 100_000} {{ int32 x = 1; }}", None),
-    "many imports": ("".join(f'import "x{each}.proto";\n' for each in range(20_000)) + "message M {}", None),
+    "many imports": ("".join(f'import "x{n}.proto";\n' for n in range(20_000)) + "message M {}", None),
     "blank lines": ("\n" * 1_000_000 + "message M { int32 x = 1; }", None),
     "too long": ("// " + "x" * 5_000_000 + "\nmessage M { int32 x = 1; }", None),
     "bytes that are no text": ("message M { int32 \ud800 = 1; }", None),
@@ -547,7 +547,7 @@ TRAPS = {
 
 
 @pytest.mark.parametrize("trap", TRAPS)
-def test_schemas_that_are_traps(trap: str) -> None:
+def test_hostile_protobuf_schema_is_rejected_in_bounded_time(trap: str) -> None:
     text, part = TRAPS[trap]
     schema = compile_schema("Protobuf/3", text, part)
     for raw in (b"", b"\x0a" * 50, bytes(50), b"\x0a\x02\x0a\x00"):
@@ -555,10 +555,10 @@ def test_schemas_that_are_traps(trap: str) -> None:
     schema.read_column(pa.array([b""] * 20, pa.binary()))
 
 
-def test_pools_are_their_own() -> None:
-    """Two Versions of one message beside each other, and the library's own types untouched."""
+def test_schemas_do_not_share_descriptors() -> None:
+    """Two Versions of one message side by side, with the library's own types untouched."""
     first, second = compiled(ONE), compiled(ONE.replace("string x", "int32 x"))
-    assert [str(each.fields[0].arrow_type) for each in (first, second)] == ["string", "int32"]
+    assert [str(schema.fields[0].arrow_type) for schema in (first, second)] == ["string", "int32"]
     assert message_factory.GetMessageClass(first.descriptor) is not message_factory.GetMessageClass(second.descriptor)
 
 
@@ -566,17 +566,17 @@ def _named_in_a_child(name: str, answers: Any) -> None:
     answers.put(compiled(ONE.replace("string x", f"string {name}")).fields[0].name)
 
 
-def test_threads_and_forks_compile_beside_each_other() -> None:
+def test_threads_and_forks_compile_concurrently() -> None:
     compiled(ONE)
     with ThreadPoolExecutor(4) as pool:
-        names = [f"y{each}" for each in range(12)]
+        names = [f"y{n}" for n in range(12)]
         assert (
             list(pool.map(lambda name: compiled(ONE.replace("string x", f"string {name}")).fields[0].name, names))
             == names
         )
     context = get_context("fork")
     answers = context.Queue()
-    children = [context.Process(target=_named_in_a_child, args=(f"z{each}", answers)) for each in range(2)]
+    children = [context.Process(target=_named_in_a_child, args=(f"z{n}", answers)) for n in range(2)]
     for child in children:
         child.start()
     assert sorted(answers.get(timeout=60) for _ in children) == ["z0", "z1"]
@@ -584,7 +584,7 @@ def test_threads_and_forks_compile_beside_each_other() -> None:
         child.join(timeout=60)
 
 
-def test_a_compiler_that_died_is_started_again() -> None:
+def test_dead_protoc_is_restarted() -> None:
     compiled(ONE)
     assert protoc._PROCESS._running is not None
     protoc._PROCESS._running.kill()
@@ -592,8 +592,8 @@ def test_a_compiler_that_died_is_started_again() -> None:
     assert [field.name for field in compiled(ONE).fields] == ["x"]
 
 
-def test_a_schema_that_keeps_the_compiler_busy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It costs that schema alone."""
+def test_busy_protoc_times_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only that schema fails."""
     monkeypatch.setattr(protoc, "TIMEOUT", 0)
     schema = compile_schema("Protobuf/3", EVERYTHING, "Order")
     assert isinstance(schema, Unsupported)

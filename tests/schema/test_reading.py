@@ -1,4 +1,4 @@
-"""Reading payloads: the vectors of every format, by the reference and by the column reader."""
+"""The vectors of reading payloads in every format, by `read` and by `read_column`."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def schema_of(vector: dict[str, Any]) -> Any:
 
 
 def plain(cell: Any) -> Any:
-    """A cell as a vector writes it."""
+    """Return a cell as a vector writes it."""
     if isinstance(cell, datetime | date):
         return cell.isoformat()
     if isinstance(cell, dict):
-        return {name: plain(each) for name, each in cell.items() if each is not None}
+        return {name: plain(item) for name, item in cell.items() if item is not None}
     if isinstance(cell, list):
-        return [plain(each) for each in cell]
+        return [plain(item) for item in cell]
     return f"base64:{base64.b64encode(cell).decode()}" if isinstance(cell, bytes) else _number(cell)
 
 
@@ -58,18 +58,18 @@ def labelled(vector: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize("vector", vectors("formats"), ids=lambda v: v["description"])
-def test_format_names(vector: dict[str, Any]) -> None:
-    found = parse_format(vector["input"])
-    assert {"family": found.family, "version": found.version} == vector["expected"]
+def test_format_name_is_parsed(vector: dict[str, Any]) -> None:
+    format_ = parse_format(vector["input"])
+    assert {"family": format_.family, "version": format_.version} == vector["expected"]
 
 
 @pytest.mark.parametrize("vector", READING, ids=labelled)
-def test_read(vector: dict[str, Any]) -> None:
+def test_payload_is_read(vector: dict[str, Any]) -> None:
     expected, reading = vector["expected"], schema_of(vector).read(payload_of(vector))
     assert reading.outcome == expected.get("outcome"), reading.problems
-    found = [{"code": p.code, **p.reason()} for p in reading.problems]
-    for problem, wanted in zip(found, expected.get("problems", []), strict=True):
-        assert {name: problem[name] for name in wanted} == wanted
+    problems = [{"code": p.code, **p.reason()} for p in reading.problems]
+    for problem, fields in zip(problems, expected.get("problems", []), strict=True):
+        assert {name: problem[name] for name in fields} == fields
     if "row" not in expected:
         assert reading.row is None
         return
@@ -79,7 +79,7 @@ def test_read(vector: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("vector", READING, ids=labelled)
-def test_a_pickle_keeps_the_row(vector: dict[str, Any]) -> None:
+def test_pickled_reading_keeps_its_row(vector: dict[str, Any]) -> None:
     reading = schema_of(vector).read(payload_of(vector))
     again = pickle.loads(pickle.dumps(reading))
     assert (again, again.row) == (reading, reading.row)
@@ -87,13 +87,13 @@ def test_a_pickle_keeps_the_row(vector: dict[str, Any]) -> None:
 
 # Valid payloads that do not decode as part of a column: scalars, and a byte order mark.
 LEFT = ("a byte order mark is tolerated", "a payload that is a scalar")
-MANY = 20  # rows: enough to be read as a column, not one by one
+MANY = 20  # rows: enough to be read as a column, not row by row
 
 
-@pytest.mark.parametrize("vector", [each for each in READING if "value" not in each], ids=labelled)
+@pytest.mark.parametrize("vector", [vector for vector in READING if "value" not in vector], ids=labelled)
 @pytest.mark.parametrize("count", [1, MANY])
-def test_columns_agree_with_the_reference(vector: dict[str, Any], count: int) -> None:
-    """Every valid row is settled, with the same cells and the same rest; any other is all null."""
+def test_columns_agree_with_read(vector: dict[str, Any], count: int) -> None:
+    """Every valid row is settled, with the same cells and rest; all others are null."""
     schema, payload = schema_of(vector), payload_of(vector)
     column = schema.read_column(pa.array([payload.raw] * count + [None], pa.binary()), payload.content_type)
     reading = schema.read(payload)

@@ -1,4 +1,4 @@
-"""JSON Structure's imports between schemas of a catalogue, held to the json-structure package."""
+"""Imports of JSON Structure between schemas of a catalogue, compared with the json-structure package."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ PAYLOADS: dict[str, list[Any]] = {
 
 
 def compiled(document: Any, *others: Any, as_text: bool = False) -> CompiledSchema | Unsupported:
-    texts = {name: json.dumps(each) if as_text else each for name, each in enumerate((document, *others))}
+    texts = {name: json.dumps(content) if as_text else content for name, content in enumerate((document, *others))}
     schemas = {
         f"s{name}": {"versions": {"1": {"format": "JSONStructure", "schema": text}}} for name, text in texts.items()
     }
@@ -81,30 +81,30 @@ def compiled(document: Any, *others: Any, as_text: bool = False) -> CompiledSche
 
 @pytest.mark.parametrize("as_text", [False, True])
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_imports_are_those_of_the_package(name: str, as_text: bool) -> None:
-    found = compiled(SCHEMAS[name], ADDRESS, as_text=as_text)
-    assert not isinstance(found, Unsupported), found.problems
+def test_imports_agree_with_json_structure_package(name: str, as_text: bool) -> None:
+    schema_ = compiled(SCHEMAS[name], ADDRESS, as_text=as_text)
+    assert not isinstance(schema_, Unsupported), schema_.problems
     for payload in PAYLOADS[name]:
         others = [
             copy.deepcopy(ADDRESS) | {"properties": {k: v for k, v in ADDRESS["properties"].items() if k != "next"}}
         ]
         oracle = InstanceValidator(copy.deepcopy(SCHEMAS[name]), allow_import=True, external_schemas=others)
         errors = oracle.validate_instance(copy.deepcopy(payload))
-        reading = found.read(Payload(json.dumps(payload).encode()))
+        reading = schema_.read(Payload(json.dumps(payload).encode()))
         assert (reading.outcome is None) is (not errors), (payload, errors, reading.problems)
 
 
-def test_columns_and_references_to_itself() -> None:
-    found = compiled(AT_ROOT, ADDRESS)
-    assert {field.name: str(field.arrow_type) for field in found.fields} == {
+def test_self_reference_after_import_is_resolved() -> None:
+    schema_ = compiled(AT_ROOT, ADDRESS)
+    assert {field.name: str(field.arrow_type) for field in schema_.fields} == {
         "home": "struct<street: string, country: int32, next: string>",
         "land": "int32",
     }
-    reading = found.read(Payload(b'{"home":{"street":"a","next":{"country":1}}}'))
+    reading = schema_.read(Payload(b'{"home":{"street":"a","next":{"country":1}}}'))
     assert [problem.slot for problem in reading.problems] == ["payload#/home/next"]
 
 
-def test_imports_of_imports() -> None:
+def test_nested_imports_are_resolved() -> None:
     middle = schema(
         **{"$id": "https://example.com/middle", "$import": "address", "name": "Middle"},
         properties={"home": {"type": {"$ref": "#/definitions/Address"}}},
@@ -113,9 +113,9 @@ def test_imports_of_imports() -> None:
         definitions={"M": {"$import": "https://example.com/middle"}},
         properties={"m": {"type": {"$ref": "#/definitions/M/Middle"}}},
     )
-    found = compiled(top, middle, ADDRESS)
-    assert not isinstance(found, Unsupported), found.problems
-    reading = found.read(Payload(b'{"m":{"home":{"street":"a","country":"us"}}}'))
+    schema_ = compiled(top, middle, ADDRESS)
+    assert not isinstance(schema_, Unsupported), schema_.problems
+    reading = schema_.read(Payload(b'{"m":{"home":{"street":"a","country":"us"}}}'))
     assert [problem.slot for problem in reading.problems] == ["payload#/m/home/country"]
 
 
@@ -130,21 +130,21 @@ def test_imports_of_imports() -> None:
          "more than 200 imports"),
     ],
 )  # fmt: skip
-def test_imports_that_fail(document: Any, others: tuple[Any, ...], text: str) -> None:
-    found = compiled(document, *others)
-    assert isinstance(found, Unsupported)
-    assert [problem.code for problem in found.problems] == ["schema-not-compilable"]
-    assert text in str(found.problems[0].message)
+def test_invalid_import_is_reported(document: Any, others: tuple[Any, ...], text: str) -> None:
+    schema_ = compiled(document, *others)
+    assert isinstance(schema_, Unsupported)
+    assert [problem.code for problem in schema_.problems] == ["schema-not-compilable"]
+    assert text in str(schema_.problems[0].message)
 
 
-def test_doubling_imports_end() -> None:
-    """Each document imports the next one twice: 2 to the 30th copies."""
+def test_exponential_imports_are_rejected() -> None:
+    """Each document imports the next one twice: 2 to the power of 30 copies."""
     documents = [
         schema(**{"$id": f"https://example.com/d{i}", "name": f"D{i}"}, properties={"x": {"type": "string"}},
                definitions={side: {"$import": f"https://example.com/d{i + 1}"} for side in ("a", "b")})
         for i in range(30)
     ]  # fmt: skip
     documents.append(schema(**{"$id": "https://example.com/d30", "name": "D30"}, properties={}))
-    found = compiled(*documents)
-    assert isinstance(found, Unsupported)
-    assert "imports" in str(found.problems[0].message)
+    schema_ = compiled(*documents)
+    assert isinstance(schema_, Unsupported)
+    assert "imports" in str(schema_.problems[0].message)

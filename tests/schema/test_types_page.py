@@ -1,4 +1,4 @@
-"""docs/types.md says what the code does: every row of its tables."""
+"""docs/types.md matches the code: every row of its tables."""
 
 from __future__ import annotations
 
@@ -67,18 +67,18 @@ XSD = """
 def rows() -> Iterator[Any]:
     for section in re.split(r"^## ", PAGE.read_text(), flags=re.MULTILINE)[1:]:
         title, _, body = section.partition("\n")
-        for found in ROW.finditer(body) if title in SECTIONS else ():
-            schema, arrow, spark = found.groups()
+        for match in ROW.finditer(body) if title in SECTIONS else ():
+            schema, arrow, spark = match.groups()
             yield pytest.param(SECTIONS[title], schema, arrow, spark, id=f"{title}: {schema}"[:90])
 
 
 def compiled(format: str, schema: str) -> CompiledSchema:
-    """A schema of one member `m` that is as the row says."""
-    found = compile_schema(
+    """Return a schema with one member `m` of the type in the row."""
+    schema_ = compile_schema(
         format, document_of(format, schema), "Root" if format.startswith(("Protobuf", "XSD")) else None
     )
-    assert not isinstance(found, Unsupported), found.problems
-    return found
+    assert not isinstance(schema_, Unsupported), schema_.problems
+    return schema_
 
 
 def document_of(format: str, schema: str) -> Any:
@@ -92,16 +92,16 @@ def document_of(format: str, schema: str) -> Any:
 
 
 @pytest.mark.parametrize(("format", "schema", "arrow", "spark"), list(rows()))
-def test_row(format: str, schema: str, arrow: str, spark: str) -> None:
+def test_table_row_matches_columns(format: str, schema: str, arrow: str, spark: str) -> None:
     (field,) = compiled(format, schema).fields
     assert str(field.arrow_type) == arrow
     assert spark_name(field.arrow_type) == spark
 
 
 def spark_name(type_: pa.DataType) -> str:
-    """A type as Spark's SQL writes it."""
+    """Return a type as Spark's SQL writes it."""
     if pa.types.is_struct(type_):
-        return f"STRUCT<{', '.join(f'{each.name}: {spark_name(each.type)}' for each in type_)}>"
+        return f"STRUCT<{', '.join(f'{field.name}: {spark_name(field.type)}' for field in type_)}>"
     if pa.types.is_list(type_):
         return f"ARRAY<{spark_name(type_.value_type)}>"
     if pa.types.is_map(type_):
@@ -109,14 +109,14 @@ def spark_name(type_: pa.DataType) -> str:
     return from_arrow_type(type_, prefer_timestamp_ntz=True).simpleString().upper()
 
 
-def test_every_row_has_a_value_and_every_value_a_row() -> None:
+def test_table_rows_and_example_values_match() -> None:
     on_the_page = [(format, schema) for format, schema, _, _ in map(attrgetter("values"), rows())]
     assert len(on_the_page) == len(set(on_the_page))
     assert set(on_the_page) == {(format, schema) for format, values in VALUES.items() for schema in values}
 
 
-def test_all_types_are_on_the_page() -> None:
-    """Every type that a format has by name."""
+def test_every_type_is_documented() -> None:
+    """Every named type of each format is on the page."""
     page = {format: " ".join(schema for row, schema, _, _ in map(attrgetter("values"), rows()) if row == format)
             for format in VALUES}  # fmt: skip
     named = {
@@ -132,7 +132,7 @@ def test_all_types_are_on_the_page() -> None:
 
 
 def payload_of(format: str, schema: str) -> tuple[bytes, Any]:
-    """The payload of a row, written by the format's own library, and the cell that it gives."""
+    """Return the payload of a row, written by the library of the format, and its cell."""
     value, cell = VALUES[format][schema]
     if format.startswith("Avro"):
         out, parsed = io.BytesIO(), fastavro.parse_schema(document_of(format, schema))
@@ -150,8 +150,8 @@ def payload_of(format: str, schema: str) -> tuple[bytes, Any]:
 
 
 @pytest.mark.parametrize(("format", "schema", "arrow", "spark"), list(rows()))
-def test_value(format: str, schema: str, arrow: str, spark: str) -> None:
-    """One by one and as a column the payload gives the cell, and what is written from it is read to it again."""
+def test_example_value_is_read_exactly(format: str, schema: str, arrow: str, spark: str) -> None:
+    """Read singly and as a column, the payload has the cell; written back, it is read again."""
     raw, cell = payload_of(format, schema)
     reader = compiled(format, schema)
     column = reader.read_column(pa.array([raw] * 20, pa.binary()))
@@ -168,9 +168,9 @@ def test_value(format: str, schema: str, arrow: str, spark: str) -> None:
 
 
 def sql_name(type_: Any) -> str:
-    """A type of Spark as its SQL has it."""
+    """Return a type of Spark as its SQL writes it."""
     if isinstance(type_, StructType):
-        return f"STRUCT<{', '.join(f'{each.name}: {sql_name(each.dataType)}' for each in type_)}>"
+        return f"STRUCT<{', '.join(f'{field.name}: {sql_name(field.dataType)}' for field in type_)}>"
     if isinstance(type_, ArrayType):
         return f"ARRAY<{sql_name(type_.elementType)}>"
     if isinstance(type_, MapType):
@@ -178,24 +178,24 @@ def sql_name(type_: Any) -> str:
     return str(type_.simpleString().upper())
 
 
-LEFT = '{"m":{"x":5}}'  # of the one row whose value has more than its column
+LEFT = '{"m":{"x":5}}'  # the rest of the only row whose value does not fit its column
 
 
 @pytest.mark.spark
-def test_the_types_and_values_on_spark(tmp_path: Path, one_java: dict[str, str]) -> None:
-    """All rows as the columns of one table: Spark has the types of the page, and the values of Python."""
-    found = [row.values for row in rows()]
+def test_types_and_values_agree_on_spark(tmp_path: Path, one_java: dict[str, str]) -> None:
+    """All rows as columns of one table: Spark has the types of the page and the values of Python."""
+    table_rows = [row.values for row in rows()]
     columns = {}
-    for number, (format, schema, _, _) in enumerate(found):
+    for number, (format, schema, _, _) in enumerate(table_rows):
         raw, _ = payload_of(format, schema)
         columns[f"c{number}"] = compiled(format, schema).read_column(pa.array([raw] * 20, pa.binary())).columns["m"]
     pq.write_table(pa.table(columns), tmp_path / "rows.parquet")
     arguments = [sys.executable, "-c", ON_SPARK, str(tmp_path / "rows.parquet"), str(tmp_path / "back")]
     folder, environment = PAGE.parent.parent, os.environ | one_java
     done = subprocess.run(arguments, cwd=folder, env=environment, capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout) == [spark for _, _, _, spark in found]
+    assert json.loads(done.stdout) == [spark for _, _, _, spark in table_rows]
     back = pq.read_table(tmp_path / "back")
-    for number, (format, schema, _, _) in enumerate(found):
+    for number, (format, schema, _, _) in enumerate(table_rows):
         assert back.column(number)[0].as_py() == VALUES[format][schema][1], (format, schema)
 
 
@@ -207,7 +207,7 @@ from wirebook.spark.session import session
 spark = session("types", cores=1)
 spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
 frame = spark.read.parquet(sys.argv[1])
-print(json.dumps([sql_name(each.dataType) for each in frame.schema]))
+print(json.dumps([sql_name(field.dataType) for field in frame.schema]))
 frame.coalesce(1).write.option("compression", "none").parquet(sys.argv[2])
 """
 
@@ -219,7 +219,7 @@ EXAMPLES = [
 
 
 @pytest.mark.parametrize(("properties", "payload", "rest"), EXAMPLES)
-def test_examples_of_the_rest(properties: dict[str, Any], payload: dict[str, Any], rest: str) -> None:
+def test_rest_example_matches(properties: dict[str, Any], payload: dict[str, Any], rest: str) -> None:
     assert f"`{rest}`" in PAGE.read_text()
     reading = compile_schema("JsonSchema", {"type": "object", "properties": properties}).read(Payload(None, payload))
     assert reading.row is not None

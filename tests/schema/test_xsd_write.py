@@ -1,4 +1,4 @@
-"""XML from values: what is written is valid by both libraries, and is read to the value that was given."""
+"""Writing XML: a written value is valid for both libraries and is read back as the same value."""
 
 # ruff: noqa: E501 (schemas in one line)
 
@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from tests.schema.test_xsd import COMPILED, ORDER, compiled, made
+from tests.schema.test_xsd import COMPILED, ORDER, compiled, random_order
 from wirebook.schema import REST, Payload
 from wirebook.schema.xsd.compile import XsdReader
 
@@ -90,7 +90,7 @@ WRITTEN: dict[str, tuple[str, Any, str]] = {
                      "<r><b>2</b><a>1</a></r>"),
     "one alternative": (root(choice(el("a"), el("b", "date"))), {"a": None, "b": date(2024, 5, 1)},
                         "<r><b>2024-05-01</b></r>"),
-    "the alternative that is given": (root(ONE_OR_OTHER), {"c": 1, "d": 2, "z": 3}, "<r><c>1</c><d>2</d><z>3</z></r>"),
+    "the selected alternative": (root(ONE_OR_OTHER), {"c": 1, "d": 2, "z": 3}, "<r><c>1</c><d>2</d><z>3</z></r>"),
     "alternatives again and again": (root(choice(el("a"), el("b"), more='maxOccurs="unbounded"')), {"a": [1, 2], "b": [3]},
                                      "<r><a>1</a><a>2</a><b>3</b></r>"),
     "a sequence again and again": (root(sequence(el("a"), el("b"), more='maxOccurs="unbounded"')), {"a": [1, 2], "b": [3, 4]},
@@ -143,7 +143,7 @@ def written(schema: XsdReader, value: Any) -> bytes:
 
 
 @pytest.mark.parametrize("name", WRITTEN)
-def test_what_is_written(name: str) -> None:
+def test_value_is_written_as_element(name: str) -> None:
     text, value, expected = WRITTEN[name]
     schema = compiled(text, "r")
     raw = written(schema, value)
@@ -155,18 +155,18 @@ def test_what_is_written(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TYPES)
-def test_simple_values_survive(name: str) -> None:
+def test_simple_value_round_trips(name: str) -> None:
     schema = compiled(root(sequence(el("m", name))), "r")
     assert schema.read(Payload(written(schema, {"m": TYPES[name]}))).row == {"m": TYPES[name], REST: None}
 
 
 @pytest.mark.parametrize(("value", "text"), [(float("inf"), "INF"), (float("-inf"), "-INF"), (float("nan"), "NaN")])
-def test_numbers_that_are_none(value: float, text: str) -> None:
+def test_non_finite_number_is_written_as_xsd_text(value: float, text: str) -> None:
     schema = compiled(root(sequence(el("m", "double"))), "r")
     assert f"<m>{text}</m>".encode() in written(schema, {"m": value})
 
 
-REFUSED: dict[str, tuple[str, Any, str, str]] = {
+REJECTED: dict[str, tuple[str, Any, str, str]] = {
     "no such member": (root(sequence(el("a"))), {"a": 1, "b": 2}, "payload#/b", "one of the members a"),
     "a member of xs:any": (root(ANY), {"a": 1, "q": 5}, "payload#/q", "children from xs:any are a list of XML texts"),
     "XML text that is none": (root(ANY), {"a": 1, "<q>": ["<q>"]}, "payload#/<q>/0", "XML text"),
@@ -193,18 +193,18 @@ REFUSED: dict[str, tuple[str, Any, str, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_does_not_fit(name: str) -> None:
-    text, value, slot, said = REFUSED[name]
+@pytest.mark.parametrize("name", REJECTED)
+def test_value_outside_schema_is_rejected_with_its_place(name: str) -> None:
+    text, value, slot, message = REJECTED[name]
     encoded = compiled(text, "r", "XSD/1.1").encode(value)
     assert encoded.payload is None
     assert {problem.code for problem in encoded.problems} == {"payload-invalid"}
     assert encoded.problems[0].slot is not None
     assert encoded.problems[0].slot.startswith(slot)
-    assert said in str(encoded.problems[0].message)
+    assert message in str(encoded.problems[0].message)
 
 
-def test_a_value_that_is_too_deep() -> None:
+def test_value_nested_too_deeply_is_rejected() -> None:
     schema = compiled(schema_of(NODE.format(el("x")) + '<xs:element name="r" type="N"/>'), "r")
     value: dict[str, Any] = {"x": 1}
     for _ in range(300):
@@ -215,9 +215,9 @@ def test_a_value_that_is_too_deep() -> None:
 @pytest.mark.parametrize("schema", [compiled(ORDER), COMPILED["plain"]], ids=["with patterns", "without"])
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32))
-def test_what_is_read_is_written(schema: XsdReader, seed: int) -> None:
-    """A row of a good order is the row of the order that is written from its value."""
-    reading = schema.read(Payload(made(Random(seed))))
+def test_read_value_is_written_back(schema: XsdReader, seed: int) -> None:
+    """The row of a valid order is the row of the order written from its value."""
+    reading = schema.read(Payload(random_order(Random(seed))))
     if reading.row is not None:
         assert schema.read(Payload(written(schema, reading.value))).row == reading.row
 
@@ -233,7 +233,7 @@ REPEATED = {
 
 
 @pytest.mark.parametrize("name", REPEATED)
-def test_a_content_model_that_is_repeated_as_a_whole_loses_nothing(name: str) -> None:
+def test_repeated_content_model_keeps_all_children(name: str) -> None:
     content, payload = REPEATED[name]
     schema = compiled(root(content), "r")
     row = schema.read(Payload(payload)).row
@@ -256,9 +256,9 @@ print([field.name for field in compiled(schema_of(SUBSTITUTES + more + in_root(s
 """
 
 
-def test_the_order_of_columns_is_that_of_every_process() -> None:
-    """Tables are written by many processes, each of which hashes differently."""
-    found = {
+def test_column_order_is_the_same_in_every_process() -> None:
+    """Many processes with different hash seeds write the same table."""
+    outputs = {
         subprocess.run(
             [sys.executable, "-c", ORDER_OF_COLUMNS],
             cwd=Path(__file__).parents[2],
@@ -269,5 +269,5 @@ def test_the_order_of_columns_is_that_of_every_process() -> None:
         ).stdout
         for seed in (1, 2, 3)
     }
-    assert len(found) == 1
-    assert "s19" in found.pop()
+    assert len(outputs) == 1
+    assert "s19" in outputs.pop()

@@ -1,6 +1,6 @@
-"""A payload for each row of docs/types.md and the cell that it gives, by the schema as the row writes it.
+"""A payload for each row of docs/types.md, and its cell, by the schema as the row writes it.
 
-Payloads are what the formats' own libraries write: JSON, fastavro's values, Protobuf's JSON mapping, XML.
+Payloads are written as the libraries of the formats write them: JSON, values of fastavro, Protobuf's JSON mapping, XML.
 """
 
 # ruff: noqa: E501 (schemas in one line)

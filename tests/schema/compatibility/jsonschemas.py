@@ -1,4 +1,4 @@
-"""JSON Schemas, schemas changed a little, and values, at random: small, so that they meet."""
+"""Random JSON Schemas, small changes of schemas, and values: small, so that changes matter."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ class Schemas:
 
     def _compound(self, levels: int) -> dict[str, Any]:
         one = self.random
-        made: dict[str, Any] = {}
+        keywords: dict[str, Any] = {}
         for _ in range(one.choice([1, 1, 2, 3])):
-            made |= one.choice([self._object, self._object, self._array, self._choice, self._leaf_of])(levels)
-        return made
+            keywords |= one.choice([self._object, self._object, self._array, self._choice, self._leaf_of])(levels)
+        return keywords
 
     def _leaf_of(self, levels: int) -> dict[str, Any]:
         return self._leaf()
@@ -107,20 +107,20 @@ class Schemas:
         if word == "not":
             return {"not": self.schema(levels)}
         if word == "if":
-            made = {"if": self.schema(levels), "then": self.schema(levels), "else": self.schema(levels)}
-            made.pop(one.choice(["then", "else", "none"]), None)
-            return made
+            branches = {"if": self.schema(levels), "then": self.schema(levels), "else": self.schema(levels)}
+            branches.pop(one.choice(["then", "else", "none"]), None)
+            return branches
         return {word: [self.schema(levels) for _ in range(one.choice([1, 2, 2, 3]))]}
 
     # -- changes ------------------------------------------------------------------------------------------------------
 
     def changed(self, document: dict[str, Any]) -> dict[str, Any]:
-        """The document with one or two places changed."""
-        made = copy.deepcopy(document)
+        """Return the document with one or two random changes."""
+        variant = copy.deepcopy(document)
         for _ in range(self.random.choice([1, 1, 2])):
-            place = self.random.choice(list(_schemas(made)))
+            place = self.random.choice(list(_schemas(variant)))
             self._change(place)
-        return made
+        return variant
 
     def _change(self, place: dict[str, Any]) -> None:
         one, pick = self.random, self.random.random()
@@ -138,7 +138,7 @@ class Schemas:
                         place[word].pop(one.randrange(len(place[word])))
                     else:
                         place[word].append({"enum": "zz", "required": one.choice(NAMES)}.get(word) or self.schema(1))
-                    place[word] = list({repr(each): each for each in place[word]}.values())
+                    place[word] = list({repr(item): item for item in place[word]}.values())
                 elif isinstance(place[word], int) and not isinstance(place[word], bool) and word != "const":
                     place[word] = max(place[word] + one.choice([-1, 1]), 0 if word != "multipleOf" else 1)
 
@@ -159,10 +159,10 @@ def _schemas(node: Any) -> Any:
         yield node
         for word, value in node.items():
             if word in ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas"):
-                for each in value.values():
-                    yield from _schemas(each)
+                for inner in value.values():
+                    yield from _schemas(inner)
             elif word in ("allOf", "anyOf", "oneOf", "prefixItems"):
-                for each in value:
-                    yield from _schemas(each)
+                for inner in value:
+                    yield from _schemas(inner)
             elif word in ("items", "not", "if", "then", "else", "additionalProperties", "contains", "propertyNames"):
                 yield from _schemas(value)

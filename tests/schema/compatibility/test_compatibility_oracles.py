@@ -1,4 +1,4 @@
-"""What is called compatible is read by others: fastavro, jsonschema-rs, Google's Protobuf, libxml2."""
+"""Other implementations read what is compatible: fastavro, jsonschema-rs, Google's Protobuf, libxml2."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ VALUES: dict[str, list[Any]] = {
 
 
 class AvroSchemas:
-    """Small schemas; names stay, so that two schemas of one seed meet."""
+    """Small random schemas. Names repeat, so that two schemas of one seed have names in common."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -56,24 +56,27 @@ class AvroSchemas:
         return named | {"fields": [{"name": name, "type": self.schema(levels - 1)} for name in names]}
 
     def _union(self, levels: int) -> list[Any]:
-        found: dict[str, Any] = {}
-        for each in [self.schema(levels - 1) for _ in range(self.random.choice([2, 3]))]:
-            if not isinstance(each, list):
-                key = each if isinstance(each, str) else each.get("name", each["type"])
-                found.setdefault(key, each)
-        return list(found.values()) or ["null"]
+        branches: dict[str, Any] = {}
+        for branch in [self.schema(levels - 1) for _ in range(self.random.choice([2, 3]))]:
+            if not isinstance(branch, list):
+                key = branch if isinstance(branch, str) else branch.get("name", branch["type"])
+                branches.setdefault(key, branch)
+        return list(branches.values()) or ["null"]
 
     def changed(self, schema: Any) -> Any:
-        """The schema, changed with some chance at each place."""
+        """Return the schema with random changes."""
         one = self.random
         if one.random() < 0.1:
             return one.choice(TYPES) if not isinstance(schema, list) else schema[0]
         if isinstance(schema, str):
-            wider = [each for each in avro.PROMOTIONS.get(schema, ()) if one.random() < 0.3]
+            wider = [branch for branch in avro.PROMOTIONS.get(schema, ()) if one.random() < 0.3]
             return wider[0] if wider else schema
         if isinstance(schema, list):
-            made = {repr(each): each for each in map(self.changed, schema) if not isinstance(each, list)}
-            names = {each if isinstance(each, str) else each.get("name", each["type"]): each for each in made.values()}
+            branches = {repr(branch): branch for branch in map(self.changed, schema) if not isinstance(branch, list)}
+            names = {
+                branch if isinstance(branch, str) else branch.get("name", branch["type"]): branch
+                for branch in branches.values()
+            }
             return list(names.values())
         made_ = dict(schema)
         if made_["type"] == "record":
@@ -94,20 +97,20 @@ class AvroSchemas:
     def _fields(self, fields: list[Any]) -> list[Any]:
         one = self.random
         made = [{**field, "type": self.changed(field["type"])} for field in fields if one.random() < 0.9]
-        for each in made:
+        for field_ in made:
             if one.random() < 0.1:
-                each |= {"name": f"{each['name']}x"} | one.choice([{}, {"aliases": [each["name"]]}])
+                field_ |= {"name": f"{field_['name']}x"} | one.choice([{}, {"aliases": [field_["name"]]}])
         if one.random() < 0.3:
             made.append({"name": "new", "type": "int"} | one.choice([{}, {"default": 0}, {"default": 0}]))
         return made or fields
 
 
 def avro_values(schema: Any) -> list[Any]:
-    """Values that take every branch and every symbol once at least."""
+    """Yield values that use every branch and every symbol at least once."""
     if isinstance(schema, str):
         return VALUES[schema]
     if isinstance(schema, list):
-        return [_branch(each, value) for each in schema for value in avro_values(each)]
+        return [_branch(branch, value) for branch in schema for value in avro_values(branch)]
     kind = schema["type"]
     if kind == "enum":
         return list(schema["symbols"])
@@ -128,7 +131,7 @@ def _branch(schema: Any, value: Any) -> Any:
 
 
 def reads(old: Any, new: Any) -> bool:
-    """Does fastavro read, with `new`, all that it wrote with `old`?"""
+    """Whether fastavro reads, with `new`, everything that it wrote with `old`."""
     writer, reader = fastavro.parse_schema(old), fastavro.parse_schema(new)
     for value in avro_values(old):
         raw = io.BytesIO()
@@ -142,7 +145,7 @@ def reads(old: Any, new: Any) -> bool:
 
 
 @pytest.mark.parametrize("start", range(0, 1500, 500))
-def test_avro_is_compatible_where_fastavro_reads(start: int) -> None:
+def test_avro_compatibility_agrees_with_fastavro(start: int) -> None:
     verdicts = []
     for seed in range(start, start + 500):
         schemas = AvroSchemas(seed)
@@ -159,8 +162,8 @@ def test_avro_is_compatible_where_fastavro_reads(start: int) -> None:
 
 
 @pytest.mark.parametrize("start", range(0, 1000, 250))
-def test_no_value_of_the_old_json_schema_is_refused_by_a_compatible_one(start: int) -> None:
-    shown, refused = 0, 0
+def test_json_schema_values_are_valid_against_compatible_schema(start: int) -> None:
+    compatible, incompatible = 0, 0
     for seed in range(start, start + 250):
         modern = seed % 2 == 0
         schemas = Schemas(seed, modern)
@@ -170,16 +173,16 @@ def test_no_value_of_the_old_json_schema_is_refused_by_a_compatible_one(start: i
         old, new = map(validator, documents)
         name = "JsonSchema/draft/2020-12" if modern else "JsonSchema/draft-07"
         try:
-            found = bool(jsonschema.backward(*(source(name, document) for document in documents)))
+            is_incompatible = bool(jsonschema.backward(*(source(name, document) for document in documents)))
         except TooComplexError:
-            found = True
-        refused += found
-        shown += not found
-        for _ in range(0 if found else 120):
+            is_incompatible = True
+        incompatible += is_incompatible
+        compatible += not is_incompatible
+        for _ in range(0 if is_incompatible else 120):
             value = schemas.value()
             assert not old.is_valid(value) or new.is_valid(value), (seed, documents, value)
-    assert shown > 50
-    assert refused > 20
+    assert compatible > 50
+    assert incompatible > 20
 
 
 # -- Protobuf ---------------------------------------------------------------------------------------------------------
@@ -198,8 +201,8 @@ def message_class(text: str) -> Any:
     return message_factory.GetMessageClass(pool.FindMessageTypeByName("M"))
 
 
-def test_bytes_of_every_type_are_parsed_by_every_compatible_type() -> None:
-    """All scalar types, singular and repeated; where both are of one type the value is the same."""
+def test_protobuf_bytes_are_parsed_by_compatible_types() -> None:
+    """All scalar types, singular and repeated; the value is the same if the types are."""
     kinds = [(type_, label) for type_ in EXTREMES for label in ("", "repeated ")]
     texts = {kind: f'syntax = "proto3"; message M {{ {kind[1]}{kind[0]} v = 1; }}' for kind in kinds}
     classes = {kind: message_class(text) for kind, text in texts.items()}
@@ -218,8 +221,8 @@ def test_bytes_of_every_type_are_parsed_by_every_compatible_type() -> None:
     assert compatible > 60
 
 
-@pytest.mark.parametrize("case", [pytest.param(each, id=each["name"]) for each in CASES["protobuf"]])
-def test_bytes_of_the_old_message_are_parsed_by_a_compatible_new_one(case: dict[str, Any]) -> None:
+@pytest.mark.parametrize("case", [pytest.param(case, id=case["name"]) for case in CASES["protobuf"]])
+def test_protobuf_bytes_are_parsed_by_compatible_message(case: dict[str, Any]) -> None:
     if not case["backward"] or "import" in case["old"] or "edition" in case["old"] or "message M" not in case["new"]:
         return
     try:
@@ -284,22 +287,29 @@ def changed_content(one: random.Random, text: str) -> str:
 
 
 @pytest.mark.parametrize("start", range(0, 200, 100))
-def test_content_models_are_included_where_libxml2_takes_every_word(start: int) -> None:
+def test_xsd_content_model_inclusion_agrees_with_libxml2(start: int) -> None:
     compared = 0
     for seed in range(start, start + 100):
         one = random.Random(seed)
         first = f"<xs:sequence>{content(one, 2)}</xs:sequence>"
-        texts = [f"{HEAD}{each}{TAIL}" for each in (first, changed_content(one, first))]
+        texts = [f"{HEAD}{content}{TAIL}" for content in (first, changed_content(one, first))]
         try:
             old, new = (etree.XMLSchema(etree.fromstring(text)) for text in texts)
         except etree.XMLSchemaParseError:  # the content is not deterministic
             continue
-        found = backward(*(source("XSD/1.0", text) for text in texts))
-        if {each.rule for each in found} == {"cannot-be-shown"}:
+        incompatibilities = backward(*(source("XSD/1.0", text) for text in texts))
+        if {reason.rule for reason in incompatibilities} == {"cannot-be-shown"}:
             continue
         compared += 1
         elements = [etree.fromstring(f"<o>{''.join(f'<{name}/>' for name in word)}</o>") for word in WORDS]
         counter = [element for element in elements if old.validate(element) and not new.validate(element)]
-        beyond = bool(found) and str(found[0].old).count(",") >= 3  # words that are longer than those tried
-        assert bool(found) is bool(counter) or beyond, (seed, texts, found, list(map(etree.tostring, counter[:1])))
+        beyond = (
+            bool(incompatibilities) and str(incompatibilities[0].old).count(",") >= 3
+        )  # the difference is longer than the words that were tried
+        assert bool(incompatibilities) is bool(counter) or beyond, (
+            seed,
+            texts,
+            incompatibilities,
+            list(map(etree.tostring, counter[:1])),
+        )
     assert compared > 20

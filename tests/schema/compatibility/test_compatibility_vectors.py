@@ -1,4 +1,4 @@
-"""Every rule of compatibility, by the vectors: old, new, and what is refused, where and why."""
+"""The vectors of every compatibility rule: an old and a new schema, and the rule and path of each incompatibility."""
 
 from __future__ import annotations
 
@@ -38,38 +38,38 @@ def compared(case: dict[str, Any]) -> list[Incompatibility]:
 
 
 @pytest.mark.parametrize("case", ALL)
-def test_the_new_schema_reads_what_the_old_one_allows_or_the_rule_and_place_are_named(case: dict[str, Any]) -> None:
-    found = compared(case)
+def test_pair_is_compatible_or_rule_and_path_are_reported(case: dict[str, Any]) -> None:
+    incompatibilities = compared(case)
     if case["backward"]:
-        assert not found
+        assert not incompatibilities
     else:
-        assert (case["path"], case["rule"]) in [(each.path, each.rule) for each in found]
+        assert (case["path"], case["rule"]) in [(reason.path, reason.rule) for reason in incompatibilities]
 
 
 @pytest.mark.parametrize("case", ALL)
-def test_every_schema_is_valid_and_is_compatible_with_itself(case: dict[str, Any]) -> None:
+def test_schema_is_valid_and_compatible_with_itself(case: dict[str, Any]) -> None:
     for word in ("old", "new"):
         assert VALIDATOR.faults(case["format"], raw(case["format"], case[word])) is None
-        found = backward(*[source(case["format"], json.loads(json.dumps(case[word]))) for _ in range(2)])
-        assert not found or {each.rule for each in found} == {"cannot-be-shown"}
+        incompatibilities = backward(*[source(case["format"], json.loads(json.dumps(case[word]))) for _ in range(2)])
+        assert not incompatibilities or {reason.rule for reason in incompatibilities} == {"cannot-be-shown"}
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_there_are_many_vectors_of_both_kinds(file: str) -> None:
+def test_vectors_cover_compatible_and_incompatible_pairs(file: str) -> None:
     verdicts = [case["backward"] for case in CASES[file]]
     assert len(verdicts) >= 60
     assert verdicts.count(True) >= 20
     assert verdicts.count(False) >= 20
 
 
-def test_forward_is_backward_exchanged_and_full_is_both() -> None:
+def test_forward_is_reversed_backward_and_full_is_both() -> None:
     old, new = source("avro", "int"), source("avro", "long")
     assert backward(old, new) == forward(new, old) == []
     assert forward(old, new) == backward(new, old) == full(old, new)
     assert forward(old, new) == [Incompatibility("", "type-mismatch", "long", "int")]
 
 
-def test_every_rule_of_the_vectors_is_described() -> None:
+def test_every_rule_is_documented() -> None:
     text = DOCS.read_text(encoding="utf-8")
     rules = {case["rule"] for cases in CASES.values() for case in cases if not case["backward"]}
     assert not {rule for rule in rules if f"`{rule}`" not in text}

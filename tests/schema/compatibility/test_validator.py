@@ -1,4 +1,4 @@
-"""The validator of a registry: names of formats, documents that are none, refusals as a text, and hostile schemas."""
+"""The validator of the registry: format names, invalid documents, incompatibilities as text, and hostile schemas."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from wirebook.core.model.offered_formats import FORMATS, OFFER
 from wirebook.schema.validator import SchemaValidator
 
 VALIDATOR: DocumentValidator = SchemaValidator()
-SECONDS = 20  # far more than any of these takes, far less than what has no bound
+SECONDS = 20  # far more than any of these takes
 HEAD = '<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema">'
 RECORD: dict[str, Any] = {"type": "record", "name": "R", "fields": [{"name": "a", "type": "int"}]}
 
@@ -54,12 +54,12 @@ def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
         ("", None),
     ],
 )
-def test_names_of_formats_compare_without_case_and_have_aliases(name: str, family: str | None) -> None:
+def test_format_name_ignores_case_and_has_aliases(name: str, family: str | None) -> None:
     assert VALIDATOR.family(name) == family
     assert VALIDATOR.rules(name) == (frozenset(COMPATIBILITIES) if family else frozenset())
 
 
-def test_the_offer_has_all_six_rules_for_each_format() -> None:
+def test_every_format_offers_all_rules() -> None:
     assert OFFER.formats == FORMATS == tuple(sorted(FORMATS))
     assert {len(rules) for rules in OFFER.rules.values()} == {6}
     assert all(VALIDATOR.family(pattern.removesuffix("*")) for pattern in OFFER.formats)
@@ -138,21 +138,21 @@ INVALID_TEXTS = [
 
 @pytest.mark.parametrize("format_", ["jsonschema", "avro", "protobuf", "xsd", "jsonstructure", "xmlschema/1.1"])
 @pytest.mark.parametrize("document", [b"", b" \n", b"\xff\xfe", b"\x00"])
-def test_nothing_and_what_is_no_text_is_no_schema(format_: str, document: bytes) -> None:
+def test_empty_or_undecodable_document_is_rejected(format_: str, document: bytes) -> None:
     assert VALIDATOR.faults(format_, document)
 
 
 @pytest.mark.parametrize(("format_", "document"), [*((f, json.dumps(d)) for f, d in VALID), *VALID_TEXTS])
-def test_schemas_are_taken(format_: str, document: str) -> None:
+def test_valid_schema_is_accepted(format_: str, document: str) -> None:
     assert VALIDATOR.faults(format_, document.encode()) is None
 
 
 @pytest.mark.parametrize(("format_", "document"), [*((f, json.dumps(d)) for f, d in INVALID), *INVALID_TEXTS])
-def test_what_is_no_schema_is_refused_with_a_reason(format_: str, document: str) -> None:
+def test_invalid_schema_is_rejected_with_a_reason(format_: str, document: str) -> None:
     assert VALIDATOR.faults(format_, document.encode())
 
 
-def test_a_refusal_names_path_rule_old_and_new() -> None:
+def test_incompatibility_names_path_rule_old_and_new() -> None:
     old, new = b'{"type": "integer"}', b'{"type": "string"}'
     text = '/type: type-narrowed (old: {"type": "integer"}, new: ["string"])'
     hint = "To fix: in the new schema, accept every type that the old schema allows"
@@ -162,12 +162,12 @@ def test_a_refusal_names_path_rule_old_and_new() -> None:
     assert VALIDATOR.incompatible("backward", "Avro", b'"long"', b'"int"') == "/: type-mismatch (old: long, new: int)"
 
 
-def test_a_text_of_many_refusals_counts_the_rest() -> None:
+def test_many_incompatibilities_are_counted() -> None:
     documents = [{"properties": {f"p{at}": {"type": type_} for at in range(9)}} for type_ in ("number", "integer")]
     old, new = (json.dumps(document).encode() for document in documents)
-    found = str(VALIDATOR.incompatible("backward", "jsonschema", old, new))
-    assert "; and 6 more. To fix: " in found
-    assert found.count("in the new schema, accept") == 1
+    answer = str(VALIDATOR.incompatible("backward", "jsonschema", old, new))
+    assert "; and 6 more. To fix: " in answer
+    assert answer.count("in the new schema, accept") == 1
 
 
 OPEN = {"type": "object", "properties": {"a": {"type": "string"}}}
@@ -191,7 +191,7 @@ def compared(rule: str, old: Any, new: Any, validator: DocumentValidator = VALID
         {"patternProperties": {"^x-": {"type": "string"}}, "additionalProperties": True},
     ],
 )
-def test_optional_property_can_be_added_to_and_removed_from_an_open_object(more: dict[str, Any]) -> None:
+def test_optional_property_added_or_removed_in_open_object_is_compatible(more: dict[str, Any]) -> None:
     def nested(schema: dict[str, Any]) -> dict[str, Any]:
         return {
             "properties": {"n": schema, "l": {"type": "array", "items": {"$ref": "#/$defs/x"}}},
@@ -205,7 +205,7 @@ def test_optional_property_can_be_added_to_and_removed_from_an_open_object(more:
     assert "property-added-to-open-content" in str(compared("backward", {**OPEN, **more}, {**WIDER, **more}, STRICT))
 
 
-def test_pattern_properties_can_be_added_to_an_open_object() -> None:
+def test_pattern_properties_added_to_open_object_are_compatible() -> None:
     wider = {**OPEN, "patternProperties": {"^x-": {"type": "string"}}}
     for old in (OPEN, {**OPEN, "additionalProperties": True}):
         assert compared("backward", old, {**old, **wider}) is None
@@ -239,12 +239,12 @@ def test_pattern_properties_can_be_added_to_an_open_object() -> None:
         (OPEN, {**OPEN, "properties": {"a": {"type": "null"}}}, "type-narrowed"),
     ],
 )
-def test_property_that_a_document_may_already_have_cannot_be_narrowed(old: Any, new: Any, rule: str) -> None:
+def test_narrowed_property_that_documents_may_have_is_incompatible(old: Any, new: Any, rule: str) -> None:
     assert rule in str(compared("backward", old, new))
     assert rule in str(compared("forward", new, old))
 
 
-def test_refusal_says_which_schema_to_change() -> None:
+def test_incompatibility_names_the_schema_to_change() -> None:
     required = {**WIDER, "required": ["b"]}
     backward, forward = compared("backward", OPEN, required), compared("forward", required, OPEN)
     assert str(backward).endswith("To fix: make the property optional in the new schema")
@@ -262,7 +262,7 @@ def _many_choices(word: str, type_: str) -> dict[str, Any]:
 
 
 def _deep_references(type_: str) -> dict[str, Any]:
-    """Each definition refers to the next one twice: written out, 2 to the power of 60."""
+    """Each definition refers to the next one twice: 2 to the power of 60 when expanded."""
     definitions: dict[str, Any] = {}
     for at in range(60):
         following = {"$ref": f"#/$defs/d{at + 1}"}
@@ -315,15 +315,15 @@ HOSTILE: dict[str, tuple[str, Any, Any]] = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_pair_is_decided_in_bounded_time(name: str) -> None:
-    """Whatever the answer: there is one, soon, and it is no exception."""
+def test_hostile_pair_is_compared_in_bounded_time(name: str) -> None:
+    """Whatever the answer: it comes soon, and it is not an exception."""
     format_, old, new = HOSTILE[name]
-    raws = [each.encode() if isinstance(each, str) else json.dumps(each).encode() for each in (old, new)]
+    raws = [schema.encode() if isinstance(schema, str) else json.dumps(schema).encode() for schema in (old, new)]
     start = time.process_time()
     faults = [VALIDATOR.faults(format_, raw) for raw in raws]
     for rule in () if any(faults) else ("backward", "forward"):
-        found = VALIDATOR.incompatible(rule, format_, *raws)
-        assert found is None or 0 < len(found) < 2000
+        answer = VALIDATOR.incompatible(rule, format_, *raws)
+        assert answer is None or 0 < len(answer) < 2000
     assert time.process_time() - start < SECONDS
 
 
@@ -341,9 +341,9 @@ def test_a_hostile_pair_is_decided_in_bounded_time(name: str) -> None:
     ],
 )
 def test_schema_in_a_json_string_is_validated_as_its_text(format_: str, old: str, new: str) -> None:
-    """A registry stores a schema that is sent as text, without a content type, as a JSON string."""
+    """A registry stores a schema sent as text without a content type as a JSON string."""
     quoted = [json.dumps(text).encode() for text in (old, new)]
-    assert [VALIDATOR.faults(format_, each) for each in quoted] == [None, None]
+    assert [VALIDATOR.faults(format_, document) for document in quoted] == [None, None]
     assert VALIDATOR.faults(format_, json.dumps(old[:-1]).encode())
     for rule in ("backward", "forward"):
         assert VALIDATOR.incompatible(rule, format_, old.encode(), quoted[0]) is None
