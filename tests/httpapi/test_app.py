@@ -94,7 +94,7 @@ def web(registry: Client) -> Web:
         ("/.well-known/xregistry", "/.well-known/xregistry"),
     ],
 )
-def test_requests_are_counted_by_their_route(web: Web, path: str, route: str) -> None:
+def test_request_metric_has_the_route_pattern(web: Web, path: str, route: str) -> None:
     status = str(web.get(path).status_code)
     found = web.metric("wirebook_http_requests_total", method="GET", route=route, status=status)
     assert found >= 1
@@ -102,7 +102,7 @@ def test_requests_are_counted_by_their_route(web: Web, path: str, route: str) ->
     assert "secret" not in web.get("/.wirebook/metrics").text
 
 
-def test_a_write_that_waits_for_too_long_is_not_done(registry: Client) -> None:
+def test_write_not_begun_in_time_is_rejected_as_busy(registry: Client) -> None:
     web = Web(registry, request_timeout=0.5)
     held, go = threading.Event(), threading.Event()
 
@@ -122,13 +122,13 @@ def test_a_write_that_waits_for_too_long_is_not_done(registry: Client) -> None:
     assert web.get("/dirs/late").status_code == 404
 
 
-def test_methods_nobody_knows_are_one_label(web: Web) -> None:
+def test_unknown_methods_share_one_metric_label(web: Web) -> None:
     for method in ("FOO", "BAR"):
         web.send(method, "/")
     assert web.metric("wirebook_http_requests_total", method="other", route="/", status="405") == 2
 
 
-def test_transactions_are_measured(web: Web) -> None:
+def test_transaction_metrics_count_reads_and_writes(web: Web) -> None:
     reads, writes = (web.metric("wirebook_db_seconds_count", kind=kind) for kind in ("read", "write"))
     web.send("PUT", "/dirs/d", "{}")
     web.get("/dirs/d")
@@ -141,18 +141,18 @@ def test_transactions_are_measured(web: Web) -> None:
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/.wirebook/healthz", "/.wirebook/readyz"])
-def test_health(web: Web, path: str) -> None:
+def test_health_paths_return_ok(web: Web, path: str) -> None:
     assert (web.get(path).status_code, web.get(path).text) == (200, "ok\n")
     head = web.send("HEAD", path)
     assert (head.status_code, head.content) == (200, b"")
 
 
-def test_a_server_that_ends_is_not_ready(web: Web) -> None:
+def test_stopping_server_is_not_ready(web: Web) -> None:
     web.app.stopping.set()
     assert (web.get("/readyz").status_code, web.get("/healthz").status_code) == (503, 200)
 
 
-def test_group_types_may_have_the_names_of_own_paths_without_a_dot(registry: Client) -> None:
+def test_group_type_named_like_a_server_path_replaces_it(registry: Client) -> None:
     groups = {"groups": {"healthz": {"singular": "health"}}}
     assert registry.put("/modelsource", groups).status == 200
     web = Web(registry)
@@ -164,7 +164,7 @@ def test_group_types_may_have_the_names_of_own_paths_without_a_dot(registry: Cli
 # -- limits -------------------------------------------------------------------------------------------------------
 
 
-def test_a_body_that_is_too_large(registry: Client) -> None:
+def test_body_above_the_limit_is_413(registry: Client) -> None:
     web = Web(registry, max_body=100)
     told = web.send("PUT", "/dirs/d", b" " * 101)
     assert (told.status_code, told.headers["connection"]) == (413, "close")
@@ -179,7 +179,7 @@ def test_a_body_that_is_too_large(registry: Client) -> None:
     assert web.send("PUT", "/dirs/d", b"{}" + b" " * 98).status_code == 201
 
 
-def test_a_body_that_does_not_come(registry: Client) -> None:
+def test_body_that_stalls_is_408(registry: Client) -> None:
     web = Web(registry, request_timeout=0.05)
 
     async def slow() -> AsyncIterator[bytes]:
@@ -192,7 +192,7 @@ def test_a_body_that_does_not_come(registry: Client) -> None:
     assert web.get("/dirs/d").status_code == 404
 
 
-def test_a_body_that_drips(registry: Client) -> None:
+def test_body_that_drips_is_408(registry: Client) -> None:
     web = Web(registry, request_timeout=5, stream_timeout=0.2)
 
     async def dripping() -> AsyncIterator[bytes]:
@@ -205,7 +205,7 @@ def test_a_body_that_drips(registry: Client) -> None:
 
 @pytest.mark.parametrize("depth", [101, 5_000, 200_000])
 @pytest.mark.parametrize("brackets", ["[]", '{"a":}'])
-def test_a_body_that_is_too_deep(web: Web, depth: int, brackets: str) -> None:
+def test_body_nested_too_deeply_is_a_parsing_error(web: Web, depth: int, brackets: str) -> None:
     opening, closing = brackets[:-1], brackets[-1]
     body = opening * depth + "0" + closing * depth
     answer = web.send("PUT", "/dirs/d", body)
@@ -213,14 +213,14 @@ def test_a_body_that_is_too_deep(web: Web, depth: int, brackets: str) -> None:
     assert web.get("/dirs/d").status_code == 404
 
 
-def test_more_parameters_than_anybody_needs(web: Web) -> None:
+def test_thousands_of_query_parameters_are_accepted(web: Web) -> None:
     assert web.get("/?" + "&".join(f"a{n}=1" for n in range(3000))).status_code < 500
 
 
 # -- the base path ------------------------------------------------------------------------------------------------
 
 
-def test_nothing_is_answered_outside_the_base_path(registry: Client) -> None:
+def test_path_outside_the_base_path_is_not_found(registry: Client) -> None:
     web = Web(registry, base_path="/reg")
     assert web.get("/reg").json()["self"] == f"{HOST}/reg/"
     assert web.get("/reg/dirs").status_code == 200
@@ -254,7 +254,7 @@ def lines() -> Iterator[list[dict[str, Any]]]:
     logger.setLevel(level)
 
 
-def test_the_access_log_has_no_secrets(registry: Client, lines: list[dict[str, Any]]) -> None:
+def test_access_log_contains_no_secrets(registry: Client, lines: list[dict[str, Any]]) -> None:
     web = Web(registry, write_token="hush")
     web.send("PUT", "/dirs/d?key=hush", '{"name": "hush"}', authorization="Bearer hush", cookie="hush=1")
     (line,) = [line for line in lines if line["logger"] == "wirebook.access"]
@@ -270,7 +270,7 @@ def test_the_access_log_has_no_secrets(registry: Client, lines: list[dict[str, A
     assert "hush" not in json.dumps(lines)
 
 
-def test_a_path_stays_in_its_line(web: Web, lines: list[dict[str, Any]]) -> None:
+def test_path_with_line_breaks_stays_on_its_log_line(web: Web, lines: list[dict[str, Any]]) -> None:
     web.get("/dirs/d%0a%0dGET%20/forged%1b[2J")
     (line,) = lines
     assert line["path"] == "/dirs/d%0a%0dGET%20/forged%1b[2J"
@@ -287,11 +287,11 @@ def test_a_path_stays_in_its_line(web: Web, lines: list[dict[str, Any]]) -> None
         ("", False),
     ],
 )
-def test_answers_are_compressed_for_who_takes_that(accepted: str, takes: bool) -> None:
+def test_accept_encoding_decides_compression(accepted: str, takes: bool) -> None:
     assert accepts_gzip(accepted) == takes
 
 
-def test_blanks_around_a_header_are_none_of_its_value(web: Web) -> None:
+def test_blanks_around_a_header_value_are_ignored(web: Web) -> None:
     sent = {"content_type": "text/plain \t", "xregistry_name": " \tblue bikes\t "}
     made = web.send("PUT", "/dirs/d/files/f", b"x", **sent)
     assert made.status_code == 201, made.text

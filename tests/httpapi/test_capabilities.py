@@ -137,7 +137,7 @@ def test_specversions_ignore_the_patch_number(registry: Client) -> None:
     assert capabilities(registry)["specversions"] == ["1.0-rc2", "1.0-rc4"]
 
 
-def test_version_mode_is_judged_by_the_model_of_the_same_request(plain: Client) -> None:
+def test_version_mode_is_checked_against_the_model_of_the_same_request(plain: Client) -> None:
     def model(mode: str) -> dict[str, Any]:
         type_ = {"singular": "data", "versionmode": mode, "singleversionroot": mode != "manual"}
         return {"groups": {"dirs": {"singular": "dir", "resources": {"datas": type_}}}}

@@ -55,7 +55,7 @@ def together(servers: list[Server], work: Callable[[httpx.Client, int], list[htt
     return answers
 
 
-def test_updates_of_one_entity_are_one_after_the_other(servers: list[Server]) -> None:
+def test_concurrent_updates_of_one_entity_are_serialised(servers: list[Server]) -> None:
     path, times = "/dirs/one/files/f/versions/v", 15
     with servers[0].client() as client:
         assert client.put(path, json={}).json()["epoch"] == 1
@@ -67,7 +67,7 @@ def test_updates_of_one_entity_are_one_after_the_other(servers: list[Server]) ->
         assert {**client.get(path).json(), "self": ""} == {**last.json(), "self": ""}
 
 
-def test_an_epoch_that_was_read_guards_against_lost_updates(servers: list[Server]) -> None:
+def test_stale_epoch_prevents_a_lost_update(servers: list[Server]) -> None:
     path, times = "/dirs/counted", 10
     with servers[0].client() as client:
         client.put(path, json={"labels": {"count": "0"}})
@@ -86,7 +86,7 @@ def test_an_epoch_that_was_read_guards_against_lost_updates(servers: list[Server
         assert client.get(path).json()["epoch"] == 1 + len(won)
 
 
-def test_what_several_make_at_once_is_made_once(servers: list[Server]) -> None:
+def test_entity_created_concurrently_is_created_once(servers: list[Server]) -> None:
     ids = [f"r{place}" for place in range(12)]
     answers = together(servers, lambda client, _: [client.put(f"/dirs/made/files/{id_}", json={}) for id_ in ids])
     made = Counter(answer.json()["xid"] for answer in answers if answer.status_code == 201)
@@ -98,7 +98,7 @@ def test_what_several_make_at_once_is_made_once(servers: list[Server]) -> None:
         assert {each["epoch"] for each in client.get("/dirs/made/files").json().values()} == {WRITERS}
 
 
-def test_the_server_chooses_another_id_for_each_version(servers: list[Server]) -> None:
+def test_concurrent_automatic_version_ids_are_distinct(servers: list[Server]) -> None:
     path = "/dirs/chosen/files/f"
     answers = together(servers, lambda client, _: [client.post(path, json={}) for _ in range(8)])
     ids = sorted(int(answer.json()["versionid"]) for answer in answers)
@@ -111,7 +111,7 @@ def test_the_server_chooses_another_id_for_each_version(servers: list[Server]) -
     assert sorted(ancestors) == [1, *range(1, len(ids))], "each Version follows the one before it, the first itself"
 
 
-def test_everything_at_once(servers: list[Server]) -> None:
+def test_concurrent_mixed_requests_match_their_events(servers: list[Server]) -> None:
     """Makes, changes, deletes, changes of the model and of capabilities: the events tell all of it, to both streams."""
     followers = [Follower(server.base) for server in (servers * 2)[:2]]
     assert all(follower.is_open.wait(30) for follower in followers)
@@ -190,7 +190,7 @@ def _wait(holds: Callable[[], bool], seconds: float = 30) -> None:
     assert holds()
 
 
-def test_each_event_is_sent_by_one_of_the_servers(postgresql: str, tmp_path: Path) -> None:
+def test_event_of_several_servers_is_sent_by_one(postgresql: str, tmp_path: Path) -> None:
     """In the order of commits; and when the one that sends is killed, the other goes on and leaves none out."""
     db, path = new_database(postgresql, "sending"), "/messagegroups/g{}"
     with sink() as target, serving(db, tmp_path / "log", "--events-sink", target.url, count=2) as running:
@@ -214,7 +214,7 @@ def _all_events(server: Server, requests: int) -> list[str]:
     return [event["id"] for event in follower.events]
 
 
-def test_four_servers_that_start_at_once_make_one_registry(postgresql: str, tmp_path: Path) -> None:
+def test_servers_started_together_create_one_registry(postgresql: str, tmp_path: Path) -> None:
     db = new_database(postgresql, "starting")
     with serving(db, tmp_path / "log", count=4) as running:
         roots = []

@@ -32,7 +32,7 @@ DURABLE = {
 }
 
 
-def test_a_commit_is_on_disk(registry: Client) -> None:
+def test_commit_is_durable(registry: Client) -> None:
     """What the connection that writes says of it."""
     wanted = DURABLE[registry.database.engine.dialect.name]
 
@@ -43,7 +43,7 @@ def test_a_commit_is_on_disk(registry: Client) -> None:
     assert registry.service.write(settings) == wanted
 
 
-def test_migrations_are_known_by_their_files() -> None:
+def test_migration_versions_are_listed_by_their_files() -> None:
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
     script = ScriptDirectory.from_config(config)
@@ -52,7 +52,7 @@ def test_migrations_are_known_by_their_files() -> None:
 
 
 @pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
-def test_a_database_without_all_characters_is_refused(postgresql: str, encoding: str) -> None:
+def test_database_that_is_not_utf8_is_rejected(postgresql: str, encoding: str) -> None:
     address = new_database(postgresql, "small", f"TEMPLATE template0 LOCALE 'C' ENCODING '{encoding}'")
     with pytest.raises(WirebookError, match=f"its encoding is {encoding}; it must be UTF8") as caught:
         open_database(address)
@@ -60,7 +60,7 @@ def test_a_database_without_all_characters_is_refused(postgresql: str, encoding:
 
 
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)
-def test_connections_that_were_cut(registry: Client) -> None:
+def test_closed_idle_connections_are_replaced(registry: Client) -> None:
     """As by a restart of PostgreSQL: all of them at once, while nothing was asked of them. The next request notices."""
     for send in (lambda: registry.get("/"), lambda: registry.put("/dirs/d", {}), lambda: registry.get("/dirs")):
         with ExitStack() as stack:  # several are kept
@@ -72,7 +72,7 @@ def test_connections_that_were_cut(registry: Client) -> None:
 
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)
 @pytest.mark.parametrize("ask", [Session.group_counts, lambda session: session.group("dirs", "d")])
-def test_a_connection_that_is_cut_in_a_transaction(registry: Client, ask: Callable[[Session], Any]) -> None:
+def test_connection_closed_in_a_transaction_is_unavailable(registry: Client, ask: Callable[[Session], Any]) -> None:
     """What was asked then fails, whoever runs the statement; what is asked next does not."""
     with pytest.raises(Unavailable):
         _ask_while_cut(registry, ask)
@@ -80,7 +80,7 @@ def test_a_connection_that_is_cut_in_a_transaction(registry: Client, ask: Callab
 
 
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)
-def test_transactions_of_postgresql(registry: Client) -> None:
+def test_postgresql_transactions_have_isolation_levels_and_timeouts(registry: Client) -> None:
     """A read has one snapshot and writes nothing; a write sees what others committed before."""
     levels = []
     for begin in (registry.database.reading, registry.database.writing):
@@ -107,7 +107,7 @@ def _cut(registry: Client) -> None:
         connection.execute(CUT)
 
 
-def test_settings_move_to_a_table_of_their_own(registry: Client) -> None:
+def test_migration_moves_settings_to_their_table(registry: Client) -> None:
     paths = ("/", "/model", "/modelsource", "/capabilities")
     before = [registry.get(path).body for path in paths]
     with registry.database.transaction() as connection:
@@ -126,7 +126,7 @@ def test_settings_move_to_a_table_of_their_own(registry: Client) -> None:
 
 
 @pytest.mark.parametrize("xref", [None, "/dirs/d/datas/target"])
-def test_cross_references_are_known_after_a_migration(registry: Client, xref: str | None) -> None:
+def test_migration_stores_cross_references(registry: Client, xref: str | None) -> None:
     assert registry.put("/dirs/d/datas/source", {"meta": {"xref": xref}}).status == 201
     with registry.database.transaction() as connection:
         connection.exec_driver_sql("ALTER TABLE registry DROP COLUMN xrefs")
@@ -136,7 +136,7 @@ def test_cross_references_are_known_after_a_migration(registry: Client, xref: st
         assert bool(connection.exec_driver_sql("SELECT xrefs FROM registry").scalar_one()) is (xref is not None)
 
 
-def test_counts_move_into_groups(registry: Client) -> None:
+def test_migration_stores_counts_in_groups(registry: Client) -> None:
     files = {f"f{number}": {} for number in range(3)}
     registry.post("/dirs", {"d": {"datas": {"a": {}, "b": {}}, "files": files}, "e": {}, "f": {"datas": {"c": {}}}})
     before = registry.get("/dirs").body
@@ -158,7 +158,7 @@ def test_counts_move_into_groups(registry: Client) -> None:
         assert not inspect(connection).has_table("counts")
 
 
-def test_times_of_metas_are_keys_after_a_migration(registry: Client) -> None:
+def test_migration_stores_meta_timestamps_as_keys(registry: Client) -> None:
     times = ["2024-06-01T10:00:00Z", "2024-06-01T10:00:00.5Z", "2024-06-01T10:00:00.123456789Z"]
     for i, time in enumerate(times):
         assert registry.put(f"/dirs/d/datas/r{i}", {"meta": {"createdat": time}}).status == 201

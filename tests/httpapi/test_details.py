@@ -13,7 +13,7 @@ F = "/dirs/d/files/f"
 # -- where it is --------------------------------------------------------------------------------------------------
 
 
-def test_export_comes_back(registry: Client) -> None:
+def test_export_can_be_written_back(registry: Client) -> None:
     registry.put(F, b'{"x": 1}', content_type="application/json", xregistry_name="n")
     registry.put("/dirs/d/datas/t", {"name": "t", "versions": {"a": {}, "b": {}}})
     registry.put("/dirs/d/datas/s", {"meta": {"xref": "/dirs/d/datas/t"}})

@@ -115,6 +115,6 @@ def test_c_doc_10_c_http_15_as_deep_as_it_may_be(registry: Client) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["!!", "YQ", "YQ=", "Y Q==", 5, {}, ["YQ=="], "é"])
-def test_base64_that_is_none(registry: Client, wrong: Any) -> None:
+def test_invalid_base64_document_is_rejected(registry: Client, wrong: Any) -> None:
     error = refuses(registry, "PUT", f"{F}$details", {"filebase64": wrong}, "invalid_attribute")
     assert (error["subject"], error["args"]["name"]) == (f"{F}/versions/1", "filebase64")

@@ -56,7 +56,7 @@ def refused(client: Client, path: str, sent: Source) -> tuple[str, str]:
 # -- messages ---------------------------------------------------------------------------------------------------------
 
 
-def test_messages_have_no_documents_and_one_version(fresh: Client) -> None:
+def test_messages_have_no_document_and_one_version(fresh: Client) -> None:
     type_ = fresh.get("/model").json["groups"]["messagegroups"]["resources"]["messages"]
     assert (type_["singular"], type_["hasdocument"], type_["maxversions"]) == ("message", False, 1)
     shown = put(fresh, MESSAGE, {"envelope": "CloudEvents/1.0", "envelopemetadata": {}})
@@ -68,7 +68,7 @@ def test_messages_have_no_documents_and_one_version(fresh: Client) -> None:
 
 
 @pytest.mark.parametrize("envelope", ["CloudEvents/1.0", "cloudevents/1.0", "CLOUDEVENTS/1.0"])
-def test_the_envelope_brings_its_metadata(fresh: Client, envelope: str) -> None:
+def test_envelope_defines_its_metadata(fresh: Client, envelope: str) -> None:
     metadata = {"type": {"value": "a.b"}, "source": {}, "time": {}, "subject": {"type": "string"}, "ext": {}}
     options = {"mode": "structured", "format": "application/cloudevents+json", "more": [1]}
     sent = {"envelope": envelope, "envelopemetadata": metadata, "envelopeoptions": options}
@@ -104,7 +104,7 @@ def test_the_envelope_brings_its_metadata(fresh: Client, envelope: str) -> None:
         ({"message": {}}, "message"),
     ],
 )
-def test_what_messages_do_not_have(fresh: Client, sent: Source, name: str) -> None:
+def test_unknown_message_attribute_is_rejected(fresh: Client, sent: Source, name: str) -> None:
     assert refused(fresh, MESSAGE, sent) == ("unknown_attribute", name)
 
 
@@ -150,7 +150,7 @@ def options(protocol: str, **members: Any) -> Source:
         ({"basemessageuri": "/a"}, "basemessageuri"),
     ],
 )
-def test_values_that_messages_cannot_have(fresh: Client, sent: Source, name: str) -> None:
+def test_invalid_message_value_is_rejected(fresh: Client, sent: Source, name: str) -> None:
     assert refused(fresh, MESSAGE, sent) == ("invalid_attribute", name)
 
 
@@ -162,7 +162,7 @@ def test_values_that_messages_cannot_have(fresh: Client, sent: Source, name: str
         (options("HTTP", headers=[{"name": "a"}, {"value": "b"}]), "protocoloptions.headers[1].name"),
     ],
 )
-def test_what_messages_must_have(fresh: Client, sent: Source, name: str) -> None:
+def test_missing_message_attribute_is_rejected(fresh: Client, sent: Source, name: str) -> None:
     assert refused(fresh, MESSAGE, sent) == ("required_attribute_missing", name)
 
 
@@ -185,12 +185,12 @@ def test_what_messages_must_have(fresh: Client, sent: Source, name: str) -> None
         (options("NATS", headers=[{}], reply="{r}"), {"headers": [{"required": False}], "reply": "{r}"}),
     ],
 )
-def test_the_protocol_brings_its_options(fresh: Client, sent: Source, expected: Source) -> None:
+def test_protocol_defines_its_options(fresh: Client, sent: Source, expected: Source) -> None:
     shown = put(fresh, MESSAGE, sent)
     assert (shown["protocol"], shown["protocoloptions"]) == (sent["protocol"], expected)
 
 
-def test_options_of_another_protocol_are_in_the_way(fresh: Client) -> None:
+def test_options_of_another_protocol_are_rejected(fresh: Client) -> None:
     before = put(fresh, MESSAGE, options("KAFKA", topic="t"))
     assert fresh.patch(MESSAGE, {"protocol": "NATS"}).error[1] == "unknown_attribute"
     assert fresh.patch(MESSAGE, {"protocol": None}).error[1] == "unknown_attribute"
@@ -204,12 +204,12 @@ def test_options_of_another_protocol_are_in_the_way(fresh: Client) -> None:
 @pytest.mark.parametrize(
     "base", [MESSAGE, f"{MESSAGE}/versions/v1", "http://h/messages/m", "#/messagegroups/g/messages/m", "urn:m", "m"]
 )
-def test_bases_of_messages(fresh: Client, base: str) -> None:
+def test_message_base_is_stored(fresh: Client, base: str) -> None:
     """They need not be there, and are not looked at where they are elsewhere."""
     assert put(fresh, MESSAGE, {"basemessageuri": base})["basemessageuri"] == base
 
 
-def test_schemas_of_messages(fresh: Client) -> None:
+def test_message_schemas_are_stored(fresh: Client) -> None:
     sent = {
         "dataschemaformat": DRAFT7,
         "dataschema": {"A b": [1, {"c": True}]},
@@ -222,7 +222,7 @@ def test_schemas_of_messages(fresh: Client) -> None:
         assert put(fresh, MESSAGE, {"dataschemaxid": xid})["dataschemaxid"] == xid
 
 
-def test_groups_of_messages_take_other_attributes(fresh: Client) -> None:
+def test_messagegroup_accepts_extensions_and_other_protocols(fresh: Client) -> None:
     sent = {"envelope": "CloudEvents/1.0", "protocol": "KAFKA", "x": {"Y": [1]}}
     assert put(fresh, "/messagegroups/g", sent).items() >= sent.items()
     assert refused(fresh, "/messagegroups/g", {"envelope": 5}) == ("invalid_attribute", "envelope")
@@ -231,7 +231,7 @@ def test_groups_of_messages_take_other_attributes(fresh: Client) -> None:
 # -- endpoints --------------------------------------------------------------------------------------------------------
 
 
-def test_endpoints_hold_messages(fresh: Client) -> None:
+def test_endpoint_contains_messages(fresh: Client) -> None:
     put(fresh, MESSAGE, {"name": "n"})
     shown = put(fresh, f"{ENDPOINT}/messages/m", {"meta": {"xref": MESSAGE}})
     assert (shown["name"], shown["xid"]) == ("n", f"{ENDPOINT}/messages/m")
@@ -267,7 +267,7 @@ def test_endpoints_hold_messages(fresh: Client) -> None:
         ({"envelope": "CloudEvents/1.0", "envelopeoptions": {"mode": "batch"}}, "envelopeoptions.mode"),
     ],
 )
-def test_values_that_endpoints_cannot_have(fresh: Client, sent: Source, name: str) -> None:
+def test_invalid_endpoint_value_is_rejected(fresh: Client, sent: Source, name: str) -> None:
     assert refused(fresh, ENDPOINT, sent) == ("invalid_attribute", name)
 
 
@@ -281,7 +281,7 @@ def test_values_that_endpoints_cannot_have(fresh: Client, sent: Source, name: st
         ("NATS", {"deployed": True}),
     ],
 )
-def test_options_of_endpoints_and_their_defaults(fresh: Client, protocol: str, expected: Source) -> None:
+def test_endpoint_options_have_defaults(fresh: Client, protocol: str, expected: Source) -> None:
     assert put(fresh, ENDPOINT, options(protocol))["protocoloptions"] == expected
     more = {"deployed": False, "endpoints": [{"uri": "x://h:1", "more": 1}], "Extra": 1}
     assert refused(fresh, "/endpoints/n", options(protocol, **more)) == ("invalid_attribute", "protocoloptions.Extra")
@@ -290,14 +290,14 @@ def test_options_of_endpoints_and_their_defaults(fresh: Client, protocol: str, e
     assert "protocoloptions" not in put(fresh, ENDPOINT, {"protocol": protocol})
 
 
-def test_brokers_of_kafka(fresh: Client) -> None:
+def test_kafka_endpoint_options_have_defaults(fresh: Client) -> None:
     shown = put(fresh, ENDPOINT, options("KAFKA", endpoints=[{"bootstrap.servers": ["a:1"]}], acks=-1))
     found = shown["protocoloptions"]
     expected = {"bootstrap.servers": ["a:1"], "security.protocol": "PLAINTEXT", "sasl.mechanism": "PLAIN"}
     assert (found["endpoints"], found["acks"], found["deployed"]) == ([expected], -1, True)
 
 
-def test_endpoints_take_other_attributes(fresh: Client) -> None:
+def test_endpoint_accepts_extensions_and_other_protocols(fresh: Client) -> None:
     sent = {
         "usage": ["subscriber", "consumer"],
         "channel": "c",

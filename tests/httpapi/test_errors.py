@@ -86,7 +86,7 @@ def check(reply: Reply, name: str, subject: str | None, args: dict[str, str]) ->
 
 
 @pytest.mark.parametrize("name", ["E!readonly"])
-def test_what_is_read_only(filled: Client, name: str) -> None:
+def test_write_to_a_read_only_resource_is_rejected(filled: Client, name: str) -> None:
     with filled.database.transaction() as connection:
         here = RESOURCES.c.xid == X
         meta = connection.execute(select(RESOURCES.c.meta).where(here)).scalar_one()
@@ -98,7 +98,7 @@ def test_what_is_read_only(filled: Client, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["E!data_retrieval_error", "C-ENT-10"])
-def test_a_database_that_fails(filled: Client, name: str) -> None:
+def test_failing_database_is_an_internal_error(filled: Client, name: str) -> None:
     with filled.database.transaction() as connection:
         connection.execute(text("ALTER TABLE versions RENAME TO elsewhere"))
     try:
@@ -121,7 +121,7 @@ def failing(filled: Client, error: Exception) -> Client:
 
 
 @pytest.mark.parametrize("name", ["E!server_error", "C-ERR-05"])
-def test_a_fault_of_the_server(filled: Client, name: str) -> None:
+def test_unexpected_exception_is_an_internal_error(filled: Client, name: str) -> None:
     reply = failing(filled, ZeroDivisionError("secret")).put("/dirs/d", {})
     check(reply, "server_error", "/dirs/d", {})
     assert b"secret" not in reply.body
@@ -129,12 +129,12 @@ def test_a_fault_of_the_server(filled: Client, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["E!server_busy", "AMB-15"])
-def test_writes_that_always_come_second(filled: Client, name: str) -> None:
+def test_repeated_write_conflicts_are_rejected_as_busy(filled: Client, name: str) -> None:
     check(failing(filled, WriteConflict("always")).put("/dirs/d", {}), "server_busy", "/dirs/d", {})
 
 
 @pytest.mark.parametrize("name", ["E!too_large", "C-INL-07"])
-def test_answers_that_are_too_large(filled: Client, name: str) -> None:
+def test_response_above_the_limit_is_rejected(filled: Client, name: str) -> None:
     limits = ResponseLimits(response=len(filled.get("/?inline=dirs").body))
     registry = Client(Service(filled.database, replace(filled.service.context, limits=limits)), filled.database)
     assert registry.get("/?inline=dirs").status == 200

@@ -295,7 +295,7 @@ def test_c_evt_15_a_request_that_fails_gives_none(registry: Client, log: Log) ->
     assert log.read() == []
 
 
-def test_a_stream_goes_on_where_a_client_was(registry: Client, log: Log) -> None:
+def test_event_stream_resumes_after_the_last_event_id(registry: Client, log: Log) -> None:
     database = registry.database
     _, text = next_events(database, start_position(database, "0"), BASE)
     entries = [entry for entry in text.split("\n\n") if entry]
@@ -307,12 +307,12 @@ def test_a_stream_goes_on_where_a_client_was(registry: Client, log: Log) -> None
 
 
 @pytest.mark.parametrize("id_", ["99", "99-0", "-1", "x", "1-", "1-x", "", " 1", "1" * 30, "٣"])
-def test_an_id_that_no_event_has(registry: Client, log: Log, id_: str) -> None:
+def test_unknown_last_event_id_is_rejected(registry: Client, log: Log, id_: str) -> None:
     with pytest.raises(Refused, match="is not the id of an event"):
         start_position(registry.database, id_)
 
 
-def test_events_that_are_no_longer_kept(registry: Client, log: Log) -> None:
+def test_last_event_id_of_trimmed_events_is_rejected(registry: Client, log: Log) -> None:
     registry.put("/dirs/d", {})
     newest = start_position(registry.database, None).number
     with registry.database.writing() as session:
@@ -325,7 +325,7 @@ def test_events_that_are_no_longer_kept(registry: Client, log: Log) -> None:
     assert [each["subject"] for each in log.read() if each["type"].endswith("group.updated")] == ["/dirs/d"]
 
 
-def test_what_is_kept_has_no_gaps_whatever_clocks_said(registry: Client, log: Log) -> None:
+def test_trimming_leaves_no_gaps_if_clocks_differ(registry: Client, log: Log) -> None:
     days = ("2020-01-01", "2020-01-03", "2020-01-02", "2020-01-04")
     rows = [
         {"key": 10 + place, "time": instant_key(f"{day}T00:00:00Z"), "correlation": "c", "body": "[]"}

@@ -112,7 +112,7 @@ def deprecated(rng: random.Random) -> Any:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_events_say_what_changed_and_nothing_else(registry: Client, seed: int) -> None:
+def test_events_match_the_changes_of_random_requests(registry: Client, seed: int) -> None:
     rng, log = random.Random(seed), Log(registry)
     before, done = entities(registry), 0
     for _ in range(WRITES):

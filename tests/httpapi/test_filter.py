@@ -88,7 +88,7 @@ def test_leading_wildcard_matches_attributes_at_every_level(registry: Client) ->
     assert registry.get("/dirs/d1/datas/x/meta?filter=*.k=w").status == 404
 
 
-def test_leading_wildcard_skips_what_only_answers_have(registry: Client) -> None:
+def test_leading_wildcard_skips_attributes_of_responses(registry: Client) -> None:
     shown = registry.put("/dirs/d/datas/x", {"versions": {"1": {}, "2": {}, "3": {}, "4": {}, "5": {}}}).json
     for name in ("self", "metaurl", "versionsurl"):
         assert registry.get(f"/dirs/d/datas?filter=*={quote(shown[name])}").json == {}
@@ -130,7 +130,7 @@ def test_filter_with_a_long_value_is_answered(filled: Client) -> None:
         assert filled.get(f"/dirs/d/datas?filter={text}").json == {}
 
 
-def test_document_view_points_to_the_default_version_only_if_the_filter_leaves_it(registry: Client) -> None:
+def test_document_view_points_to_the_default_version_only_if_the_filter_selects_it(registry: Client) -> None:
     registry.put("/dirs/d/datas/x", {"versions": {"1": {"name": "a"}, "2": {"name": "b"}}})
     for filter_, pointer in (("name=b", True), ("name=a", False), ("versionid=1", False)):
         for url, query, prefix in (

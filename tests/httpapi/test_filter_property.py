@@ -185,7 +185,7 @@ def follow(registry: Client, shown: dict[str, Any], level: tuple[str, ...], mode
 
 @random_trees
 @given(tree=registries, asked=st.lists(questions(), min_size=8, max_size=8))
-def test_filters_leave_what_reading_all_of_it_leaves(
+def test_filter_selects_the_same_as_a_filter_of_the_full_export(
     registry: Client, tree: dict[str, Any], asked: list[tuple[str, list[str]]]
 ) -> None:
     model = fill(registry, tree)
@@ -238,7 +238,7 @@ def walks(draw: st.DrawFn) -> tuple[str, list[str], dict[str, str]]:
 
 @random_trees
 @given(tree=registries, asked=st.lists(walks(), min_size=6, max_size=6), limit=st.integers(1, 3))
-def test_pages_have_each_entity_once_in_its_place(
+def test_pages_contain_each_entity_once_in_order(
     registry: Client, tree: dict[str, Any], asked: list[tuple[str, list[str], dict[str, str]]], limit: int
 ) -> None:
     model = fill(registry, tree)

@@ -24,7 +24,7 @@ def filled(registry: Client) -> Client:
 
 
 @pytest.mark.parametrize("flag", ["inline=nothing", "ignore=nothing", "filter=a..b", "specversion=9"])
-def test_a_bad_flag_comes_before_a_wrong_method_and_a_missing_body(registry: Client, flag: str) -> None:
+def test_bad_flag_precedes_wrong_method_and_missing_body(registry: Client, flag: str) -> None:
     for method, url in (("PUT", "/dirs"), ("PATCH", F), ("PUT", "/dirs/d"), ("GET", "/dirs/d"), ("POST", "/model")):
         error = registry.send(method, f"{url}?{flag}").error
         assert error[0] == 400

@@ -96,7 +96,7 @@ def test_repeated_header_is_rejected(registry: Client, headers: list[tuple[str, 
     assert registry.get("/export").body == before
 
 
-def test_header_of_a_whole_map_beside_headers_of_its_keys_is_no_silent_choice(registry: Client) -> None:
+def test_header_of_a_whole_map_beside_headers_of_its_keys_is_rejected(registry: Client) -> None:
     registry.send("PUT", F, b"", **{"xregistry-labels.a": "1", "xregistry-labels": "null"})
     assert registry.get(f"{F}$details").json["labels"] == {"a": "1"}
     for headers in (
@@ -106,7 +106,7 @@ def test_header_of_a_whole_map_beside_headers_of_its_keys_is_no_silent_choice(re
         refuses(registry, "PUT", F, b"", "invalid_attribute", **headers)
 
 
-def test_headers_are_checked_as_attributes_are(registry: Client) -> None:
+def test_header_value_is_checked_like_an_attribute(registry: Client) -> None:
     registry.put(F, b"abc")
     for name, text, code in (
         ("zz", "x", "unknown_attribute"),
@@ -143,7 +143,7 @@ def test_headers_are_checked_as_attributes_are(registry: Client) -> None:
     assert registry.put(F, b"x", **sent).headers["xRegistry-epoch"] == "2"
 
 
-def test_numbers_in_headers(registry: Client) -> None:
+def test_header_number_is_converted_or_rejected(registry: Client) -> None:
     for text, number in {"5": 5, "-5": -5, "1e2": 100, "2.0": 2, "9" * 30: int("9" * 30), "007": 7}.items():
         registry.put(F, b"", xregistry_xint=text, xregistry_xdec=text)
         shown = registry.get(f"{F}$details").json

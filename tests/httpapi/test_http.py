@@ -29,7 +29,7 @@ def filled(registry: Client) -> Client:
 @pytest.mark.parametrize(
     "path", [f"{F}/nope", f"{X}/meta/x", f"{X}/versions/v1/x", f"{X}/versions/v1/meta/x", f"{X}/Meta"]
 )
-def test_paths_that_lead_nowhere(filled: Client, path: str) -> None:
+def test_unknown_path_is_not_found(filled: Client, path: str) -> None:
     for method in ("GET", "PUT", "POST", "DELETE"):
         assert filled.send(method, path, {}).error == (404, "not_found", path)
 
@@ -42,7 +42,7 @@ def web(filled: Client) -> Web:
     return Web(filled)
 
 
-def test_heads_are_gets_without_a_body(web: Web) -> None:
+def test_head_returns_the_headers_of_get(web: Web) -> None:
     for path in ("/", "/dirs", F, X, "/export", "/model", "/nope", "/dirs/none"):
         head, get = web.send("HEAD", path), web.get(path)
         assert (head.status_code, head.content) == (get.status_code, b"")
@@ -62,12 +62,12 @@ def test_heads_are_gets_without_a_body(web: Web) -> None:
         (f"{X}/%76ersions/v1", f"{X}/versions/v1"),
     ],
 )
-def test_paths_that_are_the_same(web: Web, path: str, same: str) -> None:
+def test_equivalent_paths_return_the_same(web: Web, path: str, same: str) -> None:
     assert web.get(path).status_code == web.get(same).status_code == 200
     assert web.get(path).content == web.get(same).content
 
 
-def test_paths_and_flags_are_decoded(web: Web) -> None:
+def test_percent_encoded_path_and_flags_are_decoded(web: Web) -> None:
     assert web.get("/dirs/%E9").json()["type"].endswith("#bad_request")
     assert web.get("/dirs/n%C3%A9").json()["subject"] == "/dirs/né"
     assert web.send("PUT", "/dirs/a%20b", "{}").json()["args"]["id"] == "a b"
@@ -115,7 +115,7 @@ def test_c_lnk_01_refusals_at_the_door_lead_to_the_root(filled: Client) -> None:
     assert (bad.status_code, bad.json()["type"]) == (400, "urn:wirebook:error:bad_host")
 
 
-def test_pages_of_friends_may_read_and_write(filled: Client) -> None:
+def test_page_of_an_allowed_origin_may_read_and_write(filled: Client) -> None:
     web = Web(filled, cors_origins=("http://friend",))
     asked = web.send("OPTIONS", "/dirs/d", origin="http://friend", access_control_request_method="PUT")
     assert asked.headers["Access-Control-Allow-Origin"] == "http://friend"

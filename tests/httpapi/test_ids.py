@@ -16,7 +16,7 @@ X: Final = "/dirs/d/datas/x"
 
 
 @pytest.mark.parametrize("path", ["/dirs/\0", "/dirs/d/datas/\0", f"{X}/versions/\0", "/dirs/\0/datas", "/\0"])
-def test_paths_with_a_character_that_no_database_has(registry: Client, path: str) -> None:
+def test_path_with_a_nul_character_is_rejected(registry: Client, path: str) -> None:
     for method in ("GET", "PUT", "PATCH", "POST", "DELETE"):
         assert registry.send(method, path, {}).status in (400, 404, 405)
     assert registry.get("/dirs?limit=1&after=%00").error == (400, "bad_request", "/dirs")
@@ -24,7 +24,7 @@ def test_paths_with_a_character_that_no_database_has(registry: Client, path: str
 
 
 @pytest.mark.parametrize("below", ["", "/meta", "/versions/1"])
-def test_such_paths_are_refused_where_reads_share_a_query_too(registry: Client, below: str) -> None:
+def test_path_with_a_nul_character_is_rejected_in_a_read_batch(registry: Client, below: str) -> None:
     registry.put(X, {})
     web = Web(registry)
     for path in (f"/dirs/d/datas/a%00{below}", f"/dirs/d%00/datas/x{below}", f"/dirs/d/files/a%00{below}$details"):
@@ -50,7 +50,7 @@ NUMBERED = {"1": {}, "3": {}, "v": {}, "007": {}, "1.0": {}, "9" * 30: {}}
     ],
 )
 @pytest.mark.parametrize("exists", [False, True])
-def test_automatic_id_follows_the_numbers_that_a_resource_was_sent_with(
+def test_automatic_id_continues_after_sent_numbers(
     registry: Client, method: str, path: str, wrap: Any, exists: bool
 ) -> None:
     if exists:
@@ -59,7 +59,7 @@ def test_automatic_id_follows_the_numbers_that_a_resource_was_sent_with(
     assert [registry.post(X, {}).json["versionid"] for _ in range(2)] == ["4", "5"]
 
 
-def test_automatic_ids_of_an_export_continue_where_they_were(registry: Client) -> None:
+def test_automatic_ids_continue_after_an_import(registry: Client) -> None:
     for _ in range(4):
         registry.post(X, {})
     registry.delete(f"{X}/versions/2")

@@ -146,7 +146,7 @@ def deciding(level: str, name: str, **aspects: Any) -> Source:
         ("metaattributes", "defaultversionsticky", {"type": "boolean", "required": True, "default": False}),
     ],
 )
-def test_what_the_server_settles_later_brings_nothing(
+def test_ifvalues_on_a_server_assigned_attribute_are_rejected(
     registry: Client, level: str, name: str, aspects: dict[str, Any]
 ) -> None:
     refused = registry.put("/modelsource", deciding(level, name, **aspects))

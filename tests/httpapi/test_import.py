@@ -81,7 +81,7 @@ def told(report: dict[str, Any]) -> set[str]:
     return {diagnostic["code"] for diagnostic in report["diagnostics"]}
 
 
-def test_a_catalogue_of_0_5(client: Client) -> None:
+def test_import_of_a_0_5_catalogue_is_converted(client: Client) -> None:
     reply = client.post(IMPORT, OLD)
     assert reply.status == 200
     assert "/messagegroups/rides/messages/started/versions/1" in reply.json["changed"]
@@ -98,7 +98,7 @@ def test_a_catalogue_of_0_5(client: Client) -> None:
     assert "name" not in client.get("/").json
 
 
-def test_a_catalogue_of_rc2_in_yaml(client: Client) -> None:
+def test_import_of_an_rc2_catalogue_in_yaml_is_converted(client: Client) -> None:
     text = b"specversion: 1.0-rc2\nschemagroups:\n  s:\n    schemas:\n      x:\n        versions:\n          '1':\n"
     text += b"            format: Avro/1.9\n            schemaobject: {type: string}\n            ancestor: '1'\n"
     reply = client.post(IMPORT, text)
@@ -107,7 +107,7 @@ def test_a_catalogue_of_rc2_in_yaml(client: Client) -> None:
     assert (found["format"], found["schema"]) == ("Avro/1.9", {"type": "string"})
 
 
-def test_what_a_model_has_otherwise_is_written(client: Client) -> None:
+def test_import_is_converted_to_the_model(client: Client) -> None:
     report = client.post(IMPORT, NEWER).json
     assert {"written-default", "dropped-version"} <= told(report)
     one = client.get("/messagegroups/queue/messages/one").json
@@ -117,7 +117,7 @@ def test_what_a_model_has_otherwise_is_written(client: Client) -> None:
     assert (two["name"], list(two["versions"]), two["ancestorid"]) == ("new", ["b"], "b")
 
 
-def test_an_import_adds_to_what_is_there(client: Client) -> None:
+def test_import_keeps_existing_entities(client: Client) -> None:
     client.put("/messagegroups/rides/messages/mine", {"name": "mine"})
     client.put("/messagegroups/rides/messages/base", {"name": "before"})
     assert client.post(IMPORT, OLD).status == 200
@@ -143,7 +143,7 @@ def test_export_with_gaps_and_duplicate_members_is_imported(client: Client) -> N
     assert made.headers["xRegistry-versionid"] == "5"
 
 
-def test_a_dry_run_changes_nothing(client: Client) -> None:
+def test_dry_run_changes_nothing(client: Client) -> None:
     before = client.get("/export").body
     tried = client.post(f"{IMPORT}?dryrun", OLD)
     assert tried.status == 200
@@ -167,7 +167,7 @@ BAD = json.loads(json.dumps(OLD).replace('"topic": {"value": "rides"}', '"topic"
         (b"a: &a [*a]", (400, "parsing_data", IMPORT)),
     ],
 )
-def test_what_is_refused_changes_nothing(client: Client, sent: Any, error: tuple[int, str, str | None]) -> None:
+def test_rejected_import_changes_nothing(client: Client, sent: Any, error: tuple[int, str, str | None]) -> None:
     before = client.get("/export").body
     assert client.post(IMPORT, sent).error == error
     assert client.get("/export").body == before
@@ -191,7 +191,7 @@ def test_what_is_refused_changes_nothing(client: Client, sent: Any, error: tuple
         ),
     ],
 )
-def test_what_would_be_left_out_is_refused(client: Client, sent: Any, place: str, code: str) -> None:
+def test_import_that_would_lose_content_is_rejected(client: Client, sent: Any, place: str, code: str) -> None:
     before = client.get("/export").body
     reply = client.post(IMPORT, {**sent, "endpoints": {"e": {"usage": ["producer"]}}})
     assert reply.error == (400, "parsing_data", IMPORT)
@@ -200,7 +200,7 @@ def test_what_would_be_left_out_is_refused(client: Client, sent: Any, place: str
     assert client.get("/export").body == before
 
 
-def test_read_only_registries_import_nothing(client: Client) -> None:
+def test_import_into_a_read_only_registry_is_rejected(client: Client) -> None:
     capabilities = client.get("/capabilities").json
     capabilities["available"]["entities"]["mutable"] = False
     assert client.put("/capabilities", capabilities).status == 200
@@ -208,13 +208,13 @@ def test_read_only_registries_import_nothing(client: Client) -> None:
     assert "messagegroups" not in client.get("/export").json or not client.get("/messagegroups").json
 
 
-def test_other_methods(client: Client) -> None:
+def test_import_with_another_method_is_not_allowed(client: Client) -> None:
     reply = client.get(IMPORT)
     assert (reply.status, reply.headers["Allow"]) == (405, "OPTIONS, POST")
     assert client.send("OPTIONS", IMPORT).headers["Allow"] == "OPTIONS, POST"
 
 
-def test_groups_of_other_types_are_imported_where_the_model_has_them(database: Database) -> None:
+def test_import_of_custom_group_types_follows_the_model(database: Database) -> None:
     registry = served(database, FIXTURE)
     sent = {"specversion": "1.0-rc4", "dirs": {"d": {"files": {"f": {"name": "x"}}}}, **OLD}
     reply = registry.post(IMPORT, sent)
@@ -233,7 +233,7 @@ def meaning(definition: Definition) -> list[Any]:
     return [definition.envelope, definition.protocol, definition.mode, *(sorted(map(str, slot)) for slot in slots)]
 
 
-def test_real_catalogues_come_out_as_they_went_in(client: Client, shared: Path) -> None:
+def test_real_catalogue_is_exported_as_imported(client: Client, shared: Path) -> None:
     files = sorted((shared / "corpus").glob("*/*.xreg.json"))
     assert len(files) == 57
     for file in files:

@@ -171,7 +171,7 @@ def test_c_mod_44_documents_are_read_when_the_model_is_sent(client: Client, web:
     assert own(client.get("/model").json) == {"y": "string"}
 
 
-def test_each_document_is_fetched_once_for_a_request(client: Client, web: Web) -> None:
+def test_include_is_fetched_once_per_request(client: Client, web: Web) -> None:
     web.documents["/a"] = {"one": {"x": STRING}, "two": {"y": STRING}}
     model(client, including(f"{web.base}/a#/one", f"{web.base}/a#/two"))
     assert web.asked == ["/a"]
@@ -208,7 +208,7 @@ def test_c_mod_42_what_cannot_be_included(client: Client, web: Web) -> None:
         assert why in refused(client, including(f"{web.base}{path}")), path
 
 
-def test_addresses_that_are_not_asked(client: Client, web: Web) -> None:
+def test_include_of_a_forbidden_address_is_rejected(client: Client, web: Web) -> None:
     port = web.server_port
     for address in (
         f"http://localhost:{port}/a",
@@ -230,7 +230,7 @@ def test_addresses_that_are_not_asked(client: Client, web: Web) -> None:
     assert web.asked == []
 
 
-def test_redirects_lead_to_hosts_that_are_allowed(client: Client, web: Web) -> None:
+def test_include_redirect_to_a_forbidden_host_is_rejected(client: Client, web: Web) -> None:
     web.documents["/a"] = {"x": STRING}
     web.documents["/to-a"] = (302, {"Location": "/a"}, b"")
     assert own(model(client, including(f"{web.base}/to-a"))) == {"x": "string"}
@@ -244,13 +244,13 @@ def test_redirects_lead_to_hosts_that_are_allowed(client: Client, web: Web) -> N
     assert "more than 5" in refused(client, including(f"{web.base}/again"))
 
 
-def test_as_many_documents_as_a_model_may_need(client: Client, web: Web) -> None:
+def test_include_count_is_limited(client: Client, web: Web) -> None:
     web.documents |= {f"/{n}": {"x": STRING} for n in range(21)}
     model(client, including(*(f"{web.base}/{n}" for n in range(20))))
     assert "more than 20" in refused(client, including(*(f"{web.base}/{n}" for n in range(21))))
 
 
-def test_other_writes_do_not_wait_for_documents(client: Client, web: Web) -> None:
+def test_other_writes_do_not_wait_for_includes(client: Client, web: Web) -> None:
     model(client, groups())
     web.documents["/slow"] = {"x": STRING}
     replies: list[int] = []
@@ -268,7 +268,7 @@ def test_other_writes_do_not_wait_for_documents(client: Client, web: Web) -> Non
     assert client.put("/dirs/d", {"x": "a"}).status == 200
 
 
-def test_documents_that_do_not_come(client: Client, web: Web) -> None:
+def test_failing_include_is_rejected(client: Client, web: Web) -> None:
     started = time.monotonic()
     assert "it cannot be fetched" in refused(client, including(f"{web.base}/slow"))
     assert time.monotonic() - started < 10
@@ -283,17 +283,17 @@ def test_documents_that_do_not_come(client: Client, web: Web) -> None:
         ("[::1]", AllowedHost("::1", None)),
     ],
 )
-def test_hosts_that_are_allowed(text: str, allowed: AllowedHost) -> None:
+def test_allowed_host_is_parsed(text: str, allowed: AllowedHost) -> None:
     assert parse_allowed_host(text) == allowed
 
 
 @pytest.mark.parametrize("text", ["", "http://h", "h:", "h:0", "h:99999", "h/path", "*", "::1", "a b"])
-def test_what_is_no_host(text: str) -> None:
+def test_invalid_allowed_host_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match="is not HOST or HOST:PORT"):
         parse_allowed_host(text)
 
 
-def test_a_host_without_a_port_is_allowed_on_all(database: Database, web: Web) -> None:
+def test_allowed_host_without_a_port_allows_all_ports(database: Database, web: Web) -> None:
     web.documents["/a"] = {"x": STRING}
     client = registry(database, IncludeFetcher((AllowedHost("127.0.0.1", None),)))
     assert own(model(client, including(f"{web.base}/a"))) == {"x": "string"}
@@ -311,19 +311,19 @@ def write(folder: Path, **documents: Any) -> Path:
     return folder / "model.json"
 
 
-def test_a_file_includes_what_is_below_its_folder(tmp_path: Path) -> None:
+def test_model_file_includes_files_below_its_folder(tmp_path: Path) -> None:
     source = {"$schema": "s", "groups": {"dirs": {"singular": "dir", "attributes": {"$include": "parts/a.json"}}}}
     path = write(tmp_path, model=source, parts__a={"x": {"$include": "b.json"}}, parts__b=STRING)
     found = initial_model(path, IncludeFetcher())
     assert found == {"$schema": "s", **groups(attributes={"x": STRING})}
 
 
-def test_a_file_without_other_files_is_the_source_as_it_is(tmp_path: Path) -> None:
+def test_model_file_without_included_files_is_unchanged(tmp_path: Path) -> None:
     source = {"groups": {"dirs": {"singular": "dir"}, "boxes": {"$include": "#/groups/dirs", "singular": "box"}}}
     assert initial_model(write(tmp_path, model=source), IncludeFetcher()) == source
 
 
-def test_a_file_includes_nothing_else(tmp_path: Path) -> None:
+def test_model_file_cannot_include_files_outside_its_folder(tmp_path: Path) -> None:
     folder = tmp_path / "models"
     write(tmp_path, secret={"x": STRING})
     folder.mkdir()
@@ -354,14 +354,14 @@ def test_file_that_includes_duplicate_members_is_rejected(tmp_path: Path) -> Non
         (DUPLICATE, "duplicate-member"),
     ],
 )
-def test_files_that_are_no_models(tmp_path: Path, text: str | None, code: str) -> None:
+def test_invalid_model_file_is_rejected(tmp_path: Path, text: str | None, code: str) -> None:
     path = write(tmp_path, **({} if text is None else {"model": text}))
     with pytest.raises(WirebookError) as error:
         initial_model(path, IncludeFetcher())
     assert [problem.code for problem in error.value.problems] == [code]
 
 
-def test_servers_and_their_first_model(tmp_path: Path, web: Web) -> None:
+def test_server_keeps_its_model_and_rejects_another(tmp_path: Path, web: Web) -> None:
     """Of a file, with documents elsewhere; the same again; another one, which is not taken."""
     web.documents["/a"] = {"y": STRING}
     attributes = {"$includes": ["parts.json", f"{web.base}/a"]}

@@ -54,12 +54,12 @@ def spoil(registry: Client, id_: str) -> None:
 # -- bodies -------------------------------------------------------------------------------------------------------
 
 
-def test_a_small_body_is_bytes() -> None:
+def test_small_body_stays_in_memory() -> None:
     assert render_body(["a", "ä"], "/", 10) == "aä".encode()
     assert render_body([], "/", 10) == b""
 
 
-def test_a_large_body_is_read_as_it_was_written() -> None:
+def test_large_body_is_read_while_it_is_written() -> None:
     pieces = [f"{number:07}," for number in range(400_000)]
     spool = render_body(pieces, "/", 1 << 30)
     assert isinstance(spool, BodySpool)
@@ -70,14 +70,14 @@ def test_a_large_body_is_read_as_it_was_written() -> None:
 
 
 @pytest.mark.parametrize("most", [5, MEMORY_LIMIT + 5])
-def test_a_body_has_a_limit(most: int) -> None:
+def test_body_above_the_limit_is_rejected(most: int) -> None:
     render_body(["x"] * most, "/p", most)
     with pytest.raises(Refused) as caught:
         render_body(["x"] * (most + 1), "/p", most)
     assert (caught.value.type.name, caught.value.type.status) == ("too_large", 406)
 
 
-def test_what_is_abandoned_is_not_written_on() -> None:
+def test_abandoned_spool_rejects_writes() -> None:
     spool = BodySpool()
     spool.write(b"1")
     spool.end(failed=True)
@@ -87,7 +87,7 @@ def test_what_is_abandoned_is_not_written_on() -> None:
         list(spool)
 
 
-def test_readers_wait_for_what_is_written() -> None:
+def test_spool_reader_waits_for_the_writer() -> None:
     spool, seen = BodySpool(), list[bytes]()
     reader = threading.Thread(target=lambda: seen.extend(spool))
     reader.start()
@@ -101,7 +101,7 @@ def test_readers_wait_for_what_is_written() -> None:
 # -- too large, too slow --------------------------------------------------------------------------------------------
 
 
-def test_an_answer_that_is_too_large_is_refused_but_its_pages_are_not(filled: Client) -> None:
+def test_response_above_the_limit_is_rejected_but_its_pages_are_not(filled: Client) -> None:
     registry = limited(filled, response=300_000)
     assert registry.get("/dirs/d/datas").error == (406, "too_large", "/dirs/d/datas")
     assert registry.get("/?inline=*").error == (406, "too_large", "/")
@@ -110,7 +110,7 @@ def test_an_answer_that_is_too_large_is_refused_but_its_pages_are_not(filled: Cl
 
 
 @pytest.mark.parametrize("url", ["/dirs", "/dirs/d/datas?filter=description=*y", "/dirs/d/datas?sort=description"])
-def test_a_read_that_takes_too_long_is_refused(registry: Client, url: str) -> None:
+def test_read_above_the_time_limit_is_rejected(registry: Client, url: str) -> None:
     registry.put("/dirs/d/datas/a", {"description": "xyz"})
     reply = limited(registry, read_seconds=0).get(url)
     assert reply.error == (503, "server_busy", url.partition("?")[0])
@@ -119,7 +119,7 @@ def test_a_read_that_takes_too_long_is_refused(registry: Client, url: str) -> No
     assert limited(registry, export_seconds=0).get("/export").error == (503, "server_busy", "/export")
 
 
-def test_the_database_interrupts_what_gives_no_rows(database: Database) -> None:
+def test_slow_query_without_rows_is_interrupted(database: Database) -> None:
     endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
     with pytest.raises(TooSlow), database.reading(0.2) as session:
         session._connection.execute(text(endless))
@@ -130,7 +130,7 @@ def test_the_database_interrupts_what_gives_no_rows(database: Database) -> None:
 # -- failures -------------------------------------------------------------------------------------------------------
 
 
-def test_a_small_answer_that_fails_is_an_error_and_nothing_else(registry: Client) -> None:
+def test_failure_in_a_small_response_is_an_error(registry: Client) -> None:
     registry.post("/dirs/d/datas", {"a": {}, "b": {}})
     spoil(registry, "b")
     for url in ("/export", "/dirs?inline=*&doc", "/dirs/d/datas/b/versions/1?doc"):
@@ -138,12 +138,12 @@ def test_a_small_answer_that_fails_is_an_error_and_nothing_else(registry: Client
     assert registry.get("/dirs/d/datas/a?doc").status == 200
 
 
-def test_a_large_answer_that_fails_is_an_error_too(filled: Client) -> None:
+def test_failure_in_a_large_response_is_an_error(filled: Client) -> None:
     spoil(filled, "d1499")
     assert filled.get("/dirs?inline=*&doc").error == (500, "server_error", "/dirs")
 
 
-def test_an_export_that_fails_in_the_midst_has_no_end(filled: Client) -> None:
+def test_failed_export_is_cut_off(filled: Client) -> None:
     spoil(filled, "d1499")
     answer = filled.service.handle(ApiRequest("GET", "/export", "http://registry.test", {}, []))
     assert isinstance(answer.body, BodySpool)
@@ -151,7 +151,7 @@ def test_an_export_that_fails_in_the_midst_has_no_end(filled: Client) -> None:
         list(answer.body)
 
 
-def test_exports_that_nobody_reads_any_more_end(filled: Client) -> None:
+def test_abandoned_export_ends(filled: Client) -> None:
     for _ in range(5):
         answer = filled.service.handle(ApiRequest("GET", "/export", "http://registry.test", {}, []))
         assert isinstance(answer.body, BodySpool)
@@ -162,7 +162,7 @@ def test_exports_that_nobody_reads_any_more_end(filled: Client) -> None:
 # -- sent -----------------------------------------------------------------------------------------------------------
 
 
-def test_large_answers_are_sent_whole_packed_or_not(filled: Client) -> None:
+def test_large_response_is_complete_with_and_without_gzip(filled: Client) -> None:
     web = Web(filled)
     for url in ("/export", "/dirs/d/datas"):
         plain, packed = (web.get(url, accept_encoding=coding) for coding in ("identity", "gzip"))
@@ -175,7 +175,7 @@ def test_large_answers_are_sent_whole_packed_or_not(filled: Client) -> None:
     assert web.get("/dirs/d/datas", if_none_match=whole.headers["etag"]).status_code == 304
 
 
-def test_a_server_breaks_off_an_export_that_fails(tmp_path: Path) -> None:
+def test_server_cuts_off_a_failed_export(tmp_path: Path) -> None:
     path = tmp_path / "registry.db"
     with serving(f"sqlite:///{path}", tmp_path / "log") as [server], server.client() as client:
         model = {

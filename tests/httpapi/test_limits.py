@@ -38,7 +38,7 @@ def hasty(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Client]:
     database.close()
 
 
-def test_a_read_that_gets_no_connection(hasty: Client) -> None:
+def test_read_without_a_free_connection_is_rejected_as_busy(hasty: Client) -> None:
     """All connections are in use for too long."""
     pool = cast("QueuePool", hasty.database.engine.pool)
     with ExitStack() as stack:
@@ -51,7 +51,7 @@ def test_a_read_that_gets_no_connection(hasty: Client) -> None:
     assert hasty.put("/dirs/d", {}).status == 201
 
 
-def test_a_write_of_postgresql_does_not_wait_forever(postgresql: str) -> None:
+def test_postgresql_write_times_out(postgresql: str) -> None:
     database = open_database(new_database(postgresql, "hasty"), wait=0.2)
     registry = serve(database, FIXTURE)
     with database.writing():
@@ -61,7 +61,7 @@ def test_a_write_of_postgresql_does_not_wait_forever(postgresql: str) -> None:
     database.close()
 
 
-def test_a_read_of_postgresql_does_not_wait_forever(postgresql: str) -> None:
+def test_postgresql_read_times_out(postgresql: str) -> None:
     """Not longer for a lock than a request may take; an export may take longer otherwise."""
     database = open_database(new_database(postgresql, "hasty"), wait=0.2)
     registry = serve(database, FIXTURE)
@@ -77,7 +77,7 @@ def test_a_read_of_postgresql_does_not_wait_forever(postgresql: str) -> None:
 @pytest.mark.parametrize(
     "url", ["mysql://me:hush@host/db", "postgresql//me:hush@host", "postgresql://me:hush@[host/db"]
 )
-def test_addresses_of_databases_are_told_without_passwords(url: str) -> None:
+def test_database_error_hides_the_password(url: str) -> None:
     with pytest.raises(WirebookError) as caught:
         open_database(url)
     assert "hush" not in str(caught.value)
@@ -85,7 +85,7 @@ def test_addresses_of_databases_are_told_without_passwords(url: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-def test_filter_that_takes_too_long_is_answered_as_busy(registry: Client, method: str) -> None:
+def test_slow_filter_is_rejected_as_busy(registry: Client, method: str) -> None:
     """Also where the filter is about the answer to a write, which is undone."""
     datas = {f"x{number}": {"labels": {"k": "a" * 50}} for number in range(2000)}
     assert registry.post("/dirs/d", {"datas": datas}).status == 200

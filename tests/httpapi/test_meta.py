@@ -9,7 +9,7 @@ D = "/dirs/d/datas"
 X = f"{D}/x"
 
 
-def test_meta_is_alone_in_its_resource(registry: Client) -> None:
+def test_meta_that_is_not_an_object_is_rejected(registry: Client) -> None:
     registry.put(X, {})
     for sent in ({"meta": 5}, {"meta": []}, {"meta": "x"}):
         error = refuses(registry, "PUT", X, sent, "invalid_attribute")

@@ -52,7 +52,7 @@ def model(client: Client, source: Any) -> Any:
 # -- the model and its source -------------------------------------------------------------------------------------
 
 
-def test_aspects_that_say_nothing_are_not_in_the_full_model(empty: Client) -> None:
+def test_full_model_omits_empty_aspects(empty: Client) -> None:
     said_nothing = {"enum": [], "required": False, "readonly": False, "default": None, "ifvalues": {}, "target": ""}
     assert model(empty, version(**STRING, **said_nothing))["groups"]["dirs"]["resources"]["files"]["attributes"][
         "x"
@@ -66,7 +66,7 @@ def test_aspects_that_say_nothing_are_not_in_the_full_model(empty: Client) -> No
 # -- the published models -----------------------------------------------------------------------------------------
 
 
-def test_the_built_in_source_can_be_put_back(database: Database) -> None:
+def test_built_in_model_source_can_be_written_back(database: Database) -> None:
     client = serve(database, builtin_model())
     source, full = client.get("/modelsource"), client.get("/model")
     assert "$include" not in source.body.decode()

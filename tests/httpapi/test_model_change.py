@@ -107,7 +107,7 @@ INTEGER: Source = {"type": "integer"}
 REQUIRED: Source = {**STRING, "required": True}
 
 
-def test_names_that_the_model_takes(client: Client) -> None:
+def test_new_model_name_in_use_by_an_extension_is_rejected(client: Client) -> None:
     """An extension that nothing named, and a type that is called so."""
     any_ = {"*": {"type": "any"}}
     put(client, source({"attributes": any_}, any_, attributes=any_))
@@ -146,7 +146,7 @@ BARE = source(attributes={"x": STRING})
         (source({"constraints": {"files.x": {"enum": ["a"]}}}, attributes={"x": STRING}), True),
     ],
 )  # fmt: skip
-def test_entities_are_read_where_a_model_may_be_about_them(
+def test_model_change_loads_only_affected_entities(
     client: Client, monkeypatch: pytest.MonkeyPatch, model: Source, is_read: bool
 ) -> None:
     put(client, BARE)
@@ -163,7 +163,7 @@ def test_entities_are_read_where_a_model_may_be_about_them(
     assert after == before
 
 
-def test_a_type_beside_others(client: Client) -> None:
+def test_new_type_leaves_other_types_unchanged(client: Client) -> None:
     versions(client, "v1")
     before = client.get("/dirs?inline").body
     more = source()
@@ -201,7 +201,7 @@ def test_maxversions_lowered_deletes_the_oldest(client: Client) -> None:
     assert client.get(F).json["versionscount"] == 3
 
 
-def test_another_versionmode_orders_anew(client: Client) -> None:
+def test_new_versionmode_reorders_versions(client: Client) -> None:
     for id_, year in (("a", 2003), ("b", 2001), ("c", 2002)):
         client.put(f"{F}/versions/{id_}", {"createdat": f"{year}-01-01T00:00:00Z"})
     assert client.get(F).json["versionid"] == "c"
@@ -216,7 +216,7 @@ def test_another_versionmode_orders_anew(client: Client) -> None:
     assert client.get(f"{F}/versions").json == found
 
 
-def test_another_versionmode_keeps_what_is_sticky(client: Client) -> None:
+def test_new_versionmode_keeps_a_sticky_default(client: Client) -> None:
     for id_, year in (("a", 2003), ("b", 2001)):
         client.put(f"{F}/versions/{id_}", {"createdat": f"{year}-01-01T00:00:00Z"})
     client.patch(META, {"defaultversionsticky": True, "defaultversionid": "b"})
@@ -224,7 +224,7 @@ def test_another_versionmode_keeps_what_is_sticky(client: Client) -> None:
     assert client.get(F).json["versionid"] == "b"
 
 
-def test_one_root_where_there_are_two(client: Client) -> None:
+def test_singleversionroot_with_two_roots_is_rejected(client: Client) -> None:
     versions(client, "v1")
     client.put(f"{F}/versions/v2", {"ancestorid": "v2"})
     assert refused(client, source(singleversionroot=True)) == ("multiple_roots", F)
@@ -233,7 +233,7 @@ def test_one_root_where_there_are_two(client: Client) -> None:
     assert client.put(f"{F}/versions/v3", {"ancestorid": "v3"}).error[1] == "multiple_roots"
 
 
-def test_matchversions_holds_at_once(client: Client) -> None:
+def test_new_matchversions_is_checked_at_once(client: Client) -> None:
     put(client, source(attributes={"x": STRING}))
     versions(client, "v1", x="a")
     versions(client, "v2", x="b")
@@ -243,7 +243,7 @@ def test_matchversions_holds_at_once(client: Client) -> None:
     put(client, source(attributes=shared))
 
 
-def test_setversionid_is_about_new_versions(client: Client) -> None:
+def test_setversionid_applies_to_new_versions(client: Client) -> None:
     versions(client, "v1")
     put(client, source(setversionid=False))
     assert client.patch(f"{F}/versions/v1", {"name": "n"}).status == 200
@@ -262,7 +262,7 @@ def said(client: Client, path: str = V1) -> Source:
     return {name: value for name, value in shown.items() if "validated" in name and "reason" not in name}
 
 
-def test_compatibility_switched_on_and_off(client: Client) -> None:
+def test_compatibility_can_be_enabled_and_disabled(client: Client) -> None:
     put(client, source(**VALIDATED))
     client.put(f"{V1}$details", {"format": "Avro/1.9", "file": {"type": "int"}})
     client.put(f"{V2}$details", {"format": "Avro/1.9", "file": {"type": "string"}})
@@ -280,7 +280,7 @@ def test_compatibility_switched_on_and_off(client: Client) -> None:
 # -- constraints and cross-references ---------------------------------------------------------------------------------
 
 
-def test_new_constraints_hold_at_once(client: Client) -> None:
+def test_new_constraints_are_checked_at_once(client: Client) -> None:
     attributes = {"x": STRING}
     put(client, source({"attributes": attributes}, attributes=attributes))
     client.put("/dirs/d", {"x": "a"})
@@ -294,7 +294,7 @@ def test_new_constraints_hold_at_once(client: Client) -> None:
         client.put(F, {"x": "b"})
 
 
-def test_constraints_of_groups_must_still_fit(client: Client) -> None:
+def test_group_constraints_must_fit_the_new_model(client: Client) -> None:
     put(client, source(attributes={"x": STRING}))
     client.put("/dirs/d", {"constraints": {"files.x": {"enum": ["a"]}}})
     assert refused(client, source()) == ("model_compliance_error", "/model")
@@ -310,7 +310,7 @@ def shared(boxes: Source) -> Source:
 # -- with the Registry ------------------------------------------------------------------------------------------------
 
 
-def test_a_model_and_entities_in_one_request(client: Client) -> None:
+def test_model_and_entities_can_change_in_one_request(client: Client) -> None:
     """What the model rewrites, and what the request writes besides."""
     versions(client, "v1", "v2")
     client.put("/dirs/e/files/g", {})
@@ -327,7 +327,7 @@ def test_a_model_and_entities_in_one_request(client: Client) -> None:
     assert shown["d"]["files"]["f"]["versionid"] == "v2"
 
 
-def test_a_model_that_is_refused_undoes_the_capabilities_too(client: Client) -> None:
+def test_rejected_model_rolls_back_the_capabilities(client: Client) -> None:
     versions(client, "v1")
     before = state(client)
     sent = {"capabilities": {"flags": ["inline"]}, "modelsource": {}, "name": "n"}
@@ -335,7 +335,7 @@ def test_a_model_that_is_refused_undoes_the_capabilities_too(client: Client) -> 
     assert state(client) == before
 
 
-def test_what_could_be_changed_before_the_request_can(client: Client) -> None:
+def test_mutability_before_the_request_counts(client: Client) -> None:
     available = {"capabilities": {"mutable": True}, "entities": {"mutable": True}, "model": {"mutable": False}}
     sent = {"capabilities": {"available": available}, "modelsource": source(registry={"x": STRING}), "x": "a"}
     assert client.patch("/", sent).json["x"] == "a"
@@ -343,7 +343,7 @@ def test_what_could_be_changed_before_the_request_can(client: Client) -> None:
 
 
 @pytest.mark.parametrize("path", ["/modelsource", "/"])
-def test_a_new_model_is_an_update_of_the_registry(client: Client, path: str) -> None:
+def test_new_model_updates_the_registry_epoch(client: Client, path: str) -> None:
     before = client.get("/").json
     model = source({"description": "another"})
     assert (client.put(path, model) if path != "/" else client.patch("/", {"modelsource": model})).status == 200
@@ -359,7 +359,7 @@ def write(client: Client, method: str, model: Source, **sent: Any) -> Reply:
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])
-def test_flags_are_judged_by_the_model_that_the_request_sends(client: Client, method: str) -> None:
+def test_flags_are_checked_against_the_model_of_the_request(client: Client, method: str) -> None:
     model = source()
     model["groups"]["boxes"] = {"singular": "box"}
     sent = {"modelsource": model, "boxes": {"b": {"name": "n"}}}
@@ -379,7 +379,7 @@ def test_flags_are_judged_by_the_model_that_the_request_sends(client: Client, me
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])
-def test_model_with_data_that_replaces_what_does_not_comply(client: Client, method: str) -> None:
+def test_model_with_data_that_replaces_noncompliant_entities_is_accepted(client: Client, method: str) -> None:
     old = {"x": STRING}
     put(client, source({"attributes": old}, old, attributes=old, metaattributes=old))
     x = {"x": "text"}
@@ -407,7 +407,7 @@ def test_model_with_data_that_replaces_what_does_not_comply(client: Client, meth
     assert [each["x"] for each in (reply.json, group, shown["meta"], *shown["versions"].values())] == [5] * 5
 
 
-def test_model_with_data_that_takes_attributes_away(client: Client) -> None:
+def test_model_with_data_that_removes_attributes_is_accepted(client: Client) -> None:
     put(client, source({"attributes": {"x": STRING}}, attributes={"x": STRING}))
     client.put("/dirs/d", {"x": "a", "files": {"f": {"x": "a"}, "g": {}}})
     assert write(client, "PATCH", source(), dirs={"d": {"files": {"f": {"x": None}}}}).status == 400
@@ -418,7 +418,7 @@ def test_model_with_data_that_takes_attributes_away(client: Client) -> None:
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])
-def test_constraints_of_groups_are_judged_as_the_request_leaves_them(client: Client, method: str) -> None:
+def test_group_constraints_are_checked_as_the_request_leaves_them(client: Client, method: str) -> None:
     put(client, source(attributes={"x": STRING}))
     own = {"files.x": {"enum": ["a"]}}
     files = {"f": {"x": "a"}, "g": {"x": "a"}}
@@ -444,7 +444,7 @@ def test_constraints_of_groups_are_judged_as_the_request_leaves_them(client: Cli
     assert client.put(F, {"x": "z"}).status == 200
 
 
-def test_constraints_of_a_group_without_their_attribute_go_with_the_model(client: Client) -> None:
+def test_group_constraints_on_a_removed_attribute_are_removed(client: Client) -> None:
     put(client, source(attributes={"x": STRING}))
     client.put("/dirs/d", {"constraints": {"files.x": {"enum": ["a"]}}})
     assert write(client, "PATCH", source(), dirs={"d": {}}).status == 400

@@ -37,17 +37,17 @@ def validator(document: dict[str, Any], schema: dict[str, Any]) -> Any:
     return jsonschema_rs.validator_for(whole)
 
 
-def test_it_is_valid(served: Client) -> None:
+def test_openapi_document_is_valid(served: Client) -> None:
     OpenAPIV31SpecValidator(described(served)).validate()
 
 
-def test_every_schema_is_a_schema(served: Client) -> None:
+def test_openapi_schemas_are_valid_json_schemas(served: Client) -> None:
     document = described(served)
     for schema in document["components"]["schemas"].values():
         jsonschema_rs.meta.validate({"$schema": DIALECT, **schema})
 
 
-def test_paths_are_those_of_the_model_and_of_the_registry(registry: Client) -> None:
+def test_openapi_paths_follow_the_model_and_the_routes(registry: Client) -> None:
     document = described(registry)
     version = "/dirs/{dirid}/files/{fileid}/versions/{versionid}"
     assert {name for name in document["paths"][version] if name != "parameters"} == {"delete", "get", "put"}
@@ -60,7 +60,7 @@ def test_paths_are_those_of_the_model_and_of_the_registry(registry: Client) -> N
         assert {method.upper() for method in document["paths"][path]} == set(route.handlers)
 
 
-def test_every_operation_has_a_name_of_its_own(served: Client) -> None:
+def test_openapi_operation_ids_are_unique(served: Client) -> None:
     operations = [
         each for path in described(served)["paths"].values() for method, each in path.items() if method != "parameters"
     ]
@@ -69,7 +69,7 @@ def test_every_operation_has_a_name_of_its_own(served: Client) -> None:
     assert all({"4XX", "5XX"} <= operation["responses"].keys() for operation in operations)
 
 
-def test_flags_are_those_that_are_offered(registry: Client) -> None:
+def test_openapi_flags_follow_the_capabilities(registry: Client) -> None:
     assert registry.patch("/capabilities", {"flags": ["inline"], "pagination": False}).status == 200
     document = described(registry)
     assert document["components"]["parameters"].keys() == {"inline", *CONDITIONS}
@@ -81,7 +81,7 @@ def test_flags_are_those_that_are_offered(registry: Client) -> None:
 CONDITIONS = ("If-Match", "If-None-Match")
 
 
-def test_writes_have_preconditions_and_their_errors(registry: Client) -> None:
+def test_openapi_writes_have_preconditions_and_their_errors(registry: Client) -> None:
     document = described(registry)
     writes = [
         (path, method, operation)
@@ -110,7 +110,7 @@ SENT = {
 }
 
 
-def test_what_is_written_and_answered_is_as_described(registry: Client) -> None:
+def test_requests_and_responses_match_the_openapi_schemas(registry: Client) -> None:
     assert validator(described(registry), {"$ref": "#/components/schemas/dirs"}).is_valid(SENT)
     assert registry.put("/dirs/d", SENT).status == 201
     document = described(registry)
@@ -143,7 +143,7 @@ def test_what_is_written_and_answered_is_as_described(registry: Client) -> None:
         ("dirs.files.versions", {"metaurl": "/"}),
     ],
 )
-def test_what_would_be_refused_is_not_described(registry: Client, type_: str, sent: Any) -> None:
+def test_rejected_request_does_not_match_the_openapi_schema(registry: Client, type_: str, sent: Any) -> None:
     assert not validator(described(registry), {"$ref": f"#/components/schemas/{type_}"}).is_valid(sent)
 
 
@@ -159,7 +159,7 @@ def test_what_would_be_refused_is_not_described(registry: Client, type_: str, se
         ("2030-12-19 06:00:00Z", False),
     ],
 )
-def test_timestamps_are_described_and_accepted_alike(registry: Client, text: str, fits: bool) -> None:
+def test_openapi_timestamps_match_what_is_accepted(registry: Client, text: str, fits: bool) -> None:
     check = jsonschema_rs.validator_for(
         {"$schema": DIALECT, "components": described(registry)["components"], "$ref": "#/components/schemas/dirs"},
         validate_formats=True,
@@ -205,14 +205,14 @@ IFVALUES: dict[str, Any] = {
         ({"mood": None}, True),
     ],
 )
-def test_what_values_bring_is_described_and_accepted_alike(database: Database, sent: Any, fits: bool) -> None:
+def test_openapi_ifvalues_match_what_is_accepted(database: Database, sent: Any, fits: bool) -> None:
     client = serve(database, IFVALUES)
     check = validator(described(client), {"$ref": "#/components/schemas/dirs"})
     assert check.is_valid(sent) is fits
     assert (client.put("/dirs/d", sent).status == 201) is fits
 
 
-def test_answers_for_older_texts_are_as_described(database: Database) -> None:
+def test_responses_for_older_specversions_match_the_openapi_schemas(database: Database) -> None:
     registry = serve(database, builtin_model())
     path = "/messagegroups/g/messages/m"
     registry.put(path, {"versionid": "1"})
@@ -237,13 +237,13 @@ def test_answers_for_older_texts_are_as_described(database: Database) -> None:
         )
 
 
-def test_types_that_are_called_alike_have_paths_of_their_own(database: Database) -> None:
+def test_openapi_types_with_equal_names_have_distinct_parameters(database: Database) -> None:
     model = {"groups": {"as": {"singular": "a", "resources": {"bs": {"singular": "a"}}}}}
     document = described(serve(database, model))
     assert "/as/{aid}/bs/{aid2}/versions/{versionid}" in document["paths"]
     OpenAPIV31SpecValidator(document).validate()
 
 
-def test_it_begins_at_the_base(registry: Client) -> None:
+def test_openapi_server_is_the_base_url(registry: Client) -> None:
     assert described(registry)["servers"] == [{"url": BASE}]
     assert json.loads(json.dumps(described(registry))) == described(registry)

@@ -258,7 +258,7 @@ class Relay(threading.Thread):
         self.open.clear()
 
 
-def test_requests_do_not_wait_for_a_postgresql_that_hangs(own_postgresql: str, tmp_path: Path) -> None:
+def test_request_during_a_postgresql_hang_fails_at_once(own_postgresql: str, tmp_path: Path) -> None:
     folder = make_url(own_postgresql).query["host"]
     with (
         closing(Relay(Path(str(folder)) / ".s.PGSQL.5432")) as relay,
@@ -327,7 +327,7 @@ def _sqlite(code: int) -> sqlite3.OperationalError:
     ],
     ids=lambda each: type(each).__name__,
 )
-def test_error_of_a_driver_is_an_outage_or_not(
+def test_driver_error_is_classified_as_an_outage(
     error: Exception, of_reads: type[Exception] | None, of_writes: type[Exception] | None
 ) -> None:
     found = [outage_of(error, is_write=is_write) for is_write in (False, True)]

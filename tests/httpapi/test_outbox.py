@@ -65,7 +65,7 @@ def all_events(database: Database) -> list[Any]:
     return found
 
 
-def test_a_sink_gets_what_happens_from_then_on_in_order(registry: Client, target: Sink) -> None:
+def test_new_sink_receives_later_events_in_order(registry: Client, target: Sink) -> None:
     write(registry, "before")
     already = len(all_events(registry.database))
     with sending(registry, target.url):
@@ -77,7 +77,7 @@ def test_a_sink_gets_what_happens_from_then_on_in_order(registry: Client, target
 
 
 @pytest.mark.parametrize("refusal", [0, 301, 400, 404, 410, 429, 500, 503])
-def test_an_event_is_sent_until_it_is_accepted(registry: Client, target: Sink, refusal: int) -> None:
+def test_rejected_event_is_sent_again(registry: Client, target: Sink, refusal: int) -> None:
     answers = chain([204, refusal, refusal, 204, refusal], repeat(200))
     target.status = lambda: next(answers)
     seen: list[str] = []
@@ -89,7 +89,7 @@ def test_an_event_is_sent_until_it_is_accepted(registry: Client, target: Sink, r
     assert (seen.count("refused"), seen.count("accepted")) == (3, len(expected))
 
 
-def test_a_sink_that_is_not_there_yet(registry: Client) -> None:
+def test_unreachable_sink_receives_events_later(registry: Client) -> None:
     gone = Sink()
     gone.server.server_close()
     with sending(registry, gone.url):
@@ -111,7 +111,7 @@ def _serve(made: Sink, is_over: Callable[[], bool]) -> None:
     made.server.server_close()
 
 
-def test_a_restart_goes_on_where_it_was(registry: Client, target: Sink) -> None:
+def test_sender_resumes_after_a_restart(registry: Client, target: Sink) -> None:
     with sending(registry, target.url):
         write(registry, "a")
         target.wait_for(2)
@@ -123,7 +123,7 @@ def test_a_restart_goes_on_where_it_was(registry: Client, target: Sink) -> None:
         assert target.wait_for(6) == all_events(registry.database)
 
 
-def test_a_restart_in_the_midst_of_an_interaction(registry: Client, target: Sink) -> None:
+def test_sender_resumes_within_the_events_of_one_request(registry: Client, target: Sink) -> None:
     answers = chain(repeat(204, 3), repeat(500))
     target.status = lambda: next(answers)
     with sending(registry, target.url):
@@ -134,7 +134,7 @@ def test_a_restart_in_the_midst_of_an_interaction(registry: Client, target: Sink
         assert target.wait_for(5) == all_events(registry.database)
 
 
-def test_two_sinks_of_one_registry_are_each_where_they_are(registry: Client, target: Sink) -> None:
+def test_sinks_have_separate_positions(registry: Client, target: Sink) -> None:
     with sending(registry, target.url), sending(registry, f"{target.url}/other"):
         write(registry, "a")
         target.wait_for(4)
@@ -142,7 +142,7 @@ def test_two_sinks_of_one_registry_are_each_where_they_are(registry: Client, tar
     assert sorted(target.paths) == ["/take"] * 2 + ["/take/other"] * 2
 
 
-def test_no_request_waits_for_a_sink(registry: Client, target: Sink, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_do_not_wait_for_a_sink(registry: Client, target: Sink, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outbox, "RESPONSE_SECONDS", 0.2)
     target.status = lambda: time.sleep(5) or 204
     with sending(registry, target.url):
@@ -155,7 +155,7 @@ def test_no_request_waits_for_a_sink(registry: Client, target: Sink, monkeypatch
         assert not target.events
 
 
-def test_what_is_kept_is_what_a_dead_sink_gets(
+def test_sink_down_for_long_receives_the_kept_events(
     registry: Client, target: Sink, caplog: pytest.LogCaptureFixture
 ) -> None:
     target.status = lambda: 500
@@ -170,7 +170,7 @@ def test_what_is_kept_is_what_a_dead_sink_gets(
     assert "misses events: it has those up to 0, and events up to 1 are no longer kept" in caplog.text
 
 
-def test_old_events_are_forgotten(registry: Client) -> None:
+def test_old_events_are_deleted(registry: Client) -> None:
     write(registry, "a", "b")
     with registry.database.transaction() as connection:
         connection.execute(text("UPDATE events SET time = '2020-01-01T00:00:00.000000000' WHERE key < 2"))
@@ -189,13 +189,13 @@ def count(database: Database) -> int:
         return int(connection.execute(select(func.count()).select_from(EVENTS)).scalar_one())
 
 
-def test_many_are_forgotten_in_several_transactions(registry: Client) -> None:
+def test_trimming_uses_several_transactions(registry: Client) -> None:
     write(registry, *"abcde")
     trimmed = [registry.service.write(lambda session: session.outbox.trim("9999-01-01T00:00:00Z", 2)) for _ in range(4)]
     assert trimmed == [2, 2, 1, 0]
 
 
-def test_how_far_a_sink_is_never_goes_back(registry: Client) -> None:
+def test_sink_position_never_decreases(registry: Client) -> None:
     def positions(*moves: tuple[int, int]) -> list[tuple[int, int]]:
         found = []
         for move in moves:
@@ -209,7 +209,7 @@ def test_how_far_a_sink_is_never_goes_back(registry: Client) -> None:
     assert positions((5, 1), (4, 7), (5, 3), (6, 0), (5, 9)) == [(5, 2), (5, 2), (5, 3), (6, 0), (6, 0)]
 
 
-def test_servers_take_turns_on_one_postgresql(postgresql: str, target: Sink) -> None:
+def test_one_server_at_a_time_sends_to_a_sink(postgresql: str, target: Sink) -> None:
     """Each event once, in order, although two send; and the other goes on when one ends."""
     address = new_database(postgresql, "turns")
     first, second = open_database(address), open_database(address)
@@ -227,7 +227,7 @@ def test_servers_take_turns_on_one_postgresql(postgresql: str, target: Sink) -> 
     second.close()
 
 
-def test_logs_and_the_database_have_no_secrets(
+def test_sink_secrets_are_not_logged_or_stored(
     registry: Client, target: Sink, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, logger="wirebook")
@@ -246,15 +246,15 @@ def test_logs_and_the_database_have_no_secrets(
 
 
 @pytest.mark.parametrize("url", ["http://h/p", "http://u:p@h/p", "http://h/p?q", "http://h/p#f"])
-def test_a_sink_is_the_same_with_another_key(url: str) -> None:
+def test_sink_id_does_not_depend_on_keys(url: str) -> None:
     assert sink_id(url) == sink_id("http://h/p")
     assert origin_of(url) == "http://h"
 
 
-def test_sinks_differ_by_their_path() -> None:
+def test_sink_id_depends_on_the_path() -> None:
     assert len({sink_id(url) for url in ("http://h/p", "http://h/q", "https://h/p", "http://h:81/p")}) == 4
 
 
-def test_waits_grow_up_to_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_backoff_grows_to_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     assert [backoff(times) for times in (1, 2, 3, 7, 8, 9, 10_000)] == [0.5, 1, 2, 32, 60, 60, 60]

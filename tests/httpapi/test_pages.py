@@ -69,14 +69,14 @@ def test_c_pag_05_flags_stay_in_force(filled: Client, path: str) -> None:
         assert {count for reply in replies for _, count in links(reply).values()} <= {str(len(whole))}
 
 
-def test_places_that_are_none(filled: Client) -> None:
+def test_invalid_page_position_is_rejected(filled: Client) -> None:
     for place in ("-", "%00", "a b", "e1/../e2", "[]"):
         assert filled.get(f"/dirs?limit=1&after={place}").error == (400, "bad_request", "/dirs")
     for place in ("e1", "-", "%00", "W10", "bnVsbA", "W1swLDFdLCJlMSJd"):
         assert filled.get(f"/dirs?limit=1&sort=name&after={place}").error == (400, "bad_request", "/dirs")
 
 
-def test_a_server_keeps_to_the_limits_that_it_was_started_with(tmp_path: Path) -> None:
+def test_server_options_set_the_limits(tmp_path: Path) -> None:
     options = ("--max-page", "2", "--max-response", "1")
     with serving(f"sqlite:///{tmp_path / 'r.db'}", tmp_path / "log", *options) as (server,), server.client() as client:
         groups = {f"g{i}": {"description": "d" * 4000} for i in range(300)}

@@ -95,7 +95,7 @@ def failed(answer: httpx.Response, header: str, path: str) -> None:
 
 
 @pytest.mark.parametrize(("method", "url", "sent"), WRITES, ids=IDS)
-def test_write_with_another_tag_changes_nothing(filled: Client, method: str, url: str, sent: Any) -> None:
+def test_write_with_another_etag_changes_nothing(filled: Client, method: str, url: str, sent: Any) -> None:
     web = Web(filled)
     before = filled.get("/export").body
     tag = tag_of(web, url)
@@ -110,7 +110,7 @@ def test_write_with_another_tag_changes_nothing(filled: Client, method: str, url
 
 @pytest.mark.parametrize(("method", "url", "sent"), WRITES, ids=IDS)
 @pytest.mark.parametrize("accepted", ["identity", "gzip"])
-def test_write_with_the_current_tag_is_done_once(
+def test_write_with_the_current_etag_succeeds_once(
     filled: Client, method: str, url: str, sent: Any, accepted: str
 ) -> None:
     web = Web(filled)
@@ -182,7 +182,7 @@ def test_very_long_precondition_takes_linear_time(filled: Client) -> None:
         assert Web(filled).send("PUT", DATA, b"{}", If_Match=value).status_code == 400
 
 
-def test_tags_in_several_lines_are_one_list(filled: Client) -> None:
+def test_etags_in_several_header_lines_are_one_list(filled: Client) -> None:
     web = Web(filled)
     lines = [("If-Match", '"other"'), ("If-Match", tag_of(web, DATA))]
     assert web.send_lines("PUT", DATA, lines, b"{}").status_code == 200
@@ -207,7 +207,7 @@ def test_preconditions_precede_the_content(filled: Client) -> None:
     failed(Web(filled).send("PUT", DATA, b"no JSON", If_Match='"other"'), "If-Match", DATA)
 
 
-def test_read_with_another_tag_fails(filled: Client) -> None:
+def test_read_with_another_etag_fails(filled: Client) -> None:
     web = Web(filled)
     for url in ("/", "/dirs", "/dirs/d", DATA, f"{DATA}/meta", FILE, f"{FILE}$details", "/model"):
         plain, packed = tag_of(web, url), tag_of(web, url, "gzip")
@@ -231,7 +231,7 @@ def _no_groups(_: bytes) -> Any:
     return lambda model: ({}, ())
 
 
-def test_tag_seen_by_writes_in_one_transaction_is_that_of_the_write_before(filled: Client) -> None:
+def test_write_in_a_shared_commit_sees_the_etag_of_the_write_before(filled: Client) -> None:
     """Writes that share a commit see each other: of those with one tag the first is done, and the rest fail."""
     web, tag = Web(filled), tag_of(Web(filled), DATA)
     with closing(CommitQueue(filled.database)) as writer, ThreadPoolExecutor(8) as pool:
@@ -246,7 +246,9 @@ def test_tag_seen_by_writes_in_one_transaction_is_that_of_the_write_before(fille
 
 
 @pytest.mark.parametrize("database", ["sqlite", "postgresql"])
-def test_of_many_writes_with_one_tag_one_is_done(database: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_one_of_many_writes_with_the_same_etag_succeeds(
+    database: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     """On servers as they run; with PostgreSQL, on two of them."""
     db = f"sqlite:///{tmp_path / 'r.db'}"
     if database == "postgresql":

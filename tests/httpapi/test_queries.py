@@ -84,7 +84,7 @@ def count(registry: Client, patch: pytest.MonkeyPatch, method: str, url: str, se
     return seen
 
 
-def test_reads_take_as_many_queries_for_many_as_for_few(registry: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_read_query_count_is_independent_of_size(registry: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[dict[str, list[str]]] = []
     for size in (3, 9):
         assert registry.post("/dirs", tree(size)).status == 200
@@ -109,7 +109,7 @@ WRITES = [
 ]
 
 
-def test_writes_take_as_many_queries_for_many_as_for_few(registry: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_write_query_count_is_independent_of_size(registry: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     registry.put("/dirs/g", {"datas": {"x": {"meta": {"xref": "/dirs/g/datas/r"}}}})  # they are looked for from here on
     registry.delete("/dirs/g")
     found = []

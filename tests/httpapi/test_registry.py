@@ -39,7 +39,7 @@ def test_c_reg_02_and_10_what_is_only_read(registry: Client, value: Any) -> None
         ("/?specversion=9", "unsupported_specversion"),
     ],
 )
-def test_flags_that_are_none(registry: Client, url: str, code: str) -> None:
+def test_invalid_flag_is_rejected(registry: Client, url: str, code: str) -> None:
     assert registry.get(url).error[:2] == (400, code)
 
 
@@ -61,7 +61,7 @@ def test_c_ign(registry: Client) -> None:
     assert registry.put("/?ignore=capabilities,modelsource", {"capabilities": 5, "modelsource": 5}).status == 200
 
 
-def test_unknown_paths(registry: Client) -> None:
+def test_unknown_path_is_rejected(registry: Client) -> None:
     assert registry.get("/nope").error[:2] == (400, "unknown_group_type")
     assert registry.get("/dirs/d/nope").error[:2] == (400, "unknown_resource_type")
     assert registry.get("/dirs//files").error[:2] == (400, "bad_request")

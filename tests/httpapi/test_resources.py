@@ -17,7 +17,7 @@ WRITES = ["PUT", "PATCH"]
 # -- how they are shown -------------------------------------------------------------------------------------------
 
 
-def test_a_resource_that_was_read_can_be_written(registry: Client) -> None:
+def test_read_resource_can_be_written_back(registry: Client) -> None:
     registry.put(X, {"name": "n", "meta": {"labels": {"a": "b"}}, "versions": {"a": {}, "b": {"xint": 1}}})
     for query in ("", "?inline=meta", "?inline=versions", "?inline=*"):
         shown = registry.get(f"{X}{query}").json
@@ -33,7 +33,7 @@ def test_a_resource_that_was_read_can_be_written(registry: Client) -> None:
 
 
 @pytest.mark.parametrize("method", WRITES)
-def test_versions_that_are_null_or_no_map(registry: Client, method: str) -> None:
+def test_versions_that_are_not_a_map_are_rejected(registry: Client, method: str) -> None:
     registry.put(C, {})
     for versions in ([], "x", 5, {"a": None}, {"a": 5}, {"a": {}, "b": []}):
         code = "bad_request" if isinstance(versions, dict) else "invalid_attribute"

@@ -13,7 +13,7 @@ X, F = "/dirs/d/datas/x", "/dirs/d/files/x"
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "POST"])
-def test_nested_writes_make_what_is_missing(registry: Client, method: str) -> None:
+def test_nested_write_creates_missing_entities(registry: Client, method: str) -> None:
     versions = {"v1": {"name": "one"}, "v2": {"name": "two"}}
     sent = {"dirs": {"d": {"datas": {"x": {"versions": versions, "meta": {"labels": {"a": "b"}}}}}}}
     assert registry.send(method, "/", sent).status == 200
@@ -26,7 +26,7 @@ def test_nested_writes_make_what_is_missing(registry: Client, method: str) -> No
 
 
 @pytest.mark.parametrize(("method", "keeps"), [("PUT", False), ("PATCH", True)])
-def test_nested_writes_follow_the_method(registry: Client, method: str, keeps: bool) -> None:
+def test_nested_write_follows_the_method(registry: Client, method: str, keeps: bool) -> None:
     registry.put("/dirs/d", {"name": "g", "datas": {"x": {"name": "r", "versions": {"v1": {"name": "v"}}}}})
     sent = {"datas": {"x": {"versions": {"v1": {"description": "new"}}}}}
     assert registry.send(method, "/dirs/d", sent).status == 200
@@ -36,7 +36,7 @@ def test_nested_writes_follow_the_method(registry: Client, method: str, keeps: b
 
 
 @pytest.mark.parametrize(("method", "keeps"), [("POST", False), ("PATCH", True)])
-def test_collections_follow_the_method(registry: Client, method: str, keeps: bool) -> None:
+def test_collection_write_follows_the_method(registry: Client, method: str, keeps: bool) -> None:
     first = {"name": "n", "labels": {"a": "b"}}
     registry.put(X, {**first, "meta": {"labels": {"m": "1"}}})
     for url, sent in (
@@ -55,7 +55,7 @@ def test_collections_follow_the_method(registry: Client, method: str, keeps: boo
 
 
 @pytest.mark.parametrize("query", ["", "?inline=*", "?doc&inline=*"])
-def test_what_was_read_can_be_written_at_every_level(registry: Client, query: str) -> None:
+def test_read_entity_can_be_written_back_at_every_level(registry: Client, query: str) -> None:
     """Nothing but epochs and times of changes differs."""
     registry.put(X, {"name": "n", "meta": {"labels": {"a": "b"}}, "versions": {"a": {"xint": 1}, "b": {}}})
     registry.put(F, b'{"a": 1}', content_type="application/json", xregistry_name="n")

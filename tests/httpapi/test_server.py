@@ -50,7 +50,7 @@ def _receive(connection: socket.socket) -> bytes:
         return b""
 
 
-def test_a_head_that_never_ends(server: Server) -> None:
+def test_slow_request_head_is_closed(server: Server) -> None:
     with connect(server) as slow:
         slow.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n")
         started = time.monotonic()
@@ -58,12 +58,12 @@ def test_a_head_that_never_ends(server: Server) -> None:
         assert 1 < time.monotonic() - started < 20
 
 
-def test_a_connection_that_says_nothing(server: Server) -> None:
+def test_idle_connection_is_closed(server: Server) -> None:
     with connect(server) as silent:
         assert read_all(silent) == b""
 
 
-def test_a_head_that_is_too_large(server: Server) -> None:
+def test_request_head_above_the_limit_is_431(server: Server) -> None:
     with connect(server) as large:
         large.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n")
         for number in range(40):
@@ -76,7 +76,7 @@ def test_a_head_that_is_too_large(server: Server) -> None:
 
 
 @pytest.mark.parametrize("size", [65_530, 65_540, 150_000])
-def test_a_target_that_is_too_large(server: Server, size: int) -> None:
+def test_request_target_above_the_limit_is_431(server: Server, size: int) -> None:
     with connect(server) as large:
         target = b"/messagegroups?filter=name=" + b"x" * size
         large.sendall(b"GET " + target + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
@@ -84,14 +84,14 @@ def test_a_target_that_is_too_large(server: Server, size: int) -> None:
     assert "Traceback" not in server.log.read_text()
 
 
-def test_a_body_that_does_not_come(server: Server) -> None:
+def test_missing_body_is_408(server: Server) -> None:
     with connect(server) as slow:
         slow.sendall(b"PUT /messagegroups/slow HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer hush\r\n")
         slow.sendall(b"Content-Length: 10\r\n\r\n{")
         assert read_all(slow).startswith(b"HTTP/1.1 408 ")
 
 
-def test_a_body_that_is_too_large(server: Server) -> None:
+def test_large_body_is_413(server: Server) -> None:
     with server.client() as client:
         answer = client.put("/messagegroups/large", content=b" " * (1 << 20) + b"{}", headers=_token("hush"))
         assert (answer.status_code, answer.headers["connection"]) == (413, "close")
@@ -101,7 +101,7 @@ def test_a_body_that_is_too_large(server: Server) -> None:
 @pytest.mark.parametrize(
     "rubbish", [b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", b"GET\r\n\r\n", b"\r\n" * 5 + b"?"]
 )
-def test_what_is_no_http(server: Server, rubbish: bytes) -> None:
+def test_bytes_that_are_not_http_are_400(server: Server, rubbish: bytes) -> None:
     with connect(server) as strange:
         strange.sendall(rubbish)
         assert b"HTTP/1.1 200" not in read_all(strange)
@@ -113,7 +113,7 @@ def _token(text: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {text}"}
 
 
-def test_writes_need_the_token_and_reads_do_not(server: Server) -> None:
+def test_server_token_is_required_for_writes_only(server: Server) -> None:
     with server.client() as client:
         for headers in ({}, _token("hus"), _token("hush "[:-1] + "x"), {"Authorization": "Basic hush"}):
             for method in ("PUT", "PATCH", "POST", "DELETE"):
@@ -122,7 +122,7 @@ def test_writes_need_the_token_and_reads_do_not(server: Server) -> None:
         assert client.get("/messagegroups/g").status_code == 200
 
 
-def test_logs_are_json_and_have_no_secrets(server: Server) -> None:
+def test_json_log_contains_no_secrets(server: Server) -> None:
     with server.client() as client:
         client.put("/messagegroups/logged?key=hush", headers=_token("hush"), json={"name": "hush"})
         client.get("/healthz")  # a request is logged after its answer was sent
@@ -131,7 +131,7 @@ def test_logs_are_json_and_have_no_secrets(server: Server) -> None:
     assert "hush" not in server.log.read_text()
 
 
-def test_it_ends_when_it_is_told_to(tmp_path: Path) -> None:
+def test_sigterm_finishes_requests_and_exits_with_0(tmp_path: Path) -> None:
     """The stream ends, what was written is there, and the code is 0."""
     db = f"sqlite:///{tmp_path / 'registry.db'}"
     with serving(db, tmp_path / "log") as (server,):
@@ -147,7 +147,7 @@ def test_it_ends_when_it_is_told_to(tmp_path: Path) -> None:
         assert client.get("/messagegroups/g").status_code == 200
 
 
-def test_a_file_has_one_server(tmp_path: Path) -> None:
+def test_second_server_on_one_file_fails(tmp_path: Path) -> None:
     db, log = f"sqlite:///{tmp_path / 'registry.db'}", tmp_path / "second"
     with serving(db, tmp_path / "log") as (first,):
         second = launch(db, log)

@@ -23,7 +23,7 @@ NOT_SEMVER = ["notsemver", "1", "1.0", "v1.0.0", "1.0.0.0", "01.0.0", "1.0.0-", 
 
 
 @pytest.mark.parametrize("id_", NOT_SEMVER)
-def test_id_that_is_no_semantic_version_is_rejected_in_semver_mode(registry: Client, id_: str) -> None:
+def test_id_that_is_not_a_semantic_version_is_rejected_in_semver_mode(registry: Client, id_: str) -> None:
     path = "/dirs/d/sems/x"
     registry.put(path, {})
     for method, url, sent in (

@@ -62,7 +62,7 @@ def loop(registry: Client) -> Loop:
     return Loop(registry)
 
 
-def test_reads_of_a_turn_share_a_transaction(loop: Loop, begun: list[str]) -> None:
+def test_reads_of_one_loop_iteration_share_a_transaction(loop: Loop, begun: list[str]) -> None:
     assert {loop.read(path)[0] for path in PATHS[:3]} == {200}
     assert len(begun) == 1
     loop.turn()
@@ -70,7 +70,7 @@ def test_reads_of_a_turn_share_a_transaction(loop: Loop, begun: list[str]) -> No
     assert len(begun) == 2
 
 
-def test_answers_are_kept_until_something_is_written(loop: Loop, registry: Client, begun: list[str]) -> None:
+def test_response_is_cached_until_the_next_write(loop: Loop, registry: Client, begun: list[str]) -> None:
     first = loop.read()
     loop.turn()
     assert loop.read() == first
@@ -80,7 +80,7 @@ def test_answers_are_kept_until_something_is_written(loop: Loop, registry: Clien
     assert len(begun) == 2
 
 
-def test_what_is_kept_is_nobodys_to_change(loop: Loop, registry: Client) -> None:
+def test_modified_response_does_not_change_the_cache(loop: Loop, registry: Client) -> None:
     request = ApiRequest("GET", PATH, BASE, {}, [])
     for _ in range(2):
         answer = registry.service.read_cached(request, lambda _: None)
@@ -89,14 +89,14 @@ def test_what_is_kept_is_nobodys_to_change(loop: Loop, registry: Client) -> None
         answer.status, answer.body, answer.headers["ETag"] = 304, b"", "x"
 
 
-def test_what_is_kept_is_limited(loop: Loop, registry: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_response_cache_is_limited(loop: Loop, registry: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(response_cache, "MAX_BYTES", 4 * response_cache.ENTRY_BYTES)
     for path in (*PATHS, *PATHS):
         assert loop.read(path)[0] == 200
     assert len(registry.service.response_cache) <= 4
 
 
-def test_who_has_it_is_told_so_again_and_again(loop: Loop, registry: Client) -> None:
+def test_cached_response_to_if_none_match_is_304(loop: Loop, registry: Client) -> None:
     first = registry.service.read_cached(ApiRequest("GET", PATH, BASE, {}, []), lambda _: None)
     assert first
     for _ in range(2):
@@ -107,7 +107,7 @@ def test_who_has_it_is_told_so_again_and_again(loop: Loop, registry: Client) -> 
     assert loop.read()[0] == 200
 
 
-def test_what_was_written_is_seen(loop: Loop, registry: Client) -> None:
+def test_write_is_visible_to_the_next_read(loop: Loop, registry: Client) -> None:
     assert b'"first"' in loop.read()[1]
     assert registry.put(PATH, {"name": "second"}).status == 200
     assert b'"second"' in loop.read()[1]
@@ -115,7 +115,7 @@ def test_what_was_written_is_seen(loop: Loop, registry: Client) -> None:
     assert b'"second"' in loop.read()[1]
 
 
-def test_a_model_that_was_changed_is_seen(loop: Loop, registry: Client) -> None:
+def test_model_change_is_visible_to_the_next_read(loop: Loop, registry: Client) -> None:
     assert loop.read()[0] == 200
     changed = registry.get("/modelsource").json
     changed["groups"]["dirs"]["resources"]["datas"]["attributes"]["motto"] = {"type": "string"}
@@ -125,7 +125,7 @@ def test_a_model_that_was_changed_is_seen(loop: Loop, registry: Client) -> None:
     assert b'"motto":"new"' in loop.read()[1]
 
 
-def test_what_is_not_there_leaves_nothing_open(loop: Loop, begun: list[str]) -> None:
+def test_not_found_ends_the_shared_transaction(loop: Loop, begun: list[str]) -> None:
     assert loop.read("/dirs/d/datas/none")[0] == 404
     assert loop.read()[0] == 200
     assert len(begun) == 2
@@ -133,7 +133,7 @@ def test_what_is_not_there_leaves_nothing_open(loop: Loop, begun: list[str]) -> 
     assert loop.read()[0] == 200
 
 
-def test_a_database_that_fails_is_tried_again(loop: Loop, registry: Client) -> None:
+def test_read_after_a_database_failure_succeeds(loop: Loop, registry: Client) -> None:
     loop.read(PATHS[1])
     loop.turn()
     with registry.database.transaction() as connection:

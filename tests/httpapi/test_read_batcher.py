@@ -61,7 +61,7 @@ def held(registry: Client) -> Iterator[Held]:
         yield made
 
 
-def test_reads_that_wait_share_a_snapshot(registry: Client, held: Held) -> None:
+def test_queued_reads_share_a_snapshot(registry: Client, held: Held) -> None:
     seen: list[str] = []
     registry.database.observe = lambda kind, _: seen.append(kind)
     paths = [*PATHS, f"{PATHS[0]}/meta", f"{PATHS[1]}/versions/1"]
@@ -72,12 +72,12 @@ def test_reads_that_wait_share_a_snapshot(registry: Client, held: Held) -> None:
     assert answers == [(200, registry.get(path).body) for path in paths]
 
 
-def test_one_that_is_not_there_leaves_the_others(held: Held) -> None:
+def test_not_found_does_not_affect_other_reads_of_the_batch(held: Held) -> None:
     answers = held.read(PATHS[0], "/dirs/d/datas/none", PATHS[1], "/dirs/none/datas/a", PATHS[2])
     assert [status for status, _ in answers] == [200, 404, 200, 404, 200]
 
 
-def test_a_read_sees_what_was_answered_before_it_came(registry: Client) -> None:
+def test_batched_read_sees_earlier_writes(registry: Client) -> None:
     for name in ("one", "two", "three"):
         assert registry.put(PATHS[0], {"name": name}).status == 200
         begun = registry.service.read_batched(ApiRequest("GET", PATHS[0], BASE, {}, []))
@@ -87,7 +87,7 @@ def test_a_read_sees_what_was_answered_before_it_came(registry: Client) -> None:
         assert f'"name":"{name}"'.encode() in body.replace(b" ", b"")
 
 
-def test_a_connection_that_is_cut_while_it_is_read(
+def test_closed_connection_fails_one_read_of_the_batch(
     registry: Client, held: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who asks then is told so; the others get their answers."""
@@ -104,7 +104,7 @@ def test_a_connection_that_is_cut_while_it_is_read(
     assert registry.get(PATHS[0]).status == 200
 
 
-def test_which_reads_wait_for_others(registry: Client) -> None:
+def test_only_reads_of_one_resource_without_flags_are_batched(registry: Client) -> None:
     """Those of one Resource without flags: others may take long."""
     registry.get("/")
     taken = {

@@ -52,7 +52,7 @@ def writes_of(database: Database) -> list[str]:
     return seen
 
 
-def test_writes_share_a_commit(registry: Client) -> None:
+def test_queued_writes_share_a_commit(registry: Client) -> None:
     seen = writes_of(registry.database)
     answers = together(registry, *((f"/dirs/d{place}", {}) for place in range(8)))
     assert [answer.status for answer in answers] == [201] * 8
@@ -60,7 +60,7 @@ def test_writes_share_a_commit(registry: Client) -> None:
 
 
 @SQLITE
-def test_clients_do_not_wait_for_each_others_commits(registry: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_clients_write_faster_than_one(registry: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """With commits of 20 ms at least, which are most of a write, 16 clients write three times what one does."""
     dedicated_connection = Database._dedicated_connection
 
@@ -84,7 +84,7 @@ def test_clients_do_not_wait_for_each_others_commits(registry: Client, monkeypat
     assert rate(16) >= 3 * one
 
 
-def test_one_that_fails_leaves_the_others(registry: Client) -> None:
+def test_rejected_write_does_not_affect_its_batch(registry: Client) -> None:
     answers = together(
         registry,
         ("/dirs/a", {}),
@@ -97,7 +97,9 @@ def test_one_that_fails_leaves_the_others(registry: Client) -> None:
     assert registry.get("/").json["epoch"] == 3
 
 
-def test_one_that_fails_once_it_was_stored_leaves_the_others(registry: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_write_failing_after_storing_does_not_affect_its_batch(
+    registry: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     render = RegistryWriter.render_result
 
     def fails_for_one(self: RegistryWriter, request: ApiRequest, *rest: Any) -> ApiResponse:
@@ -114,7 +116,7 @@ def test_one_that_fails_once_it_was_stored_leaves_the_others(registry: Client, m
 
 
 @POSTGRESQL
-def test_a_connection_that_is_cut_takes_no_write_away(registry: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_closed_connection_loses_no_write_of_the_batch(registry: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that shared it are done again, each on its own."""
     render, cuts = RegistryWriter.render_result, [None]
 
@@ -131,7 +133,7 @@ def test_a_connection_that_is_cut_takes_no_write_away(registry: Client, monkeypa
 
 
 @POSTGRESQL
-def test_a_statement_that_fails_leaves_the_others(registry: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_statement_does_not_affect_its_batch(registry: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """PostgreSQL refuses all that follows in the transaction; they are done again, each on its own."""
     render = RegistryWriter.render_result
 
@@ -147,7 +149,7 @@ def test_a_statement_that_fails_leaves_the_others(registry: Client, monkeypatch:
 
 
 @SQLITE
-def test_a_disk_that_is_full_takes_no_acknowledged_write_away(registry: Client) -> None:
+def test_full_disk_loses_no_acknowledged_write(registry: Client) -> None:
     """SQLite gives up the whole transaction then, with what others did in it."""
     with registry.database.transaction() as connection:
         pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()

@@ -39,7 +39,7 @@ def renamed(value: Any, names: dict[str, str]) -> dict[str, Any]:
 NAMES = {"ancestorid": "ancestor", "basemessageuri": "basemessageurl"}
 
 
-def test_messages(client: Client) -> None:
+def test_older_specversion_renames_message_attributes(client: Client) -> None:
     for path in (MESSAGE, f"{MESSAGE}/versions/1"):
         older, newer = client.get(f"{path}?{FLAG}"), client.get(path)
         assert older.json == renamed(newer.json, NAMES)
@@ -47,7 +47,7 @@ def test_messages(client: Client) -> None:
         assert older.json["labels"] == {"ancestorid": "kept", "basemessageuri": "kept"}
 
 
-def test_what_is_no_messages_keeps_its_extensions(client: Client) -> None:
+def test_older_specversion_keeps_extensions_of_other_types(client: Client) -> None:
     older = client.get(f"{SCHEMA}$details?{FLAG}&inline=schema").json
     assert older["ancestor"] == "1"
     assert client.get(f"{SCHEMA}$details").json["ancestor"] == "e"
@@ -57,7 +57,7 @@ def test_what_is_no_messages_keeps_its_extensions(client: Client) -> None:
 
 
 @pytest.mark.parametrize("path", ["/", "/messagegroups", "/messagegroups/g", "/messagegroups/g/messages", "/export"])
-def test_collections_and_what_is_inlined(client: Client, path: str) -> None:
+def test_older_specversion_applies_to_collections_and_inlined_entities(client: Client, path: str) -> None:
     older = client.get(f"{path}?{FLAG}&inline=*")
     assert older.status == 200
     assert b'"ancestor":"1"' in older.body
@@ -67,7 +67,7 @@ def test_collections_and_what_is_inlined(client: Client, path: str) -> None:
         assert older.json["specversion"] == "1.0-rc2"
 
 
-def test_document_view_of_a_document(client: Client) -> None:
+def test_older_specversion_applies_to_the_document_view(client: Client) -> None:
     shown = client.get(f"{SCHEMA}/versions/1?{FLAG}&doc")
     assert (shown.json["ancestor"], shown.body.count(b'"ancestor":')) == ("1", 1)
 
@@ -76,7 +76,7 @@ def test_document_view_of_a_document(client: Client) -> None:
     ("method", "path"),
     [("PUT", MESSAGE), ("PATCH", MESSAGE), ("POST", "/"), ("DELETE", MESSAGE), ("GET", SCHEMA), ("PUT", SCHEMA)],
 )
-def test_other_requests_are_refused(client: Client, method: str, path: str) -> None:
+def test_older_specversion_is_rejected_in_writes(client: Client, method: str, path: str) -> None:
     before = client.get("/export").body
     reply = client.send(method, f"{path}?{FLAG}", None if method in ("GET", "DELETE") else {})
     assert reply.error == (400, "unsupported_specversion", path)
@@ -84,6 +84,6 @@ def test_other_requests_are_refused(client: Client, method: str, path: str) -> N
     assert client.get("/export").body == before
 
 
-def test_tags_differ(client: Client) -> None:
+def test_etag_depends_on_the_specversion(client: Client) -> None:
     assert client.get(f"{MESSAGE}?{FLAG}").body != client.get(MESSAGE).body
     assert client.get(f"{MESSAGE}?specversion=1.0-RC4").body == client.get(MESSAGE).body

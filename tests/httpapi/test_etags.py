@@ -70,7 +70,7 @@ def _seen(web: Web) -> dict[str, httpx.Response]:
     return {url: web.get(url) for url in URLS}
 
 
-def test_a_tag_changes_with_the_bytes(registry: Client) -> None:
+def test_etag_changes_with_the_bytes(registry: Client) -> None:
     web = Web(registry)
     registry.put("/dirs/d", {})
     before = _seen(web)
@@ -94,7 +94,7 @@ def _check(web: Web, url: str, before: httpx.Response, after: httpx.Response) ->
         assert same.headers["etag"] == after.headers["etag"]
 
 
-def test_a_tag_depends_on_the_url_by_which_a_client_comes(registry: Client) -> None:
+def test_etag_depends_on_the_base_url(registry: Client) -> None:
     web = Web(registry)
     registry.put(f"{DATA}/x", {})
     url = f"{DATA}/x"
@@ -103,7 +103,7 @@ def test_a_tag_depends_on_the_url_by_which_a_client_comes(registry: Client) -> N
     assert len(tags) == 5
 
 
-def test_an_answer_that_is_compressed_has_a_tag_of_its_own(registry: Client) -> None:
+def test_compressed_response_has_its_own_etag(registry: Client) -> None:
     web = Web(registry)
     url = f"{DATA}/x"
     registry.put(url, {"description": "d" * 2000})
@@ -115,7 +115,7 @@ def test_an_answer_that_is_compressed_has_a_tag_of_its_own(registry: Client) -> 
         assert (same.status_code, same.headers["etag"]) == (304, answer.headers["etag"])
 
 
-def test_an_answer_that_is_compressed_has_the_same_bytes_at_any_time(registry: Client) -> None:
+def test_compressed_response_is_deterministic(registry: Client) -> None:
     registry.put(f"{DATA}/x", {"description": "d" * 2000})
 
     async def raw() -> bytes:
@@ -131,36 +131,36 @@ def test_an_answer_that_is_compressed_has_the_same_bytes_at_any_time(registry: C
 
 
 @pytest.mark.parametrize("sent", ['"other"', '"other", "more"', "other", ""])
-def test_what_is_not_the_tag_is_answered_in_full(registry: Client, sent: str) -> None:
+def test_stale_if_none_match_returns_200(registry: Client, sent: str) -> None:
     registry.put(f"{DATA}/x", {})
     assert Web(registry).get(f"{DATA}/x", If_None_Match=sent).status_code == 200
 
 
-def test_any_tag_is_known_to_a_star(registry: Client) -> None:
+def test_if_none_match_star_returns_304(registry: Client) -> None:
     registry.put(f"{DATA}/x", {})
     assert Web(registry).get(f"{DATA}/x", If_None_Match="*").status_code == 304
     assert Web(registry).get(f"{DATA}/none", If_None_Match="*").status_code == 404
 
 
-def test_star_matches_nothing_where_there_is_no_version(registry: Client) -> None:
+def test_if_none_match_star_without_a_version_is_not_found(registry: Client) -> None:
     registry.put(f"{DATA}/x", {})
     assert Web(registry).get(f"{DATA}/x/versions/none", If_None_Match="*").status_code == 404
 
 
-def test_document_stored_elsewhere_is_a_redirect_whatever_a_client_has(registry: Client) -> None:
+def test_document_stored_elsewhere_is_a_redirect_despite_if_none_match(registry: Client) -> None:
     registry.put("/dirs/d/files/f$details", {"fileurl": "http://elsewhere.test/f"})
     answer = Web(registry).get("/dirs/d/files/f", If_None_Match="*")
     assert (answer.status_code, answer.headers["location"]) == (303, "http://elsewhere.test/f")
     assert "etag" not in answer.headers
 
 
-def test_tag_does_not_depend_on_the_origin_of_a_page(registry: Client) -> None:
+def test_etag_does_not_depend_on_the_origin(registry: Client) -> None:
     web = Web(registry)
     registry.put("/dirs/d", {})
     assert web.get("/dirs/d").headers["etag"] == web.get("/dirs/d", Origin=HOST).headers["etag"]
 
 
-def test_tags_in_several_headers_are_one_list(registry: Client) -> None:
+def test_if_none_match_lines_are_one_list(registry: Client) -> None:
     registry.put(f"{DATA}/x", {})
     tag = Web(registry).get(f"{DATA}/x").headers["etag"]
     sent = [("if-none-match", '"other"'), ("if-none-match", tag)]
