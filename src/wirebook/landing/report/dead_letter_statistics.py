@@ -42,6 +42,11 @@ class Example:
     actual: str | None
     raw: bytes | None = None
 
+    @property
+    def place(self) -> str:
+        """The file, line and index of the message."""
+        return f"{self.file}:{self.line}" + (f"[{self.index}]" if self.index else "")
+
 
 @dataclass(slots=True)
 class DeadLetterStatistics:
