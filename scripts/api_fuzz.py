@@ -1,13 +1,13 @@
-"""Sends a registry that runs requests of every kind, made at random from a seed, and holds its answers to rules.
+"""Sends random requests to a running registry and checks its responses against general rules.
 
-No answer has a status of 5xx, none takes long, every error is a problem with the type, status and arguments that the
-text gives it. Schemathesis makes a tenth of the requests from the OpenAPI document of the registry, and the answers are
-compared with it; the others are our own: nested bodies with something wrong in them, paths, flags, headers and bytes
-that nobody should send. Each round of these begins with an empty registry, ends with an export that is read back, and
-can be run again alone. What is found is shown as a command of curl.
+No response has a 5xx status or is slow, and every error has the type, status and arguments of the specification.
+Schemathesis generates a tenth of the requests from the OpenAPI document of the registry and checks the responses
+against it. The others are generated here: invalid nested bodies, paths, flags, headers and bytes. Each round starts
+with an empty registry, ends with an export that is imported again, and can be repeated alone. Findings are printed as
+curl commands.
 
     ./run api-fuzz [--requests 100000] [--seed 1] [--postgresql] [--short]
-    ./run api-fuzz --seed 1 --round 4711      # one round again
+    ./run api-fuzz --seed 1 --round 4711      # repeat one round
 """
 
 from __future__ import annotations
@@ -47,24 +47,24 @@ def main() -> int:
         with a_server(options, tally) as base:
             Rounds(base, MODELS, tally).round(options.seed, options.round)
     else:
-        wanted = round(options.requests * BY_SCHEMA)
-        from_schema(options, wanted, by_schema)
-        our_own(options, options.requests - wanted, tally)
-    for name, each in (("our own", tally), ("by schemathesis", by_schema)):
-        print_tally(name, each)
+        by_schema_count = round(options.requests * BY_SCHEMA)
+        from_schema(options, by_schema_count, by_schema)
+        our_own(options, options.requests - by_schema_count, tally)
+    for name, counts in (("our own", tally), ("by schemathesis", by_schema)):
+        print_tally(name, counts)
     print(f"{tally.requests + by_schema.requests} requests in {time.monotonic() - started:.0f} s, seed {options.seed}")
     return print_findings([*tally.findings, *by_schema.findings])
 
 
-def from_schema(options: argparse.Namespace, wanted: int, tally: Tally) -> None:
+def from_schema(options: argparse.Namespace, count: int, tally: Tally) -> None:
     with a_server(options, tally) as base:
         for model in range(len(MODELS)):
             Rounds(base, MODELS, tally).begin(model)
-            byschema.run(base, options.seed, wanted // len(MODELS), tally, say)
+            byschema.run(base, options.seed, count // len(MODELS), tally, say)
 
 
 def our_own(options: argparse.Namespace, wanted: int, tally: Tally) -> None:
-    """Rounds, on another registry where one was made immutable."""
+    """Run rounds, on a new registry after one became immutable."""
     numbers = count()
     while tally.requests < wanted:
         with a_server(options, tally) as base:
@@ -75,9 +75,9 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--requests", type=int, default=REQUESTS)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--round", type=int, help="the one round with this number")
-    parser.add_argument("--postgresql", action="store_true", help="on a PostgreSQL of its own, not on SQLite")
-    parser.add_argument("--short", action="store_true", help=f"{SHORT} requests, the same each time")
+    parser.add_argument("--round", type=int, help="repeat only the round with this number")
+    parser.add_argument("--postgresql", action="store_true", help="use a temporary PostgreSQL instead of SQLite")
+    parser.add_argument("--short", action="store_true", help=f"{SHORT} requests with a fixed seed")
     options = parser.parse_args()
     if options.short:
         options.requests, options.seed = SHORT, 1
@@ -86,7 +86,7 @@ def arguments() -> argparse.Namespace:
 
 @contextmanager
 def a_server(options: argparse.Namespace, tally: Tally) -> Iterator[str]:
-    """The URL of a registry on a database that is thrown away. It must end well."""
+    """Run a registry on a temporary database and yield its URL. It must stop without errors."""
     with tempfile.TemporaryDirectory(prefix="wirebook-api-fuzz-") as name, ExitStack() as stack:
         log, address = Path(name) / "log", f"sqlite:///{name}/registry.db"
         if options.postgresql:
@@ -100,11 +100,11 @@ def a_server(options: argparse.Namespace, tally: Tally) -> Iterator[str]:
 
 
 def say_failures(log: Path) -> None:
-    """The tracebacks in the log of the server, each once."""
+    """Print each traceback in the log of the server once."""
     text = log.read_text(errors="replace")
-    found = {part.partition("\n20")[0] for part in text.split("Traceback (most recent call last):")[1:]}
-    for each in sorted(found)[:20]:
-        print(f"\nin the log: {each[-2000:]}")
+    tracebacks = {part.partition("\n20")[0] for part in text.split("Traceback (most recent call last):")[1:]}
+    for traceback in sorted(tracebacks)[:20]:
+        print(f"\nin the log: {traceback[-2000:]}")
 
 
 def print_tally(name: str, tally: Tally) -> None:
@@ -113,7 +113,7 @@ def print_tally(name: str, tally: Tally) -> None:
 
 
 def print_findings(findings: list[Finding]) -> int:
-    """Each fault once, with how often there was one like it."""
+    """Print each kind of finding once, with its number of occurrences."""
     firsts: dict[str, list[Finding]] = {}
     for finding in findings:
         firsts.setdefault(finding.fault, []).append(finding)

@@ -1,12 +1,11 @@
-"""Holds Spark's column engine and the plain-Python reference to the same answers, over every catalogue there is.
+"""Compares Spark's column engine with the plain Python engine, over all catalogues.
 
-Messages are synthesised for each definition over every protocol and in every mode that it allows, and changed in
-every way that is known to trip programs; both engines land them, from JSON Lines, plain files of events and Parquet.
-Beside the catalogues that are there stand rich ones, one for each payload format, with every type that it has, and once
-more with Confluent's prefix before Kafka values. What is compared: tables and every value of their rows, dead letters
-with their bytes, and outcomes, bindings, problems and near misses as `match` of a DataFrame gives them.
-Valid messages must land in their definition's table, with the context they were built with. Whatever differs is printed
-with the message, and the exit code is 1.
+Messages are generated for each definition, protocol and content mode, and modified in every way that is known to
+cause errors. Both engines land them from JSON Lines, files of events and Parquet. Additional catalogues have every
+type of each payload format, with and without Confluent's prefix of Kafka values. The script compares all values of
+all tables, the bytes of dead letters, and the outcomes, bindings, problems and near misses of `match` on a DataFrame.
+Valid messages must land in the table of their definition, with the context they were built from. Differences are
+printed with their message, and the exit code is 1.
 
     ./run differential [--messages 200000] [--seed 1] [--catalogue NAME] [--short]
 """
@@ -50,12 +49,12 @@ def main() -> int:
     paths = catalogues(options.catalogue)
     rich = [name for name in RICH if options.catalogue in name]
     if not paths and not rich:
-        say(f"no catalogue is called '{options.catalogue}'")
+        say(f"no catalogue has '{options.catalogue}' in its name")
         return 2
-    each = max(1, options.messages // (len(paths) + WEIGHT * len(rich)))
-    jobs = [(str(path), options.seed, each, WILD if number % 2 else CALM) for number, path in enumerate(paths)]
-    jobs += [(name, options.seed, WEIGHT * each, WILD if number % 2 else CALM) for number, name in enumerate(rich)]
-    say(f"{len(jobs)} catalogues, {each} messages each, {WEIGHT} times as many of rich ones, seed {options.seed}")
+    messages = max(1, options.messages // (len(paths) + WEIGHT * len(rich)))
+    jobs = [(str(path), options.seed, messages, WILD if number % 2 else CALM) for number, path in enumerate(paths)]
+    jobs += [(name, options.seed, WEIGHT * messages, WILD if number % 2 else CALM) for number, name in enumerate(rich)]
+    say(f"{len(jobs)} catalogues, {messages} messages each, {WEIGHT} times as many for rich ones, seed {options.seed}")
     started, total = time.monotonic(), Report()
     with multiprocessing.get_context("spawn").Pool(options.processes) as pool:
         for name, report in pool.imap_unordered(campaign, jobs):
@@ -71,9 +70,9 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--messages", type=int, default=200_000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--catalogue", default="", help="only catalogues with this in their names")
+    parser.add_argument("--catalogue", default="", help="use only catalogues with this text in their names")
     parser.add_argument("--processes", type=int, default=min(os.cpu_count() or 1, 4))
-    parser.add_argument("--short", action="store_true", help=f"{SHORT} messages, the same each time")
+    parser.add_argument("--short", action="store_true", help=f"{SHORT} messages with a fixed seed")
     options = parser.parse_args()
     if options.short:
         options.messages, options.seed = SHORT, 1
@@ -81,13 +80,13 @@ def arguments() -> argparse.Namespace:
 
 
 def catalogues(name: str) -> list[Path]:
-    """Every catalogue that is there; those that are missing are said aloud."""
+    """Return all catalogues that exist, and print the missing folders."""
     for folder in FOLDERS:
         if not folder.is_dir():
-            say(f"skipped: the catalogues of '{folder.relative_to(ROOT.parent)}' are not there")
-    found = [path for folder in FOLDERS for path in sorted(folder.glob("*.json"))]
-    found += [CDEVENTS] if CDEVENTS.is_dir() else []
-    return [path for path in found if name in path.name]
+            say(f"skipped: the folder '{folder.relative_to(ROOT.parent)}' does not exist")
+    paths = [path for folder in FOLDERS for path in sorted(folder.glob("*.json"))]
+    paths += [CDEVENTS] if CDEVENTS.is_dir() else []
+    return [path for path in paths if name in path.name]
 
 
 def campaign(job: tuple[str, int, int, float]) -> tuple[str, Report]:
@@ -96,7 +95,7 @@ def campaign(job: tuple[str, int, int, float]) -> tuple[str, Report]:
 
 
 def on_spark(name: str, seed: str, count: int, total: Report) -> None:
-    """Some messages more through a DataFrame of Spark itself, lines and Parquet."""
+    """Compare further messages that Spark reads into a DataFrame, from lines and Parquet."""
     catalog = load(name)
     messages = some_messages(catalog, seed, count)
     differences = differences_on_spark(catalog, messages)
@@ -131,7 +130,7 @@ def print_summary(total: Report, seconds: float) -> None:
 
 
 def formats(total: Report) -> Iterator[str]:
-    """A row for each format, a column for each protocol."""
+    """Print a table with a row per format and a column per protocol."""
     protocols = [*PROTOCOLS, "CLOUDEVENTS"]
     yield " " * 18 + "".join(f"{name:>13}" for name in protocols)
     for format_ in sorted({format_ for format_, _ in total.by_format}):

@@ -1,7 +1,7 @@
-"""Write the generated documentation: docs/reference, the index of decisions, and the tables between marks.
+"""Writes the generated documentation: docs/reference, the index of decisions, and the tables between markers.
 
-./run docs            write them
-./run docs --check    change nothing; exit 1 and name the pages that are not current
+./run docs            write the pages
+./run docs --check    change nothing; list outdated pages and exit with 1
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ def cli_page() -> str:
 
 
 def inner_commands(name: str) -> list[str]:
-    """The commands of a command that is a group of them."""
+    """Return the subcommands of a command."""
     return list(getattr(load_command(name), "commands", ()))
 
 
 def help_of(*command: str) -> str:
-    """The help as it is printed where there is no terminal."""
+    """Return the help of a command as printed to a pipe."""
     line = [sys.executable, "-c", "import wirebook.cli; wirebook.cli.main()", *command, "--help"]
     environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1"}
     return subprocess.run(line, capture_output=True, check=True, text=True, env=environment).stdout.strip()  # noqa: S603
@@ -111,7 +111,7 @@ def python_page() -> str:
 
 
 def public_entry(module: str, thing: Any, members: tuple[str, ...]) -> Iterator[str]:
-    """A class with some of its members, or a function."""
+    """Yield the entry of a function, or of a class with some of its members."""
     yield f"## {thing.__name__}\n\n{signature(f'from {module} import {thing.__name__}', thing)}\n\n{prose(thing)}"
     for name in members:
         member = inspect.getattr_static(thing, name)
@@ -135,17 +135,19 @@ def signature(before: str, thing: Any) -> str:
 
 
 def call(name: str, function: Callable[..., Any]) -> str:
-    """``name(a: int, *, b: str) -> str``, one parameter a line where a line would be too long."""
-    found = inspect.signature(function)
-    parameters = [parameter for parameter in found.parameters.values() if parameter.name not in ("self", "cls")]
-    shown = list(with_star(parameters))
-    result = "" if isinstance(function, type) else f" -> {found.return_annotation}"
-    line = f"{name}({', '.join(shown)}){result}"
-    return line if len(line) <= WIDTH else f"{name}(\n    " + ",\n    ".join(shown) + f",\n){result}"
+    """Return ``name(a: int, *, b: str) -> str``, with a line per parameter if one line is too long."""
+    function_signature = inspect.signature(function)
+    parameters = [
+        parameter for parameter in function_signature.parameters.values() if parameter.name not in ("self", "cls")
+    ]
+    formatted = list(with_star(parameters))
+    result = "" if isinstance(function, type) else f" -> {function_signature.return_annotation}"
+    line = f"{name}({', '.join(formatted)}){result}"
+    return line if len(line) <= WIDTH else f"{name}(\n    " + ",\n    ".join(formatted) + f",\n){result}"
 
 
 def with_star(parameters: list[inspect.Parameter]) -> Iterator[str]:
-    """The parameters, with a star before the first that must be named."""
+    """Yield the parameters, with a star before the first keyword-only one."""
     stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
     is_open = True
     for parameter in parameters:
@@ -155,12 +157,12 @@ def with_star(parameters: list[inspect.Parameter]) -> Iterator[str]:
         yield f"{stars.get(parameter.kind, '')}{parameter.name}: {parameter.annotation}{default_of(parameter)}"
 
 
-def default_of(each: inspect.Parameter) -> str:
-    if each.default is each.empty:
+def default_of(parameter: inspect.Parameter) -> str:
+    if parameter.default is parameter.empty:
         return ""
-    if isinstance(each.default, MatchOptions):
+    if isinstance(parameter.default, MatchOptions):
         return " = MatchOptions()"
-    return " = ..." if "factory" in repr(each.default) else f" = {each.default!r}"
+    return " = ..." if "factory" in repr(parameter.default) else f" = {parameter.default!r}"
 
 
 def code(text: str) -> str:
@@ -168,7 +170,7 @@ def code(text: str) -> str:
 
 
 def prose(thing: Any) -> str:
-    """A docstring as Markdown: ``this`` becomes `this`, indented text becomes code."""
+    """Return a docstring as Markdown: ``this`` becomes `this`, indented text becomes a code block."""
     text = inspect.cleandoc(thing.__doc__ or "").replace("``", "`")
     blocks = (f"```text\n{inspect.cleandoc(b)}\n```" if b.startswith("    ") else b for b in text.split("\n\n"))
     return "\n\n".join(blocks)
@@ -180,11 +182,11 @@ MARK = re.compile(r"^(?P<lead>[^\n]*?)(?P<comment># )?(?P<kind>Reading|Deviation
 
 
 def readings_page() -> str:
-    """Every `Reading:` and `Deviation:` of the code."""
+    """Return the page of all `Reading:` and `Deviation:` marks of the code."""
     head = (
-        "Where a text can be read in more than one way the code says which way it takes (*Reading*), and where it does "
-        "something else than the text (*Deviation*). These are all the places; the rules for definitions are in\n"
-        "[semantics](../semantics.md)."
+        "Where a specification can be read in more than one way, the code states its interpretation (*Reading*). "
+        "Where the code differs from a specification, it says so (*Deviation*). This page lists all of them; the rules "
+        "for definitions are in [semantics](../semantics.md)."
     )
     return page("Readings", wrapped(head), *readings())
 
@@ -198,13 +200,13 @@ def readings() -> Iterator[str]:
 
 
 def marks_in(source: str) -> Iterator[tuple[str, str]]:
-    """(kind, text) of each mark: what follows in the comment, or in the paragraph of the docstring."""
+    """Yield the kind and the text of each mark, to the end of its comment or paragraph."""
     lines = source.splitlines()
     for number, line in enumerate(lines):
-        found = MARK.match(line)
-        if not found or found["lead"].strip().startswith(('"', "yield", "def")):
+        mark = MARK.match(line)
+        if not mark or mark["lead"].strip().startswith(('"', "yield", "def")):
             continue
-        yield found["kind"], " ".join([found["text"], *continued(lines[number + 1 :], bool(found["comment"]))])
+        yield mark["kind"], " ".join([mark["text"], *continued(lines[number + 1 :], bool(mark["comment"]))])
 
 
 def continued(lines: list[str], is_comment: bool) -> Iterator[str]:
@@ -226,7 +228,7 @@ CONTEXTS: dict[str, str] = {
 
 
 def code_pages() -> dict[Path, str]:
-    """A page for each rule of documents, and a list of them."""
+    """Return a page for each lint rule, and their index."""
     folder = DOCS / "reference" / "codes"
     return {folder / "README.md": codes_page()} | {
         folder / f"{code}.md": rule_page(rule) for code, rule in rules().items()
@@ -257,12 +259,12 @@ def example_of(kind: str, example: Any) -> str:
     if kind == "hex":
         text = bytes.fromhex(example["bytes"]).decode("latin-1")
         return f"```text\n{text}\n```\n\nThe bytes: `{example['bytes']}`"
-    each = example if kind == "documents" else [example]
-    return "\n\n".join(f"```json\n{laid_out(value)}\n```" for value in each)
+    documents = example if kind == "documents" else [example]
+    return "\n\n".join(f"```json\n{format_json(value)}\n```" for value in documents)
 
 
-def laid_out(value: Any, indent: int = 0) -> str:
-    """JSON with a line for each member, unless all of it fits on one."""
+def format_json(value: Any, indent: int = 0) -> str:
+    """Return JSON with a line per member, unless the value fits on one line."""
     line = json.dumps(value, ensure_ascii=False)
     if len(line) + indent <= 96 and indent:
         return line
@@ -270,9 +272,9 @@ def laid_out(value: Any, indent: int = 0) -> str:
         return line
     inner = " " * (indent + 2)
     if isinstance(value, dict):
-        lines = [f"{inner}{json.dumps(name)}: {laid_out(item, indent + 2)}" for name, item in value.items()]
+        lines = [f"{inner}{json.dumps(name)}: {format_json(item, indent + 2)}" for name, item in value.items()]
     else:
-        lines = [f"{inner}{laid_out(item, indent + 2)}" for item in value]
+        lines = [f"{inner}{format_json(item, indent + 2)}" for item in value]
     start, end = "{}" if isinstance(value, dict) else "[]"
     return f"{start}\n" + ",\n".join(lines) + f"\n{' ' * indent}{end}"
 
@@ -323,19 +325,19 @@ def decision_row(path: Path) -> str:
     return f"| [{record['number']}]({path.name}) | {record['title']} | {record['date']} | {record['status']} |"
 
 
-# -- tables between marks ------------------------------------------------------------------------------------------
+# -- tables between markers ------------------------------------------------------------------------------------------
 
 
 def codes_table() -> str:
-    """Every problem code, in the groups of its file."""
+    """Return the tables of all problem codes, by the groups of their file."""
     rows = []
     for line in inspect.getsource(codes).splitlines():
         if group := re.match(r"    # -- (.+?) -+$", line):
             rows.append(f"\n**{group[1][0].upper()}{group[1][1:]}**\n\n| code | severity | meaning |\n|---|---|---|")
-        elif found := re.match(r'    \("([a-z0-9-]+)", ', line):
-            each = CODES[found[1]]
-            named = f"[`{each.name}`](reference/codes/{each.name}.md)" if each.name in rules() else f"`{each.name}`"
-            rows.append(f"| {named} | {each.severity} | {each.title} |")
+        elif row := re.match(r'    \("([a-z0-9-]+)", ', line):
+            entry = CODES[row[1]]
+            named = f"[`{entry.name}`](reference/codes/{entry.name}.md)" if entry.name in rules() else f"`{entry.name}`"
+            rows.append(f"| {named} | {entry.severity} | {entry.title} |")
     return "\n".join(rows)
 
 
@@ -345,9 +347,9 @@ TABLES: dict[str, tuple[str, Callable[[], str]]] = {"codes": ("outcomes.md", cod
 def between_marks(text: str, name: str, content: str) -> str:
     start, end = f"<!-- begin {name} (written by scripts/docs.py) -->", f"<!-- end {name} -->"
     before, _, rest = text.partition(start)
-    _, found, after = rest.partition(end)
-    if not found:
-        raise SystemExit(f"docs: the marks of '{name}' are missing")
+    _, end_mark, after = rest.partition(end)
+    if not end_mark:
+        raise SystemExit(f"docs: the markers of '{name}' are missing")
     return f"{before}{start}\n{content}\n\n{end}{after}"
 
 
@@ -359,7 +361,7 @@ def page(title: str, *parts: str) -> str:
 
 
 def wrapped(text: str) -> str:
-    """The text in lines of at most `WIDTH` characters; a list item's further lines are indented."""
+    """Return the text in lines of at most `WIDTH` characters. Further lines of a list item are indented."""
     indent, lines = "  " if text.startswith("- ") else "", [""]
     for word in text.split():
         if len(lines[-1]) + len(word) >= WIDTH:
@@ -370,7 +372,7 @@ def wrapped(text: str) -> str:
 
 
 def generated() -> dict[Path, str]:
-    """Every page that is written, or written in part, as it should be."""
+    """Return the content of all pages that are generated completely or in part."""
     pages = {
         DOCS / "reference" / "cli.md": cli_page(),
         DOCS / "reference" / "python.md": python_page(),
@@ -389,7 +391,7 @@ def main() -> int:
     stale = {path: text for path, text in pages.items() if not path.exists() or path.read_text() != text}
     left_over = sorted(set((DOCS / "reference" / "codes").glob("*.md")) - pages.keys())
     for path, text in stale.items():
-        print(f"{'not current' if '--check' in sys.argv else 'wrote'}: {path.relative_to(ROOT)}")
+        print(f"{'outdated' if '--check' in sys.argv else 'wrote'}: {path.relative_to(ROOT)}")
         if "--check" not in sys.argv:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)

@@ -1,12 +1,12 @@
-"""Gives Wirebook input of every kind, made at random from a seed, and holds it to rules that know no exception.
+"""Feeds random input of every kind to Wirebook and checks rules that must always hold.
 
-Documents, records, events, Parquet, payloads and schemas of each format, templates, building, the command line: a case
-ends with an answer or with a `WirebookError` whose problems have codes, never with a traceback; within its bounds of
-wall-clock time, CPU time and memory; and with the same answer when it is asked again, here and in another process with
-other hashes. What breaks a rule is printed with its seed and made small; the exit code is 1.
+The inputs are documents, records, events, Parquet, payloads and schemas of each format, templates, builds and command
+lines. A case ends with a result or with a `WirebookError` whose problems have codes, never with a traceback. It stays
+within limits of wall-clock time, CPU time and memory, and its result is the same when repeated, also in a process
+with another hash seed. Violations are printed with their seed and a minimised input, and the exit code is 1.
 
     ./run fuzz [--cases 100100] [--seed 1] [--kind NAME] [--short]
-    ./run fuzz --kind NAME --seed 1 --case 4711     # one case again, with its traceback, and made small
+    ./run fuzz --kind NAME --seed 1 --case 4711     # repeat and minimise one case, with its traceback
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ def main() -> int:
     options = arguments()
     limits = Limits()
     if not SHARED.is_dir():
-        say("the real catalogues are not there: examples and vectors alone are spoiled")
+        say("the folder of real catalogues is missing; only examples and vectors are used")
     if options.case is not None:
         return again(options, limits)
     chosen = [kind for kind in KINDS if options.kind in kind.name]
     if not chosen:
-        say(f"no kind is called '{options.kind}'; there are: {', '.join(kind.name for kind in KINDS)}")
+        say(f"no kind has '{options.kind}' in its name; kinds: {', '.join(kind.name for kind in KINDS)}")
         return 2
     shares, started = sum(kind.share for kind in chosen), time.monotonic()
     numbers = {kind.name: range(max(10, round(options.cases * kind.share / shares))) for kind in chosen}
@@ -53,9 +53,9 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=CASES)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--kind", default="", help="only kinds with this in their names")
-    parser.add_argument("--case", type=int, help="the one case with this number, of one kind")
-    parser.add_argument("--short", action="store_true", help=f"{SHORT} cases, the same each time")
+    parser.add_argument("--kind", default="", help="use only kinds with this text in their names")
+    parser.add_argument("--case", type=int, help="repeat only the case with this number, of one kind")
+    parser.add_argument("--short", action="store_true", help=f"{SHORT} cases with a fixed seed")
     options = parser.parse_args()
     if options.short:
         options.cases, options.seed = SHORT, 1
@@ -63,16 +63,30 @@ def arguments() -> argparse.Namespace:
 
 
 def again(options: argparse.Namespace, limits: Limits) -> int:
-    """One case again: its input, what it breaks, and the smallest input that breaks it too."""
-    found = campaign({options.kind: [options.case]}, options.seed, limits, say)[options.kind].findings
-    return print_findings(found, limits) if found else say(f"{options.kind} {options.case}: no rule is broken") or 0
+    """Repeat one case: print its input, the violated rule, and the smallest input that violates it."""
+    findings = campaign({options.kind: [options.case]}, options.seed, limits, say)[options.kind].findings
+    return (
+        print_findings(findings, limits)
+        if findings
+        else say(f"{options.kind} {options.case}: no rule is violated") or 0
+    )
 
 
 def print_table(tallies: dict[str, Tally], limits: Limits, seed: int, seconds: float) -> None:
     print(ROW.format("kind", "cases", "codes", "ms each", "slowest (case)", "peak MiB", "findings"))
     for name, tally in tallies.items():
-        each, slowest = 1000 * tally.seconds / max(tally.cases, 1), f"{tally.slowest[0]:.2f} s ({tally.slowest[1]})"
-        counts = (tally.cases, len(tally.codes), f"{each:.1f}", slowest, tally.memory >> 20, len(tally.findings))
+        milliseconds, slowest = (
+            1000 * tally.seconds / max(tally.cases, 1),
+            f"{tally.slowest[0]:.2f} s ({tally.slowest[1]})",
+        )
+        counts = (
+            tally.cases,
+            len(tally.codes),
+            f"{milliseconds:.1f}",
+            slowest,
+            tally.memory >> 20,
+            len(tally.findings),
+        )
         print(ROW.format(name, *counts))
     codes = sum((tally.codes for tally in tallies.values()), Counter[str]())
     cases = sum(tally.cases for tally in tallies.values())
@@ -82,7 +96,7 @@ def print_table(tallies: dict[str, Tally], limits: Limits, seed: int, seconds: f
 
 
 def print_findings(findings: list[Finding], limits: Limits) -> int:
-    """Each rule that was broken once, the first case of it made small."""
+    """Print each violated rule once, with its first case minimised."""
     firsts: dict[tuple[str, str], list[Finding]] = {}
     for finding in findings:
         firsts.setdefault((finding.kind, finding.fault), []).append(finding)

@@ -1,9 +1,9 @@
-"""Kills `wirebook serve` with SIGKILL while clients write to it, starts it again, and looks for what was acknowledged.
+"""Kills `wirebook serve` with SIGKILL while clients write to it, restarts it, and checks that no write is lost.
 
-Each run starts servers on a database that earlier runs have left, has clients write for a moment, kills one server and
-starts another in its place. Every request that was answered must be there, whole, with its event; each that was not is
-there whole or not at all; the file opens again and is sound. Now and then a server is killed while it makes its
-database. On PostgreSQL there are two servers, and the one that is left must go on without an error.
+Each run starts servers on the database of earlier runs, lets clients write for a moment, kills one server and starts
+another one. Every acknowledged request must be stored completely, with its event. Every other request is stored
+completely or not at all, and the database file is intact. Some runs kill a server while it creates its database. On
+PostgreSQL there are two servers, and the other one must continue without errors.
 
     ./run kill-server [--runs 200] [--seed 1] [--postgresql] [--short]
 """
@@ -52,12 +52,12 @@ LONGEST = 1.0
 
 
 class Lost(Exception):
-    """What must not be."""
+    """A guarantee was violated."""
 
 
 @dataclass
 class Bed:
-    """A database, the servers on it, and what must be in it."""
+    """A database, its servers, and its expected content."""
 
     folder: Path
     db: str
@@ -77,7 +77,7 @@ class Bed:
         return launch(self.db, self.log, "--model", str(self.folder / "model.json"))
 
     def kill_at_the_start(self) -> None:
-        """A server is killed while it makes or opens its database."""
+        """Kill a server while it creates or opens its database."""
         starting = self._launch()
         time.sleep(self.rng.uniform(0, 2))
         starting.kill()
@@ -104,7 +104,7 @@ class Bed:
     # -- one run --------------------------------------------------------------------------------------------------
 
     def run(self) -> tuple[int, int]:
-        """Writes, kills, starts again, and looks. How many requests were answered, and how many were done without."""
+        """Write, kill, restart and check. Return the numbers of acknowledged and of other stored requests."""
         with self.servers[0].client() as client:
             epoch, (numbers, _) = epoch_of(client), read_events(client, "0")
         writers = self._write_and_kill()
@@ -116,8 +116,8 @@ class Bed:
         return sum(len(writer.correlations) for writer in writers), done
 
     def _look(self, client: httpx.Client, writers: list[Writer], epoch: int, last: str) -> int:
-        """How many requests were done without an answer. `epoch` and `last` are of before. Raises: Lost"""
-        groups = [group for each in self.groups for group in each]
+        """Return the number of requests stored without an acknowledgement since `epoch` and `last`. Raises: Lost"""
+        groups = [group for groups_ in self.groups for group in groups_]
         problems = [*check_groups(client, groups), *check_shared((epoch, epoch_of(client)), writers)]
         done = epoch_of(client) - epoch - sum(len(writer.epochs) for writer in writers)
         done += sum(group.seen != group.known for group in groups)
@@ -154,13 +154,13 @@ class Bed:
             time.sleep(0.001)
 
     def _unsound(self) -> Iterator[str]:
-        """What SQLite finds wrong with its file, and what the servers found wrong with themselves."""
+        """Yield the errors of SQLite's integrity checks and of the server logs."""
         if self.db.startswith("sqlite"):
             connection = sqlite3.connect(self.folder / "registry.db")
             for check in ("integrity_check", "foreign_key_check"):
-                found = connection.execute(f"PRAGMA {check}").fetchall()
-                if found not in ([], [("ok",)]):
-                    yield f"{check}: {found[:3]}"
+                rows = connection.execute(f"PRAGMA {check}").fetchall()
+                if rows not in ([], [("ok",)]):
+                    yield f"{check}: {rows[:3]}"
             connection.close()
         if "Traceback" in self.log.read_text():
             yield f"a server failed: {self.log.read_text()[-3000:]}"
@@ -174,7 +174,7 @@ def epoch_of(client: httpx.Client) -> int:
 
 
 def runs(address: str | None, seed: int, count: int) -> tuple[int, int]:
-    """Runs on SQLite, or on the PostgreSQL at an address: how many requests were answered, how many done without."""
+    """Run on SQLite or PostgreSQL. Return the numbers of acknowledged and of unacknowledged but stored requests."""
     kind = "PostgreSQL" if address else "SQLite"
     answered = unanswered = 0
     for first in range(0, count, RENEW):
@@ -195,7 +195,7 @@ def runs(address: str | None, seed: int, count: int) -> tuple[int, int]:
 
 @contextmanager
 def a_bed(address: str | None, rng: random.Random) -> Iterator[Bed]:
-    """A new database, whose first servers were killed while they made it."""
+    """Create a database whose first servers were killed while they created it."""
     with tempfile.TemporaryDirectory(prefix="kill-server-") as folder:
         db = new_database(address, "killed") if address else f"sqlite:///{folder}/registry.db"
         Path(folder, "model.json").write_text(json.dumps(MODEL))
@@ -210,18 +210,18 @@ def a_bed(address: str | None, rng: random.Random) -> Iterator[Bed]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=200, help="how often to kill a server on SQLite")
+    parser.add_argument("--runs", type=int, default=200, help="number of kills on SQLite")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--postgresql", action="store_true", help="on PostgreSQL instead")
-    parser.add_argument("--short", action="store_true", help="10 runs, and 2 on PostgreSQL if it is installed")
+    parser.add_argument("--postgresql", action="store_true", help="use PostgreSQL instead of SQLite")
+    parser.add_argument("--short", action="store_true", help="10 runs, and 2 on PostgreSQL if installed")
     options = parser.parse_args()
-    began, found = time.monotonic(), []
+    began, counts = time.monotonic(), []
     if not options.postgresql:
-        found.append(runs(None, options.seed, 10 if options.short else options.runs))
+        counts.append(runs(None, options.seed, 10 if options.short else options.runs))
     if options.postgresql or (options.short and is_installed()):
         with running_postgresql() as address:
-            found.append(runs(address, options.seed, 2 if options.short else options.runs))
-    answered, unanswered = map(sum, zip(*found, strict=True))
+            counts.append(runs(address, options.seed, 2 if options.short else options.runs))
+    answered, unanswered = map(sum, zip(*counts, strict=True))
     seconds = time.monotonic() - began
     print(f"{answered} requests answered, all there; {unanswered} done without an answer, whole ({seconds:.0f} s)")
 

@@ -1,12 +1,12 @@
-"""Kills `wirebook land` and `wirebook replay` at random moments with SIGKILL, runs them again, and checks that every
-message is there once.
+"""Kills `wirebook land` and `wirebook replay` with SIGKILL at random moments, repeats them, and checks that every
+message landed exactly once.
 
-Each run lands files of every kind in small batches. It is killed one to three times: the whole process tree, or the
-driver alone, the JVM alone or one Python worker; meanwhile a file grows and the catalogue is edited. Then it may end,
-and what is in the folder must be what an undisturbed landing made: each message by file, line and index in the same
-table or in the dead letters, and nothing twice. Then the catalogue is corrected, the dead letters are replayed, and
-that is killed, too: each letter lands once, and is resolved once. The runs take turns at the formats of tables, and at
-staging rarely seen definitions.
+Each run lands files of every type in small batches. One to three times it kills the whole process tree, the driver,
+the JVM or a Python worker; meanwhile a file grows and the catalogue is edited. The next landing completes, and the
+folder must equal that of an undisturbed landing: each message, by file, line and index, is in the same table or in
+the dead letters, and none is there twice. Then the catalogue is corrected and the dead letters are replayed, with
+further kills: each dead letter lands once and is resolved once. The runs alternate between table formats, with and
+without staging.
 
     ./run kill-test [--runs 30] [--seed 1] [--short] [--format delta] [--staging on]
 """
@@ -49,7 +49,7 @@ Rows = Counter[tuple[str, str, int, int]]
 
 @dataclass(frozen=True)
 class Kind:
-    """What tables are like: their format, and whether rarely seen definitions are staged."""
+    """The table format, and whether rare definitions are staged."""
 
     form: str
     staging: bool
@@ -93,7 +93,7 @@ def _definition(name: str, schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def event(number: int) -> dict[str, Any]:
-    """A structured event; some are of no definition, some break their schema."""
+    """Return a structured event. Some match no definition, some violate their schema."""
     name = "other" if number % 41 == 0 else f"m{number % TYPES}"
     data = {"n": "no number" if number % 29 == 0 else number, "s": "x" * (number % 50)}
     return {
@@ -106,7 +106,7 @@ def event(number: int) -> dict[str, Any]:
 
 
 def record(number: int) -> bytes:
-    """A line of a capture: a message, a batch of events (one of them empty), a blank line or rubbish."""
+    """Return a line of a capture: a message, a (possibly empty) batch of events, a blank line or garbage."""
     if number % 53 == 0:
         return b"" if number % 2 else b'{"protocol":"HTTP","method"'
     kind, body = "cloudevents", json.dumps(event(number))
@@ -122,7 +122,7 @@ def capture(first: int, count: int) -> bytes:
 
 
 def write_source(folder: Path, size: int) -> None:
-    """Files of every kind: plain, compressed, Parquet, events one per line and as one value."""
+    """Write files of every type: plain, compressed, Parquet, events per line and as one value."""
     (folder / "day 1").mkdir(parents=True)
     (folder / "a.jsonl").write_bytes(capture(0, size))
     (folder / "day 1" / "b.jsonl.gz").write_bytes(gzip.compress(capture(1_000_000, size // 4)))
@@ -141,7 +141,7 @@ def write_source(folder: Path, size: int) -> None:
 
 
 def grow(source: Path, size: int, times: int) -> None:
-    """More lines for the plain file; the same ones whenever it has grown that often."""
+    """Append lines to the plain file; the lines depend only on the number of growths."""
     with (source / "a.jsonl").open("ab") as file:
         file.write(capture(6_000_000 + times * size, size // 8))
 
@@ -151,7 +151,7 @@ def grow(source: Path, size: int, times: int) -> None:
 
 @dataclass(frozen=True)
 class Process:
-    """A process by its number and the moment it started, so that a number used again is not taken for it."""
+    """A process, identified by its id and start time, because ids are reused."""
 
     pid: int
     parent: int
@@ -175,18 +175,22 @@ def process(pid: int) -> Process | None:
 
 
 def descendants(pid: int) -> list[Process]:
-    """A process and all below it, parents first."""
-    everyone = [each for path in Path("/proc").glob("[0-9]*") if (each := process(int(path.name)))]
-    found = [each for each in everyone if each.pid == pid]
-    for each in found:
-        found += [child for child in everyone if child.parent == each.pid]
-    return found
+    """Return a process and its descendants, parents first."""
+    processes = [process_ for path in Path("/proc").glob("[0-9]*") if (process_ := process(int(path.name)))]
+    tree = [process_ for process_ in processes if process_.pid == pid]
+    for process_ in tree:
+        tree += [child for child in processes if child.parent == process_.pid]
+    return tree
 
 
 def victims(family: list[Process], kind: str, rng: random.Random) -> list[Process]:
-    """Whom to kill: all, or one of a kind, or all if there is none of it."""
-    jvms = [each for each in family if each.name == "java"]
-    below = [each for each in family if jvms and each.parent != family[0].pid and each.name.startswith("python")]
+    """Return the processes to kill: one of a kind, or all if there is none."""
+    jvms = [process_ for process_ in family if process_.name == "java"]
+    below = [
+        process_
+        for process_ in family
+        if jvms and process_.parent != family[0].pid and process_.name.startswith("python")
+    ]
     chosen = {"driver": family[:1], "jvm": jvms[:1], "worker": rng.sample(below, min(1, len(below)))}.get(kind)
     return chosen or family
 
@@ -196,7 +200,7 @@ def victims(family: list[Process], kind: str, rng: random.Random) -> list[Proces
 
 @dataclass
 class Bed:
-    """A source, its target, the catalogue file, and what the runs have said."""
+    """A source, its target, the catalogue file, and the output of the runs."""
 
     root: Path
     rng: random.Random
@@ -213,7 +217,7 @@ class Bed:
         self.catalogue.write_text(json.dumps(catalogue(note, corrected=corrected)))
 
     def start(self) -> subprocess.Popen[bytes]:
-        """A landing; a replay once the catalogue is corrected."""
+        """Start a landing, or a replay after the catalogue was corrected."""
         program = [sys.executable, "-X", "faulthandler", "-c", PROGRAM]
         options = ["--catalog", str(self.catalogue), "--stage-below", BELOW if self.kind.staging else "0", "--json"]
         if self.corrected:
@@ -232,12 +236,12 @@ class Bed:
             family = descendants(running.pid)
             running.send_signal(signal.SIGABRT)  # faulthandler writes the stacks to standard error
             running.wait()
-            for each in family:
-                each.kill(signal.SIGKILL)
+            for process_ in family:
+                process_.kill(signal.SIGKILL)
             raise SystemExit(f"{what} did not end; its processes: {family}\n{self.err.read_text()}") from None
 
     def finish(self) -> dict[str, Any]:
-        """One landing that goes through: its closing line."""
+        """Run a landing to its end and return its closing line."""
         return self._closing(self.wait(self.start(), TIMEOUT, "a landing"))
 
     def _closing(self, code: int) -> dict[str, Any]:
@@ -247,13 +251,13 @@ class Bed:
         return closing
 
     def wait_for_a_task(self, running: subprocess.Popen[bytes]) -> None:
-        """Waits until a task has left something in a staging folder, or the process is at its end."""
+        """Wait until a task has written to a staging folder, or the process has ended."""
         before = set(self.target.glob("_wirebook/staging/*/*/*"))
         while set(self.target.glob("_wirebook/staging/*/*/*")) <= before and running.poll() is None:
             time.sleep(0.02)
 
     def time_work(self) -> tuple[dict[str, Any], float]:
-        """The closing line of one landing, and how long it works, from its first task to its end."""
+        """Run a landing. Return its closing line and the time from its first task to its end."""
         running = self.start()
         self.wait_for_a_task(running)
         began = time.monotonic()
@@ -270,18 +274,18 @@ class Bed:
         kind = self.rng.choice(VICTIMS)
         family = descendants(running.pid)
         chosen = victims(family, kind, self.rng)
-        for each in chosen:
-            each.kill(signal.SIGSTOP)
-        for each in chosen:
-            each.kill(signal.SIGKILL)
+        for process_ in chosen:
+            process_.kill(signal.SIGSTOP)
+        for process_ in chosen:
+            process_.kill(signal.SIGKILL)
         code = self.wait(running, TIMEOUT, f"a landing whose {kind} was killed")
         if self.rng.random() < 0.5:  # otherwise what is left goes on beside the next run, for a moment
-            for each in family:
-                each.kill(signal.SIGKILL)
+            for process_ in family:
+                process_.kill(signal.SIGKILL)
         self.left += family
-        said = self.err.read_text()
-        if "Traceback" in said or (code >= 0 and code not in (0, 2)):
-            raise SystemExit(f"a landing whose {kind} was killed ended with exit code {code}:\n{said}")
+        errors = self.err.read_text()
+        if "Traceback" in errors or (code >= 0 and code not in (0, 2)):
+            raise SystemExit(f"a landing whose {kind} was killed ended with exit code {code}:\n{errors}")
         if not family:
             return ""
         return f"{kind} ({len(chosen)} of {len(family)} processes), batches begun: {self._batches()}"
@@ -292,7 +296,7 @@ class Bed:
         return max((int(name) for name in names if name.isdigit()), default=0)
 
     def rows(self) -> Rows:
-        """What a reader of the tables sees."""
+        """Return the rows that a reader of the tables sees."""
         return Counter(self._places())
 
     def _places(self) -> Iterator[tuple[str, str, int, int]]:
@@ -305,7 +309,7 @@ class Bed:
 
 
 def read_parquet(target: Path) -> Iterator[tuple[str, pa.Table]]:
-    """Every file below a table's folder, whatever a reader knows of it."""
+    """Read all Parquet files in the folder of a table, committed or not."""
     return ((file.parent.name, pq.ParquetFile(file).read(columns(file.parent))) for file in target.glob("*/*.parquet"))
 
 
@@ -347,7 +351,7 @@ def check(rows: Rows, expected: Rows, what: str) -> None:
 
 
 def check_partly(rows: Rows, expected: Rows, what: str) -> None:
-    """In the middle nothing may be there twice, and nothing that does not belong."""
+    """Check that no row is unexpected or duplicate after a kill."""
     check(rows, Counter({place: count for place, count in expected.items() if place in rows}), what)
 
 
@@ -377,7 +381,7 @@ def reference(root: Path, size: int, growths: int) -> Expected:
 
 
 def _until(rows: Rows, last: int) -> Rows:
-    """The rows of the source before the plain file had more than `last` lines."""
+    """Return the rows of the source while the plain file had at most `last` lines."""
     return Counter({row: count for row, count in rows.items() if row[1] != "a.jsonl" or row[2] <= last})
 
 
@@ -385,7 +389,7 @@ def run(bed: Bed, seed: int, size: int, expected: Expected, kills: int) -> tuple
     """Disturbs one landing up to `kills` times, and replaying its dead letters. How often it was killed, and how."""
     write_source(bed.source, size)
     bed.write_catalogue("first")
-    said, grown = _disturb(bed, seed, size, expected, bed.rng.randint(1, kills))
+    lines, grown = _disturb(bed, seed, size, expected, bed.rng.randint(1, kills))
     closing = bed.finish()
     check(bed.rows(), expected.rows[grown], f"seed {seed}")
     last = bed.finish()
@@ -395,50 +399,50 @@ def run(bed: Bed, seed: int, size: int, expected: Expected, kills: int) -> tuple
     bed.finish()
     check(bed.rows(), expected.replayed[grown], f"seed {seed}, replayed")
     again = bed.finish()
-    for each in bed.left:
-        each.kill(signal.SIGKILL)
+    for path in bed.left:
+        path.kill(signal.SIGKILL)
     assert again["landed"] == 0, again
     check(bed.rows(), expected.replayed[grown], f"seed {seed}, replayed twice")
-    what = "; ".join(said) + (f"; grew {grown} times" if grown else "") + "; replay: " + "; ".join(replays)
-    return len(said) + len(replays), what
+    what = "; ".join(lines) + (f"; grew {grown} times" if grown else "") + "; replay: " + "; ".join(replays)
+    return len(lines) + len(replays), what
 
 
 def _disturb(bed: Bed, seed: int, size: int, expected: Expected, attempts: int) -> tuple[list[str], int]:
     """Kills a landing; meanwhile the source grows and the catalogue is edited. What was killed; how often it grew."""
-    said: list[str] = []
+    lines: list[str] = []
     grown, seconds = 0, expected.seconds
-    while len(said) < attempts:
+    while len(lines) < attempts:
         if not (killed := bed.kill(seconds)):  # it had ended before: again, and sooner
             seconds /= 2
             bed.target.rename(bed.root / f"ended {seconds}")
             continue
-        said.append(killed)
-        check_partly(bed.rows(), expected.rows[-1], f"seed {seed}, after kill {len(said)}")
+        lines.append(killed)
+        check_partly(bed.rows(), expected.rows[-1], f"seed {seed}, after kill {len(lines)}")
         if grown < len(expected.rows) - 1 and bed.rng.random() < 0.5:
             grown += 1
             grow(bed.source, size, grown)
         if bed.rng.random() < 0.5:
-            bed.write_catalogue(f"edited {len(said)}")
-    return said, grown
+            bed.write_catalogue(f"edited {len(lines)}")
+    return lines, grown
 
 
 def _disturb_replay(bed: Bed, seed: int, expected: Expected, grown: int, attempts: int) -> list[str]:
     """Kills replays, each of what the one before has left. One that had ended before is the last."""
-    said: list[str] = []
-    while len(said) < attempts and (killed := bed.kill(expected.replay_seconds / 2)):
-        said.append(killed)
-        check_partly(bed.rows(), expected.replayed[grown], f"seed {seed}, replay {len(said)} killed")
-    return said
+    lines: list[str] = []
+    while len(lines) < attempts and (killed := bed.kill(expected.replay_seconds / 2)):
+        lines.append(killed)
+        check_partly(bed.rows(), expected.replayed[grown], f"seed {seed}, replay {len(lines)} killed")
+    return lines
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=30, help="how many landings to disturb")
+    parser.add_argument("--runs", type=int, default=30, help="number of landings to disturb")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--size", type=int, help="records in the largest file")
-    parser.add_argument("--short", action="store_true", help="a run killed once, for every change")
-    parser.add_argument("--format", choices=READERS, help="the format of the tables; all in turn unless said")
-    parser.add_argument("--staging", choices=("on", "off"), help="stage rarely seen definitions; in turn unless said")
+    parser.add_argument("--size", type=int, help="number of records in the largest file")
+    parser.add_argument("--short", action="store_true", help="one run with one kill")
+    parser.add_argument("--format", choices=READERS, help="table format; default: all in turn")
+    parser.add_argument("--staging", choices=("on", "off"), help="stage rare definitions; default: in turn")
     options = parser.parse_args()
     runs, kills = (1, 1) if options.short else (options.runs, 3)
     size = options.size or (3_000 if options.short else 12_000)
@@ -450,10 +454,10 @@ def main() -> None:
         for seed in range(options.seed, options.seed + runs):
             began = time.monotonic()
             bed = Bed(Path(folder, f"run-{seed}"), random.Random(seed), kinds[(seed - options.seed) % len(kinds)])  # noqa: S311
-            count, said = run(bed, seed, size, expected, kills)
+            count, lines = run(bed, seed, size, expected, kills)
             done += count
             seconds = time.monotonic() - began
-            print(f"run {seed}, {bed.kind}: conserved, nothing twice ({seconds:.0f} s): {said}", flush=True)
+            print(f"run {seed}, {bed.kind}: conserved, nothing twice ({seconds:.0f} s): {lines}", flush=True)
             shutil.rmtree(bed.root)
     print(f"{runs} runs killed {done} times and run again: every message once")
 

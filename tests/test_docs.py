@@ -71,9 +71,11 @@ def test_rules_named_in_the_code_exist() -> None:
     assert not [(name_of(path), rule) for path in sources for rule in rules_in(path.read_text()) - known]
 
 
-def test_pages_cited_exist() -> None:
-    cited = [(path, found) for path in TEXTS for found in CITED_PATH.finditer(path.read_text())]
-    assert not [(name_of(path), found[0]) for path, found in cited if not is_there(found["path"], found["anchor"])]
+def test_cited_pages_exist() -> None:
+    cited = [(path, citation) for path in TEXTS for citation in CITED_PATH.finditer(path.read_text())]
+    assert not [
+        (name_of(path), citation[0]) for path, citation in cited if not is_there(citation["path"], citation["anchor"])
+    ]
 
 
 def is_there(cited: str, anchor: str | None) -> bool:
@@ -84,14 +86,14 @@ def is_there(cited: str, anchor: str | None) -> bool:
     return page.exists() and (not anchor or anchor in anchors_of(page))
 
 
-def test_nothing_outside_of_the_repository_is_cited() -> None:
-    found = [(path, ELSEWHERE.search(path.read_text())) for path in TEXTS if path != Path(__file__)]
-    assert not [(name_of(path), match[0]) for path, match in found if match]
+def test_no_page_outside_the_repository_is_cited() -> None:
+    citations = [(path, ELSEWHERE.search(path.read_text())) for path in TEXTS if path != Path(__file__)]
+    assert not [(name_of(path), match[0]) for path, match in citations if match]
 
 
-def test_links_lead_somewhere() -> None:
-    found = [(page, link) for page in [*TEXTS, *RECORDS] for link in links_in(page)]
-    assert not [(name_of(page), link[0]) for page, link in found if not leads_somewhere(page, link)]
+def test_link_targets_exist() -> None:
+    links = [(page, link) for page in [*TEXTS, *RECORDS] for link in links_in(page)]
+    assert not [(name_of(page), link[0]) for page, link in links if not leads_somewhere(page, link)]
 
 
 def links_in(page: Path) -> Iterator[re.Match[str]]:
@@ -145,7 +147,7 @@ def test_decision_record_has_four_sections(record: Path) -> None:
 # -- examples ------------------------------------------------------------------------------------------------------
 
 
-def test_json_fences_are_json() -> None:
+def test_json_fences_are_valid_json() -> None:
     for page in PAGES:
         for fence in fences(page.read_text()):
             if fence.language == "json":
@@ -157,11 +159,11 @@ def test_json_fences_are_json() -> None:
 COMMANDS = {"sh", "bash", "shell", "console", "python", "sql"}
 
 
-def test_every_command_is_run() -> None:
+def test_every_command_occurs_in_an_example() -> None:
     """No fence with a command goes without a test."""
-    shown = [(page, fence) for page in GUIDES for fence in fences(page.read_text()) if fence.language in COMMANDS]
-    left = [f"{name_of(page)}:{fence.line}" for page, fence in shown if not is_run(fence)]
-    assert shown
+    commands = [(page, fence) for page in GUIDES for fence in fences(page.read_text()) if fence.language in COMMANDS]
+    left = [f"{name_of(page)}:{fence.line}" for page, fence in commands if not is_run(fence)]
+    assert commands
     assert not left
 
 
@@ -178,7 +180,7 @@ OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 INLINE = re.compile(r"`([^`\n]+)`")
 
 
-def test_options_named_exist() -> None:
+def test_documented_options_exist() -> None:
     """No page names an option that no command has."""
     tools = [ROOT / "run", ROOT / "benchmarks" / "run.py", *sorted((ROOT / "scripts").glob("*.py"))]
     known = set(OPTION.findall("".join(file.read_text() for file in [DOCS / "reference" / "cli.md", *tools])))
@@ -199,7 +201,7 @@ def test_commands_of_the_readme_exist() -> None:
 
 def pages_with_examples(*, spark: bool) -> list[Path]:
     pages = {page: examples_of(page) for page in GUIDES}
-    return [page for page, found in pages.items() if found and any("spark" in f.words for f in found) is spark]
+    return [page for page, examples in pages.items() if examples and any("spark" in f.words for f in examples) is spark]
 
 
 @pytest.mark.parametrize("page", pages_with_examples(spark=False), ids=name_of)

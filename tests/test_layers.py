@@ -1,4 +1,4 @@
-"""The rules about the project as a whole: layers, problem codes, the README's Quick start, the command runner."""
+"""Rules about the project as a whole: layers, problem codes, the Quick start of the README, the command runner."""
 
 from __future__ import annotations
 
@@ -91,14 +91,14 @@ def wrong_imports(module: Path) -> Iterator[str]:
             yield f"core imports {name} and is to be pure"
 
 
-def test_every_folder_is_a_layer() -> None:
+def test_every_package_is_a_layer() -> None:
     assert {layer_of(module) for module in MODULES} - {None} <= set(LAYERS)
 
 
 @pytest.mark.parametrize("layer", LAYERS)
 def test_imports_point_up_the_list_of_layers(layer: str) -> None:
-    found = [(str(m.relative_to(SOURCE)), w) for m in MODULES if layer_of(m) == layer for w in wrong_imports(m)]
-    assert not found
+    imports = [(str(m.relative_to(SOURCE)), w) for m in MODULES if layer_of(m) == layer for w in wrong_imports(m)]
+    assert not imports
 
 
 def codes_used(module: Path) -> Iterator[str]:

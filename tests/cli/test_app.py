@@ -1,4 +1,4 @@
-"""The frame of the command line: what is listed, what becomes of errors, what is imported."""
+"""The command line as a whole: the list of commands, errors and exit codes, imports."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def raising(error: BaseException) -> Callable[[], None]:
 
 
 @pytest.mark.parametrize(("result", "code"), [(None, 0), (0, 0), (1, 1), (2, 2)])
-def test_what_a_command_returns_is_the_exit_code(command: Any, result: int | None, code: int) -> None:
+def test_result_of_a_command_is_the_exit_code(command: Any, result: int | None, code: int) -> None:
     command(lambda: result)
     assert app.run(["trial"]) == code
 
 
 @pytest.mark.parametrize(
-    ("error", "code", "said"),
+    ("error", "code", "text"),
     [
         (WirebookError(PROBLEM), 2, "a.json:2:9: error: expected ',' and found '}' [syntax-error]\n"),
         (KeyboardInterrupt(), 130, "interrupted\n"),
@@ -62,15 +62,15 @@ def test_what_a_command_returns_is_the_exit_code(command: Any, result: int | Non
         ),
     ],
 )
-def test_what_becomes_of_an_error(
-    command: Any, capsys: pytest.CaptureFixture[str], error: BaseException, code: int, said: str
+def test_error_is_printed_in_one_line_with_its_exit_code(
+    command: Any, capsys: pytest.CaptureFixture[str], error: BaseException, code: int, text: str
 ) -> None:
     command(raising(error))
     assert app.run(["trial"]) == code
-    assert capsys.readouterr().err == said
+    assert capsys.readouterr().err == text
 
 
-def test_the_traceback_on_request(
+def test_traceback_is_printed_with_wirebook_debug(
     command: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WIREBOOK_DEBUG", "1")
@@ -79,19 +79,19 @@ def test_the_traceback_on_request(
     assert "Traceback" in capsys.readouterr().err
 
 
-def test_a_wrong_command_line(command: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_command_line_exits_with_2(command: Any, capsys: pytest.CaptureFixture[str]) -> None:
     def trial(to: Annotated[str, typer.Option()]) -> None:
         print(to)
 
     command(trial)
     assert [app.run(line) for line in (["trial"], ["trial", "--tO", "x"], ["tril"], [])] == [2, 2, 2, 2]
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert "wirebook trial: Missing option '--to'" in said.err
-    assert "No such command 'tril'. Did you mean 'trial'?" in said.err
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert "wirebook trial: Missing option '--to'" in output.err
+    assert "No such command 'tril'. Did you mean 'trial'?" in output.err
 
 
-def test_only_commands_that_exist_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_lists_existing_commands(capsys: pytest.CaptureFixture[str]) -> None:
     assert app.run(["--help"]) == 0
     listing = capsys.readouterr().out
     for name in app.COMMANDS:
@@ -99,35 +99,37 @@ def test_only_commands_that_exist_are_listed(capsys: pytest.CaptureFixture[str])
 
 
 @pytest.mark.parametrize("name", app.COMMANDS)
-def test_every_command_loads_and_explains_itself(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_of_every_command_is_printed(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert app.run([name, "--help"]) == 0
     assert capsys.readouterr().out.startswith(f"Usage: wirebook {name}")
 
 
 def loaded_by(program: str) -> set[str]:
     """The modules that are there after a program of Python, in a process of its own."""
-    shown = f"import sys; {program}; print(*sys.modules, file=sys.stderr)"
-    return set(subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, check=True).stderr.split())
+    script = f"import sys; {program}; print(*sys.modules, file=sys.stderr)"
+    return set(
+        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stderr.split()
+    )
 
 
-def test_help_imports_nothing_heavy() -> None:
+def test_help_imports_no_large_library() -> None:
     loaded = loaded_by("from wirebook.cli.app import run; run(['--help'])")
     assert not {"pyspark", "pyarrow", "polars", "pandas", "numpy", "httpx", "rich.table"} & loaded
 
 
-def test_a_server_is_ready_without_what_lands_messages() -> None:
+def test_server_imports_no_landing_library() -> None:
     assert not {"pyspark", "pyarrow", "pandas", "numpy"} & loaded_by("import wirebook.httpapi.server")
 
 
 @pytest.mark.parametrize("command", ["fmt --check", "upgrade"])
-def test_writing_a_document_anew_loads_nothing_that_reads_messages(command: str, tmp_path: Path) -> None:
+def test_document_commands_import_no_message_library(command: str, tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"specversion": "1.0-rc4", "messagegroups": {"a": {"messagegroupid": "a"}}}')
     loaded = loaded_by(f"from wirebook.cli.app import run; run([*{command.split()}, {str(tmp_path / 'a.json')!r}])")
     assert "wirebook.catalog.load" in loaded
     assert not {"pyarrow", "numpy", "httpx", "xmlschema", "google.protobuf"} & loaded
 
 
-def test_a_catalogue_loads_the_libraries_of_no_format_that_it_does_not_name() -> None:
+def test_catalogue_imports_only_libraries_of_its_formats() -> None:
     loaded = loaded_by("from wirebook import Catalog; Catalog.load({'specversion': '1.0-rc4', 'messagegroups': {}})")
     assert "wirebook.schema.compile" in loaded
     assert not {"httpx", "xmlschema", "jsonschema_rs"} & loaded
@@ -135,7 +137,7 @@ def test_a_catalogue_loads_the_libraries_of_no_format_that_it_does_not_name() ->
 
 @pytest.mark.parametrize("command", ["match", "explain"])
 @pytest.mark.parametrize("pack", ["plain", "gzip", "whole"])
-def test_matching_ten_lines_loads_neither_pandas_nor_spark(command: str, pack: str, tmp_path: Path) -> None:
+def test_matching_ten_lines_imports_neither_pandas_nor_spark(command: str, pack: str, tmp_path: Path) -> None:
     lines = (EXAMPLES / "captures" / "kafka.jsonl").read_bytes() * 3
     whole = json.dumps(json.loads(lines.splitlines()[0]), indent=1).encode()
     data = {"plain": lines, "gzip": gzip.compress(lines), "whole": whole}[pack]
@@ -147,7 +149,7 @@ def test_matching_ten_lines_loads_neither_pandas_nor_spark(command: str, pack: s
 
 
 @pytest.mark.parametrize("lines", [1, 1_000_000])
-def test_a_reader_that_goes_away_is_no_fault(lines: int) -> None:
+def test_closed_standard_output_ends_the_command_silently(lines: int) -> None:
     program = f"""if True:
         import sys, types
         from wirebook.cli import app
@@ -161,16 +163,16 @@ def test_a_reader_that_goes_away_is_no_fault(lines: int) -> None:
     assert started.stdout
     assert started.stderr
     started.stdout.close()
-    said = started.stderr.read()
+    errors = started.stderr.read()
     started.stderr.close()
-    assert (started.wait(), said) == (141, b"")
+    assert (started.wait(), errors) == (141, b"")
 
 
-@pytest.mark.parametrize(("debug", "said"), [("", False), ("1", True)])
-def test_what_libraries_log_is_said_on_request(debug: str, said: bool) -> None:
+@pytest.mark.parametrize(("debug", "is_logged"), [("", False), ("1", True)])
+def test_logs_of_libraries_are_printed_with_wirebook_debug(debug: str, is_logged: bool) -> None:
     program = (
         "import logging, sys; from wirebook.cli import app; app.run = lambda *_: logging.error('a fault'); app.main()"
     )
     environment = os.environ | {"WIREBOOK_DEBUG": debug}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
-    assert ("a fault" in done.stderr) is said
+    assert ("a fault" in done.stderr) is is_logged

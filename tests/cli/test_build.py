@@ -1,4 +1,4 @@
-"""`wirebook build`: what it prints, and that the commands it prints do what they say in a POSIX shell."""
+"""`wirebook build`: its output, and the commands it prints, run by a POSIX shell."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def build(*arguments: str) -> int:
     return run(["build", *arguments])
 
 
-def test_a_message_for_people(data: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_message_is_printed_as_readable_text(data: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert build(STARTED, *BIKES, *RIDE, "--data", data) == 0
     out, err = capsys.readouterr()
     assert out.splitlines()[:4] == ["KAFKA", "topic: rides", "key: r1", "headers:"]
@@ -63,7 +63,7 @@ def test_a_message_for_people(data: str, capsys: pytest.CaptureFixture[str]) -> 
     assert err == ""
 
 
-def test_a_line_of_a_capture_matches_again(data: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_capture_line_matches_its_definition(data: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert build(STARTED, *BIKES, *RIDE, "--data", data, "--as", "capture") == 0
     capture = tmp_path / "built.jsonl"
     capture.write_text(capsys.readouterr().out)
@@ -73,31 +73,33 @@ def test_a_line_of_a_capture_matches_again(data: str, tmp_path: Path, capsys: py
     assert outcome["bindings"] == {"city": "lund", "station": "17", "ride": "r1"}
 
 
-def test_standard_input_and_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_payload_from_standard_input_is_printed_as_json(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b'{"bike": 7}')))
     assert build(STARTED, *BIKES, *RIDE, "--data", "-", "--json", "--as", "kcat") == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["definition"] == STARTED
-    assert found["message"]["value"] == '{"bike":7}'
-    assert "kcat -P" in found["command"]
-    assert found["problems"] == []
+    output = json.loads(capsys.readouterr().out)
+    assert output["definition"] == STARTED
+    assert output["message"]["value"] == '{"bike":7}'
+    assert "kcat -P" in output["command"]
+    assert output["problems"] == []
 
 
-def test_every_problem_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_problems_are_reported_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "bad.json").write_text('{"battery": 2}')
     options = ["--set", "city=lund", "--attribute", "type=other", "--property", "nonsense=1"]
     assert build(STARTED, *BIKES, *options, "--data", str(tmp_path / "bad.json"), "--json") == 2
     out, err = capsys.readouterr()
-    found = json.loads(out)
-    assert (found["message"], found["command"]) == (None, None)
-    codes = [problem["code"] for problem in found["problems"]]
+    output = json.loads(out)
+    assert (output["message"], output["command"]) == (None, None)
+    codes = [problem["code"] for problem in output["problems"]]
     assert codes.count("missing-context") == 2
     assert codes.count("payload-invalid") == 2
     assert {"constant-override", "unknown-slot"} <= set(codes)
     assert len(err.splitlines()) == len(codes)
 
 
-def test_for_and_mode(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_protocol_and_mode_options_are_applied(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "c.json").write_text(
         json.dumps(
             {"messagegroups": {"g": {"messages": {"m": {"envelope": "CloudEvents/1.0", "envelopemetadata": {}}}}}}
@@ -121,7 +123,7 @@ def test_for_and_mode(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ([STARTED, *BIKES, "--set", "city"], "'city' is not of the form NAME=VALUE"),
         ([STARTED, *BIKES, "--set", "a=1", "--set", "a=2"], "'a' is set twice"),
@@ -132,10 +134,10 @@ def test_for_and_mode(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
         ([STARTED, *BIKES, *RIDE, "--for", "amqp"], "the definition is for KAFKA"),
     ],
 )
-def test_what_cannot_be_done(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_options_are_rejected(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert build(*arguments) == 2
     out, err = capsys.readouterr()
-    assert said in err
+    assert message in err
     assert out == ""
 
 
@@ -175,7 +177,7 @@ def decoded(text: str) -> bytes:
 
 @pytest.mark.parametrize("shell", ["sh", "bash"])
 @pytest.mark.parametrize("body", BODIES, ids=range(len(BODIES)))
-def test_curl(stubs: Path, body: bytes, shell: str) -> None:
+def test_curl_command_receives_the_message(stubs: Path, body: bytes, shell: str) -> None:
     headers = [("x-a", NASTY.replace("\n", "")), ("x-b", "1"), ("x-b", ""), ("content-type", "a/b")]
     wire = HttpMessage(method="PUT", target="/a%20b/[1]?q={x}&r='", headers=headers, body=from_bytes(body))
     arguments, data = run_in_shell(stubs, wire, "curl", shell)
@@ -187,10 +189,10 @@ def test_curl(stubs: Path, body: bytes, shell: str) -> None:
 
 
 def option(arguments: list[str], name: str) -> list[str]:
-    return [value for each, value in pairwise(arguments) if each == name]
+    return [value for option, value in pairwise(arguments) if option == name]
 
 
-def test_curl_says_no_content_type_of_its_own(stubs: Path) -> None:
+def test_curl_command_adds_no_content_type(stubs: Path) -> None:
     arguments, _ = run_in_shell(stubs, HttpMessage(method="POST", target="/", body="x"), "curl")
     assert option(arguments, "--header") == ["Content-Type:"]
     arguments, data = run_in_shell(stubs, HttpMessage(method="GET", target="http://h/x"), "curl")
@@ -200,7 +202,7 @@ def test_curl_says_no_content_type_of_its_own(stubs: Path) -> None:
 @pytest.mark.parametrize("shell", ["sh", "bash"])
 @pytest.mark.parametrize("key", [None, b"", b"k'1", b"\x00\xff\x1f\n"])
 @pytest.mark.parametrize("value", [None, *BODIES[:4], b"a\nb\x1f", b"\n"])
-def test_kcat(stubs: Path, key: bytes | None, value: bytes | None, shell: str) -> None:
+def test_kcat_command_receives_key_and_value(stubs: Path, key: bytes | None, value: bytes | None, shell: str) -> None:
     headers: Any = [("h", NASTY), ("none", None), ("e", ""), ("x", "a=b")]
     wire = KafkaRecord(topic="t", partition=2, key=from_bytes(key), headers=headers, value=from_bytes(value))
     if (key, value) in ((None, b""), (b"", None)):
@@ -224,13 +226,13 @@ def kcat_reads(arguments: list[str], data: bytes) -> tuple[bytes | None, bytes |
     return key or empty, value or empty
 
 
-def test_kcat_needs_bytes_that_are_free() -> None:
+def test_kcat_without_free_delimiters_is_a_problem() -> None:
     wire = KafkaRecord(topic="t", key="k", value=from_bytes(bytes(range(256))))
     assert [problem.code for problem in command_of(wire, "kcat").problems] == ["not-expressible"]
 
 
 @pytest.mark.parametrize("body", BODIES, ids=range(len(BODIES)))
-def test_mosquitto_pub(stubs: Path, body: bytes) -> None:
+def test_mosquitto_pub_command_receives_the_message(stubs: Path, body: bytes) -> None:
     properties = MqttProperties(
         payload_format=0, message_expiry_interval=60, content_type="a/b", correlation_data="c d"
     )
@@ -258,18 +260,18 @@ def test_mosquitto_pub(stubs: Path, body: bytes) -> None:
 
 
 def mqtt_options(arguments: list[str]) -> list[list[str]]:
-    """What follows each `-D publish`: a name and a value, of user properties two."""
-    found = [arguments[n + 2 :] for n, argument in enumerate(arguments) if argument == "-D"]
-    return [each[: 3 if each[0] == "user-property" else 2] for each in found]
+    """Return the name and the value after each `-D publish`; two values for user properties."""
+    properties = [arguments[n + 2 :] for n, argument in enumerate(arguments) if argument == "-D"]
+    return [property_[: 3 if property_[0] == "user-property" else 2] for property_ in properties]
 
 
-def test_mosquitto_pub_3(stubs: Path) -> None:
+def test_mosquitto_pub_command_uses_the_protocol_version(stubs: Path) -> None:
     arguments, _ = run_in_shell(stubs, Mqtt3Publish(topic="a", payload="x"), "mosquitto_pub")
     assert arguments == ["-h", "localhost", "-p", "1883", "-V", "311", "-t", "a", "-s"]
 
 
 @pytest.mark.parametrize("body", BODIES, ids=range(len(BODIES)))
-def test_nats(stubs: Path, body: bytes) -> None:
+def test_nats_command_receives_the_message(stubs: Path, body: bytes) -> None:
     headers = [("X-A", NASTY.replace("\n", "")), ("X-A", "2")]
     wire = NatsMessage(subject="a.$b", reply_to="r", headers=headers, data=from_bytes(body))
     arguments, data = run_in_shell(stubs, wire, "nats")
@@ -280,7 +282,7 @@ def test_nats(stubs: Path, body: bytes) -> None:
     assert "--no-templates" not in arguments
 
 
-def test_nats_fills_nothing_in(stubs: Path) -> None:
+def test_nats_command_replaces_no_templates(stubs: Path) -> None:
     arguments, _ = run_in_shell(stubs, NatsMessage(subject="a", data="{{Count}}"), "nats")
     assert "--no-templates" in arguments
 
@@ -301,20 +303,20 @@ def test_nats_fills_nothing_in(stubs: Path) -> None:
         (NatsMessage(subject="a"), "kcat", "not-expressible", "protocol"),
     ],
 )  # fmt: skip
-def test_what_a_program_cannot_say(wire: AnyMessage, program: str, code: str, slot: str) -> None:
+def test_message_a_program_cannot_send_is_a_problem(wire: AnyMessage, program: str, code: str, slot: str) -> None:
     assert [(problem.code, problem.slot) for problem in command_of(wire, program).problems] == [(code, slot)]
 
 
 # -- for people -------------------------------------------------------------------------------------------------------
 
 
-def test_an_http_message_is_shown_as_it_is_sent() -> None:
+def test_http_message_is_printed_as_sent() -> None:
     wire = HttpMessage(method="POST", target="/x", headers=[("a", "1"), ("b", Base64(b"\xff"))], body="l1\nl2\x1b")
     assert wire_text(wire).split("\n") == ["POST /x HTTP/1.1", "a: 1", "b: /w== (base64)", "", "l1", "l2\\x1b"]
     assert wire_text(HttpMessage(status=204)) == "HTTP/1.1 204"
 
 
-def test_bytes_and_nulls_are_shown() -> None:
+def test_bytes_and_nulls_are_printed() -> None:
     wire = KafkaRecord(topic="t", key=from_bytes(b"\xff"), headers=[("n", None)], value=from_bytes(b"\xfe"))
     assert wire_text(wire).split("\n") == [
         "KAFKA",
@@ -327,7 +329,7 @@ def test_bytes_and_nulls_are_shown() -> None:
     ]
 
 
-def test_context_file_fills_placeholders_and_set_wins(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_context_file_fills_placeholders_and_set_overrides(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     context = tmp_path / "context.json"
     context.write_text('{"city": "lund", "station": 17, "ride": true}')
     arguments = ["build", "/messagegroups/rides/messages/started", "--catalog", str(EXAMPLES / "bikes.xreg.json")]
@@ -347,7 +349,7 @@ def test_context_file_fills_placeholders_and_set_wins(tmp_path: Path, capsys: py
         ("{", "syntax-error"),
     ],
 )
-def test_wrong_context_file_is_rejected(
+def test_invalid_context_file_is_rejected(
     text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "context.json").write_text(text)

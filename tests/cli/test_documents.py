@@ -1,4 +1,4 @@
-"""`wirebook lint` and `wirebook upgrade` as commands: what they print, where, and how they end."""
+"""`wirebook lint` and `wirebook upgrade`: output, streams and exit codes."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["good.json", "--format", "xml"], 2),
     ],
 )
-def test_exit_codes(arguments: list[str], code: int) -> None:
+def test_lint_exit_code_depends_on_the_threshold(arguments: list[str], code: int) -> None:
     assert run(["lint", *arguments]) == code
 
 
-def test_text(capsys: pytest.CaptureFixture[str]) -> None:
+def test_lint_prints_text(capsys: pytest.CaptureFixture[str]) -> None:
     run(["lint", "bad.json"])
     out, err = capsys.readouterr()
     assert out == (
@@ -65,7 +65,7 @@ def test_text(capsys: pytest.CaptureFixture[str]) -> None:
     assert err == "1 error, 0 warnings, 0 notes in 1 document\n"
 
 
-def test_nothing_readable_says_where(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unreadable_source_is_reported_with_its_place(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["lint", "cut.json"]) == 2
     out, err = capsys.readouterr()
     assert out == ""
@@ -74,13 +74,13 @@ def test_nothing_readable_says_where(capsys: pytest.CaptureFixture[str]) -> None
     assert "Traceback" not in err
 
 
-def test_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_lint_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
     run(["lint", "bad.json", "warn.json", "--format", "json"])
     out, err = capsys.readouterr()
-    found = json.loads(out)
+    problems = json.loads(out)
     assert err == ""
-    assert {problem["code"] for problem in found} == {"bad-media-type", "conflicting-documents"}
-    first = next(problem for problem in found if problem["code"] == "bad-media-type")
+    assert {problem["code"] for problem in problems} == {"bad-media-type", "conflicting-documents"}
+    first = next(problem for problem in problems if problem["code"] == "bad-media-type")
     assert first == {
         "severity": "error",
         "code": "bad-media-type",
@@ -95,7 +95,7 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     }
 
 
-def test_sarif(capsys: pytest.CaptureFixture[str]) -> None:
+def test_lint_prints_sarif(capsys: pytest.CaptureFixture[str]) -> None:
     Path("ä b.json").write_text(json.dumps(BAD), "utf-8")
     run(["lint", "ä b.json", str(Path("bad.json").absolute()), "--format", "sarif"])
     log = json.loads(capsys.readouterr().out)
@@ -120,7 +120,7 @@ def fingerprints(capsys: pytest.CaptureFixture[str]) -> list[str]:
     return [result["partialFingerprints"]["finding/v1"] for result in sarif["results"]]
 
 
-def test_sarif_knows_a_finding_again(capsys: pytest.CaptureFixture[str]) -> None:
+def test_sarif_fingerprint_is_stable_when_lines_move(capsys: pytest.CaptureFixture[str]) -> None:
     document = {"messagegroups": {"g": {"messages": {"m": {"datacontenttype": "x"}, "n": {"datacontenttype": "x"}}}}}
     Path("moving.json").write_text(json.dumps(document))
     before = fingerprints(capsys)
@@ -138,7 +138,7 @@ def lint_vectors() -> Iterator[dict[str, Any]]:
         )
 
 
-def test_sarif_fits_its_schema(capsys: pytest.CaptureFixture[str]) -> None:
+def test_sarif_conforms_to_its_schema(capsys: pytest.CaptureFixture[str]) -> None:
     """By an object model that was generated from the schema of SARIF 2.1.0 and allows no other members."""
     rules: set[str] = set()
     for document in lint_vectors():
@@ -146,20 +146,24 @@ def test_sarif_fits_its_schema(capsys: pytest.CaptureFixture[str]) -> None:
         run(["lint", "vector.json", "--format", "sarif"])
         out = capsys.readouterr().out
         assert out.isascii()
-        (found,) = SarifLog.model_validate_json(out).runs
-        rules.update(rule.id for rule in found.tool.driver.rules or ())
-        for result in found.results or ():
+        (log_run,) = SarifLog.model_validate_json(out).runs
+        rules.update(rule.id for rule in log_run.tool.driver.rules or ())
+        for result in log_run.results or ():
             assert not re.search(r"(?<!\{)(\{\{)*\{\d+\}", result.message.text or ""), "no placeholder of SARIF's own"
     assert len(rules) > 60
 
 
 @pytest.mark.parametrize("form", ["json", "sarif"])
-def test_what_cannot_be_read_is_a_finding_for_programs(form: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unreadable_source_is_a_finding_in_json_and_sarif(form: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path("broken.json").write_text('{"messagegroups": ')
     assert run(["lint", "broken.json", "--format", form]) == 2
     out, err = capsys.readouterr()
-    found = json.loads(out)
-    codes = [each["code"] for each in found] if form == "json" else [r["ruleId"] for r in found["runs"][0]["results"]]
+    output = json.loads(out)
+    codes = (
+        [finding["code"] for finding in output]
+        if form == "json"
+        else [r["ruleId"] for r in output["runs"][0]["results"]]
+    )
     assert codes == ["syntax-error"]
     assert "[syntax-error]" in err
 
@@ -183,7 +187,7 @@ def test_upgrade_writes_to_standard_output_and_reports_on_standard_error(capsys:
     assert err.count("\n") == 6
 
 
-def test_upgrade_to_a_file_and_again(capsys: pytest.CaptureFixture[str]) -> None:
+def test_upgrade_of_an_upgraded_file_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["upgrade", "good.json", "--output", "new.json"]) == 0
     assert run(["upgrade", "new.json", "--output", "newer.json"]) == 0
     assert Path("new.json").read_bytes() == Path("newer.json").read_bytes()
@@ -192,7 +196,7 @@ def test_upgrade_to_a_file_and_again(capsys: pytest.CaptureFixture[str]) -> None
     assert sorted(os.listdir()) == ["bad.json", "cut.json", "empty", "good.json", "new.json", "newer.json", "warn.json"]
 
 
-def test_upgrade_refuses(capsys: pytest.CaptureFixture[str]) -> None:
+def test_upgrade_to_another_version_is_rejected(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["upgrade", "good.json", "--to", "1.0-rc3"]) == 2
     assert "[unknown-specversion]" in capsys.readouterr().err
     assert run(["upgrade", "good.json", "--output", "nowhere/x.json"]) == 2
@@ -202,13 +206,13 @@ def test_upgrade_refuses(capsys: pytest.CaptureFixture[str]) -> None:
     assert not Path("all.json").exists()
 
 
-def test_the_installed_command() -> None:
+def test_installed_command_runs() -> None:
     script = "import sys; from wirebook.cli import main; main(sys.argv[1:])"
-    found = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", script, "lint", "bad.json"], capture_output=True, text=True, check=False
     )
-    assert found.returncode == 1
-    assert found.stdout.startswith("bad.json:6:6: error bad-media-type")
+    assert process.returncode == 1
+    assert process.stdout.startswith("bad.json:6:6: error bad-media-type")
 
 
 def test_schema_is_printed_or_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""`wirebook explain`: what people and programs are shown, whatever a message holds."""
+"""`wirebook explain`: readable and JSON output for any message."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def dock(topic: str) -> dict[str, Any]:
     return {"protocol": "MQTT/5.0", "topic": topic, "payload": "x"}
 
 
-def test_every_message_of_a_capture(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_message_of_a_capture_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     assert explain(CAPTURE) == 0
     out, err = capsys.readouterr()
     heads = [line for line in out.splitlines() if line.startswith("kafka.jsonl:")]
@@ -37,7 +37,7 @@ def test_every_message_of_a_capture(capsys: pytest.CaptureFixture[str]) -> None:
     assert err == ""
 
 
-def test_chosen_messages(capsys: pytest.CaptureFixture[str]) -> None:
+def test_options_select_messages(capsys: pytest.CaptureFixture[str]) -> None:
     assert explain(CAPTURE, "--failed", "--limit", "1") == 0
     out, err = capsys.readouterr()
     assert out.startswith("kafka.jsonl:3: invalid-payload")
@@ -50,7 +50,9 @@ def test_chosen_messages(capsys: pytest.CaptureFixture[str]) -> None:
     assert "unknown-endpoint" in capsys.readouterr().err
 
 
-def test_template_over_value(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_template_is_aligned_with_the_value(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(json.dumps(dock("dock/17/3/status")).encode())))
     assert explain("-") == 0
     lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
@@ -60,7 +62,7 @@ def test_template_over_value(capsys: pytest.CaptureFixture[str], monkeypatch: py
 
 
 @pytest.mark.parametrize("form", [[], ["--full"], ["--json"]])
-def test_hostile_values_do_nothing(form: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_control_characters_are_escaped(form: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capture = tmp_path / "hostile.jsonl"
     event = {
         "protocol": "KAFKA",
@@ -79,17 +81,19 @@ def test_hostile_values_do_nothing(form: list[str], tmp_path: Path, capsys: pyte
     assert len(out) < 60_000
 
 
-def test_json_is_match_and_more(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_contains_that_of_match(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["match", CAPTURE, *BIKES, "--json"]) == 0
     matched = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert explain(CAPTURE, "--json") == 0
     explained = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     more = {"reason", "advice", "comparisons"}
-    assert [{name: value for name, value in each.items() if name not in more} for each in explained] == matched
-    assert all(more <= each.keys() for each in explained)
+    assert [
+        {name: value for name, value in explanation.items() if name not in more} for explanation in explained
+    ] == matched
+    assert all(more <= explanation.keys() for explanation in explained)
 
 
-def test_json_has_the_members_that_the_guide_names(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_the_documented_members(capsys: pytest.CaptureFixture[str]) -> None:
     assert explain(CAPTURE, "--json") == 0
     comparisons = [
         comparison for line in capsys.readouterr().out.splitlines() for comparison in json.loads(line)["comparisons"]
@@ -107,8 +111,8 @@ def test_json_has_the_members_that_the_guide_names(capsys: pytest.CaptureFixture
 
 def members(values: list[dict[str, Any]]) -> set[str]:
     """The members that all of some objects have; there is one at least."""
-    (found,) = {frozenset(value) for value in values}
-    return set(found)
+    (names,) = {frozenset(value) for value in values}
+    return set(names)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +128,7 @@ def members(values: list[dict[str, Any]]) -> set[str]:
         ("{x}/bc", TEXT, "\x1b\u200d/bd", ["{x}       /bc", "\\x1b\\u200d/bd", "            ^"]),
     ],
 )
-def test_alignment_as_text(template: str, place: TemplateContext, text: str, lines: list[str]) -> None:
+def test_segments_are_aligned_with_carets(template: str, place: TemplateContext, text: str, lines: list[str]) -> None:
     assert list(aligned(align(parse_template(template, place), text), place.separator)) == lines
 
 

@@ -1,4 +1,4 @@
-"""Optional dependencies: what works without them, and what a missing one is reported as."""
+"""Optional dependencies: commands that run without them, and the error for a missing one."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_every_extra_of_the_table_is_declared() -> None:
     assert set(EXTRAS.values()) <= set(PROJECT["optional-dependencies"])
 
 
-def test_pyspark_is_no_base_dependency() -> None:
+def test_pyspark_is_not_a_base_dependency() -> None:
     blocked = modules_of_extras()
     assert {"pyspark", "pandas", "sqlalchemy", "starlette", "psycopg", "lxml", "google", "deltalake"} <= blocked
 

@@ -1,4 +1,4 @@
-"""`wirebook fmt` as a command: what it writes, and what it leaves alone."""
+"""`wirebook fmt`: the files that it writes, and those that it leaves unchanged."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("b.yaml").write_text("messagegroups: {}\n# first\nspecversion: 1.0-rc4\n", "utf-8")
 
 
-def test_it_writes_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_formatted_file_is_not_written_again(capsys: pytest.CaptureFixture[str]) -> None:
     Path("a.json").chmod(0o640)
     assert run(["fmt", "--check", "a.json", "b.yaml"]) == 1
     assert Path("a.json").read_text("utf-8") == MIXED
@@ -40,7 +40,7 @@ def test_it_writes_once(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["fmt", "--check", "."]) == 0
 
 
-def test_a_link_stays_a_link() -> None:
+def test_target_of_a_link_is_written() -> None:
     Path("link.json").symlink_to("a.json")
     assert run(["fmt", "link.json"]) == 0
     assert Path("link.json").is_symlink()
@@ -60,7 +60,7 @@ def test_a_link_stays_a_link() -> None:
         ),
     ],
 )
-def test_what_cannot_be_put_in_order_is_left(
+def test_document_that_cannot_be_reordered_is_unchanged(
     name: str, text: str, code: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path(name).write_text(text, "utf-8")
@@ -95,7 +95,7 @@ def test_member_that_occurs_twice_is_written_once_and_reported(
     assert "duplicate-member" not in capsys.readouterr().err
 
 
-def test_other_files_of_a_folder_are_left() -> None:
+def test_other_files_of_a_folder_are_unchanged() -> None:
     Path("package.json").write_text('{"version": "1", "name": "x"}', "utf-8")
     assert run(["fmt", "."]) == 0
     assert Path("package.json").read_text("utf-8") == '{"version": "1", "name": "x"}'
@@ -118,7 +118,7 @@ KEPT = {
 
 
 @pytest.mark.parametrize("name", KEPT)
-def test_what_is_written_is_kept(name: str) -> None:
+def test_comments_and_values_are_preserved(name: str) -> None:
     """Numbers and texts mean the same to the last digit, lines of YAML stay whole; once is enough."""
     kind, text = KEPT[name]
     file = Path(f"kept.{kind}")

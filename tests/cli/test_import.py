@@ -1,4 +1,4 @@
-"""`wirebook import`: into a database that nobody serves, and into a registry that runs."""
+"""`wirebook import`: into a database without a server, and into a running registry."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
         yield servers[0]
 
 
-def test_into_a_database(capsys: pytest.CaptureFixture[str]) -> None:
+def test_import_into_a_database(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["import", "good.json", *DATABASE, "--dry-run"]) == 0
     assert capsys.readouterr().out == "Would import 4 entities (5 notes)\n"
     assert run(["import", "good.json", *DATABASE]) == 0
@@ -46,12 +46,12 @@ def test_into_a_database(capsys: pytest.CaptureFixture[str]) -> None:
     assert "good.json:8:6: warning guessed-time-zone" in err
     assert "good.json:7:" in err
     assert run(["import", "good.json", *DATABASE, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert "/messagegroups/g/messages/m" in told["changed"]
-    assert {"old-base-name", "guessed-time-zone"} <= {diagnostic["code"] for diagnostic in told["diagnostics"]}
+    output = json.loads(capsys.readouterr().out)
+    assert "/messagegroups/g/messages/m" in output["changed"]
+    assert {"old-base-name", "guessed-time-zone"} <= {diagnostic["code"] for diagnostic in output["diagnostics"]}
 
 
-def test_a_refusal_names_the_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_rejected_entity_is_reported_with_its_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["import", "bad.json", *DATABASE]) == 2
     err = capsys.readouterr().err
     assert err.startswith("bad.json:8:5 /messagegroups/g/messages/n/versions/1: error: ")
@@ -59,7 +59,7 @@ def test_a_refusal_names_the_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert "[import-refused]" in err
 
 
-def test_all_or_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_rejected_import_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     for files in (["good.json", "bad.json"], ["good.json", "cut.json"], ["good.json", "nope.json"]):
         assert run(["import", *files, *DATABASE]) == 2
     assert run(["import", "good.json", "other.json", *DATABASE]) == 2
@@ -69,11 +69,11 @@ def test_all_or_nothing(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("options", [[], [*DATABASE, "--registry", "http://localhost"], ["--database", "mysql://x"]])
-def test_where_to(options: list[str]) -> None:
+def test_exactly_one_target_is_required(options: list[str]) -> None:
     assert run(["import", "good.json", *options]) == 2
 
 
-def test_into_a_registry(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+def test_import_into_a_registry(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
     here = ["--registry", server.base]
     assert run(["import", "good.json", *here]) == 2
     assert "--token-file names the file" in capsys.readouterr().err
@@ -89,6 +89,6 @@ def test_into_a_registry(server: Server, capsys: pytest.CaptureFixture[str]) -> 
     assert "\n/nowhere: error: " in capsys.readouterr().err
 
 
-def test_a_registry_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unreachable_registry_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["import", "good.json", "--registry", "http://127.0.0.1:9"]) == 2
     assert "[fetch-failed]" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""`wirebook init`: it asks, or takes options; what it writes passes lint and matches."""
+"""`wirebook init`: prompts and options; its catalogue passes lint and its message matches."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_existing_file_is_not_replaced(tmp_path: Path, capsys: pytest.CaptureFix
         ([], "--protocol is required"),
     ],
 )
-def test_unusable_choice_is_refused(
+def test_invalid_choice_is_rejected(
     arguments: list[str], text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["init", str(tmp_path), *arguments]) == 2
@@ -47,7 +47,7 @@ def test_unusable_choice_is_refused(
     assert not list(tmp_path.iterdir())
 
 
-def test_questions_are_asked_on_a_terminal(tmp_path: Path) -> None:
+def test_terminal_prompts_for_choices(tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     command = [sys.executable, "-c", "from wirebook.cli import main; main()", "init", str(tmp_path), "--format", "avro"]
     with subprocess.Popen(command, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:

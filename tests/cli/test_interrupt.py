@@ -1,4 +1,4 @@
-"""Ctrl-C ends every command with exit code 130 and one line, whenever it comes."""
+"""Ctrl-C ends every command with exit code 130 and one line at any moment."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_interrupt_while_spark_runs_leaves_no_process(delay: float, tmp_path: Pa
 
 
 @pytest.mark.parametrize("delay", [0.2, 1.0])
-def test_interrupt_while_processes_make_messages_prints_one_line(delay: float, tmp_path: Path) -> None:
+def test_interrupt_while_processes_generate_messages_prints_one_line(delay: float, tmp_path: Path) -> None:
     arguments = ["demo", "--messages", "2000000", "--to", str(tmp_path / "demo")]
     process = start(f"from wirebook.cli import main\nif __name__ == '__main__':\n    main({arguments!r})")
     assert process.stderr

@@ -1,4 +1,4 @@
-"""`match` and `explain` say the same of each message."""
+"""`match` and `explain` agree on every message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tables and problems look like."""
+"""The text of tables and problems."""
 
 from __future__ import annotations
 
@@ -27,32 +27,32 @@ from wirebook.problems import Problem
         ),
     ],
 )
-def test_a_problem_is_one_line(problem: Problem, line: str) -> None:
+def test_problem_is_printed_on_one_line(problem: Problem, line: str) -> None:
     assert render_problem(problem) == line
 
 
-def test_a_slot_is_named_once() -> None:
+def test_slot_of_a_problem_is_printed_once() -> None:
     line = render_problem(Problem(code="mismatch", message="envelopemetadata.type: no", slot="envelopemetadata.type"))
     assert line == "envelopemetadata.type: error: no [mismatch]"
 
 
 @pytest.mark.parametrize("value", [2**70, "half \ud800", [1.5, {"a": None}]])
-def test_json_of_any_value(value: object, capsys: pytest.CaptureFixture[str]) -> None:
+def test_any_value_is_printed_as_json(value: object, capsys: pytest.CaptureFixture[str]) -> None:
     print_json({"value": value})
     assert json.loads(capsys.readouterr().out) == {"value": value}
 
 
-def test_a_table_that_is_not_for_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_piped_table_is_not_folded(capsys: pytest.CaptureFixture[str]) -> None:
     print_table(("table", "rows"), [("orders", 12), ("a\tb", 7), (None, 0)], title="tables")
     assert capsys.readouterr().out == "tables\ntable   rows\norders    12\na\\tb       7\n           0\n"
 
 
-def test_an_empty_table(capsys: pytest.CaptureFixture[str]) -> None:
+def test_empty_table_has_a_header(capsys: pytest.CaptureFixture[str]) -> None:
     print_table(("table", "rows"), [])
     assert capsys.readouterr().out == "table  rows\n"
 
 
-def test_the_nearest_name() -> None:
+def test_suggestion_is_the_closest_name() -> None:
     assert nearest("dead_leters", ["orders", "dead_letters"]) == "dead_letters"
     assert nearest("x", ["orders"]) is None
     assert suggestion("ordrs", ["orders"]) == "did you mean 'orders'?"

@@ -30,7 +30,9 @@ def wait_for(capsys: pytest.CaptureFixture[str], text: str) -> str:
     return seen
 
 
-def test_piped_progress_is_a_line_now_and_then(quick: None, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_piped_progress_prints_a_line_per_interval(
+    quick: None, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     with ProgressBar("loading the catalogue") as bar:
         assert wait_for(capsys, "\n") == "loading the catalogue (0 s)\n"
         bar.begin(200)
@@ -41,7 +43,7 @@ def test_piped_progress_is_a_line_now_and_then(quick: None, capsys: pytest.Captu
             assert "landing, 50 %, 2,000 messages (" in wait_for(capsys, "50 %")
 
 
-def test_first_line_comes_within_the_first_second() -> None:
+def test_first_line_is_printed_within_a_second() -> None:
     assert progress.FIRST_LINE + progress.POLL_SECONDS <= 1
 
 

@@ -20,7 +20,7 @@ from wirebook.httpapi.server import open_service
 XID = "/messagegroups/g/messages/m"
 
 
-def test_a_resource_is_locked_and_unlocked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_resource_is_made_read_only_and_writable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     db, log = f"sqlite:///{tmp_path / 'r.db'}", tmp_path / "log"
     with serving(db, log) as (server,), server.client() as client:
         assert client.put(XID, json={"name": "one"}).status_code == 201
@@ -49,20 +49,20 @@ def _urls(meta: dict[str, str]) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("xid", ["/", "/messagegroups/g", XID, f"{XID}/meta", f"{XID}/versions/1", "/no/g/no/m", "x"])
-def test_what_is_no_resource(xid: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_xid_of_no_resource_is_rejected(xid: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with open_service(ServerOptions(database=f"sqlite:///{tmp_path / 'r.db'}")):
         pass
     assert run(["registry", "readonly", xid, "on", "--db", f"sqlite:///{tmp_path / 'r.db'}"]) == 2
     assert "not-a-resource" in capsys.readouterr().err
 
 
-def test_a_file_that_is_not_there_is_not_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_database_is_not_created(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["registry", "readonly", XID, "on", "--db", f"sqlite:///{tmp_path / 'typo.db'}"]) == 2
     assert "the file does not exist" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_that_is_served(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_database_in_use_is_rejected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     db = f"sqlite:///{tmp_path / 'r.db'}"
     with serving(db, tmp_path / "log"):
         assert run(["registry", "readonly", XID, "on", "--db", db]) == 2

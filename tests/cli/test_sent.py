@@ -129,7 +129,7 @@ def http() -> Iterator[tuple[str, queue.Queue[HttpMessage]]]:
 
 
 @pytest.mark.parametrize(("text", "payload"), CASES)
-def test_curl(tmp_path: Path, capsys: Any, http: Any, text: str, payload: bytes) -> None:
+def test_server_receives_the_message_of_curl(tmp_path: Path, capsys: Any, http: Any, text: str, payload: bytes) -> None:
     needs("curl")
     server, got = http
     catalog = sent(tmp_path, capsys, "curl", server, text, payload)
@@ -151,7 +151,9 @@ def kafka() -> Iterator[tuple[str, Consumer]]:
 
 
 @pytest.mark.parametrize(("text", "payload"), CASES)
-def test_kcat(tmp_path: Path, capsys: Any, kafka: Any, text: str, payload: bytes) -> None:
+def test_broker_receives_the_message_of_kcat(
+    tmp_path: Path, capsys: Any, kafka: Any, text: str, payload: bytes
+) -> None:
     needs("kcat")
     server, consumer = kafka
     catalog = sent(tmp_path, capsys, "kcat", server, text, payload)
@@ -208,7 +210,9 @@ def subscribed(port: int) -> queue.Queue[Any]:
 
 
 @pytest.mark.parametrize(("text", "payload"), CASES)
-def test_mosquitto_pub(tmp_path: Path, capsys: Any, mosquitto: Any, text: str, payload: bytes) -> None:
+def test_broker_receives_the_message_of_mosquitto_pub(
+    tmp_path: Path, capsys: Any, mosquitto: Any, text: str, payload: bytes
+) -> None:
     server, got = mosquitto
     catalog = sent(tmp_path, capsys, "mosquitto_pub", server, text, payload)
     check(catalog, paho.record_of(got.get(timeout=SECONDS)), text, payload)

@@ -1,4 +1,4 @@
-"""`wirebook serve`: options that cannot be are refused before anything is made."""
+"""`wirebook serve`: invalid options are rejected before the registry is created."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("option", "text"), [(option, text) for option, texts in WRONG.items() for text in texts])
-def test_what_an_option_cannot_be(option: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_option_is_rejected(option: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "registry.db"
     assert run(["serve", "--port", "0", "--db", f"sqlite:///{file}", option, text]) == 2
     assert "bad-setting" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The default of `--catalog`: the environment, then `[tool.wirebook]` of the nearest pyproject.toml."""
+"""The default of `--catalog`: the environment, then `[tool.wirebook]` of the closest pyproject.toml."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def matched(capsys: pytest.CaptureFixture[str]) -> bool:
         'catalog = "."',
     ],
 )
-def test_pyproject_gives_the_catalogue_relative_to_itself(
+def test_catalogue_of_pyproject_is_relative_to_its_folder(
     table: str, project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (project / "pyproject.toml").write_text(f"[tool.wirebook]\n{table}\n")
@@ -46,7 +46,7 @@ def test_pyproject_gives_the_catalogue_relative_to_itself(
     assert matched(capsys)
 
 
-def test_environment_gives_the_catalogue(
+def test_catalogue_of_the_environment_is_used(
     project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("WIREBOOK_CATALOG", "../../bikes.xreg.json")
@@ -65,7 +65,7 @@ def test_option_precedes_environment_precedes_pyproject(
     assert matched(capsys)
 
 
-def test_nearest_table_counts(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_closest_table_is_used(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / "pyproject.toml").write_text('[tool.wirebook]\ncatalog = "missing.json"\n')
     (project / "src" / "pyproject.toml").write_text('[tool.wirebook]\ncatalog = "../bikes.xreg.json"\n')
     assert matched(capsys)

@@ -1,4 +1,4 @@
-"""`-` is standard input wherever a catalogue, a capture or a payload is read."""
+"""`-` is standard input for catalogues, captures and payloads."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_import_reads_standard_input(feed: Feed, capsys: pytest.CaptureFixture[s
     [["match", "-", "--json"], ["explain", "-", "--json"], ["transform", "-", "--to", STARTED]],
     ids=lambda arguments: arguments[0],
 )
-def test_capture_from_standard_input_is_read_by_its_content(
+def test_file_type_of_standard_input_is_detected(
     arguments: list[str], pack: Callable[[bytes], bytes], feed: Feed, capsys: pytest.CaptureFixture[str]
 ) -> None:
     feed(pack(CAPTURE.read_bytes()))
@@ -195,7 +195,7 @@ def test_model_from_standard_input_must_be_an_object(
 
 
 @pytest.mark.spark
-def test_land_reads_standard_input_once_for_each_content(tmp_path: Path) -> None:
+def test_land_skips_standard_input_with_the_same_content(tmp_path: Path) -> None:
     arguments = ["land", "-", "--catalog", str(BIKES), "--to", str(tmp_path / "tables"), "--json", "--no-report"]
     command = [sys.executable, "-c", "from wirebook.cli import main; main()", *arguments]
     read = []

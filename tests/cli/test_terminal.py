@@ -1,4 +1,4 @@
-"""What commands print on a terminal: colours, and tables in which no XID is broken."""
+"""Output on a terminal: colours, and tables that never break an XID."""
 
 from __future__ import annotations
 
@@ -49,9 +49,7 @@ def on_terminal(*arguments: str, **environment: str) -> str:
         ({"TERM": "dumb", "FORCE_COLOR": "1"}, True),
     ],
 )
-def test_terminal_has_colours_unless_the_environment_says_otherwise(
-    environment: dict[str, str], coloured: bool
-) -> None:
+def test_terminal_has_colours_unless_disabled(environment: dict[str, str], coloured: bool) -> None:
     text = on_terminal("match", CAPTURES, "--catalog", str(BIKES), **environment)
     assert ("\x1b[32mmatched" in text) is coloured
     assert ("\x1b" in text) is coloured
@@ -80,7 +78,7 @@ def test_severity_is_coloured(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("columns", ["80", "40", "200"])
-def test_no_xid_is_broken(columns: str, tmp_path: Path) -> None:
+def test_xid_is_never_folded(columns: str, tmp_path: Path) -> None:
     group, message = LONG.split("/")[2], LONG.split("/")[4]
     definition = {"protocol": "KAFKA", "protocoloptions": {"topic": "pallets.{site}"}}
     catalogue = {"specversion": "1.0-rc4", "messagegroups": {group: {"messages": {message: definition}}}}

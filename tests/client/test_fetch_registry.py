@@ -1,4 +1,4 @@
-"""Reading registries from a real HTTP server: collections, pages, documents, limits, and nothing of elsewhere."""
+"""Reading registries from an HTTP server: collections, pages, documents, limits, and other origins."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def refused(url: str, **limits: Any) -> str:
 
 
 @pytest.mark.parametrize("inline", [True, False, 400], ids=["inline", "ignored", "refused"])
-def test_a_registry_with_all_its_pages(server: Server, inline: bool | int) -> None:
+def test_registry_is_read_with_all_its_pages(server: Server, inline: bool | int) -> None:
     server.inline = inline
     registry = load_registry(server.url)
     assert len(registry.messages) == 0 + 1 + 2 + 3 + 4
@@ -187,18 +187,18 @@ def test_a_registry_with_all_its_pages(server: Server, inline: bool | int) -> No
     assert len(server.asked) == len(set(server.asked)), "nothing is asked twice"
 
 
-def test_a_group_alone(server: Server) -> None:
+def test_single_group_is_read(server: Server) -> None:
     registry = load_registry(f"{server.url}/messagegroups/g3")
     assert list(registry.messages) == [f"/messagegroups/g3/messages/m{i}" for i in range(3)]
     assert {m.incomplete for m in registry.messages.values()} == {"/messagegroups/g1/messages/m0"}
     assert all("/messagegroups/g3" in path for path in server.asked)
 
 
-def test_a_collection_of_groups(server: Server) -> None:
+def test_collection_of_groups_is_read(server: Server) -> None:
     assert len(load_registry(f"{server.url}/messagegroups").messages) == 10
 
 
-def test_a_plain_document_in_json_and_in_yaml(server: Server) -> None:
+def test_plain_document_is_read_as_json_and_yaml(server: Server) -> None:
     document = {"messagegroups": {"g": {"messages": {"m": {"datacontenttype": "text/plain"}}}}}
     server.answers["/a.json"] = (200, {}, json.dumps(document).encode())
     server.answers["/b"] = (
@@ -211,17 +211,17 @@ def test_a_plain_document_in_json_and_in_yaml(server: Server) -> None:
     assert all(load_registry(f"{root}/{name}").document == document for name in ("a.json", "b", "c"))
 
 
-def test_another_origin_is_never_asked(server: Server) -> None:
+def test_other_origin_is_never_requested(server: Server) -> None:
     other = "http://localhost:9/messagegroups"
     body = {"specversion": "1.0-rc4", "messagegroupsurl": other, "endpoints": {}}
     server.answers["/reg"] = (200, {}, json.dumps(body).encode())
     registry = load_registry(server.url)
-    told = [(problem.code, problem.actual) for problem in registry.diagnostics]
-    assert told == [("foreign-origin", other), ("collection-elsewhere", other)]
+    problems = [(problem.code, problem.actual) for problem in registry.diagnostics]
+    assert problems == [("foreign-origin", other), ("collection-elsewhere", other)]
 
 
 @pytest.mark.parametrize("header", ["Location", "Link"])
-def test_no_redirect_and_no_page_leaves_the_origin(server: Server, header: str) -> None:
+def test_redirect_or_page_on_another_origin_is_rejected(server: Server, header: str) -> None:
     server.answers["/reg"] = {
         "Location": (302, {"Location": "http://localhost:9/"}, b""),
         "Link": (200, {"Link": "<http://localhost:9/>;rel=next"}, b'{"specversion": "1.0-rc4"}'),
@@ -229,12 +229,12 @@ def test_no_redirect_and_no_page_leaves_the_origin(server: Server, header: str) 
     assert refused(server.url) == "fetch-failed"
 
 
-def test_a_redirect_on_the_origin_is_followed(server: Server) -> None:
+def test_redirect_on_the_origin_is_followed(server: Server) -> None:
     server.answers["/old"] = (301, {"Location": "/reg"}, b"")
     assert len(load_registry(server.url.replace("/reg", "/old")).messages) == 10
 
 
-def test_redirects_and_pages_in_a_circle_come_to_an_end(server: Server) -> None:
+def test_circular_redirects_and_pages_end(server: Server) -> None:
     server.answers["/a"] = (302, {"Location": "/a"}, b"")
     assert refused(server.url.replace("/reg", "/a")) == "fetch-failed"
     server.answers["/reg"] = (200, {"Link": f"<{server.url}>;rel=next"}, b'{"specversion": "1.0-rc4"}')
@@ -242,11 +242,11 @@ def test_redirects_and_pages_in_a_circle_come_to_an_end(server: Server) -> None:
 
 
 @pytest.mark.parametrize("limits", [{"requests": 5}, {"size": 600}, {"seconds": 0.0}], ids=str)
-def test_limits(server: Server, limits: dict[str, Any]) -> None:
+def test_exceeded_limit_is_an_error(server: Server, limits: dict[str, Any]) -> None:
     assert refused(server.url, **limits) == "fetch-limit"
 
 
-def test_endless_pages_stop_at_the_limit(server: Server) -> None:
+def test_endless_pages_end_at_the_limit(server: Server) -> None:
     class Endless(dict[str, Any]):
         def get(self, path: str, default: Any = None) -> Any:
             number = int(parse_qs(urlsplit(path).query).get("page", ["0"])[0])
@@ -257,7 +257,7 @@ def test_endless_pages_stop_at_the_limit(server: Server) -> None:
     assert len(server.asked) == 50
 
 
-def test_failures_are_problems(server: Server) -> None:
+def test_failure_is_reported_as_a_problem(server: Server) -> None:
     server.answers["/reg/messagegroups/g3/messages"] = (500, {}, b"oops")
     assert refused(server.url) == "fetch-failed"
     server.answers["/reg"] = (200, {}, b'{"messagegroups": ')
@@ -267,12 +267,12 @@ def test_failures_are_problems(server: Server) -> None:
     assert refused("http://[::bad/") == "fetch-failed"
 
 
-def test_a_source_that_fails_leaves_the_others(server: Server) -> None:
+def test_failed_source_does_not_affect_others(server: Server) -> None:
     registry = load_registry(server.url + "/nope", {"messagegroups": {}})
     assert [problem.code for problem in registry.diagnostics] == ["fetch-failed"]
 
 
-def test_a_slow_server_is_given_up(server: Server) -> None:
+def test_slow_server_times_out(server: Server) -> None:
     class Slow(dict[str, Any]):
         def get(self, path: str, default: Any = None) -> Any:
             time.sleep(0.5)

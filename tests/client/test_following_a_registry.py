@@ -1,4 +1,4 @@
-"""Catalogues from a registry that runs: in few requests, again only when it changed, clear where it cannot be read."""
+"""Catalogues of a running registry: few requests, reloaded only after changes, clear errors."""
 
 from __future__ import annotations
 
@@ -52,31 +52,31 @@ def requested(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return urls
 
 
-def test_a_whole_registry_is_two_requests(server: Server, requested: list[str]) -> None:
+def test_whole_registry_takes_two_requests(server: Server, requested: list[str]) -> None:
     registry = load_registry(server.base)
     assert len(registry.messages) == GROUPS
     schema = registry.document["schemagroups"]["s"]["schemas"]["x"]
-    assert {key: each["schema"]["type"] for key, each in schema["versions"].items()} == TYPES
+    assert {key: version["schema"]["type"] for key, version in schema["versions"].items()} == TYPES
     assert requested == [server.base, f"{server.base}?inline=%2A"]
 
 
 @pytest.mark.parametrize("path", ["messagegroups", "messagegroups/g1"])
-def test_parts_of_a_registry(server: Server, path: str, requested: list[str]) -> None:
+def test_part_of_a_registry_takes_two_requests(server: Server, path: str, requested: list[str]) -> None:
     registry = load_registry(f"{server.base}/{path}")
     assert "/messagegroups/g1/messages/m" in registry.messages
     assert len(requested) == 2
 
 
-def test_it_reads_the_same_as_its_export(server: Server) -> None:
+def test_result_equals_the_export(server: Server) -> None:
     with server.client() as client:
         exported = Catalog.load(client.get("/export").json())
     fetched = Catalog.load(server.base)
     assert fetched.definitions.keys() == exported.definitions.keys()
     assert fetched.match(RECORD).definition == exported.match(RECORD).definition == "/messagegroups/g1/messages/m"
-    assert not [each for each in fetched.diagnostics if each.code != "old-reference-form"]
+    assert not [problem for problem in fetched.diagnostics if problem.code != "old-reference-form"]
 
 
-def test_it_comes_again_only_when_it_changed(server: Server) -> None:
+def test_unchanged_registry_is_not_loaded_again(server: Server) -> None:
     catalog = Catalog.load(server.base)
     assert catalog.refreshed() is catalog
     with server.client() as client:
@@ -88,7 +88,7 @@ def test_it_comes_again_only_when_it_changed(server: Server) -> None:
     assert "/messagegroups/new/messages/m" not in changed.refreshed().definitions
 
 
-def test_what_is_known_is_not_sent(server: Server) -> None:
+def test_unchanged_response_is_not_transferred(server: Server) -> None:
     cache: Cache = {}
     for requests in (1, 2):
         with Fetcher(f"{server.base}/messagegroups", cache=cache) as fetcher:
@@ -97,7 +97,7 @@ def test_what_is_known_is_not_sent(server: Server) -> None:
             assert json.loads(first.body).keys() >= {"g1"}
 
 
-def test_catalogues_of_files_are_read_anew(tmp_path: Path) -> None:
+def test_changed_file_is_loaded_again(tmp_path: Path) -> None:
     file = tmp_path / "c.json"
     file.write_text('{"messagegroups": {"g": {"messages": {"m": {"name": "a"}}}}}')
     catalog = Catalog.load(file)
@@ -107,17 +107,19 @@ def test_catalogues_of_files_are_read_anew(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "told"),
+    ("path", "message"),
     [("/nowhere", "400: An unknown Group type"), ("/messagegroups/none", "404: The targeted entity")],
 )
-def test_what_cannot_be_read_is_named(server: Server, path: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unreadable_url_is_reported(
+    server: Server, path: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(["lint", f"{server.base}{path}"]) == 2
     err = capsys.readouterr().err
     assert f"{server.base}{path}" in err
-    assert told in err
+    assert message in err
 
 
-def test_commands_read_it(server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_read_a_registry(server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capture = tmp_path / "c.jsonl"
     capture.write_text(json.dumps(RECORD) + "\n")
     assert run(["lint", server.base]) == 0

@@ -1,4 +1,4 @@
-"""python-qpid-proton: messages that its own codec wrote and read. It has no wheels, so it may not be installed."""
+"""python-qpid-proton: messages encoded and decoded by its own codec. It has no wheels, so it may be missing."""
 
 from __future__ import annotations
 
@@ -56,25 +56,25 @@ BYTES = AmqpMessage(body=Base64(b"\xff"), body_section="amqp-value")
 
 def coded(message: Any) -> Any:
     """The message after its bytes: written and read by proton."""
-    found = proton.Message()
-    found.decode(message.encode())
-    return found
+    decoded = proton.Message()
+    decoded.decode(message.encode())
+    return decoded
 
 
 @pytest.mark.parametrize("wire", [FULL, TEXT, BYTES, AmqpMessage(), AmqpMessage(body="x")])
-def test_around(wire: AmqpMessage) -> None:
+def test_message_survives_the_round_trip(wire: AmqpMessage) -> None:
     assert record_of(coded(message_of(wire))) == wire
 
 
-def test_values_that_are_plain_elsewhere() -> None:
+def test_python_values_get_their_amqp_types() -> None:
     wire = AmqpMessage(
         application_properties={"l": {"long": 5}, "d": {"double": 1.5}, "s": {"string": "a"}, "b": {"boolean": True}},
         message_annotations={"x-l": {"list": [1, {"symbol": "a"}]}, "x-m": {"map": {"k": {"null": None}}}},
         body="x",
     )
-    found = record_of(coded(message_of(wire)))
-    assert found.application_properties == {"l": 5, "d": 1.5, "s": "a", "b": True}
-    assert found.message_annotations == {"x-l": {"list": [1, {"symbol": "a"}]}, "x-m": {"map": {"k": None}}}
+    record = record_of(coded(message_of(wire)))
+    assert record.application_properties == {"l": 5, "d": 1.5, "s": "a", "b": True}
+    assert record.message_annotations == {"x-l": {"list": [1, {"symbol": "a"}]}, "x-m": {"map": {"k": None}}}
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_values_that_are_plain_elsewhere() -> None:
         AmqpMessage(application_properties={"x": {"timestamp": "2026-12-31T23:59:60Z"}}),
     ],
 )
-def test_what_cannot_be_sent(wire: Any) -> None:
+def test_inexpressible_message_is_rejected(wire: Any) -> None:
     with pytest.raises(WirebookError) as error:
         message_of(wire)
     assert [problem.code for problem in error.value.problems] == ["not-expressible"]
@@ -105,19 +105,19 @@ def test_what_cannot_be_sent(wire: Any) -> None:
         (AmqpMessage(application_properties={"x": 2**70}), "wrong-type"),
     ],
 )
-def test_what_no_amqp_message_has(wire: Any, code: str) -> None:
+def test_invalid_section_is_rejected(wire: Any, code: str) -> None:
     with pytest.raises(WirebookError) as error:
         message_of(wire)
     assert [problem.code for problem in error.value.problems] == [code]
 
 
-def test_a_time_that_no_calendar_has() -> None:
+def test_time_out_of_range_is_rejected() -> None:
     with pytest.raises(WirebookError) as error:
         record_of(proton.Message(properties={"x": proton.timestamp(2**60)}))
     assert [problem.code for problem in error.value.problems] == ["not-expressible"]
 
 
-def test_a_body_of_another_kind() -> None:
+def test_structured_body_is_rejected() -> None:
     with pytest.raises(WirebookError) as error:
         record_of(proton.Message(body={"a": 1}))
     assert [problem.code for problem in error.value.problems] == ["not-expressible"]

@@ -1,4 +1,4 @@
-"""The CloudEvents SDK: its own events, and what its own JSON format and HTTP binding make of them."""
+"""The CloudEvents SDK: its events, and the messages that its JSON format and HTTP binding write."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ FOUR = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
         (Payload(b"abc", content_type="image/png"), b"abc"),
     ],
 )
-def test_data(payload: Payload | None, data: Any) -> None:
+def test_data_depends_on_the_content_type(payload: Payload | None, data: Any) -> None:
     assert data_of(payload) == data
 
 
-def test_an_event_of_the_sdk_says_the_same_in_its_own_format() -> None:
+def test_sdk_event_has_the_json_format_of_the_sdk() -> None:
     attributes = FOUR | {"time": Timestamp("2026-01-05T08:00:00.5Z"), "n": 5, "datacontenttype": "application/json"}
     event = event_of(attributes, Payload(b'{"a":1}', content_type="application/json"))
     assert type(event) is CloudEvent
@@ -45,7 +45,7 @@ def test_an_event_of_the_sdk_says_the_same_in_its_own_format() -> None:
     assert read.payload.value == {"a": 1}
 
 
-def test_an_event_of_the_sdk_is_sent() -> None:
+def test_sdk_event_is_built() -> None:
     event = CloudEvent(
         {
             "id": "1",
@@ -65,44 +65,44 @@ def test_an_event_of_the_sdk_is_sent() -> None:
 
 
 @pytest.mark.parametrize("data", [{"a": 1}, [1, 2], b"\xff", None])
-def test_payloads_go_around(data: Any) -> None:
+def test_payload_survives_the_round_trip(data: Any) -> None:
     event = CloudEvent(FOUR | {"id": "2"}, data)
     payload = payload_of(event)
     wire, _ = write_event("HTTP", "structured", attributes_of(event), payload)
     (read,) = read_message(wire)
-    found = data_of(read.payload)
-    assert found == data
+    value = data_of(read.payload)
+    assert value == data
     assert json.loads(wire.body)["id"] == "2"  # type: ignore[union-attr, arg-type]
 
 
 @pytest.mark.parametrize("attribute", [{"myExt": "x"}, {"a-b": "x"}, {"subject": ""}, {"datacontenttype": ""}])
-def test_what_the_sdk_does_not_allow(attribute: dict[str, str]) -> None:
+def test_attribute_the_sdk_rejects_is_an_error(attribute: dict[str, str]) -> None:
     with pytest.raises(WirebookError) as error:
         event_of(FOUR | attribute, None)
     (problem,) = error.value.problems
     assert (problem.code, problem.slot) == ("not-expressible", f"envelopemetadata.{next(iter(attribute))}")
 
 
-def test_an_event_without_a_time_stays_one() -> None:
+def test_event_without_time_gets_none() -> None:
     event = event_of(FOUR, None)
     assert event.get_time() is None
     assert attributes_of(event) == FOUR
     assert b"time" not in JSONFormat().write(event)
 
 
-def test_times() -> None:
+def test_time_becomes_a_datetime() -> None:
     assert moment("2026-12-31T23:59:60Z") == datetime(2027, 1, 1, tzinfo=UTC)
     assert moment("2026-01-01t00:00:00.1234567z") == datetime(2026, 1, 1, 0, 0, 0, 123456, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("time", ["0000-01-01T00:00:00Z", "9999-12-31T23:59:60Z"])
-def test_a_time_outside_of_datetimes_stays_text(time: str) -> None:
+def test_time_out_of_range_stays_a_string(time: str) -> None:
     event = event_of(FOUR | {"time": time}, None)
     assert attributes_of(event) == FOUR | {"time": time}
     assert json.loads(JSONFormat().write(event))["time"] == time
 
 
-def test_bytes_are_their_base64() -> None:
+def test_binary_attribute_becomes_base64() -> None:
     event = event_of(FOUR | {"key": b"\x00\x01"}, None)
     assert event.get_extension("key") == "AAE="
     assert json.loads(JSONFormat().write(event))["key"] == "AAE="

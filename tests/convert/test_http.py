@@ -1,4 +1,4 @@
-"""httpx and ASGI: an application between the two converters, reached by httpx's own transport."""
+"""httpx and ASGI: an application between the two converters, reached by httpx's ASGI transport."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ def without(message: HttpMessage, *names: str) -> HttpMessage:
     """The message without what the library itself says of the connection."""
     import msgspec
 
-    kept = [pair for pair in message.headers or () if pair[0].lower() not in names]
-    return msgspec.structs.replace(message, headers=kept)
+    pairs = [pair for pair in message.headers or () if pair[0].lower() not in names]
+    return msgspec.structs.replace(message, headers=pairs)
 
 
 OWN = ("host", "content-length", "accept", "accept-encoding", "connection", "user-agent")
 
 
-def test_requests_go_around() -> None:
+def test_request_survives_the_round_trip() -> None:
     request = by_httpx.request_of(REQUEST, SERVER)
     assert request.url.host == "example.com"
     assert without(by_httpx.record_of(request), *OWN) == REQUEST
 
 
-def test_responses_go_around() -> None:
+def test_response_survives_the_round_trip() -> None:
     assert without(by_httpx.record_of(by_httpx.response_of(RESPONSE)), *OWN) == RESPONSE
 
 
@@ -59,7 +59,7 @@ async def talk() -> tuple[HttpMessage, HttpMessage]:
     return got[0], by_httpx.record_of(response)
 
 
-def test_an_application_between_both() -> None:
+def test_application_receives_and_returns_messages() -> None:
     request, response = asyncio.run(talk())
     assert without(request, *OWN) == REQUEST
     assert without(response, *OWN) == RESPONSE
@@ -74,7 +74,7 @@ async def chunks(*events: dict[str, Any]) -> HttpMessage:
     return await asgi.record_of({"method": "POST", "path": "/ü", "headers": []}, receive, max_body=4)
 
 
-def test_bodies_in_pieces() -> None:
+def test_chunked_body_is_joined() -> None:
     parts = [{"type": "http.request", "body": b"ab", "more_body": True}, {"type": "http.request", "body": b"c"}]
     assert asyncio.run(chunks(*parts)) == HttpMessage(method="POST", target="/%C3%BC", body="abc")
 
@@ -86,13 +86,13 @@ def test_bodies_in_pieces() -> None:
         ([{"type": "http.disconnect"}], "malformed-record"),
     ],
 )
-def test_bodies_that_do_not_come(events: list[Any], code: str) -> None:
+def test_incomplete_or_large_body_is_an_error(events: list[Any], code: str) -> None:
     with pytest.raises(WirebookError) as error:
         asyncio.run(chunks(*events))
     assert [problem.code for problem in error.value.problems] == [code]
 
 
-def test_a_request_as_a_scope() -> None:
+def test_request_is_converted_to_a_scope() -> None:
     scope, body = asgi.scope_of(REQUEST)
     assert asgi.request_of(scope, body) == REQUEST
     assert scope["path"] == "/a/b/ü"
@@ -117,29 +117,29 @@ def test_a_request_as_a_scope() -> None:
         lambda: asgi.events_of(HttpMessage(status=200, headers=[("a", Base64(b"\xff\n"))])),
     ],
 )
-def test_what_cannot_be_said(call: Any) -> None:
+def test_inexpressible_message_is_rejected(call: Any) -> None:
     with pytest.raises(WirebookError) as error:
         call()
     assert [problem.code for problem in error.value.problems] == ["not-expressible"]
 
 
-def test_targets_are_below_the_server() -> None:
+def test_target_is_appended_to_the_server() -> None:
     for target, url in [("/x", "https://h/base/x"), (None, "https://h/base/"), ("/a%2fb?c", "https://h/base/a%2fb?c")]:
         assert str(by_httpx.request_of(HttpMessage(method="GET", target=target), "https://h/base/").url) == url
 
 
-def test_absolute_targets() -> None:
+def test_absolute_target_replaces_the_server() -> None:
     wire = HttpMessage(method="GET", target="http://other/x?y")
     assert str(by_httpx.request_of(wire, SERVER).url) == "http://other/x?y"
 
 
-def test_what_is_no_request() -> None:
+def test_other_scope_and_message_types_are_rejected() -> None:
     with pytest.raises(WirebookError) as error:
         asgi.request_of({"type": "websocket", "path": "/", "headers": []})
     assert [problem.code for problem in error.value.problems] == ["malformed-record"]
 
 
-def test_batches_and_structured_events_go_around() -> None:
+def test_batch_and_structured_event_survive_the_round_trip() -> None:
     """The body is the message's; every event of a batch is one."""
     event = '{"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}'
     for kind, body, count in (("-batch", f"[{event}, {event}]", 2), ("", event, 1)):

@@ -1,4 +1,4 @@
-"""confluent-kafka: its own messages, and a record that went through a broker (librdkafka's own mock) and back."""
+"""confluent-kafka: its messages, and a record sent through librdkafka's mock broker."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RECORD = KafkaRecord(
 )
 
 
-def test_a_record_goes_through_a_broker() -> None:
+def test_record_survives_a_broker() -> None:
     """What `produce` takes is what `poll` gives; the delivery report has key and value of it."""
     producer = Producer({"test.mock.num.brokers": 1})
     reports: list[Message] = []
@@ -39,8 +39,8 @@ def test_a_record_goes_through_a_broker() -> None:
     consumer.subscribe(["rides"])
     try:
         assert record_of(polled(consumer)) == RECORD
-        found = record_of(polled(consumer))
-        assert (found.key, found.value, found.headers) == ("k", None, None)
+        record = record_of(polled(consumer))
+        assert (record.key, record.value, record.headers) == ("k", None, None)
     finally:
         consumer.close()
 
@@ -53,16 +53,16 @@ def polled(consumer: Consumer) -> Message:
     raise AssertionError("nothing came within 30 seconds")
 
 
-def test_a_message_without_much() -> None:
+def test_minimal_message_is_converted() -> None:
     assert record_of(Message(topic="t", value=b"x")) == KafkaRecord(topic="t", value="x")
 
 
 @pytest.mark.parametrize("milliseconds", [2**62, -(2**62)])
-def test_a_time_that_no_calendar_has(milliseconds: int) -> None:
+def test_time_out_of_range_is_dropped(milliseconds: int) -> None:
     assert record_of(Message(topic="t", timestamp=(1, milliseconds))).timestamp is None
 
 
-def test_an_error_event_is_no_message() -> None:
+def test_error_event_is_rejected() -> None:
     with pytest.raises(WirebookError) as error:
         record_of(Message(error=KafkaError(KafkaError._PARTITION_EOF)))
     assert [problem.code for problem in error.value.problems] == ["malformed-record"]
@@ -76,7 +76,7 @@ def test_an_error_event_is_no_message() -> None:
         (KafkaRecord(topic="t", timestamp="2026-12-31T23:59:60Z"), "not-expressible"),
     ],
 )
-def test_what_cannot_be_produced(wire: Any, code: str) -> None:
+def test_inexpressible_message_is_rejected(wire: Any, code: str) -> None:
     with pytest.raises(WirebookError) as error:
         arguments_of(wire)
     assert [problem.code for problem in error.value.problems] == [code]

@@ -1,4 +1,4 @@
-"""paho-mqtt and aiomqtt: their own messages and properties, through the packet that paho writes."""
+"""paho-mqtt and aiomqtt: their messages and properties, encoded and decoded by paho."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def packed(properties: Properties | None) -> Properties | None:
     """Properties as they are after the packet: written and read by paho."""
     if properties is None:
         return None
-    found = Properties(PacketTypes.PUBLISH)
-    found.unpack(properties.pack())
-    return found
+    decoded = Properties(PacketTypes.PUBLISH)
+    decoded.unpack(properties.pack())
+    return decoded
 
 
 def paho_message(topic: str, payload: Any, qos: int, retain: bool, properties: Any = None) -> MQTTMessage:
@@ -53,16 +53,16 @@ def aiomqtt_message(topic: str, payload: Any, qos: int, retain: bool, properties
 
 
 @pytest.mark.parametrize("wire", [FULL, PLAIN, SPARSE])
-def test_around_by_paho(wire: Any) -> None:
+def test_message_survives_the_round_trip_by_paho(wire: Any) -> None:
     assert by_paho.record_of(paho_message(**by_paho.arguments_of(wire))) == wire
 
 
 @pytest.mark.parametrize("wire", [FULL, PLAIN, SPARSE])
-def test_around_by_aiomqtt(wire: Any) -> None:
+def test_message_survives_the_round_trip_by_aiomqtt(wire: Any) -> None:
     assert by_aiomqtt.record_of(aiomqtt_message(**by_aiomqtt.arguments_of(wire))) == wire
 
 
-def test_the_version_may_be_said() -> None:
+def test_version_argument_sets_the_version() -> None:
     message = paho_message("a", b"x", 0, False)
     assert by_paho.record_of(message, "5.0") == Mqtt5Publish(topic="a", qos=0, retain=False, payload="x")
     assert by_aiomqtt.record_of(aiomqtt_message("a", b"x", 0, False), "5.0").protocol == "MQTT/5.0"
@@ -76,14 +76,14 @@ def test_the_version_may_be_said() -> None:
         (Mqtt5Publish(topic="t", user_properties=[("a", Base64(b"\xff"))]), "not-expressible"),
     ],
 )
-def test_what_cannot_be_published(wire: Any, code: str) -> None:
+def test_inexpressible_message_is_rejected(wire: Any, code: str) -> None:
     for module in (by_paho, by_aiomqtt):
         with pytest.raises(WirebookError) as error:
             module.arguments_of(wire)
         assert [problem.code for problem in error.value.problems] == [code]
 
 
-def test_a_topic_that_is_no_text() -> None:
+def test_topic_that_is_not_utf_8_is_rejected() -> None:
     with pytest.raises(WirebookError) as error:
         by_paho.record_of(MQTTMessage(topic=b"\xff"))
     assert [problem.code for problem in error.value.problems] == ["malformed-record"]

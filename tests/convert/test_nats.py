@@ -1,4 +1,4 @@
-"""nats-py: its own messages, and messages that went through a server and back."""
+"""nats-py: its messages, and messages sent through a server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BARE = NatsMessage(subject="ovens.7", data='{"a":1}')
 
 
 @pytest.mark.parametrize("wire", [EVENT, BARE])
-def test_around(wire: NatsMessage) -> None:
+def test_message_survives_the_round_trip(wire: NatsMessage) -> None:
     sent = arguments_of(wire)
     message = Msg(None, sent["subject"], sent["reply"], sent["payload"], sent["headers"])  # type: ignore[arg-type]
     assert record_of(message) == wire
@@ -38,7 +38,7 @@ async def exchange(wire: NatsMessage, port: int) -> NatsMessage:
 
 
 @pytest.mark.parametrize("wire", [EVENT, BARE])
-def test_through_a_server(wire: NatsMessage) -> None:
+def test_message_survives_a_server(wire: NatsMessage) -> None:
     with nats_server(free_port()) as port:
         assert asyncio.run(exchange(wire, port)) == wire
 
@@ -55,7 +55,7 @@ def test_through_a_server(wire: NatsMessage) -> None:
         (NatsMessage(subject="a", headers=[("x: y", "1")]), "not-expressible"),
     ],
 )
-def test_what_cannot_be_published(wire: Any, code: str) -> None:
+def test_inexpressible_message_is_rejected(wire: Any, code: str) -> None:
     with pytest.raises(WirebookError) as error:
         arguments_of(wire)
     assert [problem.code for problem in error.value.problems] == [code]

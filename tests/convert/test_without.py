@@ -1,4 +1,4 @@
-"""Without a library: its module can be imported, and a call says what to install."""
+"""Without a library, its converter can be imported, and a call names the extra to install."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MODULES = ("confluent", "paho", "aiomqtt", "nats", "proton", "cloudevents", "asg
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_a_converter_is_imported_without_its_library(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_converter_is_importable_without_its_library(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for library in ("confluent_kafka", "paho", "aiomqtt", "nats", "proton", "cloudevents"):
         monkeypatch.setitem(sys.modules, library, None)
     module = f"wirebook.convert.{name}"
@@ -29,7 +29,9 @@ def test_a_converter_is_imported_without_its_library(name: str, monkeypatch: pyt
         ("paho.mqtt.packettypes", "mqtt", ("paho", "arguments_of", Mqtt5Publish(topic="t"))),
     ],
 )
-def test_a_call_says_what_to_install(library: str, extra: str, call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_library_is_named_with_its_extra(
+    library: str, extra: str, call: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, library, None)
     module, function, *arguments = call
     with pytest.raises(WirebookError) as error:

@@ -68,13 +68,13 @@ class Fence:
         return next((word.partition("=")[2] for word in self.words if word.startswith(f"{name}=")), default)
 
     def list_of(self, name: str) -> list[str]:
-        return [each for each in self.word(name).split(",") if each]
+        return [item for item in self.word(name).split(",") if item]
 
 
 def fences(text: str) -> Iterator[Fence]:
-    for found in FENCE.finditer(text):
-        line = text.count("\n", 0, found.start()) + 1
-        yield Fence(found["language"], tuple(found["words"].split()), found["body"], line)
+    for fence in FENCE.finditer(text):
+        line = text.count("\n", 0, fence.start()) + 1
+        yield Fence(fence["language"], tuple(fence["words"].split()), fence["body"], line)
 
 
 def examples_of(page: Path) -> list[Fence]:
@@ -142,20 +142,23 @@ def with_free_ports(examples: list[Fence], stack: contextlib.ExitStack) -> list[
         return examples
     pattern = re.compile(r"\b(" + "|".join(ports) + r")\b")
     return [
-        Fence(each.language, each.words, pattern.sub(lambda found: str(ports[found[0]]), each.body), each.line)
+        Fence(each.language, each.words, pattern.sub(lambda name: str(ports[name[0]]), each.body), each.line)
         for each in examples
     ]
 
 
 def with_database(examples: list[Fence], stack: contextlib.ExitStack) -> list[Fence]:
     """The examples with the address of a PostgreSQL that runs, if they ask for one."""
-    given = next(filter(None, (fence.word("postgresql") for fence in examples)), None)
-    if given is None:
+    placeholder = next(filter(None, (fence.word("postgresql") for fence in examples)), None)
+    if placeholder is None:
         return examples
     if not is_installed():
         pytest.skip(MISSING)
     address = stack.enter_context(running_postgresql())
-    return [Fence(each.language, each.words, each.body.replace(given, address), each.line) for each in examples]
+    return [
+        Fence(example.language, example.words, example.body.replace(placeholder, address), example.line)
+        for example in examples
+    ]
 
 
 # -- a fence -------------------------------------------------------------------------------------------------------

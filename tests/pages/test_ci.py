@@ -1,4 +1,4 @@
-"""The hooks and the workflow of docs/how-to/lint-in-ci.md: their definitions hold, their steps do what it says."""
+"""The hooks and the workflow of docs/how-to/lint-in-ci.md: definitions and steps."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def run(*command: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("kind", ["manifest", "config"])
-def test_pre_commit_takes_the_definitions(kind: str, tmp_path: Path) -> None:
+def test_hook_definitions_are_valid_for_pre_commit(kind: str, tmp_path: Path) -> None:
     (tmp_path / "config").write_text(file_of("remote.yaml"))
     (tmp_path / "manifest").write_text((ROOT / ".pre-commit-hooks.yaml").read_text())
     done = run("pre-commit", f"validate-{kind}", kind, folder=tmp_path)
     assert done.returncode == 0, done.stdout
 
 
-def test_the_hooks_that_the_page_uses_are_defined() -> None:
+def test_hooks_of_the_page_are_defined() -> None:
     defined = {hook["id"]: hook for hook in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())}
     (remote,) = yaml.safe_load(file_of("remote.yaml"))["repos"]
     assert {hook["id"] for hook in remote["hooks"]} == set(defined)
@@ -50,7 +50,7 @@ def steps() -> list[dict[str, Any]]:
     return workflow["jobs"]["lint"]["steps"]  # type: ignore[no-any-return]
 
 
-def test_the_workflow_installs_what_the_hooks_install() -> None:
+def test_workflow_installs_the_packages_of_the_hooks() -> None:
     (remote,) = yaml.safe_load(file_of("remote.yaml"))["repos"]
     installs = [step["run"] for step in steps() if step.get("run", "").startswith("pip")]
     assert installs == [f"pip install git+{remote['repo']}@{remote['rev']}"]
@@ -70,13 +70,15 @@ def run_workflow(folder: Path, catalogue: str) -> dict[str, int]:
     [("", "", 1, 0), ('"qos": 1', '"qos": 3', 1, 1), ('"specversion"', "specversion", 2, 2)],
     ids=["not in order", "an error", "no JSON"],
 )
-def test_the_steps_of_the_workflow(old: str, new: str, order: int, lint: int, tmp_path: Path) -> None:
-    found = run_workflow(tmp_path, BIKES.read_text().replace(old, new, 1))
-    assert found == {"wirebook lint --format sarif": lint, "wirebook fmt --check": order}
+def test_workflow_step_fails_for_an_invalid_catalogue(
+    old: str, new: str, order: int, lint: int, tmp_path: Path
+) -> None:
+    exit_codes = run_workflow(tmp_path, BIKES.read_text().replace(old, new, 1))
+    assert exit_codes == {"wirebook lint --format sarif": lint, "wirebook fmt --check": order}
     Sarif.model_validate_json((tmp_path / "findings.sarif").read_text())
 
 
-def test_the_steps_pass_what_is_right(tmp_path: Path) -> None:
+def test_workflow_steps_pass_for_a_valid_catalogue(tmp_path: Path) -> None:
     good = tmp_path / "good.json"
     good.write_text(BIKES.read_text())
     assert run("wirebook", "fmt", "good.json", folder=tmp_path).returncode == 0

@@ -1,4 +1,4 @@
-"""A page that is not true fails: another output, another exit code, a program that is not there."""
+"""The runner of documentation examples: different output, different exit codes and missing programs."""
 
 from __future__ import annotations
 
@@ -25,39 +25,39 @@ SAYS_ONE = "~~~sh run\necho one\n~~~\n\n~~~text out\n{}\n~~~\n"
 
 
 @pytest.mark.parametrize("output", ["one", "o...", "..."])
-def test_an_output_as_the_page_says(tmp_path: Path, output: str) -> None:
+def test_output_equal_to_the_page_passes(tmp_path: Path, output: str) -> None:
     run_page(tmp_path, SAYS_ONE.format(output))
 
 
 @pytest.mark.parametrize("output", ["two", "one\ntwo", "One", "...two", ""])
-def test_another_output_fails(tmp_path: Path, output: str) -> None:
+def test_different_output_fails(tmp_path: Path, output: str) -> None:
     with pytest.raises(AssertionError, match=r"page\.md:5 prints:\none"):
         run_page(tmp_path, SAYS_ONE.format(output))
 
 
 @pytest.mark.parametrize("command", ["exit 1", "false; true", "no-such-program"])
-def test_another_exit_code_fails(tmp_path: Path, command: str) -> None:
+def test_different_exit_code_fails(tmp_path: Path, command: str) -> None:
     with pytest.raises(AssertionError, match=r"page\.md:1"):
         run_page(tmp_path, f"~~~sh run\n{command}\n~~~\n")
 
 
-def test_an_expected_failure_that_does_not_come_fails(tmp_path: Path) -> None:
+def test_missing_expected_failure_fails(tmp_path: Path) -> None:
     run_page(tmp_path, "~~~sh run exit=3\nexit 3\n~~~\n")
     with pytest.raises(AssertionError):
         run_page(tmp_path / "there", "~~~sh run exit=3\nexit 0\n~~~\n")
 
 
-def test_a_page_without_its_program_is_skipped(tmp_path: Path) -> None:
+def test_page_whose_program_is_missing_is_skipped(tmp_path: Path) -> None:
     with pytest.raises(pytest.skip.Exception, match="needs on the PATH: no-such-program"):
         run_page(tmp_path, "~~~sh run\nfalse\n~~~\n\n~~~sh run needs=sh,no-such-program\ntrue\n~~~\n")
 
 
-def test_a_page_without_its_setting_is_skipped(tmp_path: Path) -> None:
+def test_page_whose_setting_is_missing_is_skipped(tmp_path: Path) -> None:
     with pytest.raises(pytest.skip.Exception, match="set WIREBOOK_NO_SUCH_SETTING to run"):
         run_page(tmp_path, "~~~sh run set=WIREBOOK_NO_SUCH_SETTING\nfalse\n~~~\n")
 
 
-def test_files_and_languages(tmp_path: Path) -> None:
+def test_files_are_written_and_languages_run(tmp_path: Path) -> None:
     text = "~~~csv file=deep/a.csv\nn\n1\n2\n~~~\n\n~~~sql run\nSELECT sum(n) AS total FROM 'deep/a.csv';\n~~~\n"
     run_page(
         tmp_path, text + "\n~~~text out\n...total...3...\n~~~\n\n~~~python run\nprint(1)\n~~~\n\n~~~text out\n1\n~~~\n"
@@ -84,7 +84,7 @@ while True:
 """
 
 
-def test_a_server_gets_a_free_port_and_is_ended(tmp_path: Path) -> None:
+def test_server_gets_a_free_port_and_is_stopped(tmp_path: Path) -> None:
     start = "python server.py > log 2>&1 &\necho 65000 > port\n"
     there = run_page(
         tmp_path,
@@ -106,7 +106,7 @@ def is_free(port: int) -> bool:
     return False
 
 
-def test_a_broker_of_kafka_listens(tmp_path: Path) -> None:
+def test_kafka_broker_listens(tmp_path: Path) -> None:
     talk = "from confluent_kafka.admin import AdminClient\n"
     talk += "print(len(AdminClient({'bootstrap.servers': 'localhost:9092'}).list_topics(timeout=20).brokers))\n"
     run_page(tmp_path, f"~~~python run kafka=9092\n{talk}~~~\n\n~~~text out\n1\n~~~\n")

@@ -1,4 +1,4 @@
-"""Every problem has a message, and an error says where its problems are."""
+"""Messages of problems, and the text of errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from wirebook.problems import CODES, Problem, WirebookError
 
 @pytest.mark.parametrize("code", CODES)
 @pytest.mark.parametrize("message", ["", "  "])
-def test_problem_without_a_message_has_the_rule_as_its_message(code: str, message: str) -> None:
+def test_problem_without_a_message_has_the_title_as_its_message(code: str, message: str) -> None:
     assert len(Problem(code, message).message.split()) >= 3
     assert Problem(code, message).message == CODES[code].title
 
@@ -41,6 +41,6 @@ def test_default_message_has_both_values(expected: object, actual: object, messa
         (Problem("mismatch", "payload#/a: no", slot="payload#/a"), "payload#/a: mismatch: no"),
     ],
 )
-def test_text_of_an_error_names_the_place(problem: Problem, text: str) -> None:
+def test_text_of_an_error_contains_the_place(problem: Problem, text: str) -> None:
     assert str(WirebookError(problem)) == text
     assert str(WirebookError(problem, problem)) == f"{text}; {text}"

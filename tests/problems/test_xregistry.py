@@ -1,4 +1,4 @@
-"""The errors of an xRegistry service, held against the texts that define them."""
+"""The xRegistry error types, compared with the specification."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ DEFINITION = re.compile(r"^#+ (\w+)\n(.*?)(?=^#+ |\Z|<!-- end)", re.S | re.M)
 
 def defined(text: str) -> dict[str, tuple[int, str]]:
     """Name, status and title of each error of a text."""
-    found = {}
+    errors = {}
     for name, body in DEFINITION.findall(text[text.index("start-err-def") :] if "start-err-def" in text else text):
         code = re.search(r"\* Code: `(\d+)", body)
         title = re.search(r"\* Title: `(.*?)`", body, re.S)
         if code and title:
-            found[name] = int(code[1]), " ".join(title[1].split())
-    return found
+            errors[name] = int(code[1]), " ".join(title[1].split())
+    return errors
 
 
 @pytest.mark.parametrize("file", ["spec.md", "http.md"])
-def test_names_statuses_and_titles_are_those_of_the_texts(shared: Path, file: str) -> None:
+def test_error_types_equal_those_of_the_specification(shared: Path, file: str) -> None:
     expected = defined((shared / TEXTS / file).read_text())
-    ours = {name: each for name, each in ERRORS.items() if each.text == file}
-    assert {name: (each.status, each.title) for name, each in ours.items()} == expected
+    ours = {name: type_ for name, type_ in ERRORS.items() if type_.text == file}
+    assert {name: (type_.status, type_.title) for name, type_ in ours.items()} == expected
 
 
-def test_there_are_sixty_six() -> None:
+def test_specification_has_sixty_six_error_types() -> None:
     assert len(ERRORS) == 66
 
 
-def test_an_error_says_what_and_about_what() -> None:
+def test_error_body_has_type_title_subject_and_arguments() -> None:
     error = refused("mismatched_epoch", "/dirs/d", bad_epoch=9, epoch=1, detail="More.")
     assert error.to_dict() == {
         "type": "https://github.com/xregistry/spec/blob/main/core/spec.md#mismatched_epoch",
@@ -46,6 +46,6 @@ def test_an_error_says_what_and_about_what() -> None:
     }
 
 
-def test_arguments_must_be_those_of_the_title() -> None:
+def test_other_arguments_than_those_of_the_title_are_rejected() -> None:
     with pytest.raises(KeyError, match="mismatched_epoch"):
         refused("mismatched_epoch", "/dirs/d", epoch=1)

@@ -1,4 +1,4 @@
-"""Layer `catalog`: the public face. Load a catalogue, match messages, build messages."""
+"""The public interface: load catalogues, match messages, build messages."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ MAX_VALUE: Final = 200
 """Characters of an expected or actual value in a message."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Problem:
     """One error, warning or note, with its place, the actual value and what is allowed.
 
@@ -45,6 +45,12 @@ class Problem:
             raise KeyError(f"problem code '{self.code}' is not in wirebook.problems.codes")
         if not self.message.strip():
             object.__setattr__(self, "message", self._default_message())
+
+    def __repr__(self) -> str:
+        members = ((name, getattr(self, name)) for name in self.__slots__ if name != "code")
+        return (
+            f"Problem({', '.join([repr(self.code), *(f'{n}={value!r}' for n, value in members if value is not None)])})"
+        )
 
     def _default_message(self) -> str:
         text = CODES[self.code].title

@@ -73,12 +73,16 @@ class BuildRequest:
             object.__setattr__(self, "context", texts)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Built:
     """The built message and the problems found. If one of them is an error, `wire` is None."""
 
     wire: AnyMessage | None
     problems: tuple[Problem, ...] = ()
+
+    def __repr__(self) -> str:
+        type_ = None if self.wire is None else type(self.wire).__name__
+        return f"Built(wire={type_}, problems={[problem.code for problem in self.problems]})"
 
     @property
     def errors(self) -> tuple[Problem, ...]:
