@@ -20,7 +20,7 @@ from wirebook.definitions.compile.definition import constraint_of
 from wirebook.definitions.compile.slots import ENVELOPE, Slot, attribute_kind
 from wirebook.definitions.compile.values import DECLARABLE
 from wirebook.definitions.lint.properties import Property, check_property
-from wirebook.definitions.lint.reachability import MAX_TOLD
+from wirebook.definitions.lint.reachability import MAX_PER_PLACE
 from wirebook.definitions.lint.registry import lint
 from wirebook.definitions.resolve.registry import LoadedRegistry
 from wirebook.problems import CODES, Problem, Severity, WirebookError, codes
@@ -147,5 +147,5 @@ def test_ten_thousand_definitions_are_compared_in_seconds() -> None:
 def test_pairs_without_end_are_bounded_and_said() -> None:
     crossing = many(600, lambda n: {"topic_name": "/".join(f"{{p{i}}}" if n >> i & 1 else f"s{i}" for i in range(10))})
     found = Counter(problem.code for problem in lint(crossing))
-    assert found["overlapping-templates"] <= MAX_TOLD
+    assert found["overlapping-templates"] <= MAX_PER_PLACE
     assert found["pairs-not-compared"] == 1

@@ -145,27 +145,27 @@ def test_fault_seen_through_several_endpoints_is_reported_once() -> None:
 def test_alike_definitions_without_schemas_are_ambiguous() -> None:
     event = {"envelope": "CloudEvents/1.0", "envelopemetadata": {"type": {"value": "x"}}}
     message = message_of(group(a=event, b=event), "alike")
-    assert "no different schemas, so these messages are ambiguous" in message
-    assert "different values of envelopemetadata.type" in message
+    assert "they do not have different schemas, so these messages are ambiguous" in message
+    assert "different values for envelopemetadata.type" in message
     assert "(both have 'x' in envelopemetadata.type)" in message
 
 
-def test_alike_definitions_with_different_schemas_are_told_apart_by_payload() -> None:
+def test_alike_definitions_with_different_schemas_are_distinguished_by_payload() -> None:
     event = {"envelope": "CloudEvents/1.0", "envelopemetadata": {"type": {"value": "x"}}, "dataschemaformat": JSON}
     message = message_of(
         group(a=event | {"dataschema": {"type": "string"}}, b=event | {"dataschema": {"type": "integer"}}), "alike"
     )
-    assert "only a payload that fits just one of their schemas tells them apart" in message
+    assert "only a payload that is valid for just one of their schemas distinguishes them" in message
 
 
-def test_alike_definitions_with_different_content_types_are_told_apart_by_them() -> None:
+def test_alike_definitions_with_different_content_types_are_distinguished_by_them() -> None:
     event = {"envelope": "CloudEvents/1.0", "envelopemetadata": {"type": {"value": "x"}}}
     avro = {"dataschemaformat": "Avro/1.11", "dataschema": "string"}
     message = message_of(
         group(a=event | {"dataschemaformat": JSON, "dataschema": {"type": "string"}}, b=event | avro), "alike"
     )
     suggested = "('application/json' or 'application/vnd.apache.avro')"
-    assert f"only the datacontenttype of the message {suggested} or a payload that fits just one" in message
+    assert f"only the datacontenttype of the message {suggested} or a payload that is valid for just one" in message
 
 
 def test_definitions_that_differ_only_in_format_are_alike_for_binary_messages() -> None:
@@ -184,7 +184,7 @@ def test_alike_definitions_name_the_slots_of_their_protocol() -> None:
         b={"protocol": "MQTT/5.0", "protocoloptions": options | {"qos": 1}},
     )
     message = message_of(document, "alike")
-    assert "'protocoloptions.qos' may change on the way, so matching does not compare them" in message
+    assert "'protocoloptions.qos' may change in transit, so matching ignores them" in message
     assert "protocoloptions.topic_name or protocoloptions.user_properties" in message
 
 

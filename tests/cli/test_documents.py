@@ -59,7 +59,7 @@ def test_lint_prints_text(capsys: pytest.CaptureFixture[str]) -> None:
     run(["lint", "bad.json"])
     out, err = capsys.readouterr()
     assert out == (
-        "bad.json:6:6: error bad-media-type: 'no type' is not a media type; allowed: type/subtype "
+        "bad.json:6:6: error bad-media-type: 'no type' is not a valid media type; allowed: type/subtype "
         "(/messagegroups/g/messages/m/datacontenttype)\n"
     )
     assert err == "1 error, 0 warnings, 0 notes in 1 document\n"
@@ -84,7 +84,7 @@ def test_lint_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert first == {
         "severity": "error",
         "code": "bad-media-type",
-        "message": "'no type' is not a media type; allowed: type/subtype",
+        "message": "'no type' is not a valid media type; allowed: type/subtype",
         "pointer": "/messagegroups/g/messages/m/datacontenttype",
         "xid": "/messagegroups/g/messages/m",
         "file": "bad.json",

@@ -11,7 +11,7 @@ import pytest
 from wirebook.bindings.read import read_record
 from wirebook.definitions.compile.definition import Definition, compile_definition
 from wirebook.definitions.compile.view import MessageView
-from wirebook.definitions.lint.overlap import meeting_of, takes_all_of, weight_of
+from wirebook.definitions.lint.overlap import covers, overlap_of, weight_of
 from wirebook.definitions.lint.pairs import DefinitionPairs
 from wirebook.definitions.match.matcher import match_metadata
 
@@ -51,18 +51,18 @@ def test_against_messages(messages: list[MessageView]) -> None:
         )
         fits_one, fits_other = ([match_metadata(d, view) for view in messages] for d in (one, other))
         both = [(a, b) for a, b in zip(fits_one, fits_other, strict=True) if a and b]
-        if takes_all_of(one, other):
+        if covers(one, other):
             seen += 1
             assert all(a for a, b in zip(fits_one, fits_other, strict=True) if b)
             if weight_of(one) > weight_of(other):
                 assert all(a.rank > b.rank for a, b in both)
         elif any(fits_other) and all(a for a, b in zip(fits_one, fits_other, strict=True) if b):
             missed += 1
-        if both and not takes_all_of(one, other) and not takes_all_of(other, one):
+        if both and not covers(one, other) and not covers(other, one):
             names = [
                 name for each in (one, other) for c in each.all_constraints if c.template for name in c.template.names
             ]
-            assert meeting_of(one, other) is not None or len(names) > 1
+            assert overlap_of(one, other) is not None or len(names) > 1
     assert seen > 8
     assert missed < 20  # the texts are few: what fits none of them by chance
 
@@ -70,7 +70,7 @@ def test_against_messages(messages: list[MessageView]) -> None:
 def test_where_two_meet_a_message_fits_both() -> None:
     for first, second in product(product(SEGMENTS[:8], repeat=2), repeat=2):
         one, other = definition(*first), definition(*second)
-        met = meeting_of(one, other)
+        met = overlap_of(one, other)
         if met is None:
             continue
         record = f'{{"protocol": "MQTT/5.0", "topic": "{met.text}", "payload": ""}}'

@@ -1,4 +1,4 @@
-"""The data types of the core text: what a value of each may be.
+"""The data types of the core specification, and whether a value is valid for each.
 
 Spec: core/spec.md#data-types, #attributes, #labels-attribute, #deprecated-attribute.
 """
@@ -22,39 +22,40 @@ from wirebook.text.pointers import child
 
 
 class DataType(NamedTuple):
-    """What is allowed, in words, and the test for it."""
+    """A data type: a description of its values for messages, and the test for them."""
 
     allowed: str
     test: Callable[[Any], bool]
 
 
 def check_value(name: str, type_: str, value: Any, pointer: str) -> Iterator[Finding]:
-    """An attribute's value against its type, and against the limit on scalars."""
+    """Check an attribute's value against its type and the limit on its length."""
     if type_ in STRUCTURES:
         yield from STRUCTURES[type_](name, value, pointer)
     elif not (data_type := DATA_TYPES[type_]).test(value):
-        message = f"'{name}' must be {data_type.allowed}; found {spoken(value)}"
+        message = f"'{name}' must be {data_type.allowed}; found {typed_preview(value)}"
         yield Finding("bad-attribute", pointer, message, data_type.allowed, value)
     elif type_ not in ("document", "base64", "any"):
         yield from check_length(name, value, pointer)
 
 
 def may_be(type_: str, value: Any) -> bool:
-    """Is the value of a kind that the type has? ``version: 1.2`` is no slip for the map ``versions``."""
+    """Return whether a value can be of a type: ``version: 1.2`` is not a misspelt ``versions``, which is a map."""
     return isinstance(value, dict) if type_ in STRUCTURES else DATA_TYPES[type_].test(value)
 
 
-def spoken(value: Any) -> str:
-    """A value in a sentence; a text is called one, as `5` and `"5"` look alike otherwise."""
+def typed_preview(value: Any) -> str:
+    """Format a value for a message; a string is called one, to tell `5` from `"5"`."""
     return f"the string '{preview(value)}'" if isinstance(value, str) else preview(value)
 
 
 def check_length(name: str, value: Any, pointer: str) -> Iterator[Finding]:
+    """Check that the name and the scalar value of an attribute are not longer than the limit."""
     if isinstance(value, (str, int, float)):
         text = value if isinstance(value, str) else json.dumps(value)
         size = len(name) + len(text.encode("utf-8", "surrogatepass"))
         if size > MAX_BYTES:
-            message = f"'{preview(name)}' and its value are {size} bytes; an attribute has at most {MAX_BYTES}"
+            message = f"'{preview(name)}' has {size} bytes (name and value); the limit is {MAX_BYTES}, so shorten it"
             yield Finding("attribute-too-long", pointer, message, MAX_BYTES, size)
 
 
@@ -109,32 +110,34 @@ DEPRECATED: Final = {"effective": "timestamp", "removal": "timestamp", "alternat
 def _check_labels(name: str, value: Any, pointer: str) -> Iterator[Finding]:
     if not isinstance(value, dict):
         allowed = "a map of names to strings"
-        yield Finding("bad-attribute", pointer, f"'{name}' is {allowed}; found {spoken(value)}", allowed, value)
+        yield Finding(
+            "bad-attribute", pointer, f"'{name}' must be {allowed}; found {typed_preview(value)}", allowed, value
+        )
         return
     for key, text in value.items():
         if not KEY_NAME.match(key):
-            message, allowed = (
-                f"'{preview(key)}' is not a valid name of a label",
-                "1 to 63 of a-z 0-9 : - _ ., the first a-z 0-9",
-            )
+            message = f"'{preview(key)}' is not a valid name for a label"
+            allowed = "1 to 63 of a-z 0-9 : - _ ., the first of a-z 0-9"
             yield Finding("bad-label", child(pointer, key), message, allowed, key)
         if not isinstance(text, str):
-            message = f"the label '{preview(key)}' must have a string as its value; found {spoken(text)}"
+            message = f"the value of the label '{preview(key)}' must be a string; found {typed_preview(text)}"
             yield Finding("bad-attribute", child(pointer, key), message, "a string", text)
 
 
 def _check_deprecated(name: str, value: Any, pointer: str) -> Iterator[Finding]:
     if not isinstance(value, dict):
         allowed = "an object"
-        yield Finding("bad-attribute", pointer, f"'{name}' is {allowed}; found {spoken(value)}", allowed, value)
+        yield Finding(
+            "bad-attribute", pointer, f"'{name}' must be {allowed}; found {typed_preview(value)}", allowed, value
+        )
         return
     for member, type_ in DEPRECATED.items():
         if value.get(member) is not None:
             yield from check_value(f"{name}.{member}", type_, value[member], child(pointer, member))
     effective, removal = value.get("effective"), value.get("removal")
-    instants = [instant_key(text) for each in (effective, removal) if (text := normal_timestamp(str(each)))]
+    instants = [instant_key(text) for value in (effective, removal) if (text := normal_timestamp(str(value)))]
     if len(instants) == 2 and instants[1] < instants[0]:
-        message = f"'removal' is '{removal}', before 'effective', which is '{effective}'"
+        message = f"'removal' ('{removal}') must not be before 'effective' ('{effective}')"
         yield Finding("removal-before-effective", child(pointer, "removal"), message, effective, removal)
 
 

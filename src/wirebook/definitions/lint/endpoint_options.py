@@ -1,4 +1,4 @@
-"""What the value of each endpoint option may be: one row for each option of each protocol.
+"""The valid values of endpoint options: one row for each option of each protocol.
 
 Spec: endpoint/spec.md#protocol-options (the tables).
 """
@@ -15,12 +15,12 @@ from wirebook.definitions.compile.uritemplate import PLACEHOLDER, has_placeholde
 TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 
 
-KAFKA_TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}\Z")
+TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class OptionCheck:
-    """What an option is, in words, and the test for it."""
+    """A description of the valid values of an option, and the test for them. Placeholders are always valid."""
 
     allowed: str
     test: Callable[[Any], bool]
@@ -56,8 +56,8 @@ def _is_header_name(name: Any) -> bool:
     return isinstance(name, str) and TOKEN.match(PLACEHOLDER.sub("x", name)) is not None
 
 
-def _is_topic_of_kafka(value: Any) -> bool:
-    return isinstance(value, str) and KAFKA_TOPIC.match(value) is not None and value not in (".", "..")
+def _is_kafka_topic(value: Any) -> bool:
+    return isinstance(value, str) and TOPIC.match(value) is not None and value not in (".", "..")
 
 
 def _is_subject(value: Any) -> bool:
@@ -75,11 +75,9 @@ UINTEGER: Final = OptionCheck("a non-negative integer", lambda value: is_integer
 TEXTS: Final = OptionCheck("an array of strings", lambda value: isinstance(value, list) and all(map(is_text, value)))
 MAP: Final = OptionCheck("a map", lambda value: isinstance(value, dict))
 TEXT_MAP: Final = OptionCheck("a map of non-empty strings", _is_text_map)
-HEADERS: Final = OptionCheck(
-    "an array of objects with 'name', the name of a header, and 'value', a string", _is_header_list
-)
-KAFKA: Final = OptionCheck("a topic name, 1 to 249 of A-Z a-z 0-9 . _ -", _is_topic_of_kafka)
-SUBJECT: Final = OptionCheck("a NATS subject without blanks and empty tokens", _is_subject)
+HEADERS: Final = OptionCheck("an array of objects with 'name' (a header name) and 'value' (a string)", _is_header_list)
+KAFKA_TOPIC: Final = OptionCheck("a topic name of 1 to 249 characters, A-Z a-z 0-9 . _ -", _is_kafka_topic)
+SUBJECT: Final = OptionCheck("a NATS subject without spaces and empty tokens", _is_subject)
 METHOD: Final = OptionCheck("an HTTP method", lambda value: isinstance(value, str) and TOKEN.match(value) is not None)
 
 _MQTT: Final = {
@@ -128,7 +126,7 @@ _TABLE: Final[dict[str, dict[str, OptionCheck]]] = {
         "retainhandling": one_of(0, 1, 2),
     },
     "KAFKA": {
-        "topic": KAFKA,
+        "topic": KAFKA_TOPIC,
         "acks": integer_in(-1, 1),
         "key": TEXT,
         "partition": INTEGER,
@@ -143,7 +141,7 @@ _TABLE: Final[dict[str, dict[str, OptionCheck]]] = {
 }
 OPTION_CHECKS: Final = {(protocol, name): check for protocol, row in _TABLE.items() for name, check in row.items()}
 
-# Which options say something to which usage; options that are not here do to all. Usages by their first letters.
+# The usages (by first letter) that an option applies to; options that are not listed apply to all.
 _ROLES: Final[dict[str, dict[str, str]]] = {
     "AMQP/1.0": {"durable": "p", "distribution-mode": "cs", "source-filters": "cs"},
     "MQTT/3.1.1": {"topic": "p", "topicfilter": "sc", "retain": "p"},
@@ -167,7 +165,7 @@ _ROLES: Final[dict[str, dict[str, str]]] = {
     },
     "NATS": {"subject": "p", "subjectfilter": "sc", "queuegroup": "sc"},
 }
-# Reading: a filter is for subscribers, and old documents have it at consumers, where it was named `topic`.
+# Reading: filters are for subscribers, but older documents have them for consumers, where they were named `topic`.
 OPTION_ROLES: Final = {
     (protocol, name): frozenset(usage for usage in ("producer", "consumer", "subscriber") if usage[0] in letters)
     for protocol, row in _ROLES.items()

@@ -1,7 +1,6 @@
-"""Rules of the core text for every entity of a document: names, data types, identity, counts, Versions.
+"""Rules of the core specification for every entity: names, data types, identity, counts, Versions.
 
-They look at each document by itself, as it was read: what a document says of its own entities is right or wrong
-whatever is stacked on it.
+Each document is checked by itself.
 
 Spec: core/spec.md#attributes-and-extensions, #registry-collections, #meta-entity, #version-entity.
 """
@@ -27,12 +26,12 @@ from wirebook.text.pointers import child
 SPECVERSION: Final = re.compile(r"(?i)(?:0\.[0-9]+(?:-.+)?|1\.0(?:-rc[1-4])?)\Z")
 COMPATIBILITIES: Final = ("none", *core.COMPATIBILITIES)
 SUFFIXES: Final = ("url", "count")
-Found = Iterator[tuple[str, Finding]]
+Findings = Iterator[tuple[str, Finding]]
 
 
 @dataclass(frozen=True, slots=True)
 class LintedEntity:
-    """One entity of a document: its XID, where it stands, what it has, and the types of its attributes."""
+    """One entity of a document: its XID, place, attributes, and the types of the attributes that it may have."""
 
     xid: str
     pointer: str
@@ -47,8 +46,8 @@ class LintedEntity:
         return pointer
 
 
-def check_entities(document: dict[str, Any]) -> Found:
-    """(XID, finding) of the registry, and of each group, resource, Version and `meta` of one document."""
+def check_entities(document: dict[str, Any]) -> Findings:
+    """Check the registry, and each group, Resource, Version and `meta` of one document; yield (XID, finding)."""
     for entity in _entities(document):
         for finding in _check_entity(entity):
             yield entity.xid or "/", finding
@@ -57,8 +56,8 @@ def check_entities(document: dict[str, Any]) -> Found:
             yield xid, finding
 
 
-def check_letter_case(document: dict[str, Any]) -> Found:
-    """Identifiers beside each other differ by more than the case of their letters."""
+def check_letter_case(document: dict[str, Any]) -> Findings:
+    """Check that siblings do not differ only by the case of their identifiers."""
     for collection in GROUP_TYPES:
         yield from _check_siblings("", document, collection)
         for key, group in _members(document, collection):
@@ -67,12 +66,12 @@ def check_letter_case(document: dict[str, Any]) -> Found:
         yield from _check_siblings(xid, resource, "versions")
 
 
-def _check_siblings(holder: str, values: dict[str, Any], collection: str) -> Found:
+def _check_siblings(holder: str, values: dict[str, Any], collection: str) -> Findings:
     first: dict[str, str] = {}
     for key, _ in _members(values, collection):
         other = first.setdefault(key.casefold(), key)
         if other != key:
-            message = f"'{preview(key)}' and '{preview(other)}' differ by the case of their letters only"
+            message = f"'{preview(key)}' and '{preview(other)}' differ only by case; rename one"
             pointer = child(f"{_pointer_of(holder)}/{collection}", key)
             yield f"{holder}/{collection}/{key}", Finding("identifiers-differ-by-case", pointer, message, None, key)
 
@@ -85,9 +84,9 @@ def _pointer_of(xid: str) -> str:
 
 
 def _members(values: dict[str, Any], collection: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    found = values.get(collection)
-    if isinstance(found, dict):
-        yield from ((str(key), value) for key, value in found.items() if isinstance(value, dict))
+    members = values.get(collection)
+    if isinstance(members, dict):
+        yield from ((str(key), value) for key, value in members.items() if isinstance(value, dict))
 
 
 def _entities(document: dict[str, Any]) -> Iterator[LintedEntity]:
@@ -108,7 +107,7 @@ def _entities(document: dict[str, Any]) -> Iterator[LintedEntity]:
 
 
 def _resources(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], str, str]]:
-    """(XID, resource, pointer, collection) of every message and schema."""
+    """Yield (XID, Resource, pointer, collection) of every message and schema."""
     for groups, (_, collection, _) in GROUP_TYPES.items():
         for key, group in _members(document, groups):
             pointer = f"{child(f'/{groups}', key)}/{collection}"
@@ -125,7 +124,7 @@ def _check_entity(entity: LintedEntity) -> Iterator[Finding]:
             continue
         type_ = entity.types.get(name)
         if type_ == "id" and value == entity.xid.rpartition("/")[2]:
-            continue  # what is wrong with it is said of the entity
+            continue  # an invalid identifier is reported for the entity
         if type_ is not None:
             yield from check_value(name, type_, value, entity.at(name))
         elif (collection := _collection_of(name, entity)) is not None:
@@ -137,57 +136,57 @@ def _check_entity(entity: LintedEntity) -> Iterator[Finding]:
 
 
 def _collection_of(name: str, entity: LintedEntity) -> str | None:
-    """``messages`` of ``messagesurl`` and ``messagescount``."""
+    """Return the collection of a name: ``messages`` for ``messagesurl`` and ``messagescount``."""
     for suffix in SUFFIXES:
-        held = name.removesuffix(suffix)
-        if held != name and entity.types.get(held) == "map":
-            return held
+        collection = name.removesuffix(suffix)
+        if collection != name and entity.types.get(collection) == "map":
+            return collection
     return None
 
 
 def _check_summary(entity: LintedEntity, name: str, value: Any, collection: str) -> Iterator[Finding]:
     is_count = name.endswith("count")
-    found = list(check_value(name, "uinteger" if is_count else "url+", value, entity.at(name)))
-    yield from found
+    findings = list(check_value(name, "uinteger" if is_count else "url+", value, entity.at(name)))
+    yield from findings
     members = entity.values.get(collection)
-    if is_count and not found and isinstance(members, dict) and len(members) != value:
-        message = f"'{name}' is {value}, and '{collection}' has {len(members)}"
+    if is_count and not findings and isinstance(members, dict) and len(members) != value:
+        message = f"'{name}' is {value}, but '{collection}' has {len(members)}; correct it or remove it"
         yield Finding("count-differs", entity.at(name), message, len(members), value)
 
 
 def _check_extension(entity: LintedEntity, name: str, value: Any) -> Iterator[Finding]:
-    """An attribute that the texts do not have: its name, its length, and whether it is a slip."""
-    choices = [each for each, type_ in entity.types.items() if each not in entity.values and may_be(type_, value)]
+    """Check an attribute that the specifications do not define: its name, its length, and whether it is misspelt."""
+    choices = [known for known, type_ in entity.types.items() if known not in entity.values and may_be(type_, value)]
     plain = re.sub("[^a-z0-9]", "", name.lower())
     known = plain if plain in choices else nearest_typo(plain, choices)
     if known is None and isinstance(value, dict):  # a collection is easily written twice, once misspelt
-        known = nearest_typo(name, [each for each, type_ in entity.types.items() if type_ == "map"])
+        known = nearest_typo(name, [collection for collection, type_ in entity.types.items() if type_ == "map"])
     if known in choices and entity.types[known] == "map" and value:
-        message = f"a {entity.kind} has no collection '{preview(name)}', so what is in it is ignored; write '{known}'"
+        message = f"a {entity.kind} has no collection '{preview(name)}', so its members are ignored; write '{known}'"
         yield Finding("misspelt-collection", entity.at(name), message, known, name)
     elif not core.ATTRIBUTE_NAME.match(name):
         meant = f"; did you mean '{known}'?" if known is not None else ""
-        message = f"'{preview(name)}' is not a valid name of an attribute{meant}"
-        yield Finding("bad-member-name", entity.at(name), message, "1 to 63 of a-z 0-9 _, not a digit first", name)
+        message = f"'{preview(name)}' is not a valid attribute name{meant}"
+        yield Finding("bad-member-name", entity.at(name), message, "1 to 63 of a-z 0-9 _, the first not a digit", name)
     elif known is not None:
-        message = f"a {entity.kind} has no attribute '{preview(name)}', it is ignored; did you mean '{known}'?"
+        message = f"a {entity.kind} has no attribute '{preview(name)}', so it is ignored; did you mean '{known}'?"
         yield Finding("misspelt-attribute", entity.at(name), message, known, name)
     yield from check_length(name, value, entity.at(name))
 
 
 def _check_identity(entity: LintedEntity) -> Iterator[Finding]:
-    """`xid` and `self` are those of the place where the entity stands."""
+    """Check that `xid` and `self` agree with the place of the entity."""
     xid, address, own = entity.values.get("xid"), entity.values.get("self"), entity.xid or "/"
     if isinstance(xid, str) and (lacks_slash(xid) or canonical_reference(xid) != own):
-        message = f"'xid' is '{preview(xid)}', and the entity is '{preview(own)}'"
+        message = f"'xid' is '{preview(xid)}', but the entity is '{preview(own)}'; correct it or remove it"
         yield Finding("xid-mismatch", entity.at("xid"), message, own, xid)
     if isinstance(address, str) and entity.xid and not _leads_to(address, entity):
-        message = f"'self' is '{preview(address)}', and does not end in the XID '{preview(own)}'"
+        message = f"'self' is '{preview(address)}', but must end with the XID '{preview(own)}'; correct it or remove it"
         yield Finding("self-mismatch", entity.at("self"), message, own, address)
 
 
 def _leads_to(address: str, entity: LintedEntity) -> bool:
-    # Reading: a document may be a part of a registry, so a relative address need not begin at its root.
+    # Reading: a document may be a part of a registry, so a relative URL need not begin at the root of the registry.
     if address.startswith("#"):
         place = unquote(address[1:]).removesuffix("$details")
         return entity.pointer.endswith(place) or entity.xid.endswith(place)
@@ -204,23 +203,23 @@ VALIDATIONS: Final = (
 
 
 def _check_statements(entity: LintedEntity) -> Iterator[Finding]:
-    """What a registry says of the text it follows, and a Version of its document."""
-    said = entity.values.get("specversion")
-    if entity.kind == "registry" and isinstance(said, str) and said and not SPECVERSION.match(said):
-        message = f"'{preview(said)}' is not a known version of the specification; the document is read as 1.0-rc4"
-        yield Finding("unknown-text", entity.at("specversion"), message, "1.0-rc4", said)
+    """Check the `specversion` of a registry, and the media type and validation results of a Version."""
+    specversion = entity.values.get("specversion")
+    is_registry = entity.kind == "registry"
+    if is_registry and isinstance(specversion, str) and specversion and not SPECVERSION.match(specversion):
+        message = f"'{preview(specversion)}' is not a version of the specification; write '1.0-rc4' (assumed here)"
+        yield Finding("unknown-text", entity.at("specversion"), message, "1.0-rc4", specversion)
     media_type = entity.values.get("contenttype")
     if "contenttype" in entity.types and isinstance(media_type, str) and parse_media_type(media_type) is None:
-        message = f"'{preview(media_type)}' is not a media type"
+        message = f"'{preview(media_type)}' is not a valid media type"
         yield Finding("contenttype-without-type", entity.at("contenttype"), message, "type/subtype", media_type)
     for name, reason in VALIDATIONS if "formatvalidated" in entity.types else ():
         result, why = entity.values.get(name), entity.values.get(reason)
         if result is False and why is None:
-            yield Finding(
-                "validation-reason", entity.at(name), f"'{name}' is false, and '{reason}' is not there", reason
-            )
+            message = f"'{reason}' is required when '{name}' is false"
+            yield Finding("validation-reason", entity.at(name), message, reason)
         elif result is not False and why is not None:
-            message = f"'{reason}' is for '{name}: false' only"
+            message = f"'{reason}' is only allowed when '{name}' is false; remove it"
             yield Finding("validation-reason", entity.at(reason), message, None, why)
 
 
@@ -242,78 +241,79 @@ def _check_resource(xid: str, resource: dict[str, Any], pointer: str, collection
 def _check_names(
     xid: str, resource: dict[str, Any], pointer: str, collection: str, versions: dict[str, Any]
 ) -> Iterator[Finding]:
-    """The resource's id in `meta` and in each Version; the ids of the Versions."""
+    """Check the Resource's id in `meta` and in each Version, and the ids of the Versions."""
     name, own = f"{SINGULARS[collection]}id", xid.rpartition("/")[2]
     holders = [("meta", resource.get("meta"))] + [
         (f"versions/{_pointer_of(key)}", version) for key, version in versions.items()
     ]
     for place, holder in holders:
-        given = holder.get(name) if isinstance(holder, dict) else None
-        if isinstance(given, str) and given != own:
-            message = f"'{name}' is '{preview(given)}', and the {SINGULARS[collection]} is '{preview(own)}'"
-            yield Finding("id-mismatch", f"{pointer}/{place}/{name}", message, own, given)
+        id_ = holder.get(name) if isinstance(holder, dict) else None
+        if isinstance(id_, str) and id_ != own:
+            message = f"'{name}' is '{preview(id_)}', but the {SINGULARS[collection]} is '{preview(own)}'"
+            yield Finding("id-mismatch", f"{pointer}/{place}/{name}", message, own, id_)
     for key in versions:
         if not is_identifier(key) or key in core.RESERVED_VERSIONS:
             reserved = "; it is a reserved word" if key in core.RESERVED_VERSIONS else ""
-            message = f"'{preview(key)}' is not a valid identifier of a Version{reserved}"
+            message = f"'{preview(key)}' is not a valid Version id{reserved}"
             yield Finding("bad-identifier", child(f"{pointer}/versions", key), message, DATA_TYPES["id"].allowed, key)
 
 
 def _check_compatibility(meta: dict[str, Any], pointer: str) -> Iterator[Finding]:
-    given = meta.get("compatibility")
-    if isinstance(given, str) and given and given.casefold() not in COMPATIBILITIES:
-        message = f"'{preview(given)}' is not a compatibility rule that the specification names"
-        yield Finding("unknown-compatibility", f"{pointer}/compatibility", message, list(COMPATIBILITIES), given)
+    compatibility = meta.get("compatibility")
+    if isinstance(compatibility, str) and compatibility and compatibility.casefold() not in COMPATIBILITIES:
+        message = f"'{preview(compatibility)}' is not a compatibility rule of the specification"
+        place = f"{pointer}/compatibility"
+        yield Finding("unknown-compatibility", place, message, list(COMPATIBILITIES), compatibility)
 
 
 def _check_ancestors(versions: dict[str, Any], pointer: str) -> Iterator[Finding]:
-    """Each ancestor is there, and following them ends at a root."""
+    """Check that each ancestor exists, and that chains of ancestors end at a root."""
     ancestors = {key: version.get("ancestorid") for key, version in versions.items()}
     for key, ancestor in ancestors.items():
         if isinstance(ancestor, str) and ancestor not in versions:
-            message = f"the ancestor '{preview(ancestor)}' is not one of the Versions"
+            message = f"the ancestor '{preview(ancestor)}' is not a Version of this Resource"
             at = f"{child(pointer, key)}/ancestorid"
             yield Finding("dangling-ancestor", at, message, list(versions)[:10], ancestor)
-    for key in _circular(ancestors):
-        message = f"the ancestors of the Version '{preview(key)}' are circular"
+    for key in _cycles(ancestors):
+        message = f"the ancestors of the Version '{preview(key)}' form a cycle; a root is its own ancestor"
         yield Finding("ancestor-cycle", f"{child(pointer, key)}/ancestorid", message, None, ancestors[key])
 
 
-def _circular(ancestors: dict[str, Any]) -> Iterator[str]:
-    """One Version of each circle."""
-    settled: set[str] = set()
+def _cycles(ancestors: dict[str, Any]) -> Iterator[str]:
+    """Yield one Version of each cycle."""
+    visited: set[str] = set()
     for start in ancestors:
         path: dict[str, None] = {}
         key = start
-        while key not in settled and key not in path:
+        while key not in visited and key not in path:
             path[key] = None
-            above = ancestors.get(key)
-            if not isinstance(above, str) or above == key or above not in ancestors:
+            parent = ancestors.get(key)
+            if not isinstance(parent, str) or parent == key or parent not in ancestors:
                 break
-            key = above
+            key = parent
         else:
             if key in path:
                 yield key
-        settled.update(path)
+        visited.update(path)
 
 
 def _check_default(
     resource: dict[str, Any], meta: dict[str, Any], versions: dict[str, Any], pointer: str
 ) -> Iterator[Finding]:
-    """Whatever says which Version is the default says the same."""
+    """Check that all attributes that name the default Version agree."""
     named, own = meta.get("defaultversionid"), resource.get("versionid")
     if isinstance(named, str) and versions and named not in versions:
-        return  # said elsewhere
+        return  # reported as unknown-default-version
     default = named if isinstance(named, str) else own
     if isinstance(named, str) and isinstance(own, str) and own != named:
-        message = f"'versionid' is '{preview(own)}', and 'meta.defaultversionid' '{preview(named)}'"
+        message = f"'versionid' is '{preview(own)}', but 'meta.defaultversionid' is '{preview(named)}'; make them equal"
         yield Finding("default-differs", f"{pointer}/versionid", message, named, own)
     if resource.get("isdefault") is False:
-        message = "the attributes of a resource are those of its default Version; 'isdefault' is false"
+        message = "'isdefault' must not be false: a Resource has the attributes of its default Version"
         yield Finding("default-differs", f"{pointer}/isdefault", message, True, False)
     for key, version in versions.items():
-        said = version.get("isdefault")
-        if isinstance(said, bool) and isinstance(default, str) and said != (key == default):
-            message = f"'isdefault' is {str(said).lower()}, and the default Version is '{preview(default)}'"
+        is_default = version.get("isdefault")
+        if isinstance(is_default, bool) and isinstance(default, str) and is_default != (key == default):
+            message = f"'isdefault' is {str(is_default).lower()}, but the default Version is '{preview(default)}'"
             at = f"{child(f'{pointer}/versions', key)}/isdefault"
-            yield Finding("default-differs", at, message, not said, said)
+            yield Finding("default-differs", at, message, not is_default, is_default)

@@ -1,8 +1,8 @@
-"""Examples: what a definition says a message looks like has to fit that definition.
+"""Check that the examples of a definition match it.
 
-An example stands in the extension attribute `examples` of a message, an array: a capture record (an object with
-`protocol`) or a CloudEvent is a whole message, anything else is a payload; and in `examples` of a JSON Schema that a
-message uses: a payload.
+Examples are in the extension attribute `examples` of a message, an array: a capture record (an object with `protocol`)
+or a CloudEvent is a whole message, any other value is a payload. Those in `examples` of an inline JSON Schema are
+payloads.
 
 Spec: docs/decisions/0066-catalogue-examples.md
 """
@@ -30,36 +30,36 @@ MAX_EXAMPLES: Final = 100  # of one definition
 
 
 def check_examples(definition: DocumentMessage, compiled: Compiled, schema: CompiledSchema | None) -> Iterator[Finding]:
-    """Each example of a message and of its inline schema that does not fit."""
+    """Check each example of a message and of its inline schema."""
     inline = definition.attributes.get("dataschema")
     for name, holder in (("examples", definition.attributes), ("dataschema/examples", inline)):
         examples = holder.get("examples") if isinstance(holder, dict) else None
         for index, example in enumerate(examples[:MAX_EXAMPLES] if isinstance(examples, list) else ()):
             whole = name == "examples" and is_message(example)
-            found = _message_problems(example, compiled, schema) if whole else _payload_problems(example, schema)
-            for problem in found[:1]:
+            problems = _message_problems(example, compiled, schema) if whole else _payload_problems(example, schema)
+            for problem in problems[:1]:
                 pointer = child(f"{definition.pointer}/{name}", index)
-                said = f"{problem.slot or 'the example'}: {problem.message}"
-                message = f"the example does not fit its definition: {said}"
+                reason = f"{problem.slot or 'the example'}: {problem.message}"
+                message = f"the example does not match its definition: {reason}"
                 yield Finding("example-mismatch", pointer, message, problem.expected, problem.actual)
 
 
 def is_message(example: Any) -> bool:
-    """Is it a whole message, a capture record or a CloudEvent, and no bare payload?"""
+    """Return whether an example is a whole message (a capture record or a CloudEvent), not just a payload."""
     return isinstance(example, dict) and ("protocol" in example or {"specversion", "type", "source"} <= example.keys())
 
 
 def _message_problems(example: Any, compiled: Compiled, schema: CompiledSchema | None) -> list[Problem]:
-    found: list[Problem] = []
+    problems: list[Problem] = []
     for received in read_record(orjson.dumps(example)):
-        found += [problem for problem in received.problems if problem.severity is Severity.ERROR]
+        problems += [problem for problem in received.problems if problem.severity is Severity.ERROR]
         if received.kind == "malformed":
             continue
         structured = as_structured(received) if compiled.is_cloudevent else None
         view = MessageView(structured or received, is_reinterpreted=structured is not None)
-        found += [finding.problem() for finding in mismatches_of(compiled, view)]
-        found += _data_problems(structured or received, schema)
-    return found
+        problems += [finding.problem() for finding in mismatches_of(compiled, view)]
+        problems += _data_problems(structured or received, schema)
+    return problems
 
 
 def _data_problems(received: Received, schema: CompiledSchema | None) -> list[Problem]:

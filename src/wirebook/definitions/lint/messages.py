@@ -1,7 +1,7 @@
-"""Rules for message definitions: every MUST of the text that a document can break, and what is worth a warning.
+"""Rules for message definitions: every MUST of the specification that a document can violate, and useful warnings.
 
-One function for one part of the text; each yields what it finds. Rules about what a definition says itself look at
-its own attributes, rules about what it comes to at the effective ones.
+There is one function for each part of the specification; each yields findings. Rules check the message's own
+attributes, or, where inheritance matters, the effective ones. `RULES` lists the functions.
 
 Spec: message/spec.md; docs/catalogues.md#lint; docs/semantics.md R1-R27.
 """
@@ -43,7 +43,7 @@ SCHEMA_NAMES: Final = ("dataschema", "dataschemauri", "dataschemaxid")
 
 
 def check_message(definition: DocumentMessage, resolved: ResolvedMessage) -> Iterator[Finding]:
-    """Everything wrong with one message. An alias says nothing itself, so there is nothing to check."""
+    """Check one message against all rules. Aliases have no attributes of their own, so they are not checked."""
     if definition.xref is not None:
         return
     protocol = resolved.attributes.get("protocol")
@@ -57,24 +57,25 @@ def check_message(definition: DocumentMessage, resolved: ResolvedMessage) -> Ite
 
 
 def check_identity(subject: LintedMessage) -> Iterator[Finding]:
+    """Check the identifier; report Versions that are never matched."""
     yield from check_identifier(subject.resolved.messageid, subject.at())
     if len(subject.definition.resource.get("versions") or ()) > 1:
-        message = "the message has several Versions; only the default one is matched"
+        message = "only the default Version of the message is matched; the others have no effect"
         yield Finding("several-versions", f"{subject.resolved.xid.replace('~', '~0')}/versions", message)
 
 
 def check_selectors(subject: LintedMessage) -> Iterator[Finding]:
-    """The form of `envelope` and `protocol`, what they require, and whether the message repeats the group's (R2-R4)."""
-    forms = {"envelope": (NAME_AND_VERSION, "<NAME>/<VERSION>"), "protocol": (NAME, "<NAME> or <NAME>/<VERSION>")}
-    for name, (form, allowed) in forms.items():
+    """Check `envelope` and `protocol`: their form, what they require, and whether the message repeats them (R2-R4)."""
+    patterns = {"envelope": (NAME_AND_VERSION, "<NAME>/<VERSION>"), "protocol": (NAME, "<NAME> or <NAME>/<VERSION>")}
+    for name, (pattern, allowed) in patterns.items():
         value = subject.own.get(name)
-        if isinstance(value, str) and not form.match(value):
+        if isinstance(value, str) and not pattern.match(value):
             yield Finding(f"bad-{name}", subject.at(name), f"'{preview(value)}' is not a valid {name}", allowed, value)
     if subject.definition.container.startswith("/messagegroups/"):
         yield from _check_group(subject)
     if subject.resolved.incomplete is None:
         yield from _check_companions(subject)
-        yield from _check_selected(subject)
+        yield from _check_dependants(subject)
 
 
 def _check_group(subject: LintedMessage) -> Iterator[Finding]:
@@ -87,15 +88,15 @@ def _check_group(subject: LintedMessage) -> Iterator[Finding]:
 
 
 def _check_companions(subject: LintedMessage) -> Iterator[Finding]:
-    """`envelopemetadata` is required with an envelope, `protocoloptions` with a protocol (R3)."""
+    """Check that `envelopemetadata` is present with an envelope and `protocoloptions` with a protocol (R3)."""
     for name, companion in (("envelope", "envelopemetadata"), ("protocol", "protocoloptions")):
         if subject.own.get(name) is not None and companion not in subject.effective:
-            message = f"'{companion}' is required when '{name}' is set"
+            message = f"'{companion}' is required when '{name}' is set; add it (it may be empty: {{}})"
             yield Finding(f"missing-{companion}", subject.at(name), message, companion)
 
 
-def _check_selected(subject: LintedMessage) -> Iterator[Finding]:
-    """What only a selector gives a meaning stands beside one (message/model.json: its sibling attributes)."""
+def _check_dependants(subject: LintedMessage) -> Iterator[Finding]:
+    """Check that attributes that need an envelope or a protocol have one (message/model.json: siblingattributes)."""
     in_cycle = any(problem.code == "base-cycle" for problem in subject.resolved.problems)
     for selector, code, names in DEPENDANTS:
         if in_cycle or subject.effective.get(selector) is not None:
@@ -119,7 +120,7 @@ EXAMPLES: Final = {"envelope": CLOUDEVENTS, "protocol": "KAFKA"}
 
 
 def check_envelope(subject: LintedMessage) -> Iterator[Finding]:
-    """The rules of the attributes of CloudEvents/1.0 (R12-R15)."""
+    """Check the attributes of CloudEvents/1.0 (R12-R15)."""
     if not is_cloudevents(subject.effective.get("envelope")):
         return
     for declared in subject.properties:
@@ -127,35 +128,35 @@ def check_envelope(subject: LintedMessage) -> Iterator[Finding]:
             yield from _check_attribute_name(declared, declared.name)
             if rule := ATTRIBUTE_RULES.get(declared.name):
                 yield from rule(declared)
-        elif declared.section == "user_properties":  # MQTT has attributes without a prefix
-            yield from _check_attribute_slip(declared, declared.name)
+        elif declared.section == "user_properties":  # in MQTT, CloudEvents attributes have no prefix
+            yield from _check_attribute_typo(declared, declared.name)
         elif (attribute := _carried_attribute(declared, subject)) is not None:
-            yield from _check_attribute_slip(declared, attribute)
+            yield from _check_attribute_typo(declared, attribute)
     yield from _check_message_id(subject)
 
 
 def _carried_attribute(declared: Property, subject: LintedMessage) -> str | None:
-    """The CloudEvents attribute that a protocol property carries in binary mode (D24)."""
-    kin = slots.family(str(subject.effective.get("protocol") or ""))
-    return slots.envelope_attribute(kin, declared.section, declared.name)
+    """Return the CloudEvents attribute that a protocol property carries in binary mode (D24)."""
+    family = slots.family(str(subject.effective.get("protocol") or ""))
+    return slots.envelope_attribute(family, declared.section, declared.name)
 
 
 def _check_attribute_name(declared: Property, name: str) -> Iterator[Finding]:
     if ATTRIBUTE_NAME.match(name) and name != "data":
-        yield from _check_attribute_slip(declared, name)
+        yield from _check_attribute_typo(declared, name)
         return
     if name == "data":
         reason = "'data' is the payload; describe it with 'dataschemauri' or 'dataschema'"
     else:
         plain = re.sub(r"[^a-z0-9]", "", name.lower())
         meant = plain if plain in slots.ATTRIBUTES else nearest_typo(plain, slots.ATTRIBUTES)
-        reason = "names have lower-case letters and digits only" + (f"; did you mean '{meant}'?" if meant else "")
-    message = f"'{preview(name)}' is not a valid name of a CloudEvents attribute: {reason}"
+        reason = "use lower-case letters and digits only" + (f"; did you mean '{meant}'?" if meant else "")
+    message = f"'{preview(name)}' is not a valid CloudEvents attribute name: {reason}"
     yield Finding("bad-attribute-name", declared.pointer, message, "a-z 0-9", name)
 
 
-def _check_attribute_slip(declared: Property, name: str) -> Iterator[Finding]:
-    """Any other name is an extension; one typing error away from an attribute of CloudEvents it hardly is meant so."""
+def _check_attribute_typo(declared: Property, name: str) -> Iterator[Finding]:
+    """Report an extension attribute whose name is one typing error away from a CloudEvents attribute."""
     if name in slots.ATTRIBUTES or name in EXTENSIONS:
         return
     if (meant := nearest_typo(name, (*slots.ATTRIBUTES, *EXTENSIONS))) is not None:
@@ -163,7 +164,7 @@ def _check_attribute_slip(declared: Property, name: str) -> Iterator[Finding]:
         yield Finding("misspelt-attribute", declared.pointer, message, meant, name)
 
 
-# The extensions that CloudEvents documents, as far as their names are too long to be near to another word.
+# The documented extensions of CloudEvents with names that are too long to be confused with other words.
 # Spec: https://github.com/cloudevents/spec/tree/main/cloudevents/extensions
 EXTENSIONS: Final = (
     "authclaims", "causationid", "correlationid", "dataclassification", "expirytime", "partitionkey", "recordedtime",
@@ -172,7 +173,7 @@ EXTENSIONS: Final = (
 
 
 def check_overrides(subject: LintedMessage) -> Iterator[Finding]:
-    """A protocol property that carries an attribute replaces the envelope's (D24); both must take a common value."""
+    """Check that a protocol property and the CloudEvents attribute that it carries have a common value (D24)."""
     if not is_cloudevents(subject.effective.get("envelope")):
         return
     protocol = subject.effective.get("protocol")
@@ -181,12 +182,11 @@ def check_overrides(subject: LintedMessage) -> Iterator[Finding]:
     own = {declared.pointer for declared in subject.properties}
     for carrier in properties_of(subject.effective, protocol, subject.at()):
         attribute = None if carrier.section == slots.ENVELOPE else _carried_attribute(carrier, subject)
-        if attribute in (None, "datacontenttype"):  # content types have a rule of their own
+        if attribute in (None, "datacontenttype"):  # `check_content_type` checks content types
             continue
         declared = metadata.get(attribute, {"value": "1.0"} if attribute == "specversion" else None)
-        pointer = next(
-            (each for each in (carrier.pointer, subject.at("envelopemetadata", attribute)) if each in own), ""
-        )
+        places = (carrier.pointer, subject.at("envelopemetadata", attribute))
+        pointer = next((place for place in places if place in own), "")
         if isinstance(declared, dict) and pointer:
             yield from _check_override(carrier, str(attribute), declared, pointer)
 
@@ -197,15 +197,15 @@ def _check_override(carrier: Property, attribute: str, declared: dict[str, Any],
         value = decode_header(value)
     slot = slots.Slot(slots.ENVELOPE, attribute, attribute)
     carried, constraint = (
-        constraint_of(slot, kind, {"type": declared.get("type"), "value": each})
-        for each in (value, declared.get("value"))
+        constraint_of(slot, kind, {"type": declared.get("type"), "value": declared_value})
+        for declared_value in (value, declared.get("value"))
     )
     if carried.fixed and constraint.fixed and shared_value(carried, constraint) is None:
         expected = declared.get("value")
         message = (
             f"'{preview(carrier.name)}' carries the attribute '{attribute}' and has the value '{preview(value)}', but "
-            f"'envelopemetadata.{attribute}' is '{preview(expected)}'; the protocol's value counts, so no message fits "
-            f"the envelope: use one value, or leave '{preview(carrier.name)}' out"
+            f"'envelopemetadata.{attribute}' is '{preview(expected)}'; no message can have both: "
+            f"use one value, or remove '{preview(carrier.name)}'"
         )
         yield Finding("overridden-attribute", f"{pointer}/value", message, expected, value)
 
@@ -213,7 +213,7 @@ def _check_override(carrier: Property, attribute: str, declared: dict[str, Any],
 def _check_specversion(declared: Property) -> Iterator[Finding]:
     type_, value = declared.fields.get("type"), declared.fields.get("value")
     if type_ not in (None, "string") or value != "1.0":
-        message = "'specversion' must be declared with the type string and the value '1.0'"
+        message = "'specversion' must have the type 'string' and the value '1.0'"
         yield Finding("bad-specversion", declared.pointer, message, "1.0", value)
 
 
@@ -227,7 +227,7 @@ def _check_id(declared: Property) -> Iterator[Finding]:
     yield from _check_implied(declared)
     value = declared.fields.get("value")
     if value is not None and not (isinstance(value, str) and has_placeholder(value)):
-        message = "'id' is constant, so all events have the same id; use a placeholder, or remove the value"
+        message = "'id' is constant, so all events have the same id; use a placeholder, or remove 'value'"
         yield Finding("fixed-id", declared.at("value"), message, None, value)
 
 
@@ -236,7 +236,7 @@ def _check_time(declared: Property) -> Iterator[Finding]:
     is_time = isinstance(value, str) and (RFC3339.match(value) or has_placeholder(value))
     if is_time and not is_current_time(value):
         message = (
-            f"'time' is the constant '{preview(value)}'; use 0000-01-01T00:00:00Z, which stands for the current time"
+            f"'time' is the constant '{preview(value)}'; write '0000-01-01T00:00:00Z', which means the current time"
         )
         yield Finding("fixed-time", declared.at("value"), message, "0000-01-01T00:00:00Z", value)
 
@@ -253,19 +253,18 @@ ATTRIBUTE_RULES: Final[dict[str, Callable[[Property], Iterator[Finding]]]] = {
 def _check_message_id(subject: LintedMessage) -> Iterator[Finding]:
     type_ = _value_of(subject.effective, "type")
     if isinstance(type_, str) and not has_placeholder(type_) and type_ != subject.resolved.messageid:
-        message = (
-            f"the message's id is '{preview(subject.resolved.messageid)}' and the type of its events '{preview(type_)}'"
-        )
+        messageid = preview(subject.resolved.messageid)
+        message = f"the id of the message is '{messageid}', but the type of its events is '{preview(type_)}'"
         yield Finding("id-is-not-type", subject.at(), message, type_, subject.resolved.messageid)
 
 
 def check_envelope_options(subject: LintedMessage) -> Iterator[Finding]:
-    """`mode` and `format` (R31), and metadata that strayed in (D44)."""
+    """Check `mode` and `format` (R31), and that no attributes are among the options (D44)."""
     yield from envelope_option_findings(subject.own.get("envelopeoptions"), subject.at("envelopeoptions"))
 
 
 def envelope_option_findings(options: Any, pointer: str) -> Iterator[Finding]:
-    """The same for a message and for an endpoint."""
+    """Check the `envelopeoptions` of a message or of an endpoint."""
     if not isinstance(options, dict):
         return
     for name in options:
@@ -274,17 +273,17 @@ def envelope_option_findings(options: Any, pointer: str) -> Iterator[Finding]:
             yield Finding("misspelt-option", child(pointer, name), message, meant, name)
     mode, format_ = options.get("mode"), options.get("format")
     if format_ is not None and not _may_be_media_type(format_):
-        message = f"'{preview(format_)}' is not a media type"
+        message = f"'{preview(format_)}' is not a valid media type"
         yield Finding("bad-event-format", f"{pointer}/format", message, "type/subtype", format_)
     if mode is not None and mode not in ("binary", "structured"):
-        message = f"'{preview(mode)}' is not a content mode"
+        message = f"'{preview(mode)}' is not a valid content mode"
         yield Finding("bad-mode", f"{pointer}/mode", message, ["binary", "structured"], mode)
     if mode == "binary" and options.get("format") is not None:
-        message = "'format' is for the structured mode only, but 'mode' is 'binary'; remove one"
+        message = "'format' applies to structured mode only, but 'mode' is 'binary'; remove one of them"
         yield Finding("format-with-binary", f"{pointer}/format", message, None, options["format"])
     for name, value in options.items():
         if isinstance(value, dict) and {"type", "value", "required"} & value.keys():
-            message = f"'{preview(name)}' looks like an attribute of the envelope; those belong in 'envelopemetadata'"
+            message = f"'{preview(name)}' looks like a CloudEvents attribute; write it in 'envelopemetadata'"
             yield Finding("metadata-in-options", child(pointer, name), message, "envelopemetadata", value)
 
 
@@ -299,22 +298,19 @@ def _may_be_media_type(text: Any) -> bool:
 
 
 def check_payload(subject: LintedMessage) -> Iterator[Finding]:
-    """`dataschemaformat` and the three ways to give a schema."""
+    """Check `dataschemaformat` and the three ways to specify a schema."""
     own, effective = subject.own, subject.effective
     format_ = own.get("dataschemaformat")
     if isinstance(format_, str) and not NAME_AND_VERSION.match(format_):
-        message = f"'{preview(format_)}' is not the name of a schema format"
+        message = f"'{preview(format_)}' is not a valid schema format, such as 'JsonSchema/draft-07'"
         yield Finding("bad-schema-format", subject.at("dataschemaformat"), message, "<NAME>/<VERSION>", format_)
-    given = [name for name in SCHEMA_NAMES if own.get(name) is not None]
-    if {"dataschema", "dataschemauri"} <= set(given):
-        message = "'dataschema' and 'dataschemauri' exclude each other; remove one"
+    present = [name for name in SCHEMA_NAMES if own.get(name) is not None]
+    if {"dataschema", "dataschemauri"} <= set(present):
+        message = "'dataschema' and 'dataschemauri' are mutually exclusive; remove one"
         yield Finding("two-schemas", subject.at("dataschemauri"), message)
-    if given and effective.get("dataschemaformat") is None:
-        yield Finding(
-            "schema-without-format",
-            subject.at(given[0]),
-            f"'{given[0]}' needs a 'dataschemaformat', such as 'JsonSchema/draft-07'",
-        )
+    if present and effective.get("dataschemaformat") is None:
+        message = f"'dataschemaformat' is required when '{present[0]}' is set; add it, e.g. 'JsonSchema/draft-07'"
+        yield Finding("schema-without-format", subject.at(present[0]), message)
     xid = own.get("dataschemaxid")
     if xid is not None and not is_schema_xid(xid):
         message = f"'{preview(xid)}' is not the XID of a schema"
@@ -327,41 +323,46 @@ def check_payload(subject: LintedMessage) -> Iterator[Finding]:
 
 
 def is_schema_xid(reference: Any) -> bool:
-    """Is it the XID of a schema or of one of its Versions? What follows a colon is a part of the schema (D45)."""
+    """Return whether a reference is the XID of a schema or of one of its Versions; ``:Name`` may follow (D45)."""
     parts = reference.split("/") if isinstance(reference, str) else []
     return len(parts) in (5, 7) and parts[0] == "" and parts[1] == "schemagroups" and parts[3] == "schemas"
 
 
 def _check_data_schema_attribute(subject: LintedMessage) -> Iterator[Finding]:
-    """A declared `dataschema` of the envelope is the message's `dataschemauri` (R15)."""
+    """Check that the `dataschema` attribute of the envelope equals the message's `dataschemauri` (R15)."""
     declared, uri = _value_of(subject.own, "dataschema"), subject.effective.get("dataschemauri")
     if isinstance(declared, str) and isinstance(uri, str) and declared not in (uri, f"#{uri}"):
-        message = f"the envelope's 'dataschema' is '{preview(declared)}' and 'dataschemauri' is '{preview(uri)}'"
+        message = (
+            f"the envelope's 'dataschema' is '{preview(declared)}', but must equal 'dataschemauri', '{preview(uri)}'"
+        )
         pointer = subject.at("envelopemetadata", "dataschema", "value")
         yield Finding("dataschema-mismatch", pointer, message, uri, declared)
 
 
 def check_content_type(subject: LintedMessage) -> Iterator[Finding]:
-    """Wherever a definition states the content type it says the same (R16, R17)."""
+    """Check that all content types of a definition agree (R16, R17)."""
     stated = [place for place in _content_types(subject) if not has_placeholder(place[1])]
     parsed: list[tuple[str, str, MediaType]] = []
     for pointer, text in stated:
         media_type = parse_media_type(text)
         if media_type is None:
-            yield Finding("bad-media-type", pointer, f"'{preview(text)}' is not a media type", "type/subtype", text)
+            yield Finding(
+                "bad-media-type", pointer, f"'{preview(text)}' is not a valid media type", "type/subtype", text
+            )
         else:
             parsed.append((pointer, text, media_type))
     yield from _check_wire_type(subject)
     for pointer, text, media_type in parsed[1:]:
         if media_type != parsed[0][2]:
             message = (
-                f"the content type is '{preview(text)}' here and '{preview(parsed[0][1])}' elsewhere in the definition"
+                f"the content type is '{preview(text)}' here, but '{preview(parsed[0][1])}' elsewhere in the "
+                "definition; use one of them"
             )
             yield Finding("content-type-mismatch", pointer, message, parsed[0][1], text)
 
 
 def _check_wire_type(subject: LintedMessage) -> Iterator[Finding]:
-    """With a structured event the message's content type is the event's, not the data's."""
+    """Check that the content type of a structured message is that of the event, not of its data."""
     options, text = subject.effective.get("envelopeoptions"), subject.own.get("datacontenttype")
     if not isinstance(options, dict) or options.get("mode") != "structured" or options.get("format") is not None:
         return
@@ -377,7 +378,7 @@ def _check_wire_type(subject: LintedMessage) -> Iterator[Finding]:
 
 
 def _content_types(subject: LintedMessage) -> Iterator[tuple[str, str]]:
-    """(pointer, text) of every place; in structured mode the envelope's attribute speaks of something else."""
+    """Yield (pointer, text) of every content type of the message; in structured mode without that of the data."""
     options = subject.effective.get("envelopeoptions")
     options = options if isinstance(options, dict) else {}
     structured = options.get("mode") == "structured" or _is_event_format(subject.effective.get("datacontenttype"))
@@ -387,8 +388,8 @@ def _content_types(subject: LintedMessage) -> Iterator[tuple[str, str]]:
         yield subject.at("envelopeoptions", "format"), options["format"]
     for declared in subject.properties:
         value = declared.fields.get("value")
-        inside = declared.section == slots.ENVELOPE
-        if declared.kind.media_type and isinstance(value, str) and not (structured and inside):
+        is_attribute = declared.section == slots.ENVELOPE
+        if declared.kind.media_type and isinstance(value, str) and not (structured and is_attribute):
             yield declared.at("value"), value
 
 
@@ -397,28 +398,33 @@ def _is_event_format(text: Any) -> bool:
     return media_type is not None and media_type.is_cloudevents
 
 
-# -- every declaration, and the definition as a whole ---------------------------------------------------------------
+# -- properties, and the definition as a whole ------------------------------------------------------------------------
 
 
 def check_properties(subject: LintedMessage) -> Iterator[Finding]:
+    """Check every property definition by itself."""
     for declared in subject.properties:
         yield from check_property(declared)
 
 
-def check_extent(subject: LintedMessage) -> Iterator[Finding]:
-    """A definition without any constraint takes whatever comes."""
+def check_has_constraints(subject: LintedMessage) -> Iterator[Finding]:
+    """Report a definition without constraints, which every message matches."""
     if subject.resolved.incomplete is not None or any(subject.effective.get(name) for name in SCHEMA_NAMES):
         return
     selectors = {name: subject.effective.get(name) for name in ("envelope", "protocol")}
     if any(selectors[selector] is None and subject.effective.get(names[0]) for selector, _, names in DEPENDANTS):
-        return  # the missing selector is reported
+        return  # the missing envelope or protocol is reported
     foreign = selectors["envelope"] is not None and not is_cloudevents(selectors["envelope"])
     if foreign or selectors["protocol"] not in (None, *PROTOCOLS):
-        return  # no message fits it, which is reported
+        return  # reported as unmatchable
     properties = properties_of(subject.effective, selectors["protocol"], subject.at())
-    constrained = any(p.fields.get("value") is not None or p.fields.get("required") is True for p in properties)
+    constrained = any(
+        declared.fields.get("value") is not None or declared.fields.get("required") is True for declared in properties
+    )
     if not constrained and subject.effective.get("datacontenttype") is None:
-        message = "the definition constrains nothing, so any message fits it; set a 'value' or 'required' on a property"
+        message = (
+            "the definition has no constraints, so every message matches it; set 'value' or 'required' for a property"
+        )
         yield Finding("matches-everything", subject.at(), message)
 
 
@@ -438,5 +444,5 @@ RULES: Final[tuple[Callable[[LintedMessage], Iterator[Finding]], ...]] = (
     check_content_type,
     check_options,
     check_properties,
-    check_extent,
+    check_has_constraints,
 )

@@ -1,7 +1,7 @@
-"""Which messages two definitions share: all of one, some, or none, as far as their metadata say.
+"""Whether two definitions match the same messages: all messages of one, some, or none, by their metadata.
 
-Decided by the constraints alone, without trying messages. What cannot be decided counts as *not all* and as *none*, so
-that nothing is claimed that does not hold.
+Only the constraints are compared; no messages are generated. An undecidable case counts as "not all" and as "none", so
+that lint reports no false overlaps.
 
 Spec: docs/semantics.md D1, D17-D18, D24, D48; docs/decisions/0065-overlapping-definitions.md.
 """
@@ -16,57 +16,57 @@ from wirebook.definitions.compile.definition import Constraint, Definition, Entr
 from wirebook.definitions.compile.slots import BARE, ENVELOPE, EVENT_FORMAT, REQUIRED_ATTRIBUTES, attribute_kind
 from wirebook.definitions.compile.uritemplate import PLACEHOLDER, Piece, Template, scan
 
-FIRST_STAND_IN = 0xE000  # of the private use area: characters that no value of a catalogue has
+FIRST_STAND_IN = 0xE000  # of the private use area: characters that do not occur in catalogues
 Place = tuple[str, str]
 
 
 def place_of(constraint: Constraint) -> Place:
-    """Section and name; the content type of the data is one place wherever it is declared."""
+    """Return section and name; the content type of the data has one place wherever it is declared."""
     slot = constraint.slot
     return (ENVELOPE if slot.name == "datacontenttype" and slot.section == BARE else slot.section), slot.name
 
 
 def constraints_by_place(definition: Definition) -> dict[Place, Constraint]:
-    """The constraints that matching looks at, by place."""
+    """Return the constraints that matching checks, by place."""
     return {place_of(constraint): constraint for constraint in definition.constraints if not constraint.kind.transport}
 
 
-# -- all of one -------------------------------------------------------------------------------------------------------
+# -- all messages of one ----------------------------------------------------------------------------------------------
 
 
-def takes_all_of(wide: Definition, narrow: Definition) -> bool:
-    """Does every message that fits `narrow` fit `wide`?"""
-    if not _selectors_take(wide, narrow):
+def covers(wide: Definition, narrow: Definition) -> bool:
+    """Return whether every message that matches `narrow` also matches `wide`."""
+    if not _selectors_cover(wide, narrow):
         return False
-    given, names = constraints_by_place(narrow), PlaceholderTexts(narrow)
+    narrow_constraints, names = constraints_by_place(narrow), PlaceholderTexts(narrow)
     return all(
-        _is_implied(asked, given.get(place), names, narrow.is_cloudevent)
-        for place, asked in constraints_by_place(wide).items()
-        if asked.slot.name != EVENT_FORMAT or narrow.mode != "binary"
+        _is_implied(constraint, narrow_constraints.get(place), names, narrow.is_cloudevent)
+        for place, constraint in constraints_by_place(wide).items()
+        if constraint.slot.name != EVENT_FORMAT or narrow.mode != "binary"
     ) and all(_entries_implied(group, narrow, names) for group in wide.entries)
 
 
 class PlaceholderTexts:
-    """The texts that stand for the placeholders of one definition, and what another one's placeholders take of them."""
+    """Texts that represent the placeholders of one definition, and what the placeholders of another one match."""
 
     def __init__(self, definition: Definition) -> None:
         self.stand_ins = {name: chr(FIRST_STAND_IN + n) for n, name in enumerate(definition.placeholders)}
-        self.taken: dict[str, str] = {}
+        self.captured: dict[str, str] = {}
 
     def sample(self, text: str) -> str:
-        """`text` with its placeholders replaced: what it says of every message is said of this one."""
-        return PLACEHOLDER.sub(lambda found: self.stand_ins[found[1]], text)
+        """Return `text` with its placeholders replaced; it represents every value of the template."""
+        return PLACEHOLDER.sub(lambda placeholder: self.stand_ins[placeholder[1]], text)
 
-    def take(self, template: Template, text: str) -> bool:
-        """Does `template` fit `text`, with the same text for a name wherever it stands?"""
+    def captures(self, template: Template, text: str) -> bool:
+        """Return whether `template` matches `text`, with the same text for a name wherever it occurs."""
         split = template.match(text)
         if split is None:
             return False
         pairs = zip(template.names, split.captures, strict=True)
-        return all(self.taken.setdefault(name, taken) == taken for name, taken in pairs)
+        return all(self.captured.setdefault(name, capture) == capture for name, capture in pairs)
 
 
-def _selectors_take(wide: Definition, narrow: Definition) -> bool:
+def _selectors_cover(wide: Definition, narrow: Definition) -> bool:
     return (
         wide.protocol in (None, narrow.protocol)
         and wide.envelope in (None, narrow.envelope)
@@ -74,95 +74,93 @@ def _selectors_take(wide: Definition, narrow: Definition) -> bool:
     )
 
 
-def _is_implied(asked: Constraint, given: Constraint | None, names: PlaceholderTexts, is_event: bool) -> bool:
-    slot = asked.slot
+def _is_implied(wide: Constraint, narrow: Constraint | None, names: PlaceholderTexts, is_event: bool) -> bool:
+    """Return whether every value that satisfies `narrow` (None: no constraint) also satisfies `wide`."""
+    slot = wide.slot
     always = is_event and slot.section == ENVELOPE and slot.name in (*REQUIRED_ATTRIBUTES, "specversion")
-    if given is None:
-        return _is_implied_by_nothing(asked, always)
-    needed = asked.required or (asked.fixed and asked.implies_presence)
-    if needed and not (always or given.required or (given.fixed and given.implies_presence)):
+    if narrow is None:
+        return _is_implied_by_cloudevents(wide, always)
+    needs_presence = wide.required or (wide.fixed and wide.implies_presence)
+    if needs_presence and not (always or narrow.required or (narrow.fixed and narrow.implies_presence)):
         return False
-    if asked.media_type is not None:
-        return given.media_type is not None and given.media_type.satisfies(asked.media_type)
-    if asked.literal is not None:
-        return given.literal == asked.literal
-    if asked.typed and asked.type != given.type:
+    if wide.media_type is not None:
+        return narrow.media_type is not None and narrow.media_type.satisfies(wide.media_type)
+    if wide.literal is not None:
+        return narrow.literal == wide.literal
+    if wide.typed and wide.type != narrow.type:
         return False
-    return asked.template is None or _template_implied(asked.template, given, names)
+    return wide.template is None or _template_implied(wide.template, narrow, names)
 
 
-def _is_implied_by_nothing(asked: Constraint, always: bool) -> bool:
-    """Does CloudEvents itself see to it?"""
-    slot = asked.slot
-    if asked.fixed:
-        return always and slot.name == "specversion" and asked.declared == "1.0"
-    if asked.required and not always:
+def _is_implied_by_cloudevents(constraint: Constraint, always: bool) -> bool:
+    """Return whether every CloudEvent satisfies the constraint. `always`: events always have the attribute."""
+    slot = constraint.slot
+    if constraint.fixed:
+        return always and slot.name == "specversion" and constraint.declared == "1.0"
+    if constraint.required and not always:
         return False
-    return not asked.typed or (slot.section == ENVELOPE and attribute_kind(slot.name).type == asked.type)
+    return not constraint.typed or (slot.section == ENVELOPE and attribute_kind(slot.name).type == constraint.type)
 
 
-def _template_implied(asked: Template, given: Constraint, names: PlaceholderTexts) -> bool:
-    if not isinstance(given.declared, str) or not given.fixed:
+def _template_implied(wide: Template, narrow: Constraint, names: PlaceholderTexts) -> bool:
+    if not isinstance(narrow.declared, str) or not narrow.fixed:
         return False
-    if given.template is not None and given.template.spanning and not asked.spanning:
+    if narrow.template is not None and narrow.template.spanning and not wide.spanning:
         return False
-    text = given.declared if given.template is None else names.sample(given.declared)
-    return names.take(asked, text)
+    text = narrow.declared if narrow.template is None else names.sample(narrow.declared)
+    return names.captures(wide, text)
 
 
-def _entries_implied(asked: Entries, narrow: Definition, names: PlaceholderTexts) -> bool:
-    """Each entry needs one of the other's own (D30, D32)."""
-    given = [each for group in narrow.entries if _same_name(group, asked) for each in group.entries]
-    for entry in asked.entries:
-        if entry.kind.transport:
+def _entries_implied(wide: Entries, narrow: Definition, names: PlaceholderTexts) -> bool:
+    """Return whether each entry is implied by an entry of the other definition, one to one if `each` (D30, D32)."""
+    name = (wide.section, wide.name)
+    available = [entry for group in narrow.entries if (group.section, group.name) == name for entry in group.entries]
+    for constraint in wide.entries:
+        if constraint.kind.transport:
             continue
-        found = next((each for each in given if _is_implied(entry, each, names, is_event=False)), None)
-        if found is None:
+        implying = next((e for e in available if _is_implied(constraint, e, names, is_event=False)), None)
+        if implying is None:
             return False
-        if asked.each:
-            given.remove(found)
+        if wide.each:
+            available.remove(implying)
     return True
 
 
-def _same_name(one: Entries, other: Entries) -> bool:
-    return (one.section, one.name) == (other.section, other.name)
+# -- some messages ----------------------------------------------------------------------------------------------------
 
 
-# -- some -------------------------------------------------------------------------------------------------------------
-
-
-class Meeting(NamedTuple):
-    """A slot at which two definitions differ and still share values: its label, and one such value."""
+class Overlap(NamedTuple):
+    """A slot where two definitions differ and still have a common value: its label, and one such value."""
 
     slot: str
     text: str
 
 
-def meeting_of(one: Definition, other: Definition) -> Meeting | None:
-    """Where two definitions meet, of which at least one has a template there; None when no message fits both.
+def overlap_of(one: Definition, other: Definition) -> Overlap | None:
+    """Return a slot where two definitions overlap, at least one of them by a template; None if no message matches both.
 
-    None as well where a name stands in several places of one of them: then no place says it alone.
+    The result is also None if one of them uses a placeholder twice: then the slots cannot be compared one by one.
     """
-    if not _selectors_meet(one, other) or _repeats_a_name(one) or _repeats_a_name(other):
+    if not _selectors_overlap(one, other) or _repeats_a_name(one) or _repeats_a_name(other):
         return None
     here, there = constraints_by_place(one), constraints_by_place(other)
-    meetings: list[Meeting] = []
-    # Binary messages have no event format: it only keeps definitions apart that take structured messages alone.
+    overlaps: list[Overlap] = []
+    # Binary messages have no event format, so it only distinguishes definitions of structured messages.
     formats_apart = "structured" in (one.mode, other.mode)
     common = (place for place in here if place in there and (formats_apart or place[1] != EVENT_FORMAT))
-    bare = [(here[place], there[place]) for place in common]
-    for first, second in (*bare, *_same_entries(one, other)):
+    pairs = [(here[place], there[place]) for place in common]
+    for first, second in (*pairs, *_same_entries(one, other)):
         if not (first.fixed and second.fixed):
             continue
         text = shared_value(first, second)
         if text is None:
             return None
         if first.declared != second.declared and (first.template or second.template):
-            meetings.append(Meeting(first.label, text))
-    return meetings[0] if meetings else None
+            overlaps.append(Overlap(first.label, text))
+    return overlaps[0] if overlaps else None
 
 
-def _selectors_meet(one: Definition, other: Definition) -> bool:
+def _selectors_overlap(one: Definition, other: Definition) -> bool:
     pairs = ((one.protocol, other.protocol), (one.envelope, other.envelope), (one.mode, other.mode))
     return all(first is None or second is None or first == second for first, second in pairs)
 
@@ -175,14 +173,14 @@ def _repeats_a_name(definition: Definition) -> bool:
 
 
 def _same_entries(one: Definition, other: Definition) -> Iterator[tuple[Constraint, Constraint]]:
-    # A message could have the header twice, once for each; nobody sends such a message.
+    # A message could have the header twice, once for each definition, but this does not occur in practice.
     theirs = {(group.section, group.name): group.entries for group in other.entries}
     for group in one.entries:
         yield from zip(group.entries, theirs.get((group.section, group.name), ()), strict=False)
 
 
 def shared_value(one: Constraint, other: Constraint) -> str | None:
-    """A value, as text, that fits both; None where there is none."""
+    """Return a value, as text, that satisfies both constraints, or None."""
     if one.media_type is not None and other.media_type is not None:
         fits = one.media_type.satisfies(other.media_type) or other.media_type.satisfies(one.media_type)
         return str(one.declared) if fits else None
@@ -195,18 +193,18 @@ def shared_value(one: Constraint, other: Constraint) -> str | None:
 
 
 def shared_text(one: Template, other: Template) -> str | None:
-    """A text that fits both templates, or None when there is none."""
+    """Return a text that matches both templates, or None."""
     if one.spanning or other.spanning:
         return PLACEHOLDER.sub("x", other.text if one.spanning else one.text)
     if len(one.pieces) != len(other.pieces) or one.place.separator != other.place.separator:
         return None
     segments = [_shared_segment(*pair) for pair in zip(one.pieces, other.pieces, strict=True)]
-    found = [segment for segment in segments if segment is not None]
-    return one.place.separator.join(found) if len(found) == len(segments) else None
+    shared = [segment for segment in segments if segment is not None]
+    return one.place.separator.join(shared) if len(shared) == len(segments) else None
 
 
 def _shared_segment(one: Piece, other: Piece) -> str | None:
-    """Both with placeholders: the ends must agree, between them there is room for what either wants."""
+    """Return a text that matches both segments. If both have placeholders, only their ends must agree."""
     if not one.names:
         return one.literals[0] if scan(other, one.literals[0]) is not None else None
     if not other.names:
@@ -229,7 +227,7 @@ def _longer(one: str, other: str) -> str | None:
 
 
 class Weight(NamedTuple):
-    """What of the rank (D48) is the same for every message that fits."""
+    """The part of the rank (D48) that is the same for every message that matches a definition."""
 
     literals: int
     template_characters: int
@@ -238,6 +236,7 @@ class Weight(NamedTuple):
 
 
 def weight_of(definition: Definition) -> Weight:
+    """Return the fixed part of a definition's rank."""
     counted = [
         constraint
         for constraint in definition.all_constraints
@@ -245,13 +244,13 @@ def weight_of(definition: Definition) -> Weight:
         and (constraint.implies_presence or not constraint.fixed or _is_always_there(constraint, definition))
     ]
     return Weight(
-        sum(each.valued for each in counted),
-        sum(each.template.literal_length for each in counted if each.template),
+        sum(constraint.valued for constraint in counted),
+        sum(constraint.template.literal_length for constraint in counted if constraint.template),
         int(definition.protocol is not None),
-        sum(each.required for each in counted),
+        sum(constraint.required for constraint in counted),
     )
 
 
 def _is_always_there(constraint: Constraint, definition: Definition) -> bool:
-    """Has every message that fits the definition an event format?"""
+    """Return whether every message that matches the definition has the constrained slot (the event format)."""
     return constraint.slot.name == EVENT_FORMAT and definition.mode == "structured"

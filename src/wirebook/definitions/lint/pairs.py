@@ -1,8 +1,8 @@
-"""Pairs of definitions that may share messages, found without comparing each with each.
+"""Find pairs of definitions that may match the same messages, without comparing all pairs.
 
-What definitions say literally is put into tables, one for each pattern of places that are literal; two definitions can
-only share messages if they agree where both are literal. So the cost grows with the number of definitions and of
-patterns, and the number of pairs that are looked at is bounded.
+Two definitions can only match the same message if they agree wherever both have literal values. Definitions are grouped
+by their pattern, the set of places with literals, and joined on the values of the common places. The cost grows with
+the number of definitions and patterns; the number of pairs is limited.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from wirebook.definitions.lint.overlap import Place, place_of
 MAX_PATTERNS = 64
 MAX_SEGMENTS = 6
 LENGTHS = (1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 48)
-PAIRS_EACH = 20  # of a definition, on average
-PAIRS_AT_LEAST = 10_000
+PAIRS_PER_DEFINITION = 20  # on average
+MIN_PAIRS = 10_000
 
-Says = dict[tuple[Any, ...], Any]
+Literals = dict[tuple[Any, ...], Any]
 Pattern = frozenset[tuple[Any, ...]]
 
 
 class DefinitionPairs:
-    """The pairs of `definitions` to be compared, as numbers. `complete` is false once some were left out."""
+    """The pairs of `definitions` to compare, as indexes. `complete` becomes False if the limit was reached."""
 
     def __init__(self, definitions: Sequence[Definition]) -> None:
-        self.left = PAIRS_AT_LEAST + PAIRS_EACH * len(definitions)
-        self.share = self.left // 4  # of one pair of patterns, so that no one takes it all
+        self.remaining = MIN_PAIRS + PAIRS_PER_DEFINITION * len(definitions)
+        self.share = self.remaining // 4  # for one pair of patterns
         self.complete = True
-        self.says = [_literals(definition) for definition in definitions]
+        self.literals = [_literals(definition) for definition in definitions]
         self.patterns = self._by_pattern()
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
-        """Each pair once, the lower number first."""
+        """Yield each pair once, the lower index first."""
         for number, pattern in enumerate(self.patterns):
             yield from self._bounded(self._within(pattern))
             for other in list(self.patterns)[number + 1 :]:
@@ -45,10 +45,10 @@ class DefinitionPairs:
     def _bounded(self, pairs: Iterator[tuple[int, int]]) -> Iterator[tuple[int, int]]:
         share = self.share
         for one, other in pairs:
-            if not self.left or not share:
+            if not self.remaining or not share:
                 self.complete = False
                 return
-            self.left, share = self.left - 1, share - 1
+            self.remaining, share = self.remaining - 1, share - 1
             yield min(one, other), max(one, other)
 
     def _within(self, pattern: Pattern) -> Iterator[tuple[int, int]]:
@@ -62,36 +62,36 @@ class DefinitionPairs:
             yield from product(here[key], there[key])
 
     def _table(self, pattern: Pattern, common: tuple[tuple[Any, ...], ...]) -> dict[tuple[Any, ...], list[int]]:
-        found: defaultdict[tuple[Any, ...], list[int]] = defaultdict(list)
+        table: defaultdict[tuple[Any, ...], list[int]] = defaultdict(list)
         for number in self.patterns[pattern]:
-            found[tuple(self.says[number][place] for place in common)].append(number)
-        return found
+            table[tuple(self.literals[number][place] for place in common)].append(number)
+        return table
 
     def _by_pattern(self) -> dict[Pattern, list[int]]:
-        """The definitions of each pattern; rare patterns are cut down to what is common to many."""
-        patterns = [frozenset(says) for says in self.says]
-        kept = {pattern for pattern, _ in Counter(patterns).most_common(MAX_PATTERNS)}
+        """Group the definitions by pattern; rare patterns are reduced to the places that most definitions have."""
+        patterns = [frozenset(literals) for literals in self.literals]
+        frequent = {pattern for pattern, _ in Counter(patterns).most_common(MAX_PATTERNS)}
         places = Counter(place for pattern in patterns for place in pattern)
         usual = {place for place, count in places.items() if count > len(patterns) // 2}
-        found: defaultdict[Pattern, list[int]] = defaultdict(list)
+        groups: defaultdict[Pattern, list[int]] = defaultdict(list)
         for number, pattern in enumerate(patterns):
-            found[pattern if pattern in kept else frozenset(pattern & usual)].append(number)
-        return dict(found)
+            groups[pattern if pattern in frequent else frozenset(pattern & usual)].append(number)
+        return dict(groups)
 
 
-def _literals(definition: Definition) -> Says:
-    """What a definition says literally, by place: a whole value, or its segments and their number."""
-    says: Says = {} if definition.protocol is None else {("protocol",): definition.protocol}
+def _literals(definition: Definition) -> Literals:
+    """Return the literal values of a definition by place: a whole value, or its segments and their number."""
+    literals: Literals = {} if definition.protocol is None else {("protocol",): definition.protocol}
     for constraint in definition.constraints:
         if constraint.fixed and not constraint.kind.transport:
-            says.update(_said(constraint))
+            literals.update(_literals_of(constraint))
     for group in definition.entries:
         if len(group.entries) == 1 and _is_plain(group.entries[0]):
-            says[group.section, group.name, "="] = group.entries[0].literal
-    return says
+            literals[group.section, group.name, "="] = group.entries[0].literal
+    return literals
 
 
-def _said(constraint: Constraint) -> Iterator[tuple[tuple[Any, ...], Any]]:
+def _literals_of(constraint: Constraint) -> Iterator[tuple[tuple[Any, ...], Any]]:
     place, template = place_of(constraint), constraint.template
     if template is not None:
         if not template.spanning:
@@ -110,10 +110,10 @@ def _said(constraint: Constraint) -> Iterator[tuple[tuple[Any, ...], Any]]:
 
 
 def _beginnings(place: Place, text: str) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    """How a value of one segment begins (``order-{id}``): two that share messages begin alike as far as both go."""
+    """Yield prefixes of a value with one segment (``order-{id}``): overlapping values have the common prefixes."""
     yield from (((*place, "^", length), text[:length]) for length in LENGTHS if length <= len(text))
 
 
 def _is_plain(constraint: Constraint) -> bool:
-    """Is there a constant that is no array and no object? Those are in no table."""
+    """Return whether the constraint has a constant that can be a key: not an array or object."""
     return constraint.literal is not None and not isinstance(constraint.declared, list | dict)

@@ -1,4 +1,4 @@
-"""Rules for property definitions: their types, their values, the placeholders in these.
+"""Rules for property definitions: types, values and placeholders.
 
 Spec: message/spec.md#property-definitions; docs/semantics.md R5-R8, D3, D9, D11, D15;
 tests/vectors/matching 16, 29, 33.
@@ -32,9 +32,9 @@ from wirebook.definitions.normalize.preview import preview
 from wirebook.definitions.resolve.messages import ResolvedMessage
 from wirebook.text.pointers import child
 
-# Types whose values the text gives placeholders (R8).
+# Types whose values may have placeholders (R8).
 TEXT_TYPES: Final = frozenset({"any", "string", "symbol", "ascii", "uri", "urireference", "uritemplate"})
-# What a property of one type may be declared as instead, where the text gives it a type.
+# The types that may be declared for a property whose type the specification defines.
 TEXT_LIKE: Final = frozenset({"string", "symbol", "ascii", "uri", "urireference", "uritemplate", "stringified integer"})
 NARROWER: Final = {
     "string": TEXT_LIKE,
@@ -50,9 +50,9 @@ AMQP_IDS: Final = TEXT_LIKE | {"ulong", "uuid", "binary"}
 TYPED_SECTIONS: Final = (slots.ENVELOPE, slots.BARE, "properties", "header")
 URI_CHARACTERS: Final = re.compile(r"[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%-]+\Z")
 OPERATOR: Final = re.compile(r"\{[+#./;?&=,!@|][^{}]*\}")
-# What is meant as a placeholder, and is none: its name has more than letters, digits and underscores.
+# Text that looks like a placeholder, but has a name with other characters than letters, digits and underscores.
 MISNAMED: Final = re.compile(r"\{[A-Za-z0-9_][A-Za-z0-9_.:*-]*\}")
-# Types whose values are not JSON strings: what they are instead, and how that is written.
+# Types whose values are not JSON strings: a description, and the pattern of their JSON text.
 INTEGER: Final = ("an integer", re.compile(r"-?(?:0|[1-9][0-9]*)\Z"))
 JSON_TYPES: Final = {
     "integer": INTEGER,
@@ -68,18 +68,18 @@ NAMED_SECTIONS: Final = ("headers", "query", "user_properties")
 
 
 def check_identifier(id_: str, pointer: str) -> Iterator[Finding]:
-    """Whether the key of an entity can be its identifier."""
+    """Check that the key of an entity is a valid identifier."""
     if not is_identifier(id_):
         yield Finding("bad-identifier", pointer, f"'{preview(id_)}' is not a valid identifier", IDENTIFIER_IN_WORDS)
 
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """One declaration of a definition: what it is called, where it stands, what kind of slot it is for.
+    """One declared property of a message, and the kind of slot that it constrains.
 
-    Shape: `fields` has ``type``, ``value``, ``required``; of a bare slot just the ``value``, and then `bare` is set.
-    `plain`: the slot has a value of its own JSON type (``qos``), not a property definition, whose value may be a string
-    whatever its type is.
+    Shape: `fields` has ``type``, ``value``, ``required``. `bare`: a scalar was written, so `fields` has ``value`` only.
+    `plain`: the slot has a value of its own JSON type (``qos``), whereas the value of a property definition may always
+    be a string.
     """
 
     section: str
@@ -95,7 +95,7 @@ class Property:
 
 
 def properties_of(attributes: Mapping[str, Any], protocol: str | None, pointer: str) -> Iterator[Property]:
-    """Every declaration in a message's own attributes; `protocol` is the one that counts for it."""
+    """Yield the properties that the attributes of a message declare; `protocol` is its effective protocol."""
     metadata = attributes.get("envelopemetadata")
     for name, fields in (metadata if isinstance(metadata, dict) else {}).items():
         at = child(f"{pointer}/envelopemetadata", name)
@@ -147,7 +147,7 @@ def _entries(family: str, section: str, pointer: str, value: Any) -> Iterator[Pr
 
 @dataclass(frozen=True, slots=True)
 class LintedMessage:
-    """One message under the rules: as it is written, and as it comes out."""
+    """One message to lint: as written (`definition`), and with references resolved (`resolved`)."""
 
     definition: DocumentMessage
     resolved: ResolvedMessage
@@ -172,7 +172,7 @@ class LintedMessage:
 
 
 def check_property(declared: Property) -> Iterator[Finding]:
-    """Everything that one declaration can break by itself."""
+    """Check one property by itself."""
     yield from _check_members(declared)
     yield from _check_description(declared)
     yield from _check_required(declared)
@@ -181,16 +181,16 @@ def check_property(declared: Property) -> Iterator[Finding]:
         yield from _check_type(declared)
         yield from _check_value(declared)
     else:
-        given = declared.fields.get("type")
-        message = f"'{preview(given)}' is not a type of a property; it is read as 'any'"
-        yield Finding("unknown-type", declared.at("type"), message, sorted(DECLARABLE), given)
+        type_ = declared.fields.get("type")
+        message = f"'{preview(type_)}' is not a property type; it is read as 'any'"
+        yield Finding("unknown-type", declared.at("type"), message, sorted(DECLARABLE), type_)
     value = declared.fields.get("value")
     if isinstance(value, str) and len(value) > 0:
         yield from _check_placeholders(declared, value)
 
 
 def _check_members(declared: Property) -> Iterator[Finding]:
-    """The members of a property definition; others have no effect (R5)."""
+    """Report members that a property definition does not have; they have no effect (R5)."""
     for name in () if declared.bare else declared.fields:
         if name in MEMBERS or (name == "name" and declared.section in NAMED_SECTIONS):
             continue
@@ -199,19 +199,19 @@ def _check_members(declared: Property) -> Iterator[Finding]:
         if (meant := nearest_typo(name, MEMBERS)) is not None:
             yield Finding("misspelt-member", pointer, f"{unknown}; did you mean '{meant}'?", meant, name)
         else:
-            message = f"{unknown}; it is ignored. Known members: {allowed}"
+            message = f"{unknown}, which is ignored; allowed: {allowed}"
             yield Finding("unknown-property-member", pointer, message, list(MEMBERS), name)
 
 
 def _has_known_type(declared: Property) -> bool:
-    given = declared.fields.get("type")
-    return given is None or type_name(given) is not None
+    declared_type = declared.fields.get("type")
+    return declared_type is None or type_name(declared_type) is not None
 
 
 def effective_type(declared: Property) -> str:
-    """The type that counts: the declared one, else the slot's."""
-    given = declared.fields.get("type")
-    type_ = declared.kind.type if given is None else type_name(given) or "any"
+    """Return the declared type, or that of the slot if there is none."""
+    declared_type = declared.fields.get("type")
+    type_ = declared.kind.type if declared_type is None else type_name(declared_type) or "any"
     if type_ == "symbol" and declared.kind.type == "ascii":
         return "ascii"
     return declared.kind.integer if type_ == "integer" else type_
@@ -238,23 +238,23 @@ def _check_specurl(declared: Property) -> Iterator[Finding]:
 
 
 def is_uri(value: Any) -> bool:
-    """Is it a URI or a relative reference to one? Placeholders may stand in it."""
+    """Return whether a value is a URI or a relative reference; it may have placeholders."""
     return isinstance(value, str) and URI_CHARACTERS.match(PLACEHOLDER.sub("x", value)) is not None
 
 
 def _check_type(declared: Property) -> Iterator[Finding]:
-    """A declared type may narrow the one that the text gives to the property, and not replace it."""
-    given, kind = type_name(declared.fields.get("type")), declared.kind.type
+    """Check that a declared type equals or narrows the type that the specification defines for the property."""
+    type_, kind = type_name(declared.fields.get("type")), declared.kind.type
     allowed = AMQP_IDS if kind == "any" and declared.name in AMQP_ID_NAMES else NARROWER.get(kind)
-    if given is None or given == "any" or allowed is None or declared.section not in TYPED_SECTIONS:
+    if type_ is None or type_ == "any" or allowed is None or declared.section not in TYPED_SECTIONS:
         return
     if declared.section == slots.ENVELOPE and declared.name not in slots.ATTRIBUTES.keys() - {"specversion"}:
         return
     if declared.section == "properties" and declared.name not in slots.AMQP_PROPERTIES:
         return
-    if given not in allowed:
-        message = f"'{declared.name}' is of the type '{kind}'; '{given}' is none that it can have"
-        yield Finding("type-not-of-property", declared.at("type"), message, sorted(allowed), given)
+    if type_ not in allowed:
+        message = f"'{declared.name}' has the type '{kind}' and cannot be declared as '{type_}'"
+        yield Finding("type-not-of-property", declared.at("type"), message, sorted(allowed), type_)
 
 
 def _check_value(declared: Property) -> Iterator[Finding]:
@@ -264,10 +264,13 @@ def _check_value(declared: Property) -> Iterator[Finding]:
     is_template = _is_template(declared)
     if is_template and type_ in TEXT_TYPES:
         return
-    # Reading: placeholders are for texts (R8); a time, and a value without a type, may have them too (D11, D15).
+    # Reading: string types have placeholders (R8); a time, and a value without a type, may have them too (D11, D15).
     if isinstance(value, str) and has_placeholder(value):
-        read = "it is read as a template for such values" if is_template else "it is read literally"
-        message = f"'{preview(value)}' has a placeholder, and the type '{_spoken(declared)}' has none; {read}"
+        effect = "the value is read as a template" if is_template else "it is read literally"
+        message = (
+            f"'{preview(value)}' has a placeholder, which values of the type '{_type_text(declared)}' cannot have; "
+        )
+        message += f'{effect}; write "type": "string", or a value without braces'
         yield Finding("template-in-other-type", declared.at("value"), message, type_, value)
     if is_template:
         return
@@ -279,24 +282,24 @@ def _check_value(declared: Property) -> Iterator[Finding]:
         if declared.plain and isinstance(value, str) and type_ in JSON_TYPES:
             yield _not_of_type(declared, JSON_TYPES[type_][0], value)
         if isinstance(value, dict | list) and not _has_objects(declared):
-            yield _not_of_type(declared, "a text, a number or a boolean", value)
+            yield _not_of_type(declared, "a string, a number or a boolean", value)
 
 
 def _has_objects(declared: Property) -> bool:
-    """Can a message have an object or an array there?"""
+    """Return whether the slot can hold an object or an array."""
     return declared.kind.wire == "native" and declared.section != "application-properties"
 
 
 def _not_of_type(declared: Property, allowed: str, value: Any) -> Finding:
-    found = f"the string '{preview(value)}'" if isinstance(value, str) else preview(value)
-    message = f"'{preview(declared.name)}' is of the type '{_spoken(declared)}': expected {allowed}, found {found}"
-    if (instead := _respelt(declared, value)) is not None:
-        message += f"; write {instead}"
+    actual = f"the string '{preview(value)}'" if isinstance(value, str) else preview(value)
+    message = f"'{preview(declared.name)}' has the type '{_type_text(declared)}': expected {allowed}, found {actual}"
+    if (correction := _corrected(declared, value)) is not None:
+        message += f"; write {correction}"
     return Finding("value-not-of-type", declared.at("value"), message, allowed, value)
 
 
-def _respelt(declared: Property, value: Any) -> str | None:
-    """The same value as JSON of the property's type, where there is one: ``1`` for ``"1"``, ``"200"`` for ``200``."""
+def _corrected(declared: Property, value: Any) -> str | None:
+    """Return the value as JSON of the property's type, if possible: ``1`` for ``"1"``, ``"200"`` for ``200``."""
     type_ = effective_type(declared)
     if isinstance(value, str) and type_ in JSON_TYPES:
         text = value.strip().lower()
@@ -307,39 +310,43 @@ def _respelt(declared: Property, value: Any) -> str | None:
 
 
 def _is_template(declared: Property) -> bool:
-    """Whether matching and building read the value as a template, not as a constant (D15)."""
+    """Return whether matching and building read the value as a template, not as a constant (D15)."""
     value = declared.fields.get("value")
     has_templates = declared.fields.get("type") is None or effective_type(declared) in TEMPLATE_TYPES
     return isinstance(value, str) and has_templates and has_placeholder(value)
 
 
 def _is_uri_template(declared: Property) -> bool:
-    """Must the value be a URI template by RFC 6570? Topics of MQTT and subjects of NATS are no URIs."""
+    """Return whether the value must be a URI template (RFC 6570). MQTT topics and NATS subjects are not URIs."""
     place = declared.kind.place
     if place in (MQTT_TOPIC, NATS_SUBJECT) or effective_type(declared) not in TEMPLATE_TYPES:
         return False
     return place.has_uri_text or type_name(declared.fields.get("type")) == "uritemplate"
 
 
-def _spoken(declared: Property) -> str:
+def _type_text(declared: Property) -> str:
     return str(declared.fields.get("type") or declared.kind.type)
 
 
 def _check_placeholders(declared: Property, value: str) -> Iterator[Finding]:
-    left = PLACEHOLDER.sub("", value)
-    if _is_uri_template(declared) and (illegal := ILLEGAL_LITERAL.search(left)):
+    literals = PLACEHOLDER.sub("", value)
+    if _is_uri_template(declared) and (illegal := ILLEGAL_LITERAL.search(literals)):
         message = f"'{preview(illegal[0])}' is not allowed in a URI template; write '{percent_encode(illegal[0])}'"
         yield Finding("illegal-literal", declared.at("value"), message, percent_encode(illegal[0]), value)
     if effective_type(declared) in TEXT_TYPES:
-        if found := OPERATOR.search(left):
-            message = f"'{found[0]}' has an operator, so it is treated literally; write {{name}} (RFC 6570 level 1)"
+        if placeholder := OPERATOR.search(literals):
+            message = (
+                f"'{placeholder[0]}' has an operator, so it is read literally; write '{{name}}' (RFC 6570 level 1)"
+            )
             yield Finding("malformed-placeholder", declared.at("value"), message, "{name}", value)
-        elif found := MISNAMED.search(left):
-            message = f"'{found[0]}' is not a placeholder: names have letters, digits and underscores only"
+        elif placeholder := MISNAMED.search(literals):
+            message = (
+                f"'{placeholder[0]}' is not a placeholder (letters, digits and underscores), so it is read literally"
+            )
             yield Finding("malformed-placeholder", declared.at("value"), message, "{name}", value)
-        elif effective_type(declared) == "uritemplate" and ("{" in left or "}" in left):
-            message = f"'{preview(value)}' has an unclosed or empty placeholder; the braces are treated literally"
+        elif effective_type(declared) == "uritemplate" and ("{" in literals or "}" in literals):
+            message = f"'{preview(value)}' has an unclosed or empty placeholder, so the braces are read literally"
             yield Finding("malformed-placeholder", declared.at("value"), message, "{name}", value)
     if _is_template(declared) and ADJACENT.search(value):
-        message = f"nothing separates two placeholders in '{preview(value)}', so their values cannot be told apart"
+        message = f"'{preview(value)}' has adjacent placeholders, which cannot be separated; put text between them"
         yield Finding("adjacent-placeholders", declared.at("value"), message, None, value)

@@ -1,4 +1,4 @@
-"""Rules for the protocol options of messages: what they may be called, and what they may hold.
+"""Rules for the protocol options of messages: their names and values.
 
 Spec: message/spec.md#message-protocols; docs/semantics.md R21-R25, D7, D32, D33.
 """
@@ -27,7 +27,7 @@ SYMBOL: Final = re.compile(r"[A-Za-z0-9_]+\Z")
 
 
 def check_options(subject: LintedMessage) -> Iterator[Finding]:
-    """What a protocol's options may be called and hold (R21-R25)."""
+    """Check the names and values of protocol options (R21-R25)."""
     protocol = subject.effective.get("protocol")
     options = subject.own.get("protocoloptions")
     if protocol not in PROTOCOLS or not isinstance(options, dict):
@@ -37,7 +37,7 @@ def check_options(subject: LintedMessage) -> Iterator[Finding]:
         if name not in OPTION_LAYOUTS[protocol].names:
             yield unknown_option(name, OPTION_LAYOUTS[protocol].names, pointer, f"{protocol} has no option")
         elif protocol == "MQTT/3.1.1" and name in MQTT_5_ONLY:
-            message = f"'{name}' is not known to MQTT 3.1.1 and is ignored"
+            message = f"'{name}' is an option of MQTT 5.0 and is ignored; remove it, or set 'protocol' to 'MQTT/5.0'"
             yield Finding("mqtt-5-option", child(pointer, name), message, "MQTT/5.0", name)
     for declared in subject.properties:
         yield from _check_names(declared, protocol)
@@ -48,43 +48,44 @@ def check_options(subject: LintedMessage) -> Iterator[Finding]:
 
 
 def unknown_option(name: str, known: Collection[str], pointer: str, unknown: str) -> Finding:
-    """`name`, a member of what stands at `pointer`, is none of the `known` names; `unknown` begins the message."""
+    """Return the finding for the unknown member `name` of the object at `pointer`; `unknown` begins the message."""
     if (meant := nearest_typo(name, known)) is not None:
         message = f"{unknown} '{preview(name)}'; did you mean '{meant}'?"
         return Finding("misspelt-option", child(pointer, name), message, meant, name)
     near = nearest_name(name, known)
     hint = f"; did you mean '{near}'?" if near is not None else ""
-    message = f"{unknown} '{preview(name)}'; it is ignored{hint}"
+    message = f"{unknown} '{preview(name)}', so it is ignored{hint}"
     return Finding("unknown-option", child(pointer, name), message, list(known), name)
 
 
 def _check_names(declared: Property, protocol: str) -> Iterator[Finding]:
     yield from _check_entry_name(declared)
     if protocol in ("HTTP", "NATS") and declared.section == "headers" and not TOKEN.match(declared.name):
-        message = f"'{preview(declared.name)}' is not a valid name of a header"
+        message = f"'{preview(declared.name)}' is not a valid header name"
         yield Finding("bad-header-name", child(declared.pointer, "name"), message, "a token (RFC 9110)", declared.name)
-    free = protocol == "AMQP/1.0" and declared.section in slots.AMQP_SECTIONS
-    if free and declared.section not in ("properties", "header") and not ASCII_NAME.match(declared.name):
-        message = f"'{preview(declared.name)}' is not a symbol of letters, digits and underscores"
+    is_amqp_section = protocol == "AMQP/1.0" and declared.section in slots.AMQP_SECTIONS
+    has_free_names = is_amqp_section and declared.section not in ("properties", "header")
+    if has_free_names and not ASCII_NAME.match(declared.name):
+        message = f"'{preview(declared.name)}' must be a symbol of letters, digits and underscores"
         yield Finding("bad-property-name", declared.pointer, message, "A-Z a-z 0-9 _", declared.name)
-    elif free and declared.section not in ("properties", "header") and not SYMBOL.match(declared.name):
-        # Reading: the text's own example has hyphens, and AMQP itself any ASCII character.
-        message = f"'{preview(declared.name)}' is not a symbol of letters, digits and underscores; it is used unchanged"
+    elif has_free_names and not SYMBOL.match(declared.name):
+        # Reading: an example in the specification has hyphens, and AMQP itself allows any ASCII character.
+        message = f"'{preview(declared.name)}' should have letters, digits and underscores only; it is used unchanged"
         yield Finding("name-is-no-symbol", declared.pointer, message, "A-Z a-z 0-9 _", declared.name)
 
 
 def _check_entry_name(declared: Property) -> Iterator[Finding]:
     name = declared.fields.get("name")
     if declared.section in ("headers", "query", "user_properties") and not isinstance(name, str | None):
-        message = f"the 'name' of an entry must be a string; found '{preview(name)}'"
+        message = f"'name' must be a string; found '{preview(name)}'"
         yield Finding("bad-header-name", child(declared.pointer, "name"), message, "a string", name)
 
 
 def _check_sections(options: dict[str, Any], protocol: str, pointer: str) -> Iterator[Finding]:
-    """The two sections of AMQP whose properties are given."""
+    """Check the names in the two AMQP sections whose properties the specification defines."""
     for section in ("properties", "header") if protocol == "AMQP/1.0" else ():
-        given = options.get(section)
-        for name in given if isinstance(given, dict) else ():
+        members = options.get(section)
+        for name in members if isinstance(members, dict) else ():
             if name not in slots.AMQP_SECTIONS[section]:
                 known = tuple(slots.AMQP_SECTIONS[section])
                 yield unknown_option(name, known, f"{pointer}/{section}", f"'{section}' has no property")
@@ -102,16 +103,16 @@ def _check_header_keys(options: dict[str, Any], protocol: str, pointer: str) -> 
 
 
 def _check_method(declared: Property) -> Iterator[Finding]:
-    yield from _check_pattern(declared, TOKEN, "bad-method", "is not an HTTP method, such as GET")
+    yield from _check_pattern(declared, TOKEN, "bad-method", "is not a valid HTTP method, such as GET")
 
 
 def _check_path(declared: Property) -> Iterator[Finding]:
-    """The path of a request has no query and no fragment: they are compared on their own, or never sent."""
+    """Check that a path has no query, which is matched separately, and no fragment, which is never sent."""
     value = declared.fields.get("value")
-    found = re.search(r"[?#]", re.sub(r"\{[^{}]*\}", "", value)) if isinstance(value, str) else None
-    if found is None:
+    separator = re.search(r"[?#]", re.sub(r"\{[^{}]*\}", "", value)) if isinstance(value, str) else None
+    if separator is None:
         return
-    path, mark, rest = str(value).partition(found[0])
+    path, mark, rest = str(value).partition(separator[0])
     if mark == "?":
         pairs = [part.partition("=") for part in rest.partition("#")[0].split("&") if part]
         query = json.dumps([{"name": name, "value": text} for name, _, text in pairs], ensure_ascii=False)
@@ -123,13 +124,13 @@ def _check_path(declared: Property) -> Iterator[Finding]:
 
 
 def _check_status(declared: Property) -> Iterator[Finding]:
-    yield from _check_pattern(declared, STATUS, "bad-status", "is not an HTTP status code from 100 to 599")
+    yield from _check_pattern(declared, STATUS, "bad-status", "is not a valid HTTP status code; use 100 to 599")
 
 
-def _check_pattern(declared: Property, pattern: re.Pattern[str], code: str, said: str) -> Iterator[Finding]:
+def _check_pattern(declared: Property, pattern: re.Pattern[str], code: str, reason: str) -> Iterator[Finding]:
     value = declared.fields.get("value")
     if isinstance(value, str) and not has_placeholder(value) and not pattern.match(value):
-        yield Finding(code, declared.at("value"), f"'{preview(value)}' {said}", None, value)
+        yield Finding(code, declared.at("value"), f"'{preview(value)}' {reason}", None, value)
 
 
 def _check_qos(declared: Property) -> Iterator[Finding]:
@@ -141,24 +142,24 @@ def _check_qos(declared: Property) -> Iterator[Finding]:
 def _check_topic(declared: Property) -> Iterator[Finding]:
     value = declared.fields.get("value")
     if isinstance(value, str) and ("+" in value or "#" in value):
-        message = f"'{preview(value)}' has a wildcard; the topic of a message has none"
+        message = f"'{preview(value)}' has a wildcard; in the topic of a message use a placeholder: '{{name}}'"
         yield Finding("wildcard-in-topic", declared.at("value"), message, None, value)
 
 
 def _check_subject(declared: Property) -> Iterator[Finding]:
     value = declared.fields.get("value")
     if isinstance(value, str) and {"*", ">"} & set(value.split(".")):
-        message = f"'{preview(value)}' has a wildcard; the subject of a message has none"
+        message = f"'{preview(value)}' has a wildcard; in the subject of a message use a placeholder: '{{name}}'"
         yield Finding("wildcard-in-topic", declared.at("value"), message, None, value)
 
 
 def _within(low: int, high: int) -> Callable[[Property], Iterator[Finding]]:
-    """A check for what the protocol has no other values of."""
+    """Return a rule for an integer option with these bounds."""
 
     def check(declared: Property) -> Iterator[Finding]:
         value = declared.fields.get("value")
         if isinstance(value, int) and not isinstance(value, bool) and not low <= value <= high:
-            message = f"'{declared.name}' is an integer from {low} to {high}; found '{value}'"
+            message = f"'{declared.name}' must be an integer from {low} to {high}; found {value}"
             yield Finding("value-out-of-bounds", declared.at("value"), message, [low, high], value)
 
     return check
@@ -167,7 +168,7 @@ def _within(low: int, high: int) -> Callable[[Property], Iterator[Finding]]:
 def _check_amqp_id(declared: Property) -> Iterator[Finding]:
     value = declared.fields.get("value")
     if value is not None and not (isinstance(value, str) and has_placeholder(value)):
-        message = "'message-id' is constant, so all messages have the same id; use a placeholder, or remove the value"
+        message = "'message-id' is constant, so all messages have the same id; use a placeholder, or remove 'value'"
         yield Finding("fixed-id", declared.at("value"), message, None, value)
 
 

@@ -1,4 +1,4 @@
-"""Lint: what loading found, and every rule of the message, endpoint and schema texts, for a whole registry.
+"""Lint a registry: the problems found while loading, and every rule of the specifications.
 
     for problem in lint(load_registry("catalogue.json")): ...
 
@@ -13,8 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from wirebook.core.names import GROUP_TYPES
-from wirebook.definitions.compile.definition import Definition as Compiled
-from wirebook.definitions.compile.definition import compile_definition
+from wirebook.definitions.compile.definition import Definition, compile_definition
 from wirebook.definitions.compile.uritemplate import PLACEHOLDER
 from wirebook.definitions.lint.endpoints import check_endpoint, foreign_selector
 from wirebook.definitions.lint.entities import check_entities, check_letter_case
@@ -22,7 +21,7 @@ from wirebook.definitions.lint.examples import check_examples
 from wirebook.definitions.lint.finding import Finding
 from wirebook.definitions.lint.messages import NAME, NAME_AND_VERSION, check_message
 from wirebook.definitions.lint.properties import check_identifier
-from wirebook.definitions.lint.reachability import check_pairs, check_reach, telling_apart
+from wirebook.definitions.lint.reachability import check_matchable, check_pairs, distinction
 from wirebook.definitions.lint.schemas import (
     WatchedIndex,
     check_aliases,
@@ -46,33 +45,35 @@ RANK: Final = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.INFO: 2}
 
 
 def lint(registry: LoadedRegistry) -> tuple[Problem, ...]:
-    """Every finding once, in the order of files, lines and columns, the grave ones first."""
-    found = [
-        _problem(finding._replace(pointer=_place(finding.pointer, registry.document)), xid)
+    """Return every problem of a registry, sorted by file, line, column and severity."""
+    problems = [
+        registry.trace(_problem(finding._replace(pointer=_place(finding.pointer, registry.document)), xid))
         for xid, findings in _findings(registry)
         for finding in findings
     ]
-    traced = (registry.trace(problem) for problem in found)
-    late = map(registry.place, (*traced, *_of_documents(registry)))
-    each = {(p.code, p.file, p.pointer, p.message, p.xid): p for p in (*registry.diagnostics, *late)}
-    return tuple(sorted(_merged(_without_consequences(each.values())), key=_order))
+    problems += _entity_problems(registry)
+    unique = {
+        (problem.code, problem.file, problem.pointer, problem.message, problem.xid): problem
+        for problem in (*registry.diagnostics, *map(registry.place, problems))
+    }
+    return tuple(sorted(_merge_by_place(_without_consequences(unique.values())), key=_sort_key))
 
 
 def _place(pointer: str, document: dict[str, Any]) -> str:
-    """An attribute of the default Version may be written beside the Versions, at the Resource (D46)."""
-    found = VERSION.match(pointer)
+    """Return where an attribute of the default Version is written: in the Version, or in the Resource (D46)."""
+    version = IN_VERSION.match(pointer)
     missing = object()
-    if found is None or resolve(document, pointer, missing) is not missing:
+    if version is None or resolve(document, pointer, missing) is not missing:
         return pointer
-    beside = f"{found[1]}{found[2]}"
-    return pointer if resolve(document, beside, missing) is missing else beside
+    in_resource = f"{version['resource']}{version['attribute']}"
+    return pointer if resolve(document, in_resource, missing) is missing else in_resource
 
 
-VERSION: Final = re.compile(r"((?:/[^/]+){4})/versions/[^/]+(/.+)\Z")
+IN_VERSION: Final = re.compile(r"(?P<resource>(?:/[^/]+){4})/versions/[^/]+(?P<attribute>/.+)\Z")
 
 
-def _merged(problems: Iterable[Problem]) -> Iterator[Problem]:
-    """One problem for each code and place; it counts the others, such as those of messages that inherit the fault."""
+def _merge_by_place(problems: Iterable[Problem]) -> Iterator[Problem]:
+    """Yield one problem for each code and place, which names the other definitions that have it (by inheritance)."""
     places: dict[tuple[str, str | None, str | None, int | None], list[Problem]] = {}
     for problem in problems:  # a member that occurs more than twice has one pointer and several lines
         places.setdefault((problem.code, problem.file, problem.pointer, problem.line), []).append(problem)
@@ -81,7 +82,7 @@ def _merged(problems: Iterable[Problem]) -> Iterator[Problem]:
 
 
 def _others(first: Problem, others: Sequence[Problem]) -> str:
-    """`` (also: 'X', 'Y' and 3 more)``: other definitions with the fault, or other things that are wrong here."""
+    """Return what to add to a message: `` (also: 'X', 'Y' and 3 more)``, or the other messages for the same place."""
     names = [other.actual if other.code in PAIRS else other.xid for other in others]
     distinct = list(dict.fromkeys(str(name) for name in names if name not in (None, first.xid)))
     if not distinct:
@@ -95,7 +96,7 @@ MAX_NAMED: Final = 3
 PAIRS: Final = ("alike", "shadowed", "always-ambiguous", "overlapping-templates")
 
 
-# What is not there because it could not be read: code -> the attribute, beside (or in) which it is reported.
+# Problems that follow from an attribute that could not be read, and that attribute: they are not reported.
 CONSEQUENCES: Final = {
     "missing-envelope": "envelope",
     "missing-protocol": "protocol",
@@ -107,18 +108,21 @@ CONSEQUENCES: Final = {
 
 
 def _without_consequences(problems: Collection[Problem]) -> Iterator[Problem]:
-    """Without what says again that an attribute of another shape was not read."""
-    unread = {(p.file, p.pointer) for p in problems if p.code in ("wrong-shape", "bad-attribute")}
+    """Drop the problems that follow from an attribute that could not be read."""
+    unread = {
+        (problem.file, problem.pointer) for problem in problems if problem.code in ("wrong-shape", "bad-attribute")
+    }
     for problem in problems:
         name, pointer = CONSEQUENCES.get(problem.code), problem.pointer or ""
-        if name is None or unread.isdisjoint({(problem.file, f"{each}/{name}") for each in (pointer, parent(pointer))}):
+        places = {(problem.file, f"{holder}/{name}") for holder in (pointer, parent(pointer))}
+        if name is None or unread.isdisjoint(places):
             yield problem
 
 
 def _problem(finding: Finding, xid: str) -> Problem:
     return Problem(
         code=finding.code,
-        message=_with_allowed(finding),
+        message=_message_of(finding),
         pointer=finding.pointer,
         xid=xid,
         expected=finding.expected,
@@ -126,8 +130,8 @@ def _problem(finding: Finding, xid: str) -> Problem:
     )
 
 
-# The rules whose message says what is wrong and not yet what is allowed.
-TOLD_ALLOWED: Final = frozenset({
+# Rules whose message gets the allowed values appended.
+WITH_ALLOWED_VALUES: Final = frozenset({
     "bad-address", "bad-envelope", "bad-event-format", "bad-header-name", "bad-identifier", "bad-label",
     "bad-media-type", "bad-member-name", "bad-mode", "bad-option", "bad-protocol", "bad-schema-format",
     "bad-schema-reference", "bad-willmessage", "bad-xref", "contenttype-without-type", "dangling-ancestor",
@@ -136,81 +140,81 @@ TOLD_ALLOWED: Final = frozenset({
 })  # fmt: skip
 
 
-def _with_allowed(finding: Finding) -> str:
+def _message_of(finding: Finding) -> str:
     expected = finding.expected
     allowed = ", ".join(map(str, expected)) if isinstance(expected, list | tuple) else str(expected or "")
-    if finding.code not in TOLD_ALLOWED or not allowed or allowed in finding.message:
+    if finding.code not in WITH_ALLOWED_VALUES or not allowed or allowed in finding.message:
         return finding.message
     return f"{finding.message}; allowed: {allowed}"
 
 
-def _of_documents(registry: LoadedRegistry) -> Iterator[Problem]:
-    """What is wrong with the entities of each document, whatever stands in the others."""
+def _entity_problems(registry: LoadedRegistry) -> Iterator[Problem]:
+    """Check the entities of each document by themselves."""
     for origin, document in zip(registry.origins, registry.documents, strict=True):
         for xid, finding in check_entities(document):
             yield origin.trace(_problem(finding, xid))
 
 
-def _order(problem: Problem) -> tuple[str, int, int, int, str]:
+def _sort_key(problem: Problem) -> tuple[str, int, int, int, str]:
     return problem.file or "", problem.line or 0, problem.column or 0, RANK[problem.severity], problem.code
 
 
 def _findings(registry: LoadedRegistry) -> Iterator[tuple[str, Iterable[Finding]]]:
-    """(XID, what is wrong there) of every group, schema, message and endpoint."""
+    """Yield (XID, findings) of every group, schema, message and endpoint."""
     document = registry.document
-    definitions = {definition.xid: definition for definition in document_messages(document, Log())}
+    messages = {message.xid: message for message in document_messages(document, Log())}
     index = WatchedIndex(document)
-    yield from _each((*check_letter_case(document), *_check_emptiness(registry)))
+    yield from _single((*check_letter_case(document), *_check_emptiness(registry)))
     for key, group in document.get("messagegroups", {}).items():
         yield f"/messagegroups/{key}", check_group(key, group)
     schemas = [
-        found for key, group in document.get("schemagroups", {}).items() for found in check_schema_group(key, group)
+        finding for key, group in document.get("schemagroups", {}).items() for finding in check_schema_group(key, group)
     ]
-    yield from _each((*schemas, *check_aliases(document)))
+    yield from _single((*schemas, *check_aliases(document)))
     for xid, resolved in registry.messages.items():
-        yield xid, check_message(definitions[xid], resolved)
-        dangling = list(check_references(definitions[xid], document))
-        yield xid, dangling or check_use(definitions[xid], resolved, index)
+        yield xid, check_message(messages[xid], resolved)
+        dangling = list(check_references(messages[xid], document))
+        yield xid, dangling or check_use(messages[xid], resolved, index)
     for xid, endpoint in registry.endpoints.items():
         yield xid, check_endpoint(endpoint, registry.messages, is_older=_is_older(registry, xid))
     compiled = _compiled(registry)
     reachable = dict(compiled)
     for xid, definition in compiled.items():
-        if unreached := list(check_reach(definition, definitions[xid], definitions)):
+        if unmatchable := list(check_matchable(definition, messages[xid], messages)):
             del reachable[xid]
-            yield xid, unreached
-        yield xid, check_examples(definitions[xid], definition, _schema_of(definition, index))
+            yield xid, unmatchable
+        yield xid, check_examples(messages[xid], definition, _schema_of(definition, index))
     for place, candidates in _candidate_sets(registry):
         members = messages_once(reachable[xid] for xid in candidates if xid in reachable)
         yield from _check_alike(members)
-        yield from _each(check_pairs(_distinct(members), place))
+        yield from _single(check_pairs(_distinct(members), place))
     unused = list(unused_schemas(index.documents)) if registry.messages else []
-    told = {finding.pointer for _, finding in schemas if finding.code == "bad-schema"}
-    yield from _each((*unused, *check_compiling(index, document, told)))
+    reported = {finding.pointer for _, finding in schemas if finding.code == "bad-schema"}
+    yield from _single((*unused, *check_compiling(index, document, reported)))
 
 
 def _check_emptiness(registry: LoadedRegistry) -> Iterator[tuple[str, Finding]]:
-    """Is there anything to check or to match with? What is only linked or misspelt is reported where it stands."""
+    """Report a catalogue without definitions, unless they are only linked or misspelt, which is reported already."""
     groups = registry.document.get("schemagroups", {}).values()
     reported = {"collection-elsewhere", "wrong-shape"} & {problem.code for problem in registry.problems}
     if not (registry.messages or registry.endpoints or reported or any(group.get("schemas") for group in groups)):
-        message = "the catalogue defines no message, endpoint or schema, so nothing is checked and nothing matches"
+        message = "the catalogue defines no message, endpoint or schema, so nothing can match; add 'messagegroups'"
         yield "/", Finding("no-definitions", "", message, list(GROUP_TYPES))
 
 
 def _is_older(registry: LoadedRegistry, xid: str) -> bool:
-    """Does the document that something is from say that it follows a text before 1.0-rc4?"""
+    """Return whether the document of an entity states a version of the specification before 1.0-rc4."""
     owner = registry.owner(xid.replace("~", "~0"))
     version = owner.source.value.get("specversion") if owner is not None else None
     return isinstance(version, str) and OLD_SPECVERSION.match(version) is not None
 
 
-def _each(found: Iterable[tuple[str, Finding]]) -> Iterator[tuple[str, Iterable[Finding]]]:
-    return ((xid, (finding,)) for xid, finding in found)
+def _single(findings: Iterable[tuple[str, Finding]]) -> Iterator[tuple[str, Iterable[Finding]]]:
+    return ((xid, (finding,)) for xid, finding in findings)
 
 
-def _compiled(registry: LoadedRegistry) -> dict[str, Compiled]:
-    """What can be a candidate at all; an alias is its target, which is looked at where it stands."""
+def _compiled(registry: LoadedRegistry) -> dict[str, Definition]:
+    """Compile the definitions that can be candidates."""
     return {
         xid: compile_definition(xid, message.container, message.attributes, source=message.source)
         for xid, message in registry.messages.items()
@@ -218,26 +222,26 @@ def _compiled(registry: LoadedRegistry) -> dict[str, Compiled]:
     }
 
 
-def _schema_of(definition: Compiled, index: SchemaIndex) -> CompiledSchema | None:
+def _schema_of(definition: Definition, index: SchemaIndex) -> CompiledSchema | None:
     names = ("dataschema", "dataschemauri", "dataschemaxid")
     references = {name: definition.attributes[name] for name in names if definition.attributes.get(name) is not None}
-    found = index.find(definition.schema_format, **references) if references else None
-    return None if isinstance(found, Unsupported) else found
+    schema = index.find(definition.schema_format, **references) if references else None
+    return None if isinstance(schema, Unsupported) else schema
 
 
 # -- groups ---------------------------------------------------------------------------------------------------------
 
 
 def check_group(key: str, group: dict[str, Any]) -> Iterator[Finding]:
-    """The identifier of a message group, and the form of its selectors."""
+    """Check the identifier of a message group, and the form of its envelope and protocol."""
     pointer = f"/messagegroups/{key.replace('~', '~0').replace('/', '~1')}"
     yield from check_identifier(key, pointer)
-    for name, form, allowed in (
+    for name, pattern, allowed in (
         ("envelope", NAME_AND_VERSION, "<NAME>/<VERSION>"),
         ("protocol", NAME, "<NAME> or <NAME>/<VERSION>"),
     ):
         value = group.get(name)
-        if isinstance(value, str) and not form.match(value):
+        if isinstance(value, str) and not pattern.match(value):
             message = f"'{preview(value)}' is not a valid {name}"
             yield Finding(f"bad-{name}", f"{pointer}/{name}", message, allowed, value)
 
@@ -246,10 +250,12 @@ def check_group(key: str, group: dict[str, Any]) -> Iterator[Finding]:
 
 
 def _candidate_sets(registry: LoadedRegistry) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """(where, XIDs) of messages that are told apart: of each endpoint, and of each group that no endpoint names."""
+    """Yield (XID, messages) of each endpoint and of each group without an endpoint; a message must fit only one."""
     seen: set[tuple[str, ...]] = set()
     for xid, endpoint in registry.endpoints.items():
-        members = tuple(m for m in endpoint.messages if not foreign_selector(endpoint, registry.messages[m]))
+        members = tuple(
+            message for message in endpoint.messages if not foreign_selector(endpoint, registry.messages[message])
+        )
         if members not in seen:
             seen.add(members)
             yield xid, members
@@ -260,25 +266,26 @@ def _candidate_sets(registry: LoadedRegistry) -> Iterator[tuple[str, tuple[str, 
             yield xid, tuple(f"{xid}/messages/{name}" for name in group.get("messages") or ())
 
 
-def _distinct(members: list[Compiled]) -> list[Compiled]:
-    """One of each that ask the same; `alike` is reported for the others."""
+def _distinct(members: list[Definition]) -> list[Definition]:
+    """Return one of each set of definitions with equal constraints; the others are reported as `alike`."""
     return list({constraints_text(dict(member.attributes)): member for member in reversed(members)}.values())[::-1]
 
 
-def _check_alike(members: list[Compiled]) -> Iterator[tuple[str, list[Finding]]]:
-    """Definitions of one set that ask the same metadata of a message, or of a binary message at least."""
-    first: dict[str, Compiled] = {}
+def _check_alike(members: list[Definition]) -> Iterator[tuple[str, list[Finding]]]:
+    """Report definitions that constrain the metadata of messages, or only of binary messages, equally."""
+    first: dict[str, Definition] = {}
     for member in members:
         other = first.setdefault(constraints_text(_without_format(member)), member)
         if other is not member:
-            asked, others = (constraints_text(dict(each.attributes)) for each in (member, other))
-            what = "the same metadata" if asked == others else "the same metadata of binary messages"
-            text = f"'{preview(member.xid)}' and '{preview(other.xid)}' ask for {what}; {telling_apart(other, member)}"
-            yield member.xid, [Finding("alike", member.xid.replace("~", "~0"), text, None, other.xid)]
+            own, others = (constraints_text(dict(definition.attributes)) for definition in (member, other))
+            subject = "the same metadata" if own == others else "the same metadata of binary messages"
+            message = f"'{preview(member.xid)}' and '{preview(other.xid)}' require {subject}; "
+            message += distinction(other, member)
+            yield member.xid, [Finding("alike", member.xid.replace("~", "~0"), message, None, other.xid)]
 
 
-def _without_format(member: Compiled) -> dict[str, Any]:
-    """The attributes of a definition; without the event format if it takes binary messages, which have none."""
+def _without_format(member: Definition) -> dict[str, Any]:
+    """Return the attributes of a definition, without the event format if it matches binary messages, which lack it."""
     attributes = dict(member.attributes)
     options = attributes.get("envelopeoptions")
     if isinstance(options, dict) and member.mode != "structured":
@@ -297,11 +304,11 @@ CONSTRAINING: Final = (
 
 
 def constraints_text(attributes: dict[str, Any]) -> str:
-    """What a definition asks of a message's metadata, as one text: placeholders by number."""
-    asked = {name: _constraints(attributes[name]) for name in CONSTRAINING if name in attributes}
+    """Serialise the constraints of a definition on metadata, with numbered placeholders, for comparison."""
+    constraints = {name: _constraints(attributes[name]) for name in CONSTRAINING if name in attributes}
     numbers: dict[str, int] = {}
-    text = json.dumps(asked, sort_keys=True, ensure_ascii=False)
-    return PLACEHOLDER.sub(lambda found: f"{{{numbers.setdefault(found[1], len(numbers))}}}", text)
+    text = json.dumps(constraints, sort_keys=True, ensure_ascii=False)
+    return PLACEHOLDER.sub(lambda placeholder: f"{{{numbers.setdefault(placeholder[1], len(numbers))}}}", text)
 
 
 def _constraints(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Rules for schemas: the documents themselves, and how messages refer to them.
+"""Rules for schemas: their documents, and the references of messages to them.
 
 Spec: schema/spec.md, message/spec.md#dataschemauri, #dataschemaxid; docs/semantics.md D43, D45, D46.
 """
@@ -27,11 +27,11 @@ DRAFT: Final = re.compile(r"https?://json-schema\.org/(draft[-/][0-9-]+)/")
 SYNTAX: Final = re.compile(r"^\s*syntax\s*=\s*[\"']proto([23])[\"']", re.MULTILINE)
 
 
-# -- the documents ----------------------------------------------------------------------------------------------------
+# -- schema documents -------------------------------------------------------------------------------------------------
 
 
 def check_schema_group(key: str, group: dict[str, Any]) -> Iterator[tuple[str, Finding]]:
-    """(XID, finding) of a schema group, its schemas and their Versions."""
+    """Check a schema group, its schemas and their Versions; yield (XID, finding)."""
     xid, pointer = f"/schemagroups/{key}", child("/schemagroups", key)
     yield from ((xid, finding) for finding in check_identifier(key, pointer))
     yield from ((xid, finding) for finding in _check_format(group, pointer))
@@ -45,18 +45,18 @@ def _check_schema(name: str, schema: dict[str, Any], group: dict[str, Any], poin
     versions, meta = schema.get("versions") or {}, schema.get("meta") or {}
     default = meta.get("defaultversionid")
     if versions and isinstance(default, str) and default not in versions:
-        message = f"'meta.defaultversionid' names '{preview(default)}', which is not there"
-        yield Finding(
-            "unknown-default-version", f"{pointer}/meta/defaultversionid", message, list(versions)[:10], default
-        )
+        message, place = f"'{preview(default)}' is not a Version of the schema", f"{pointer}/meta/defaultversionid"
+        yield Finding("unknown-default-version", place, message, list(versions)[:10], default)
     if meta.get("xref") is not None:
         return
     if not versions and all(schema.get(content) is None for content in CONTENTS):
-        yield Finding("empty-schema", pointer, "the schema has neither a document nor a Version")
+        yield Finding("empty-schema", pointer, "the schema is empty; add 'schema', 'schemaurl' or a Version")
     yield from _check_document(schema, {}, group, pointer)
     formats = {str(version["format"]).casefold() for version in versions.values() if version.get("format")}
     if len(formats) > 1:
-        message = f"the Versions have the formats {', '.join(repr(preview(format_)) for format_ in sorted(formats))}"
+        message = (
+            f"the Versions have different formats:  {', '.join(repr(preview(format_)) for format_ in sorted(formats))}"
+        )
         yield Finding("version-formats-differ", f"{pointer}/versions", message)
     for key, version in versions.items():
         at = child(f"{pointer}/versions", key)
@@ -66,17 +66,17 @@ def _check_schema(name: str, schema: dict[str, Any], group: dict[str, Any], poin
 def _check_document(
     version: dict[str, Any], schema: dict[str, Any], group: dict[str, Any], pointer: str
 ) -> Iterator[Finding]:
-    """One Version's format and content, with what it has from its schema and its group."""
+    """Check the format and content of one Version, which may inherit the format of its schema and group."""
     yield from _check_format(version, pointer)
-    own, wanted = version.get("format"), group.get("format")
-    if isinstance(own, str) and isinstance(wanted, str) and own.casefold() != wanted.casefold():
-        message = f"the format is '{preview(own)}' and the group's '{preview(wanted)}'"
-        yield Finding("group-format-differs", f"{pointer}/format", message, wanted, own)
-    given = [name for name in CONTENTS if version.get(name) is not None]
-    if len(given) > 1:
-        message = f"'{given[0]}' and '{given[1]}' exclude each other"
-        yield Finding("two-documents", f"{pointer}/{given[1]}", message)
-    format_ = own or schema.get("format") or wanted
+    own, group_format = version.get("format"), group.get("format")
+    if isinstance(own, str) and isinstance(group_format, str) and own.casefold() != group_format.casefold():
+        message = f"the format is '{preview(own)}', but that of the group is '{preview(group_format)}'"
+        yield Finding("group-format-differs", f"{pointer}/format", message, group_format, own)
+    contents = [name for name in CONTENTS if version.get(name) is not None]
+    if len(contents) > 1:
+        message = f"'{contents[0]}' and '{contents[1]}' are mutually exclusive; remove one"
+        yield Finding("two-documents", f"{pointer}/{contents[1]}", message)
+    format_ = own or schema.get("format") or group_format
     content = version.get("schema")
     if isinstance(format_, str) and content is not None:
         yield from _check_content(format_, content, f"{pointer}/schema")
@@ -85,40 +85,41 @@ def _check_document(
 def _check_format(entity: dict[str, Any], pointer: str) -> Iterator[Finding]:
     format_ = entity.get("format")
     if isinstance(format_, str) and not NAME_AND_VERSION.match(format_):
-        message = f"'{preview(format_)}' is not the name of a schema format"
+        message = f"'{preview(format_)}' is not a valid schema format, such as 'JsonSchema/draft-07'"
         yield Finding("format-without-version", f"{pointer}/format", message, "<NAME>/<VERSION>", format_)
 
 
 def _check_content(format_: str, content: Any, pointer: str) -> Iterator[Finding]:
-    """The kind of value that a schema of a format is, and the version that it says itself."""
-    found = parse_format(format_)
-    if found.family not in FAMILIES.values():
+    """Check the JSON type of a schema, and that the version that it states agrees with its format."""
+    format_parts = parse_format(format_)
+    if format_parts.family not in FAMILIES.values():
         return
-    if (wanted := _unmet(found.family, content)) is not None:
-        yield Finding("bad-schema", pointer, f"a schema of the format {found.family} is {wanted}", wanted, content)
+    if (expected := _expected_type(format_parts.family, content)) is not None:
+        message = f"a schema of the format {format_parts.family} must be {expected}; found {preview(content)}"
+        yield Finding("bad-schema", pointer, message, expected, content)
         return
-    said, version = _stated_version(found.family, content), found.version
-    if said is None or version is None:
+    stated, version = _stated_version(format_parts.family, content), format_parts.version
+    if stated is None or version is None:
         return
-    if said != version.replace("/", "-") and not version.startswith(f"{said}."):
-        message = f"the format is '{preview(format_)}', and the schema itself says '{said}'"
-        yield Finding("schema-version-differs", pointer, message, format_, said)
+    if stated != version.replace("/", "-") and not version.startswith(f"{stated}."):
+        message = f"the format is '{preview(format_)}', but the schema states '{stated}'; make them agree"
+        yield Finding("schema-version-differs", pointer, message, format_, stated)
 
 
-def _unmet(family: str, content: Any) -> str | None:
-    """What a schema of the format has to be and `content` is not; a JSON schema may stand there as its text."""
+def _expected_type(family: str, content: Any) -> str | None:
+    """Describe the JSON type that a schema must have; None if `content` has it. A JSON schema may also be a string."""
     if family in TEXTS:
         return None if isinstance(content, str) else "a string"
     if family == AVRO:
-        return None if isinstance(content, (dict, list, str)) else "an object, an array or a text"
+        return None if isinstance(content, (dict, list, str)) else "an object, an array or a string"
     return None if isinstance(content, (dict, bool, str)) else "an object"
 
 
 def _stated_version(family: str, content: Any) -> str | None:
-    """``draft-2020-12`` by `$schema`, ``3`` by `syntax`."""
+    """Return the version that a schema states: ``draft-2020-12`` by `$schema`, ``3`` by `syntax`."""
     if family == JSON_SCHEMA and isinstance(content, dict):
-        found = DRAFT.match(str(content.get("$schema")))
-        return found[1].replace("/", "-") if found else None
+        draft = DRAFT.match(str(content.get("$schema")))
+        return draft[1].replace("/", "-") if draft else None
     if family == PROTOBUF and isinstance(content, str):
         syntax = SYNTAX.search(content)
         return syntax[1] if syntax else None
@@ -126,7 +127,7 @@ def _stated_version(family: str, content: Any) -> str | None:
 
 
 def check_aliases(document: dict[str, Any]) -> Iterator[tuple[str, Finding]]:
-    """(XID, finding) of schemas that stand for others: the target is a schema of this registry, and no alias."""
+    """Check that the target of an alias is a schema of this registry, not an alias; yield (XID, finding)."""
     for group, members in (document.get("schemagroups") or {}).items():
         for name, schema in (members.get("schemas") or {}).items():
             reference = (schema.get("meta") or {}).get("xref")
@@ -134,24 +135,24 @@ def check_aliases(document: dict[str, Any]) -> Iterator[tuple[str, Finding]]:
                 continue
             pointer = child(f"{child('/schemagroups', group)}/schemas", name)
             xid = f"/schemagroups/{group}/schemas/{name}"
-            if (finding := _alias_fault(reference, f"{pointer}/meta/xref", document)) is not None:
+            if (finding := _alias_finding(reference, f"{pointer}/meta/xref", document)) is not None:
                 yield xid, finding
             target = resolve(document, str(reference).replace("~", "~0"))
             for tokens in alias_siblings(schema, target if isinstance(target, dict) else None, "schemaid"):
                 yield xid, Finding("xref-sibling", f"{pointer}/{'/'.join(tokens)}", sibling_message(tokens))
 
 
-def _alias_fault(reference: Any, pointer: str, document: dict[str, Any]) -> Finding | None:
+def _alias_finding(reference: Any, pointer: str, document: dict[str, Any]) -> Finding | None:
     if not is_schema_xid(reference) or "/versions/" in reference:
         allowed = "/schemagroups/<ID>/schemas/<ID>"
-        return Finding("bad-xref", pointer, f"'{preview(reference)}' is not the XID of a schema", allowed, reference)
+        message = f"'{preview(reference)}' is not the XID of a schema"
+        return Finding("bad-xref", pointer, message, allowed, reference)
     target = resolve(document, reference.replace("~", "~0"))
     if not isinstance(target, dict):
-        return Finding(
-            "dangling-xref", pointer, f"'{preview(reference)}' does not exist in the catalogue", None, reference
-        )
+        message = f"the schema '{preview(reference)}' does not exist in the catalogue"
+        return Finding("dangling-xref", pointer, message, None, reference)
     if (target.get("meta") or {}).get("xref") is not None:
-        message = f"'{preview(reference)}' is an alias itself; aliases are not followed twice"
+        message = f"'{preview(reference)}' is itself an alias; refer to its target"
         return Finding("xref-to-alias", pointer, message, None, reference)
     return None
 
@@ -160,20 +161,20 @@ def _alias_fault(reference: Any, pointer: str, document: dict[str, Any]) -> Find
 
 
 def check_references(definition: DocumentMessage, document: dict[str, Any]) -> Iterator[Finding]:
-    """A reference to a schema of this registry leads to one."""
+    """Check that references to schemas of this registry exist."""
     if definition.xref is not None:
         return
     for name in ("dataschemauri", "dataschemaxid"):
         reference = definition.attributes.get(name)
         if name == "dataschemaxid" and not is_schema_xid(reference):
-            continue  # said elsewhere
+            continue  # reported as bad-schema-reference
         if isinstance(reference, str) and reference.startswith("/") and not _is_schema(reference, document):
-            message = f"'{preview(reference)}' does not exist in the catalogue"
+            message = f"the schema '{preview(reference)}' does not exist in the catalogue"
             yield Finding("dangling-schema", f"{definition.pointer}/{name}", message, "a schema", reference)
 
 
 def _is_schema(reference: str, document: dict[str, Any]) -> bool:
-    """Is there a schema, or a Version of one, at this path? A suffix may follow the id after a colon (D45)."""
+    """Return whether a path is that of a schema or of a Version; ``:Name`` may follow the id (D45)."""
     parts = reference.split("#", 1)[0].split("/")
     if len(parts) < 5 or parts[1] != "schemagroups" or parts[3] != "schemas":
         return False
@@ -188,7 +189,7 @@ def _is_schema(reference: str, document: dict[str, Any]) -> bool:
 
 
 def _known(name: str, members: dict[str, Any]) -> str | None:
-    """`name`, or what is left of it without what follows a colon, as it is among `members`."""
+    """Return the longest prefix of `name`, cut at colons, that is a member."""
     while name not in members:
         name, colon, _ = name.rpartition(":")
         if not colon:
@@ -197,13 +198,13 @@ def _known(name: str, members: dict[str, Any]) -> str | None:
 
 
 def check_use(definition: DocumentMessage, resolved: ResolvedMessage, index: WatchedIndex) -> Iterator[Finding]:
-    """What a message says of its schema, and whether payloads can be read with it."""
-    for name in SCHEMA_NAMES[1:]:  # a reference makes a schema used, whatever else is wrong with the message
+    """Check the format and schema of a message, and that its payloads can be decoded."""
+    for name in SCHEMA_NAMES[1:]:  # counts as use, even if the message has other problems
         if isinstance(reference := definition.attributes.get(name), str):
             index.documents.follow(reference)
-    given = next((name for name in SCHEMA_NAMES if definition.attributes.get(name) is not None), None)
+    source = next((name for name in SCHEMA_NAMES if definition.attributes.get(name) is not None), None)
     format_ = resolved.attributes.get("dataschemaformat")
-    if given is None or definition.xref is not None or not isinstance(format_, str):
+    if source is None or definition.xref is not None or not isinstance(format_, str):
         return
     references = {name: resolved.attributes[name] for name in SCHEMA_NAMES if resolved.attributes.get(name) is not None}
     broken: list[Finding] = []
@@ -214,32 +215,32 @@ def check_use(definition: DocumentMessage, resolved: ResolvedMessage, index: Wat
     if not broken and (unnamed := _unnamed_message(definition, format_, references, compiled, index.documents)):
         broken.append(unnamed)
     yield from broken
-    if isinstance(compiled, Unsupported) and not broken and not _is_told_elsewhere(references, index):
+    if isinstance(compiled, Unsupported) and not broken and not _is_reported_elsewhere(references, index):
         for problem in compiled.problems:
             if problem.code != "schema-not-found":
-                yield _of_use(problem, given, definition, wrong=index.is_wrong(compiled))
+                yield _use_finding(problem, source, definition, wrong=index.is_wrong(compiled))
 
 
-def _of_use(problem: Problem, given: str, definition: DocumentMessage, *, wrong: bool) -> Finding:
-    """The schema that a message holds is at fault, or the part that it names of another one is not there."""
-    pointer = f"{definition.pointer}/{given}"
-    if given == "dataschema" or not wrong:
+def _use_finding(problem: Problem, source: str, definition: DocumentMessage, *, wrong: bool) -> Finding:
+    """Return the finding for an invalid inline schema, or for a reference to a part that does not exist."""
+    pointer = f"{definition.pointer}/{source}"
+    if source == "dataschema" or not wrong:
         return _unusable(problem, pointer, wrong=wrong)
-    reference = definition.attributes[given]
-    message = f"'{preview(reference)}' does not lead to a schema: {problem.message}"
+    reference = definition.attributes[source]
+    message = f"'{preview(reference)}' does not refer to a schema: {problem.message}"
     return Finding("dangling-schema", pointer, message, "a schema", reference)
 
 
-def _is_told_elsewhere(references: dict[str, Any], index: WatchedIndex) -> bool:
-    """Is the schema itself at fault, which is said where it stands?"""
+def _is_reported_elsewhere(references: dict[str, Any], index: WatchedIndex) -> bool:
+    """Return whether the referenced schema does not compile, which is reported at the schema."""
     if "dataschema" in references:
         return False
-    found = (index.documents.follow(reference) for reference in references.values() if isinstance(reference, str))
-    return any(index.fault_of(each[0]) is not None for each in found if each is not None)
+    targets = (index.documents.follow(reference) for reference in references.values() if isinstance(reference, str))
+    return any(index.compile_error(target[0]) is not None for target in targets if target is not None)
 
 
 def _unusable(problem: Problem, pointer: str, *, wrong: bool) -> Finding:
-    message = f"no payload can be read with this schema: {problem.message}"
+    message = f"no payload can be decoded with this schema: {problem.message}"
     return Finding("bad-schema" if wrong else "unusable-schema", pointer, message, problem.expected, problem.actual)
 
 
@@ -247,12 +248,12 @@ def _unusable(problem: Problem, pointer: str, *, wrong: bool) -> Finding:
 
 
 class WatchedIndex(SchemaIndex):
-    """An index that knows of each schema that does not compile whether the schema is wrong, or leads elsewhere."""
+    """A schema index that records whether a schema that does not compile is wrong, or refers to missing documents."""
 
     def __init__(self, document: dict[str, Any]) -> None:
         super().__init__(document)
         self.documents: UsedDocuments = UsedDocuments(document)
-        self._elsewhere: set[int] = set()  # of what was compiled
+        self._with_missing: set[int] = set()  # ids of compiled schemas that refer to missing documents
 
     def _compile(self, format: str | None, document: SchemaDocument, part: str | None) -> Any:
         return self._watch(lambda: super(WatchedIndex, self)._compile(format, document, part))
@@ -264,11 +265,11 @@ class WatchedIndex(SchemaIndex):
         before = self.documents.missed
         compiled = compile_()
         if self.documents.missed > before:
-            self._elsewhere.add(id(compiled))
+            self._with_missing.add(id(compiled))
         return compiled
 
-    def fault_of(self, document: SchemaDocument) -> Unsupported | None:
-        """Why the whole document does not compile, if it does not."""
+    def compile_error(self, document: SchemaDocument) -> Unsupported | None:
+        """Return the error if the whole document does not compile, or None."""
         if document.content is None:
             return None
         compiled = self._compile(None, document, None)
@@ -277,51 +278,52 @@ class WatchedIndex(SchemaIndex):
         return None if all(_is_of_a_part(problem) for problem in compiled.problems) else compiled
 
     def is_wrong(self, compiled: Unsupported) -> bool:
-        # Reading: a name of an Avro type is no address; a type that the catalogue does not have is nowhere.
-        leads_elsewhere = id(compiled) in self._elsewhere and parse_format(compiled.format).family != AVRO
+        """Return whether a schema is itself wrong, rather than unsupported or dependent on missing documents."""
+        # Reading: the name of an Avro type is not a URL, so a type that the catalogue does not have is an error.
+        refers_to_missing = id(compiled) in self._with_missing and parse_format(compiled.format).family != AVRO
         codes = {problem.code for problem in compiled.problems}
         engine = any(NOT_COMPILED_HERE in problem.message for problem in compiled.problems)
-        return codes == {"schema-not-compilable"} and not leads_elsewhere and not engine
+        return codes == {"schema-not-compilable"} and not refers_to_missing and not engine
 
 
-NOT_COMPILED_HERE: Final = 'is not a "regex"'  # an expression that ECMA-262 may well have
+NOT_COMPILED_HERE: Final = 'is not a "regex"'  # ECMA-262 may allow the expression
 
 
 def _is_of_a_part(problem: Problem) -> bool:
-    """Is nothing wrong with the document but that its users name a part, or its format, or that others import it?"""
+    """Return whether a document compiles if a part or format is named, or if it is imported by others."""
     return problem.code in ("unnamed-type", "unsupported-format") or "defines no " in problem.message
 
 
-def check_compiling(index: WatchedIndex, document: dict[str, Any], told: set[str]) -> Iterator[tuple[str, Finding]]:
-    """(XID, finding) of each schema Version that no payload can be read with; `told` are pointers of worse faults."""
-    found = index.documents.by_xid
-    # A Resource shows its default Version's document again, which messages had compiled under the Resource's name.
-    names = {id(found[xid].content): xid for xid in sorted(found, key=lambda xid: -xid.count("/"))}
-    for xid, each in found.items():
-        name = names.pop(id(each.content), None)
-        if name is None or (fault := index.fault_of(found[name])) is None:
+def check_compiling(index: WatchedIndex, document: dict[str, Any], reported: set[str]) -> Iterator[tuple[str, Finding]]:
+    """Report schema Versions that do not compile, except at the pointers in `reported`; yield (XID, finding)."""
+    documents = index.documents.by_xid
+    # A Resource has the document of its default Version, which messages compile by the XID of the Resource.
+    names = {id(documents[xid].content): xid for xid in sorted(documents, key=lambda xid: -xid.count("/"))}
+    for xid, schema_document in documents.items():
+        name = names.pop(id(schema_document.content), None)
+        if name is None or (error := index.compile_error(documents[name])) is None:
             continue
         entity = resolve(document, xid.replace("~", "~0"), {})
         pointer = child(xid.replace("~", "~0"), next((name for name in CONTENTS if name in entity), "schema"))
-        if pointer not in told:
-            yield xid, _unusable(fault.problems[0], pointer, wrong=index.is_wrong(fault))
+        if pointer not in reported:
+            yield xid, _unusable(error.problems[0], pointer, wrong=index.is_wrong(error))
 
 
 def _check_targets(
     definition: DocumentMessage, format_: str, references: dict[str, Any], documents: Documents
 ) -> Iterator[Finding]:
-    """The two ways to refer agree, and the formats too."""
+    """Check that the two references of a message agree, and that the formats agree."""
     targets: dict[str, SchemaDocument] = {}
     for name in ("dataschemauri", "dataschemaxid"):
         reference = references.get(name)
-        found = documents.follow(reference) if isinstance(reference, str) else None
-        if found is None:
+        target = documents.follow(reference) if isinstance(reference, str) else None
+        if target is None:
             continue
-        targets[name] = found[0]
+        targets[name] = target[0]
         pointer = f"{definition.pointer}/{name}"
-        wanted = parse_format(targets[name].format or "")
-        if targets[name].format and wanted.family != parse_format(format_).family:
-            message = f"'dataschemaformat' is '{preview(format_)}' and the schema's format '{wanted}'"
+        schema_format = parse_format(targets[name].format or "")
+        if targets[name].format and schema_format.family != parse_format(format_).family:
+            message = f"'dataschemaformat' is '{preview(format_)}', but the format of the schema is '{schema_format}'"
             yield Finding("schema-format-differs", pointer, message, targets[name].format, format_)
     yield from _check_agreement(definition, references, targets)
 
@@ -333,9 +335,9 @@ def _unnamed_message(
     compiled: CompiledSchema | Unsupported,
     documents: Documents,
 ) -> Finding | None:
-    """A reference to a Protobuf schema names one of its messages (schema/spec.md#434-protobuf-schema).
+    """Check that a reference to a Protobuf schema names one of its messages (schema/spec.md#434-protobuf-schema).
 
-    A `dataschemaxid` cannot; it does where the schema has one message only.
+    A `dataschemaxid` cannot name a message, so it is sufficient only if the schema has exactly one.
     """
     if parse_format(format_).family != PROTOBUF or "dataschema" in references:
         return None
@@ -346,8 +348,8 @@ def _unnamed_message(
         name, reference, allowed = "dataschemaxid", references["dataschemaxid"], "dataschemauri"
         message = f"'{preview(reference)}' cannot name a message of the Protobuf schema; use 'dataschemauri'"
     else:
-        found = documents.follow(reference)
-        if found[1] if found is not None else ":" in reference.rpartition("/")[2] or "#" in reference:
+        target = documents.follow(reference)
+        if target[1] if target is not None else ":" in reference.rpartition("/")[2] or "#" in reference:
             return None
         name, separator = "dataschemauri", ":" if reference.startswith("/") or "#" in reference else "#"
         allowed = f"{reference}{separator}<MESSAGE>"
@@ -363,55 +365,55 @@ def _check_agreement(
     xid, uri = targets.get("dataschemaxid"), targets.get("dataschemauri")
     if xid is None or "dataschemauri" not in references:
         return
-    elsewhere = uri is None and bool(xid.addresses)  # what has no address may be anywhere
+    elsewhere = uri is None and bool(xid.addresses)  # a document without URLs cannot be compared
     if elsewhere or (uri is not None and uri.content is not xid.content and uri.content != xid.content):
-        message = f"'dataschemaxid' is '{xid.xid}' and 'dataschemauri' leads elsewhere"
+        message = f"'dataschemaxid' is '{xid.xid}', but 'dataschemauri' refers to another schema; remove one"
         pointer = f"{definition.pointer}/dataschemauri"
         yield Finding("schema-references-differ", pointer, message, xid.xid, references["dataschemauri"])
 
 
-# -- schemas that nobody uses -----------------------------------------------------------------------------------------
+# -- unused schemas ---------------------------------------------------------------------------------------------------
 
 
 class UsedDocuments(Documents):
-    """Documents that remember which of them were asked for, by messages and by other schemas."""
+    """Documents that record which schemas are used, by messages and by other schemas."""
 
     def __init__(self, registry: dict[str, Any]) -> None:
         super().__init__(registry)
         self.used: set[str] = set()
-        self.missed = 0  # how often nothing was found
+        self.missed = 0  # number of references without a target
 
     def follow(self, reference: str) -> tuple[SchemaDocument, str | None] | None:
-        found = super().follow(reference)
-        if found is None:
+        target = super().follow(reference)
+        if target is None:
             self.missed += 1
         else:
-            self._use(found[0])
-        return found
+            self._use(target[0])
+        return target
 
     def imported(self, name: str, base_uri: str) -> SchemaDocument | None:
-        found = super().imported(name, base_uri)
-        if found is None:
+        document = super().imported(name, base_uri)
+        if document is None:
             self.missed += 1
         else:
-            self._use(found)
-        return found
+            self._use(document)
+        return document
 
     def _use(self, document: SchemaDocument) -> None:
         self.used.add("/".join(document.xid.split("/")[:5]))
 
 
 def unused_schemas(documents: UsedDocuments) -> Iterator[tuple[str, Finding]]:
-    """(XID, finding) of each schema that no message and no schema in use refers to."""
+    """Report schemas that no message refers to, directly or through another schema; yield (XID, finding)."""
     names = _avro_names(documents)
     for xid in documents.by_xid:
         if len(xid.split("/")) == 5 and xid not in documents.used and xid not in names:
-            message = "no message uses the schema, directly or through another schema"
+            message = "no message uses the schema, directly or through another schema; refer to it or remove it"
             yield xid, Finding("unused-schema", xid.replace("~", "~0"), message)
 
 
 def _avro_names(documents: UsedDocuments) -> set[str]:
-    """Avro schemas whose type another schema names: such names lead to no document, only to the type."""
+    """Return the Avro schemas whose type another schema uses by name; such names do not refer to a document."""
     texts: dict[str, set[str]] = {}
     own: dict[str, str] = {}
     for xid, document in documents.by_xid.items():
@@ -421,17 +423,18 @@ def _avro_names(documents: UsedDocuments) -> set[str]:
             continue
         name, space = str(content.get("name", "")), content.get("namespace")
         own[xid] = f"{space}.{name}" if space and "." not in name else name
-        for text in set(_texts(content)):
+        for text in set(_strings(content)):
             texts.setdefault(text, set()).add(xid)
     users = {xid: texts.get(name, set()) | texts.get(name.rpartition(".")[2], set()) for xid, name in own.items()}
-    return {xid for xid, found in users.items() if found - {xid}}
+    return {xid for xid, others in users.items() if others - {xid}}
 
 
-def _texts(value: Any) -> Iterator[str]:
-    waiting = [value]
-    while waiting:
-        current = waiting.pop()
+def _strings(value: Any) -> Iterator[str]:
+    """Yield every string in a JSON value, except names of members."""
+    pending = [value]
+    while pending:
+        current = pending.pop()
         if isinstance(current, str):
             yield current
         elif isinstance(current, dict | list):
-            waiting += current.values() if isinstance(current, dict) else current
+            pending += current.values() if isinstance(current, dict) else current

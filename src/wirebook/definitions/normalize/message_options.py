@@ -7,6 +7,7 @@ Spec: message/spec.md#message-protocols; docs/catalogues.md#dialects; docs/seman
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -156,7 +157,7 @@ def _normalise_bare(options: dict[str, Any], name: str, place: RewriteCursor) ->
     """Normalise a scalar option: unwrap ``{value}``; drop an empty string (D3, D29)."""
     value = options[name]
     if isinstance(value, dict) and "value" in value:
-        message = f"'{name}' is written without an object; write '{preview(value['value'])}'"
+        message = f"'{name}' is written without an object; write {preview(json.dumps(value['value']))}"
         place.report("wrapped-value", message, expected=value["value"], actual=value)
         binary = name == "key" and str(value.get("type")).casefold() == "binary"
         if binary:
