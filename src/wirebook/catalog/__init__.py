@@ -1,4 +1,4 @@
-"""The public interface: load catalogues, match messages, build messages."""
+"""The public API: load a catalogue, then match, explain, build and transform messages."""
 
 from __future__ import annotations
 

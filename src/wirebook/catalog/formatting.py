@@ -1,8 +1,8 @@
-"""A document in canonical order: the same content is the same text, whoever wrote it.
+"""Put a document in canonical order, so that the same content is always the same text.
 
-Attributes stand in the order of the texts, entities and free names in that of the alphabet, Versions by age. Left as
-they are: arrays, maps of headers and the like (their order may be that on the wire), schemas, and whatever the texts do
-not describe. Spellings of older texts stay; `wirebook upgrade` rewrites those.
+Attributes are in the order of the specifications, entities and free names in alphabetical order, Versions by age.
+Unchanged are arrays, maps of headers and the like (their order may be that of the message), schemas, and values that
+the specifications do not define. Old spellings stay; `wirebook upgrade` rewrites them.
 
 Spec: core/spec.md, message/spec.md, endpoint/spec.md, schema/spec.md (the order of their overviews);
 docs/decisions/0067-canonical-order.md.
@@ -54,20 +54,20 @@ Order = Callable[[Any], Any]
 
 
 def in_canonical_order(document: Any) -> Any:
-    """A document, or a part that a server gives, with its members in order; nothing else changes."""
+    """Return a registry document, or a part of one, with its members in canonical order; nothing else changes."""
     return _entity(document)
 
 
 class Number(str):
-    """A number as it is written: ``1.0`` and ``1e3`` stay so, and no digit is lost."""
+    """A number as written: ``1.0`` and ``1e3`` are kept, without loss of digits."""
 
     __slots__ = ()
 
 
 def parse_as_written(data: bytes) -> Any:
-    """A JSON document that was read before, so that it is known to be one, with its numbers as they are written.
+    """Parse a valid JSON document and keep its numbers as written.
 
-    Of members with the same name, which have equal values, the first one counts.
+    Members with the same name have equal values; the first one is kept.
     """
     return json.loads(
         data.decode("utf-8-sig"), parse_int=Number, parse_float=Number, object_pairs_hook=_with_first_members
@@ -82,32 +82,32 @@ def _with_first_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def render(value: Any) -> str:
-    """A document as it is written: JSON with two blanks for each level, one newline at the end."""
-    text = _rendered(value, "\n", escaped=False)
+    """Serialise a document as JSON with an indent of two spaces and a newline at the end."""
+    text = _json(value, "\n", escaped=False)
     try:
         text.encode()
-    except UnicodeEncodeError:  # half a surrogate pair, which only an escape can say
-        text = _rendered(value, "\n", escaped=True)
+    except UnicodeEncodeError:  # a lone surrogate, which must be escaped
+        text = _json(value, "\n", escaped=True)
     return text + "\n"
 
 
-def _rendered(value: Any, line: str, *, escaped: bool) -> str:
+def _json(value: Any, line: str, *, escaped: bool) -> str:
     if isinstance(value, Number):
         return str(value)
     if not isinstance(value, dict | list) or not value:
         return json.dumps(value, ensure_ascii=escaped)
     inner = line + "  "
     if isinstance(value, list):
-        return f"[{inner}{f',{inner}'.join(_rendered(item, inner, escaped=escaped) for item in value)}{line}]"
+        return f"[{inner}{f',{inner}'.join(_json(item, inner, escaped=escaped) for item in value)}{line}]"
     members = (
-        f"{json.dumps(name, ensure_ascii=escaped)}: {_rendered(item, inner, escaped=escaped)}"
+        f"{json.dumps(name, ensure_ascii=escaped)}: {_json(item, inner, escaped=escaped)}"
         for name, item in value.items()
     )
     return f"{{{inner}{f',{inner}'.join(members)}{line}}}"
 
 
 def meaning(value: Any) -> str | None:
-    """The fingerprint of the normalised registry that a document is; None when it is no registry."""
+    """Return the fingerprint of a document after normalisation, or None if it is not a registry document."""
     log = Log()
     document = as_registry(value, log)
     if document is None:
@@ -118,14 +118,17 @@ def meaning(value: Any) -> str | None:
 # -- levels -----------------------------------------------------------------------------------------------------------
 
 
-def _ordered(value: Any, first: Iterable[str], each: dict[str, Order], last: Iterable[str] = ()) -> Any:
-    """An object with its known members where they belong and the others, by the alphabet, between them."""
+def _ordered(value: Any, first: Iterable[str], orders: dict[str, Order], last: Iterable[str] = ()) -> Any:
+    """Return an object with the members in `first`, then unknown ones alphabetically, then those in `last`.
+
+    `orders`: the function for the value of a member.
+    """
     if not isinstance(value, dict):
         return value
     front = [name for name in first if name in value]
     back = [name for name in last if name in value]
     between = sorted(value.keys() - set(front) - set(back))
-    return {name: each.get(name, _unchanged)(value[name]) for name in (*front, *between, *back)}
+    return {name: orders.get(name, _unchanged)(value[name]) for name in (*front, *between, *back)}
 
 
 def _unchanged(value: Any) -> Any:
@@ -137,7 +140,7 @@ def _entity(value: Any) -> Any:
 
 
 def _collection(value: Any) -> Any:
-    if not isinstance(value, dict):  # the groups that an endpoint names
+    if not isinstance(value, dict):  # the group references of an endpoint
         return value
     return {key: _entity(value[key]) for key in sorted(value)}
 
@@ -157,11 +160,11 @@ def _property(value: Any) -> Any:
 def _metadata(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
-    each: dict[str, Order] = dict.fromkeys(value, _property)
+    orders: dict[str, Order] = dict.fromkeys(value, _property)
     wrapped = value.get("attributes")
     if isinstance(wrapped, dict) and all(isinstance(inner, dict) for inner in wrapped.values()):
-        each["attributes"] = _metadata
-    return _ordered(value, ATTRIBUTES, each)
+        orders["attributes"] = _metadata
+    return _ordered(value, ATTRIBUTES, orders)
 
 
 def _options(value: Any) -> Any:
@@ -181,7 +184,7 @@ def _section(section: str) -> Order:
 
 
 def _entries(value: Any) -> Any:
-    """Headers and the like: each in order, and all where they stand."""
+    """Order the members of each entry (headers and the like), but not the entries."""
     if isinstance(value, dict):
         return {name: _property(entry) for name, entry in value.items()}
     return [_property(entry) for entry in value] if isinstance(value, list) else value

@@ -107,7 +107,7 @@ FORMATS: Final = (*_SCHEMAS, NONE)
 def starter_catalog(protocol: str, envelope: str, format: str) -> dict[str, Any]:
     """A catalogue document with one message group, its schema and, with a protocol, an endpoint.
 
-    Without a protocol and an envelope there is nothing to recognize a message by: at least one of them is required.
+    Without a protocol and an envelope there is nothing to recognise a message by: at least one of them is required.
     """
     message: dict[str, Any] = {"messageid": MESSAGE.rpartition("/")[2]}
     group: dict[str, Any] = {"messagegroupid": "orders", "description": "Orders of a web shop."}

@@ -1,7 +1,7 @@
-"""Upgrading: the normalised document, and what only a document that is written needs.
+"""Upgrade a catalogue to 1.0-rc4: the normalised document, with changes that only a written document needs.
 
-Loading accepts a type that 1.0-rc4 has dropped and a Version without an ancestor; a written document of 1.0-rc4 has
-neither. Every such change is reported, and a second upgrade finds nothing to change.
+Loading accepts types that 1.0-rc4 does not have, and Versions without an ancestor; an upgrade replaces and adds them.
+Every change is reported, and a second upgrade changes nothing.
 
 Spec: docs/catalogues.md#upgrade.
 """
@@ -26,53 +26,55 @@ TYPED: Final = ("envelopemetadata", "protocoloptions")
 
 
 def upgrade(registry: LoadedRegistry) -> tuple[dict[str, Any], tuple[Problem, ...]]:
-    """The registry as a document of 1.0-rc4, and everything that changed on the way to it, with its place."""
+    """Return the registry as a document of 1.0-rc4, and the changes as problems with their places."""
     log = Log()
     document = _with_specversion(registry.document, log)
     for collection, (_, resources, _) in GROUP_TYPES.items():
         if collection in document:
-            document[collection] = _each(
+            document[collection] = _map_members(
                 document[collection],
                 f"/{collection}",
                 lambda group, pointer, resources=resources: _upgrade_group(group, pointer, resources, log),
             )
-    late = (registry.place(registry.trace(problem)) for problem in log.problems)
-    return document, (*registry.diagnostics, *late)
+    changes = (registry.place(registry.trace(problem)) for problem in log.problems)
+    return document, (*registry.diagnostics, *changes)
 
 
 def render_document(document: dict[str, Any]) -> str:
-    """A document as it is written: indented JSON, members in their order, one newline at the end."""
+    """Serialise a document as indented JSON, members in their order, with a newline at the end."""
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
 def _with_specversion(document: dict[str, Any], log: Log) -> dict[str, Any]:
     if "specversion" in document:
         return dict(document)
-    log.report("added-specversion", "", f"'specversion' is '{SPECVERSION}'", expected=SPECVERSION)
+    log.report("added-specversion", "", f"'specversion' was added with the value '{SPECVERSION}'", expected=SPECVERSION)
     return {"specversion": SPECVERSION} | document
 
 
-def _each(members: Any, pointer: str, change: Any) -> Any:
+def _map_members(members: Any, pointer: str, change: Any) -> Any:
     return {key: change(member, child(pointer, key)) for key, member in members.items()}
 
 
 def _upgrade_group(group: dict[str, Any], pointer: str, resources: str, log: Log) -> dict[str, Any]:
     if resources not in group:
         return group
-    held = f"{pointer}/{resources}"
-    return group | {
-        resources: _each(group[resources], held, lambda resource, at: _upgrade_resource(resource, at, resources, log))
-    }
+    upgraded = _map_members(
+        group[resources],
+        f"{pointer}/{resources}",
+        lambda resource, at: _upgrade_resource(resource, at, resources, log),
+    )
+    return group | {resources: upgraded}
 
 
 def _upgrade_resource(resource: dict[str, Any], pointer: str, resources: str, log: Log) -> dict[str, Any]:
     changed = _upgrade_types(resource, pointer, log) if resources == "messages" else dict(resource)
     versions = changed.get("versions")
     if versions:
-        held = f"{pointer}/versions"
+        place = f"{pointer}/versions"
         if resources == "messages":
-            versions = _each(versions, held, lambda version, at: _upgrade_types(version, at, log))
-        changed["versions"] = _with_ancestors(versions, held, log)
+            versions = _map_members(versions, place, lambda version, at: _upgrade_types(version, at, log))
+        changed["versions"] = _with_ancestors(versions, place, log)
     return changed
 
 
@@ -88,7 +90,7 @@ def _upgrade_types(message: dict[str, Any], pointer: str, log: Log) -> dict[str,
 
 
 def _retyped(value: Any, pointer: str, log: Log) -> Any:
-    """`value` with every property definition of the type urireference given a type that 1.0-rc4 has."""
+    """Return `value` with the type `urireference` of property definitions replaced, which 1.0-rc4 does not have."""
     if isinstance(value, list):
         return [_retyped(item, child(pointer, index), log) for index, item in enumerate(value)]
     if not isinstance(value, dict):
@@ -97,7 +99,7 @@ def _retyped(value: Any, pointer: str, log: Log) -> Any:
     if changed.get("type") == "urireference":
         absolute = isinstance(changed.get("value"), str) and ABSOLUTE.match(changed["value"]) is not None
         changed["type"] = "uri" if absolute else "string"
-        message = f"'urireference' is no type of {SPECVERSION}; '{changed['type']}' was written"
+        message = f"'urireference' is not a type of {SPECVERSION}; it was replaced by '{changed['type']}'"
         log.report("mapped-type", child(pointer, "type"), message, expected=changed["type"], actual="urireference")
     return changed
 
@@ -106,7 +108,7 @@ def _retyped(value: Any, pointer: str, log: Log) -> Any:
 
 
 def _with_ancestors(versions: dict[str, Any], pointer: str, log: Log) -> dict[str, Any]:
-    """Versions with their `ancestorid`: the one created before, the first being its own."""
+    """Add the missing `ancestorid`: the Version created before; the first Version is its own ancestor."""
     return {
         key: version if "ancestorid" in version else _with_ancestor(version, key, ancestor, child(pointer, key), log)
         for (key, version), ancestor in zip(versions.items(), _ancestors(versions), strict=True)
@@ -114,13 +116,13 @@ def _with_ancestors(versions: dict[str, Any], pointer: str, log: Log) -> dict[st
 
 
 def _ancestors(versions: dict[str, Any]) -> Iterator[str]:
-    """For each Version, in the document's order, the one before it by time, or by id where no time is given."""
+    """Yield the predecessor of each Version by `createdat`, or by id without it, in the order of the document."""
     order = sorted(versions, key=lambda key: (str(versions[key].get("createdat") or ""), version_order(key)))
-    before = dict(zip(order, [order[0], *order], strict=False))
-    return (before[key] for key in versions)
+    predecessors = dict(zip(order, [order[0], *order], strict=False))
+    return (predecessors[key] for key in versions)
 
 
 def _with_ancestor(version: dict[str, Any], key: str, ancestor: str, pointer: str, log: Log) -> dict[str, Any]:
-    message = f"the ancestor of the Version '{key}' is taken to be '{ancestor}'"
+    message = f"the Version '{key}' has no 'ancestorid'; '{ancestor}' was added"
     log.report("guessed-ancestor", pointer, message, expected=ancestor)
     return version | {"ancestorid": ancestor}

@@ -1,8 +1,7 @@
-"""YAML in canonical order without a word changed: members move with their lines, and with the comments above them.
+"""Put YAML in canonical order by moving lines: members move with their lines and the comments above them.
 
-Of members with the same key, which have equal values, the first one stays.
-
-Only block mappings move, as each of their members begins a line. What is written on one line stays as it is.
+Members with the same key have equal values; the first one is kept. Only block mappings are ordered, as each of their
+members begins a line; flow mappings (on one line) are unchanged.
 
 Spec: https://yaml.org/spec/1.2.2/#821-block-collections; docs/decisions/0067-canonical-order.md
 """
@@ -17,7 +16,7 @@ Lines = list[str]
 
 
 class YamlMember(NamedTuple):
-    """A member of a mapping: its key, its value's node, the lines from `start` (comments included) up to `stop`."""
+    """A member of a mapping: key, node of the value, and its lines from `start` (comments included) up to `stop`."""
 
     key: str
     value: yaml.Node
@@ -25,10 +24,10 @@ class YamlMember(NamedTuple):
     stop: int
 
 
-def reordered(text: str, wanted: Any) -> str:
-    """`text` with the members of its mappings in the order that they have in `wanted`, the same content in order.
+def reordered(text: str, ordered: Any) -> str:
+    """Return `text` with the members of its mappings in the order of `ordered`, which has the same content.
 
-    Raises: yaml.YAMLError for a text that is no YAML.
+    Raises: yaml.YAMLError if `text` is not YAML.
     """
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     lines = text.splitlines(keepends=True)
@@ -38,28 +37,28 @@ def reordered(text: str, wanted: Any) -> str:
         return text
     begin = _comments_above(lines, root.start_mark.line, root.start_mark.column, 0)
     end = _end_of(root, lines)
-    return "".join([*lines[:begin], *_mapping(root, wanted, lines, begin, end), *lines[end:]])
+    return "".join([*lines[:begin], *_mapping(root, ordered, lines, begin, end), *lines[end:]])
 
 
 def _end_of(node: yaml.Node, lines: Lines) -> int:
-    """The line behind a block node: comments and blank lines below it belong to what follows."""
+    """Return the line after a block node; comments and blank lines below it belong to the next node."""
     end = int(node.end_mark.line) if node.end_mark.column == 0 else int(node.end_mark.line) + 1
     return min(end, len(lines))
 
 
-def _mapping(node: yaml.MappingNode, wanted: Any, lines: Lines, begin: int, end: int) -> Lines:
-    """The lines from `begin` to `end`, which are those of `node`, in order."""
+def _mapping(node: yaml.MappingNode, ordered: Any, lines: Lines, begin: int, end: int) -> Lines:
+    """Return the lines of `node` (from `begin` to `end`) in order."""
     members = _members(node, lines, begin, end)
-    if members is None or not isinstance(wanted, dict):
+    if members is None or not isinstance(ordered, dict):
         return lines[begin:end]
-    place = {str(name): number for number, name in enumerate(wanted)}
-    once = {member.key: member for member in reversed(members)}  # the first of members with one key
-    chosen = sorted(once.values(), key=lambda member: place.get(member.key, len(place)))
-    return [line for member in chosen for line in _inside(member, wanted.get(member.key), lines)]
+    place = {str(name): number for number, name in enumerate(ordered)}
+    unique = {member.key: member for member in reversed(members)}  # keeps the first of equal keys
+    sorted_members = sorted(unique.values(), key=lambda member: place.get(member.key, len(place)))
+    return [line for member in sorted_members for line in _member_lines(member, ordered.get(member.key), lines)]
 
 
 def _members(node: yaml.MappingNode, lines: Lines, begin: int, end: int) -> list[YamlMember] | None:
-    """The members with their lines; None where lines do not tell them apart (``- a: 1``, ``? key``, merges)."""
+    """Return the members with their lines; None if they do not begin lines (``- a: 1``, ``? key``, merge keys)."""
     column = node.start_mark.column
     starts: list[int] = []
     for key, _ in node.value:
@@ -75,18 +74,18 @@ def _members(node: yaml.MappingNode, lines: Lines, begin: int, end: int) -> list
 
 
 def _comments_above(lines: Lines, line: int, column: int, floor: int) -> int:
-    """The first of the comment lines that stand right above a line, as far in as it."""
+    """Return the first of the comment lines directly above a line with the same indent."""
     while line > floor and lines[line - 1].startswith(" " * column + "#"):
         line -= 1
     return line
 
 
-def _inside(member: YamlMember, wanted: Any, lines: Lines) -> Lines:
-    """A member's own lines, the mapping in it in order."""
+def _member_lines(member: YamlMember, ordered: Any, lines: Lines) -> Lines:
+    """Return the lines of a member, with a mapping in its value in order."""
     value = member.value
     if isinstance(value, yaml.MappingNode) and not value.flow_style and value.value:
         first = value.value[0][0].start_mark
         begin = _comments_above(lines, first.line, first.column, member.start + 1)
         if begin > member.start:
-            return [*lines[member.start : begin], *_mapping(value, wanted, lines, begin, member.stop)]
+            return [*lines[member.start : begin], *_mapping(value, ordered, lines, begin, member.stop)]
     return lines[member.start : member.stop]
