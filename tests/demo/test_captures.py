@@ -26,19 +26,19 @@ def lines_of(path: Path) -> list[bytes]:
     return data.splitlines()
 
 
-def test_every_message_is_in_its_file(tmp_path: Path) -> None:
+def test_each_message_is_in_its_file(tmp_path: Path) -> None:
     written = write_captures(tmp_path, COUNT, 3)
-    made = list(messages(COUNT, 3))
+    generated = list(messages(COUNT, 3))
     assert written.messages == COUNT
-    assert sum(written.faults.values()) == sum(each.fault is not None for each in made)
+    assert sum(written.faults.values()) == sum(line.fault is not None for line in generated)
     for name in FILES:
-        lines = [each.line for each in made if each.message_type.file == name]
+        lines = [line.line for line in generated if line.message_type.file == name]
         assert written.files.get(name, 0) == len(lines)
         if not name.endswith(".parquet"):
             assert lines_of(tmp_path / name) == lines
 
 
-def test_parquet_holds_the_same_records(tmp_path: Path) -> None:
+def test_parquet_file_has_the_same_records(tmp_path: Path) -> None:
     write_captures(tmp_path, COUNT, 3)
     (name,) = (name for name in FILES if name.endswith(".parquet"))
     batches = pq.ParquetFile(tmp_path / name).iter_batches()
@@ -53,7 +53,7 @@ def as_written(wire: object) -> dict[str, object]:
     return {name: value.rstrip("0Z.") if name in ("received", "timestamp") else value for name, value in record.items()}
 
 
-def test_several_processes_write_the_same_bytes(tmp_path: Path) -> None:
+def test_bytes_do_not_depend_on_number_of_processes(tmp_path: Path) -> None:
     one = write_captures(tmp_path / "one", COUNT, 3, processes=1, pages=2)
     two = write_captures(tmp_path / "two", COUNT, 3, processes=2, pages=2)
     assert one == two
@@ -61,18 +61,18 @@ def test_several_processes_write_the_same_bytes(tmp_path: Path) -> None:
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 
 
-def test_a_folder_is_made_once(tmp_path: Path) -> None:
+def test_folder_is_written_once(tmp_path: Path) -> None:
     folder = DemoFolder(tmp_path / "demo")
     assert folder.check(COUNT, 1) is None
-    made = folder.make(COUNT, 1)
-    assert folder.check(COUNT, 1) == made
-    assert made.broken > 0
+    manifest = folder.make(COUNT, 1)
+    assert folder.check(COUNT, 1) == manifest
+    assert manifest.broken > 0
     assert {path.name for path in folder.catalogue.iterdir()} == {
         f"{n}.xreg.json" for n in ("orders", "fleet", "sites")
     }
 
 
-def test_a_folder_that_was_not_finished_is_made_anew(tmp_path: Path) -> None:
+def test_incomplete_folder_is_written_again(tmp_path: Path) -> None:
     folder = DemoFolder(tmp_path)
     folder.make(COUNT, 1)
     (tmp_path / "demo.json").unlink()
@@ -88,7 +88,7 @@ def test_a_folder_that_was_not_finished_is_made_anew(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("messages", "seed"), [(COUNT + 1, 1), (COUNT, 2)])
-def test_another_demonstration_needs_another_folder(tmp_path: Path, messages: int, seed: int) -> None:
+def test_other_parameters_need_another_folder(tmp_path: Path, messages: int, seed: int) -> None:
     folder = DemoFolder(tmp_path)
     folder.make(COUNT, 1)
     with pytest.raises(WirebookError) as error:
@@ -96,7 +96,7 @@ def test_another_demonstration_needs_another_folder(tmp_path: Path, messages: in
     assert error.value.problems[0].code == "foreign-folder"
 
 
-def test_a_folder_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
+def test_foreign_folder_is_not_changed(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("...")
     with pytest.raises(WirebookError) as error:
         DemoFolder(tmp_path).check(COUNT, 1)

@@ -20,11 +20,11 @@ def catalog() -> Catalog:
     return Catalog.load(CATALOGUE)
 
 
-def test_lint_finds_nothing() -> None:
+def test_lint_reports_nothing() -> None:
     assert [problem.to_dict() for problem in lint(load_registry(CATALOGUE))] == []
 
 
-def test_there_is_something_of_everything(catalog: Catalog) -> None:
+def test_catalogue_covers_all_protocols_and_formats(catalog: Catalog) -> None:
     definitions = catalog.definitions.values()
     assert 12 <= len(definitions) <= 20
     assert {definition.protocol for definition in definitions} - {None} == set(PROTOCOLS)
@@ -37,19 +37,19 @@ def test_there_is_something_of_everything(catalog: Catalog) -> None:
     assert any(xid.startswith("/endpoints/") for xid in catalog.definitions)
 
 
-def test_every_payload_schema_compiles(catalog: Catalog) -> None:
+def test_all_payload_schemas_compile(catalog: Catalog) -> None:
     schemas = {xid: catalog.schema_of(definition) for xid, definition in catalog.definitions.items()}
     assert [xid for xid, schema in schemas.items() if schema is None or isinstance(schema, Unsupported)] == []
 
 
-def test_the_definitions_of_the_kinds_are_there(catalog: Catalog) -> None:
+def test_definitions_of_message_types_exist(catalog: Catalog) -> None:
     assert {message_type.definition for message_type in MESSAGE_TYPES} <= catalog.definitions.keys()
     assert {message_type.endpoint for message_type in MESSAGE_TYPES} == catalog.scopes.keys()
     bases = {message["basemessage"] for message in _messages(catalog.registry.document) if "basemessage" in message}
     assert {message_type.definition for message_type in MESSAGE_TYPES} | bases == catalog.definitions.keys()
 
 
-def test_json_structure_schemas_are_sound(catalog: Catalog) -> None:
+def test_json_structure_schemas_are_valid(catalog: Catalog) -> None:
     groups = catalog.registry.document["schemagroups"].values()
     documents = [
         version["schema"]

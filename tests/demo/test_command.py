@@ -46,7 +46,7 @@ def landed(tmp_path_factory: pytest.TempPathFactory, one_java: dict[str, str]) -
     return Landed(folder, json.loads(demo(folder, "--json", environment=one_java)))
 
 
-def test_everything_lands(landed: Landed) -> None:
+def test_all_messages_land_or_are_dead_letters(landed: Landed) -> None:
     closing = landed.closing
     made = list(messages(COUNT))
     assert (closing["read"], closing["skipped"]) == (COUNT, 0)
@@ -57,7 +57,7 @@ def test_everything_lands(landed: Landed) -> None:
     assert closing["outcomes"] == {"matched": rows.total(), **outcomes}
 
 
-def test_then_nothing_is_new(landed: Landed, one_java: dict[str, str]) -> None:
+def test_second_run_lands_nothing(landed: Landed, one_java: dict[str, str]) -> None:
     out = demo(landed.folder, environment=one_java)
     assert f"Nothing is new: all {COUNT:,} messages had landed before." in out
     assert "kestrel_orders_placed" in out
@@ -71,5 +71,5 @@ def test_then_nothing_is_new(landed: Landed, one_java: dict[str, str]) -> None:
     assert "unexpected" in counted
 
 
-def test_another_size_needs_another_folder(landed: Landed, one_java: dict[str, str]) -> None:
+def test_other_size_needs_another_folder(landed: Landed, one_java: dict[str, str]) -> None:
     assert "[foreign-folder]" in demo(landed.folder, environment=one_java, count=10, code=2)

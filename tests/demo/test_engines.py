@@ -40,7 +40,7 @@ def landed(engine: CatalogueEngine, file: Path) -> dict[str, list[dict[str, Any]
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_both_engines_land_the_same(captures: Path, name: str) -> None:
+def test_columns_and_reference_land_the_same_rows(captures: Path, name: str) -> None:
     catalog = Catalog.load(CATALOGUE)
     by_columns = landed(CatalogueEngine(catalog), captures / name)
     assert by_columns == landed(CatalogueEngine(catalog, columns=False), captures / name)

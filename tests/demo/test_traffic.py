@@ -36,21 +36,21 @@ def codes_of(catalog: Catalog, line: bytes) -> tuple[str, str | None, set[str]]:
     return outcome.outcome, outcome.definition, near | {problem.code for problem in outcome.problems}
 
 
-def test_a_day_is_the_same_each_time(made: list[TrafficLine]) -> None:
+def test_day_is_deterministic(made: list[TrafficLine]) -> None:
     assert list(synthesise(COUNT, seed=7)) == [each.line for each in made]
     assert list(synthesise(COUNT, seed=8)) != [each.line for each in made]
 
 
-def test_a_page_depends_on_its_number_alone(made: list[TrafficLine]) -> None:
+def test_page_depends_only_on_its_number(made: list[TrafficLine]) -> None:
     assert [each.line for each in page(3, COUNT, 7)] == [each.line for each in made[3 * PER_PAGE : 4 * PER_PAGE]]
 
 
 @pytest.mark.parametrize("count", [1, PER_PAGE - 1, PER_PAGE, PER_PAGE + 1])
-def test_as_many_as_asked_for(count: int) -> None:
+def test_number_of_messages_is_exact(count: int) -> None:
     assert len(list(synthesise(count))) == count
 
 
-def test_messages_come_in_the_order_of_time(made: list[TrafficLine]) -> None:
+def test_messages_are_in_time_order(made: list[TrafficLine]) -> None:
     times = [orjson.loads(each.line)["received"] for each in made if not is_cut(each)]
     assert times == sorted(times)
     assert {time[:10] for time in times} == {DAY.date().isoformat()}
@@ -60,7 +60,7 @@ def is_cut(each: TrafficLine) -> bool:
     return each.fault is not None and each.fault.name == "cut-line"
 
 
-def test_each_message_is_what_it_was_made_to_be(catalog: Catalog, made: list[TrafficLine]) -> None:
+def test_each_message_has_its_intended_outcome(catalog: Catalog, made: list[TrafficLine]) -> None:
     for each in made:
         outcome, definition, codes = codes_of(catalog, each.line)
         if each.fault is None:
@@ -70,7 +70,7 @@ def test_each_message_is_what_it_was_made_to_be(catalog: Catalog, made: list[Tra
             assert each.fault.code in codes, (each.fault.name, codes, each.line)
 
 
-def test_defects_are_as_many_as_said(made: list[TrafficLine]) -> None:
+def test_share_of_faults_is_as_configured(made: list[TrafficLine]) -> None:
     broken = sum(each.fault is not None for each in made)
     assert 0.6 * SHARE < broken / COUNT < 1.4 * SHARE
 
@@ -79,7 +79,7 @@ PAIRS = [(fault, message_type) for message_type in MESSAGE_TYPES for fault in FA
 
 
 @pytest.mark.parametrize(("fault", "message_type"), PAIRS, ids=[f"{d.name}-{k.name}" for d, k in PAIRS])
-def test_every_defect_of_every_kind(
+def test_each_fault_of_each_type_has_its_outcome(
     catalog: Catalog, made: list[TrafficLine], fault: Fault, message_type: MessageType
 ) -> None:
     good = (each.line for each in made if each.message_type == message_type and each.fault is None)
@@ -91,11 +91,11 @@ def test_every_defect_of_every_kind(
             assert (outcome, fault.code in codes) == (fault.outcome, True), (codes, text)
 
 
-def test_every_defect_can_happen() -> None:
+def test_each_fault_occurs() -> None:
     assert {fault.name for faults, _ in FAULTS_OF.values() for fault in faults} == {fault.name for fault in FAULTS}
 
 
-def test_what_follows_refers_to_what_came(made: list[TrafficLine]) -> None:
+def test_later_messages_refer_to_earlier_orders(made: list[TrafficLine]) -> None:
     """An order that is packed or paid for was placed before, or the day before."""
     seen: dict[str, set[Any]] = {name: set() for name in ("placed", "packed", "captured")}
     for each in made:
@@ -107,7 +107,7 @@ def test_what_follows_refers_to_what_came(made: list[TrafficLine]) -> None:
         assert len(of_today - seen["placed"]) < 0.1 * len(of_today)
 
 
-def test_orders_are_functions_of_their_number() -> None:
+def test_orders_depend_only_on_their_number() -> None:
     assert order(5, 1) == order(5, 1) != order(6, 1)
     assert order(5, 1).name == "K-1000005"
     assert all(order(number, 1).lines for number in range(-20, 200))
@@ -122,11 +122,11 @@ def test_orders_are_functions_of_their_number() -> None:
         (86_400 + 3661.25, "2026-03-15T01:01:01.250Z"),
     ],
 )
-def test_instants(seconds: float, text: str) -> None:
+def test_instants_are_formatted_with_milliseconds(seconds: float, text: str) -> None:
     assert instant(seconds) == text
 
 
-def test_the_day_is_busy_when_people_are_awake() -> None:
+def test_traffic_follows_hours_of_the_day() -> None:
     hours = Counter(int(time_of_day(share / 1000) // 3600) for share in range(1000))
     assert min(hours) == 0
     assert max(hours) == 23

@@ -1,8 +1,8 @@
-"""The column engine is held to the reference over catalogues and messages drawn at random.
+"""The column path returns the same rows as the reference, for random catalogues and messages.
 
-Definitions use every slot of every protocol, templates of every kind, every type, repeated headers, endpoints with
-templates of their own, and small schemas of each format; a few constants and names are shared, so that definitions
-compete. Messages are built by a definition, and changed; both engines land them as lines, as events and as Parquet.
+Definitions use every slot of every protocol, all kinds of templates, all types, repeated headers, endpoints with
+templates, and small schemas of each format. They share a few constants and names, so that they compete. Messages are
+built from a definition and then changed. Both paths land them as lines, as events and as Parquet.
 """
 
 from __future__ import annotations
@@ -218,7 +218,7 @@ def messages_near(catalog: Catalog, seed: int, rounds: int = 2) -> list[Message]
 
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(catalogues(), st.integers(0, 2**32))
-def test_engines_agree(document: Document, seed: int) -> None:
+def test_random_messages_have_the_same_rows_by_columns_and_by_reference(document: Document, seed: int) -> None:
     catalog = Catalog.load(document)
     messages = messages_near(catalog, seed)
     events = [message for message in messages if message.is_event_file]
@@ -236,7 +236,7 @@ def test_engines_agree(document: Document, seed: int) -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1])
-def test_few_records(count: int) -> None:
+def test_chunks_of_few_records_have_the_same_rows(count: int) -> None:
     """Nothing, or one record, is no special case."""
     message = {"messageid": "m", "envelope": "CloudEvents/1.0", "envelopemetadata": {"type": {"value": "t1"}}}
     groups = {"g": {"messagegroupid": "g", "messages": {"m": message}}}
@@ -265,7 +265,7 @@ def vectors_by_catalogue(name: str) -> dict[tuple[str, str | None], list[Documen
 
 
 @pytest.mark.parametrize("name", VECTOR_FILES)
-def test_vectors_have_one_answer(name: str) -> None:
+def test_vectors_have_the_same_outcome_by_columns_and_by_reference(name: str) -> None:
     """The records of `tests/vectors/matching` land alike, and have the same outcomes, with columns and without."""
     for (document, endpoint), records in vectors_by_catalogue(name).items():
         engines = Engines(Catalog.load(json.loads(document)), endpoint)
@@ -378,7 +378,7 @@ CASES: dict[str, tuple[Document, Document, str]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_once_differed(case: str) -> None:
+def test_earlier_differences_are_fixed(case: str) -> None:
     definition, record, expected = CASES[case]
     group = {"messagegroupid": "g", "messages": {"m": {"messageid": "m"} | definition}}
     catalog = Catalog.load({"specversion": "1.0-rc4", "registryid": "r", "messagegroups": {"g": group}})
@@ -390,7 +390,7 @@ def test_what_once_differed(case: str) -> None:
     assert result.landed.outcomes == {expected: 1}
 
 
-def test_placeholders_that_cannot_be_observed() -> None:
+def test_placeholder_without_observable_slot_is_null() -> None:
     """An event of a plain file has no path: the placeholder's column is empty, in both engines."""
     definition = EVENT | {"messageid": "m", "protocol": "HTTP", "protocoloptions": {"path": "/{a}"}}
     groups = {"g": {"messagegroupid": "g", "messages": {"m": definition}}}
@@ -401,7 +401,7 @@ def test_placeholders_that_cannot_be_observed() -> None:
     assert result.landed.tables["g__m"]["ctx_a"].to_pylist() == [None]
 
 
-def test_a_general_definition_does_not_take_a_uri_that_was_sent_raw() -> None:
+def test_unescaped_uri_matches_the_most_specific_definition() -> None:
     """The index has the more specific definition under the percent-encoded literal; columns leave such rows alone."""
     messages = {
         name: EVENT | {"messageid": name, "envelopemetadata": {"type": {"value": "t1"}, "source": {"value": source}}}

@@ -1,4 +1,4 @@
-"""How tables follow their definitions: what is added, widened, refused, and that no value changes on the way."""
+"""Schema evolution: which changes are accepted or rejected, and that no value changes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def decimal(precision: int, scale: int) -> pa.DataType:
         (pa.bool_(), INT32, False),
     ],
 )
-def test_what_widens(old: pa.DataType, new: pa.DataType, expected: bool) -> None:
+def test_widens_accepts_only_lossless_changes(old: pa.DataType, new: pa.DataType, expected: bool) -> None:
     assert widens(old, new) is expected
 
 
@@ -65,7 +65,7 @@ def test_what_widens(old: pa.DataType, new: pa.DataType, expected: bool) -> None
         (pa.struct({"a": INT32, "b": INT64}), pa.struct({"b": INT32}), *3 * [pa.struct({"a": INT32, "b": INT64})]),
     ],
 )
-def test_the_type_of_both(
+def test_evolve_returns_type_that_holds_both(
     old: pa.DataType,
     new: pa.DataType,
     parquet: pa.DataType | None,
@@ -80,7 +80,7 @@ def test_the_type_of_both(
             assert (schema, conflicts) == (pa.schema({"x": expected}), [])
 
 
-def test_columns_are_added_behind_and_never_leave() -> None:
+def test_evolve_appends_new_columns_and_keeps_old_ones() -> None:
     old, new = pa.schema({"a": INT32, "b": INT32}), pa.schema({"c": INT32, "b": INT32})
     assert evolve(old, new, widens) == (pa.schema({"a": INT32, "b": INT32, "c": INT32}), [])
     assert evolve(pa.schema({"a": INT32}), pa.schema({"A": INT32}), widens)[1][0].before is None
@@ -124,7 +124,7 @@ def wide(value: Any, names: tuple[str, ...]) -> Any:
 
 
 @pytest.mark.parametrize("start", range(5))
-def test_values_are_what_they_were(start: int) -> None:
+def test_conform_keeps_values_of_widened_types(start: int) -> None:
     rows = pa.Table.from_pylist(ROWS, OLD)
     two = pa.concat_tables([rows.slice(start), rows.slice(start, 1)])
     expected = [
@@ -144,6 +144,6 @@ def test_values_are_what_they_were(start: int) -> None:
     assert wider.to_pylist() == expected
 
 
-def test_rows_as_they_should_be_are_not_touched() -> None:
+def test_conform_returns_matching_rows_unchanged() -> None:
     rows = pa.Table.from_pylist(ROWS, OLD)
     assert conform(rows, OLD) is rows

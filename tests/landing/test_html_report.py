@@ -1,4 +1,4 @@
-"""The report of a run: its facts against the rows themselves, hostile payloads, limits, and the page as a page."""
+"""The report of a run: statistics compared with the rows, hostile payloads, limits, and the HTML page."""
 
 from __future__ import annotations
 
@@ -125,11 +125,11 @@ class Page(HTMLParser):
 # -- facts ------------------------------------------------------------------------------------------------------------
 
 
-def test_facts_are_those_of_the_rows(workspace: Workspace) -> None:
+def test_statistics_equal_those_of_the_rows(workspace: Workspace) -> None:
     batches = land(workspace, *READINGS, *BROKEN)
-    facts = run_statistics(workspace.to, batches)
-    assert (facts.read, facts.landed, facts.dead_letters.rows, facts.sources) == (26, 20, 6, 1)
-    (table,) = facts.tables
+    statistics = run_statistics(workspace.to, batches)
+    assert (statistics.read, statistics.landed, statistics.dead_letters.rows, statistics.sources) == (26, 20, 6, 1)
+    (table,) = statistics.tables
     rows = workspace.rows(table.name)
     assert (table.definition, table.rows) == (READING, len(rows))
     fields = {field.path: field for field in table.fields.values()}
@@ -149,50 +149,52 @@ def test_facts_are_those_of_the_rows(workspace: Workspace) -> None:
 
 @pytest.mark.parametrize("table_format", ["parquet", "delta", "iceberg"])
 @pytest.mark.parametrize("stage_below", [0, 1000])
-def test_facts_are_the_same_in_every_format(
+def test_statistics_are_equal_in_all_table_formats(
     workspace: Workspace, tmp_path: Path, table_format: str, stage_below: int
 ) -> None:
     plain = run_statistics(workspace.to, land(workspace, *READINGS, *BROKEN))
     workspace.to = tmp_path / "other"
-    facts = run_statistics(
+    statistics = run_statistics(
         workspace.to, land(workspace, *READINGS, *BROKEN, table_format=table_format, stage_below=stage_below)
     )
-    assert (facts.rows, facts.dead_letters) == (plain.rows, plain.dead_letters)
-    table, expected = facts.tables[0], plain.tables[0]
+    assert (statistics.rows, statistics.dead_letters) == (plain.rows, plain.dead_letters)
+    table, expected = statistics.tables[0], plain.tables[0]
     assert (table.rows, table.staged, table.fields) == (20, 20 if stage_below else 0, expected.fields)
     assert (table.placeholders, table.first, table.last) == (expected.placeholders, expected.first, expected.last)
-    assert ("20 staged" in html_report(facts, "x")) is (stage_below > 0)
+    assert ("20 staged" in html_report(statistics, "x")) is (stage_below > 0)
 
 
-def test_reasons_and_outcomes_are_those_of_the_letters(workspace: Workspace) -> None:
-    facts = run_statistics(workspace.to, land(workspace, *READINGS, *BROKEN)).dead_letters
+def test_dead_letter_statistics_equal_those_of_the_rows(workspace: Workspace) -> None:
+    statistics = run_statistics(workspace.to, land(workspace, *READINGS, *BROKEN)).dead_letters
     letters = workspace.rows("dead_letters")
     reasons = Counter((p["code"], p["slot"] or "") for row in letters for p in row["problems"])
-    assert facts.reasons == reasons
+    assert statistics.reasons == reasons
     outcomes = Counter(
         (row["definition"] or (row["near"] or [{"definition": ""}])[0]["definition"], row["outcome"]) for row in letters
     )
-    assert facts.outcomes == outcomes
-    hot = facts.examples["payload-invalid", "payload#/celsius"]
+    assert statistics.outcomes == outcomes
+    hot = statistics.examples["payload-invalid", "payload#/celsius"]
     assert [(each.line, each.actual, each.definition) for each in hot] == [(21, "hot", READING), (22, "cold", READING)]
     assert hot[0].raw == BROKEN[0]
 
 
-def test_examples_are_few_and_each_letter_once(tmp_path: Path) -> None:
+def test_examples_are_limited_and_distinct(tmp_path: Path) -> None:
     reason = {"code": "payload-invalid", "slot": "payload#", "expected": None, "actual": None}
     letters = [
         {"_file": "f", "_line": n, "_index": 0, "raw": b"%d" % n, "outcome": "invalid-payload", "definition": None,
          "problems": [reason, reason], "near": []} for n in range(50_000)
     ]  # fmt: skip
     pq.write_table(pa.Table.from_pylist(letters, DEAD_LETTER_SCHEMA), tmp_path / "x.parquet", row_group_size=7_000)
-    facts = dead_letter_statistics([tmp_path / "x.parquet", tmp_path / "gone.parquet"])
-    assert (facts.rows, facts.gone) == (50_000, 1)
-    assert facts.reasons == {("payload-invalid", "payload#"): 50_000}
-    assert [each.line for each in facts.examples["payload-invalid", "payload#"]] == [0, 1, 2][:MAX_EXAMPLES]
-    assert [each.raw for each in facts.examples["payload-invalid", "payload#"]] == [b"0", b"1", b"2"][:MAX_EXAMPLES]
+    statistics = dead_letter_statistics([tmp_path / "x.parquet", tmp_path / "gone.parquet"])
+    assert (statistics.rows, statistics.gone) == (50_000, 1)
+    assert statistics.reasons == {("payload-invalid", "payload#"): 50_000}
+    assert [each.line for each in statistics.examples["payload-invalid", "payload#"]] == [0, 1, 2][:MAX_EXAMPLES]
+    assert [each.raw for each in statistics.examples["payload-invalid", "payload#"]] == [b"0", b"1", b"2"][
+        :MAX_EXAMPLES
+    ]
 
 
-def test_batches_are_told_apart(workspace: Workspace) -> None:
+def test_statistics_of_one_batch_exclude_other_batches(workspace: Workspace) -> None:
     first = land(workspace, *READINGS)
     second = land(workspace, *BROKEN, name="b.jsonl")
     assert run_statistics(workspace.to, first).read == 20
@@ -205,41 +207,41 @@ def test_batches_are_told_apart(workspace: Workspace) -> None:
         run_statistics(workspace.source / "none")
 
 
-def test_files_that_are_gone_are_counted(workspace: Workspace) -> None:
+def test_missing_files_are_counted(workspace: Workspace) -> None:
     batches = land(workspace, *READINGS)
     for file in workspace.to.glob("g__reading/*.parquet"):
         file.unlink()
-    facts = run_statistics(workspace.to, batches)
-    assert [table.gone for table in facts.tables] == [1]
-    assert "missing or cannot be read" in html_report(facts, "x")
+    statistics = run_statistics(workspace.to, batches)
+    assert [table.gone for table in statistics.tables] == [1]
+    assert "missing or cannot be read" in html_report(statistics, "x")
 
 
-def test_sections_of_columns() -> None:
+def test_columns_are_assigned_to_sections() -> None:
     names = ["_file", "_line", "ce_id", "ce_rest", "ctx_a", "ctx_b", "value", "ctx_c", "ce_x", "_rest", "_tombstone"]
     assert placeholder_columns(names) == ["ctx_a", "ctx_b"]
     assert payload_columns(names) == ["value", "ctx_c", "ce_x", "_rest"]
 
 
-def test_many_values_are_not_kept() -> None:
-    facts = PlaceholderStatistics("x")
+def test_placeholder_with_many_values_stops_counting() -> None:
+    statistics = PlaceholderStatistics("x")
     for start in range(0, 3 * MAX_VALUES, MAX_VALUES // 2):
-        facts.add(pa.array([str(n) for n in range(start, start + MAX_VALUES // 2)]))
-    assert facts.many
-    assert facts.distinct <= 2 * MAX_VALUES
-    assert facts.rows == 3 * MAX_VALUES
+        statistics.add(pa.array([str(n) for n in range(start, start + MAX_VALUES // 2)]))
+    assert statistics.many
+    assert statistics.distinct <= 2 * MAX_VALUES
+    assert statistics.rows == 3 * MAX_VALUES
 
 
-def test_fields_are_limited(tmp_path: Path) -> None:
+def test_number_of_fields_is_limited(tmp_path: Path) -> None:
     pq.write_table(pa.table({f"f.{n}": [n] for n in range(500)}), tmp_path / "x.parquet")
-    facts = table_statistics("t", None, [tmp_path / "x.parquet"])
-    assert (len(facts.fields), len(facts.more_fields)) == (200, 300)
-    assert next(iter(facts.fields.values())).path == "f.0"
+    statistics = table_statistics("t", None, [tmp_path / "x.parquet"])
+    assert (len(statistics.fields), len(statistics.more_fields)) == (200, 300)
+    assert next(iter(statistics.fields.values())).path == "f.0"
 
 
 # -- the page ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_page_needs_nothing_else_and_does_nothing(workspace: Workspace) -> None:
+def test_page_has_no_scripts_links_or_external_resources(workspace: Workspace) -> None:
     path = write_report(workspace.to, land(workspace, *READINGS, *BROKEN))
     assert path == workspace.to / "_wirebook" / "reports" / "1.html"
     page = Page(path.read_text())
@@ -275,7 +277,7 @@ def test_reasons_are_sentences_with_correct_plurals(workspace: Workspace, copies
     assert ("messages read" in text) is (copies > 1)
 
 
-def test_hostile_messages_are_only_text(workspace: Workspace) -> None:
+def test_hostile_messages_are_escaped(workspace: Workspace) -> None:
     """Placeholders, payload values, names of members, topics, endpoints, whole lines."""
     clean = Page(write_report(workspace.to, land(workspace, *READINGS[:3], *BROKEN)).read_text())
     lines = [
@@ -295,12 +297,12 @@ def test_hostile_messages_are_only_text(workspace: Workspace) -> None:
     assert len(text) < 200_000
 
 
-def test_a_page_is_bounded(workspace: Workspace) -> None:
+def test_page_size_is_limited(workspace: Workspace) -> None:
     lines = [message("plants/p/l", {"celsius": "x" * 5000, f"m{n}" * 50: n}) for n in range(300)]
     assert len(write_report(workspace.to, land(workspace, *lines)).read_text()) < 100_000
 
 
-def test_visible() -> None:
+def test_visible_escapes_invisible_characters() -> None:
     assert visible("plain é 😀") == "plain é 😀"
     assert visible("a\u202eb\x1b\ud800\n") == "a\\u202eb\\x1b\\ud800\\n"
     assert visible("a\nb", lines=True) == "a\nb"
@@ -310,7 +312,9 @@ def test_visible() -> None:
 # -- the command ------------------------------------------------------------------------------------------------------
 
 
-def test_the_command(workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_command_writes_the_page(
+    workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     land(workspace, *READINGS)
     output = tmp_path / "page.html"
     assert run(["report", str(workspace.to), "--output", str(output)]) == 0

@@ -1,4 +1,4 @@
-"""Lines that are taken apart by columns are the records that the reference reads in them."""
+"""Lines that Arrow parses as columns equal the records that the reference reads."""
 
 from __future__ import annotations
 
@@ -121,14 +121,14 @@ def is_same_pair(pair: Any, pairs: Any, place: int, found: Any) -> bool:
 
 @settings(max_examples=25, deadline=None)
 @given(st.sampled_from(list(PLAIN)), st.lists(st.sampled_from(ODD), max_size=12), st.integers(1, 60))
-def test_columns_are_the_records(protocol: str, odd: list[bytes], every: int) -> None:
+def test_columns_equal_decoded_records(protocol: str, odd: list[bytes], every: int) -> None:
     lines = lines_of(protocol, odd, every)
     for found, rows, fields in JsonRecords(pa.array(lines, pa.large_binary())).by_protocol():
         hold(lines, found, rows, fields)
 
 
 @pytest.mark.parametrize("protocol", PLAIN)
-def test_an_odd_line_leaves_its_neighbours_alone(protocol: str) -> None:
+def test_invalid_line_does_not_affect_its_neighbours(protocol: str) -> None:
     for line in ODD:
         lines = lines_of(protocol, [line], every=FEW // 2)
         records = JsonRecords(pa.array(lines, pa.large_binary()))
@@ -137,20 +137,20 @@ def test_an_odd_line_leaves_its_neighbours_alone(protocol: str) -> None:
         assert len(records.received[0]) == len(records.endpoints) == len(lines)
 
 
-def test_lines_that_shift_their_neighbours_are_not_taken() -> None:
+def test_lines_that_would_shift_neighbours_are_not_parsed() -> None:
     lines = [b'{"topic":"a"}'] * FEW + [b'{"topic":"}', b'{"topic":"a"}{"topic":"b"}']
     table, places = read_lines(pa.array(lines, pa.large_binary()), pa.schema({"topic": pa.string()}))
     assert places.tolist() == list(range(FEW))
     assert set(table["topic"].to_pylist()) == {"a"}
 
 
-def test_where_too_many_lines_fail_the_rest_is_left() -> None:
+def test_many_invalid_lines_stop_column_parsing() -> None:
     lines = [b'{"topic":5}'] * 2 * BLOCK
     table, places = read_lines(pa.array(lines, pa.large_binary()), pa.schema({"topic": pa.string()}))
     assert len(table) == len(places) == 0
 
 
-def test_a_time_that_is_no_plain_one_is_not_settled() -> None:
+def test_unusual_time_is_left_to_the_reference() -> None:
     """`received` is certain where it is plain or absent, and nowhere else."""
     odd = {3: "2026-02-30T00:00:00Z", 5: "2026-01-01T00:00:00.1234567Z", 9: "", 11: None}
     times = [odd.get(number, MOMENT) for number in range(FEW)]

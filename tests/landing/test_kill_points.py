@@ -1,6 +1,7 @@
-"""A run that dies at each point of a commit, and runs again: every message once, in the batch's own catalogue.
+"""A run that is killed at each point of a commit and run again lands every message once, with the batch's own
+catalogue.
 
-The process ends by `os._exit`: no handler, no cleaning up. scripts/kill_test.py kills real Spark runs at random.
+The process ends by `os._exit`: no handlers run. scripts/kill_test.py kills real Spark runs at random moments.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def manifests(workspace: Any) -> list[Manifest]:
 @pytest.mark.parametrize(
     ("point", "times"), [*((point, 0) for point in POINTS), *((point, 1) for point in ("begun", "staged", "moved"))]
 )
-def test_dying_at_a_point_loses_nothing_and_doubles_nothing(
+def test_kill_at_each_point_loses_and_duplicates_nothing(
     workspace: Any, tmp_path: Path, point: str, times: int
 ) -> None:
     expected = write(workspace)
@@ -96,7 +97,7 @@ def begun_before(point: str, times: int) -> int:
     return times + 1
 
 
-def test_dying_in_a_task_and_again_in_its_second_attempt(workspace: Any, tmp_path: Path) -> None:
+def test_kill_in_task_and_in_its_retry_loses_nothing(workspace: Any, tmp_path: Path) -> None:
     write(workspace)
     workspace.write("b", workspace.source.joinpath("b").read_bytes() + b'{"protocol":"X","t":"a","n":999}\n')
     for _ in range(2):
@@ -108,7 +109,7 @@ def test_dying_in_a_task_and_again_in_its_second_attempt(workspace: Any, tmp_pat
     workspace.check_conserved(43)
 
 
-def test_a_worker_that_outlives_its_run_may_still_write(workspace: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_worker_that_outlives_its_run_does_not_affect_the_next(workspace: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """It may make its folder below staging again when the next run has just cleared that."""
     clear_staging = Target.clear_staging
 
@@ -124,7 +125,7 @@ def test_a_worker_that_outlives_its_run_may_still_write(workspace: Any, monkeypa
     workspace.check_conserved(expected)
 
 
-def test_a_pinned_catalogue_that_is_gone_is_a_problem(workspace: Any, tmp_path: Path) -> None:
+def test_missing_pinned_catalogue_is_reported(workspace: Any, tmp_path: Path) -> None:
     write(workspace)
     assert die(tmp_path, "staged", 0) == DYING
     (workspace.to / "_wirebook" / "catalogues" / "old.json").unlink()
@@ -133,7 +134,7 @@ def test_a_pinned_catalogue_that_is_gone_is_a_problem(workspace: Any, tmp_path: 
     assert [problem.code for problem in caught.value.problems] == ["broken-target"]
 
 
-def test_a_file_of_a_pinned_batch_that_changed_meanwhile_lands_as_it_is_now(workspace: Any, tmp_path: Path) -> None:
+def test_file_changed_after_kill_lands_as_it_is_now(workspace: Any, tmp_path: Path) -> None:
     write(workspace)
     assert die(tmp_path, "staged", 0) == DYING
     workspace.write("a", b'{"protocol":"X","t":"a"}\n')
@@ -143,9 +144,7 @@ def test_a_file_of_a_pinned_batch_that_changed_meanwhile_lands_as_it_is_now(work
     assert [manifest.catalogue for manifest in manifests(workspace)] == ["new"]
 
 
-def test_a_file_that_had_landed_in_part_and_changed_is_an_error_after_a_kill_too(
-    workspace: Any, tmp_path: Path
-) -> None:
+def test_partly_landed_file_changed_after_kill_is_reported(workspace: Any, tmp_path: Path) -> None:
     write(workspace)
     workspace.land()
     path = workspace.source / "a"
@@ -157,7 +156,7 @@ def test_a_file_that_had_landed_in_part_and_changed_is_an_error_after_a_kill_too
     workspace.check_conserved(42)
 
 
-def test_a_pinned_batch_leaves_out_a_file_that_is_gone(workspace: Any, tmp_path: Path) -> None:
+def test_pinned_batch_skips_deleted_file(workspace: Any, tmp_path: Path) -> None:
     write(workspace)
     assert die(tmp_path, "staged", 0) == DYING
     (workspace.source / "a").unlink()
@@ -165,7 +164,7 @@ def test_a_pinned_batch_leaves_out_a_file_that_is_gone(workspace: Any, tmp_path:
     assert (report.problems, report.read) == ([], 21)
 
 
-def test_a_pinned_batch_finishes_the_source_it_began_with(workspace: Any, tmp_path: Path) -> None:
+def test_pinned_batch_finishes_the_source_it_began_with(workspace: Any, tmp_path: Path) -> None:
     write(workspace)
     assert die(tmp_path, "begun", 0) == DYING
     other = tmp_path / "other"
@@ -176,7 +175,7 @@ def test_a_pinned_batch_finishes_the_source_it_began_with(workspace: Any, tmp_pa
     assert {row["_file"] for row in workspace.rows()} == {"a", "c"}
 
 
-def test_a_broken_manifest_is_said(workspace: Any) -> None:
+def test_invalid_manifest_is_reported(workspace: Any) -> None:
     write(workspace)
     workspace.land()
     (workspace.to / "_wirebook" / "batches" / "1.json").write_bytes(b"{")
@@ -184,7 +183,7 @@ def test_a_broken_manifest_is_said(workspace: Any) -> None:
         workspace.land()
 
 
-def test_a_lost_file_is_said(workspace: Any, tmp_path: Path) -> None:
+def test_missing_staged_file_is_reported(workspace: Any, tmp_path: Path) -> None:
     write(workspace)
     assert die(tmp_path, "committed", 0) == DYING
     for path in (workspace.to / "_wirebook" / "staging").rglob("*.parquet"):
@@ -193,7 +192,7 @@ def test_a_lost_file_is_said(workspace: Any, tmp_path: Path) -> None:
         workspace.land()
 
 
-def test_records_of_a_batch_are_public_json(workspace: Any) -> None:
+def test_batch_records_are_json(workspace: Any) -> None:
     write(workspace)
     workspace.land()
     manifest = msgspec.json.decode((workspace.to / "_wirebook" / "batches" / "1.json").read_bytes())

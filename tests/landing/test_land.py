@@ -1,4 +1,4 @@
-"""Landing files of every kind, again and again: what is new lands once, what is not is skipped, what is bad is said."""
+"""Landing files of all types repeatedly: new messages land once, known ones are skipped, problems are reported."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def codes(report: Report) -> list[str]:
     return [problem.code for problem in report.problems]
 
 
-def test_lines_land_in_their_tables(workspace: Any) -> None:
+def test_messages_land_in_their_tables(workspace: Any) -> None:
     workspace.write("one.jsonl", lines(3) + b"\n  \nnot json\r\n" + lines(2, 4, "b"))
     workspace.write("more/two", lines(1))
     workspace.write("_hidden", lines(1))
@@ -58,7 +58,7 @@ def test_lines_land_in_their_tables(workspace: Any) -> None:
     }
 
 
-def test_a_second_run_lands_nothing(workspace: Any) -> None:
+def test_second_run_lands_nothing(workspace: Any) -> None:
     workspace.write("a", lines(3) + b'{"protocol":"X","t":"b","x":0}\n{"protocol":"X","t":"b","x":3}\n')
     assert workspace.land().empty == 1
     report = workspace.land()
@@ -67,7 +67,7 @@ def test_a_second_run_lands_nothing(workspace: Any) -> None:
     workspace.check_conserved(6)
 
 
-def test_only_what_is_new_lands(workspace: Any) -> None:
+def test_only_new_messages_land(workspace: Any) -> None:
     path = workspace.write("a", lines(3))
     workspace.land()
     path.write_bytes(path.read_bytes() + lines(2, 4))
@@ -77,7 +77,7 @@ def test_only_what_is_new_lands(workspace: Any) -> None:
     assert counts(workspace.land()) == (0, 0, 0, 6)
 
 
-def test_a_changed_file_is_an_error_and_the_rest_lands(workspace: Any) -> None:
+def test_changed_file_is_reported_and_other_files_land(workspace: Any) -> None:
     path = workspace.write("a", lines(3))
     workspace.land()
     path.write_bytes(lines(5, 50))
@@ -90,14 +90,14 @@ def test_a_changed_file_is_an_error_and_the_rest_lands(workspace: Any) -> None:
     workspace.check_conserved(5)
 
 
-def test_a_file_that_got_shorter_has_changed(workspace: Any) -> None:
+def test_truncated_file_is_reported_as_changed(workspace: Any) -> None:
     path = workspace.write("a", lines(3))
     workspace.land()
     path.write_bytes(lines(2))
     assert codes(workspace.land()) == ["source-changed"]
 
 
-def test_a_copy_is_skipped_until_it_grows(workspace: Any) -> None:
+def test_copy_is_skipped_until_it_grows(workspace: Any) -> None:
     workspace.write("a", lines(3))
     workspace.write("b", lines(3))
     report = workspace.land()
@@ -109,7 +109,7 @@ def test_a_copy_is_skipped_until_it_grows(workspace: Any) -> None:
     assert ("0", 4) in workspace.places()
 
 
-def test_an_unfinished_last_line_lands_once_when_it_is_finished(workspace: Any) -> None:
+def test_unfinished_last_line_lands_once_finished(workspace: Any) -> None:
     whole = lines(3)
     path = workspace.write("a", whole[:-20])
     report = workspace.land()
@@ -126,7 +126,7 @@ def test_an_unfinished_last_line_lands_once_when_it_is_finished(workspace: Any) 
     assert workspace.places() == [("a", 1), ("a", 2), ("a", 3), ("a", 5)]
 
 
-def test_a_line_that_landed_without_its_end_and_went_on_has_changed(workspace: Any) -> None:
+def test_continued_last_line_is_reported_as_changed(workspace: Any) -> None:
     path = workspace.write("a", lines(3)[:-1])
     workspace.land()
     path.write_bytes(lines(3)[:-1] + b"{}\n")
@@ -134,7 +134,7 @@ def test_a_line_that_landed_without_its_end_and_went_on_has_changed(workspace: A
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
-def test_a_compressed_file_that_was_cut_lands_its_rest_when_it_is_whole(workspace: Any, pack: Any) -> None:
+def test_truncated_compressed_file_lands_rest_once_complete(workspace: Any, pack: Any) -> None:
     import random
 
     rng = random.Random(1)
@@ -154,7 +154,7 @@ def test_a_compressed_file_that_was_cut_lands_its_rest_when_it_is_whole(workspac
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
-def test_a_cut_file_may_come_back_packed_otherwise_but_not_with_other_content(workspace: Any, pack: Any) -> None:
+def test_truncated_file_may_be_recompressed_but_not_changed(workspace: Any, pack: Any) -> None:
     import random
 
     rng = random.Random(1)
@@ -168,7 +168,7 @@ def test_a_cut_file_may_come_back_packed_otherwise_but_not_with_other_content(wo
     assert counts(workspace.land()) == (2000 - landed, 2000 - landed, 0, landed)
 
 
-def test_damage_in_a_compressed_file(workspace: Any) -> None:
+def test_damaged_compressed_file_lands_up_to_the_damage(workspace: Any) -> None:
     workspace.write("a.gz", gzip.compress(lines(3)) + b"rubbish")
     workspace.write("b.gz", gzip.compress(lines(3, 7)) + gzip.compress(lines(2, 20)) + b"\0" * 100)
     report = workspace.land()
@@ -176,7 +176,7 @@ def test_damage_in_a_compressed_file(workspace: Any) -> None:
     assert [(row["_file"], row["_line"]) for row in workspace.rows("dead_letters")] == [("a.gz", 4)]
 
 
-def test_a_compressed_file_grows_by_members(workspace: Any) -> None:
+def test_compressed_file_grows_by_members(workspace: Any) -> None:
     path = workspace.write("a.gz", gzip.compress(lines(3)) + gzip.compress(lines(1, 4)[:-1]))
     assert counts(workspace.land()) == (4, 4, 0, 0)
     path.write_bytes(path.read_bytes() + gzip.compress(b"\n" + lines(2, 5)))
@@ -193,7 +193,7 @@ def parquet(path: Path, rows: int, group: int) -> None:
     pq.write_table(table, path, row_group_size=group)
 
 
-def test_parquet_is_cut_at_row_groups(workspace: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parquet_is_split_at_row_groups(workspace: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wirebook.landing.runs.plan.MIN_TASK", 1)
     parquet(workspace.source / "p", 1000, 300)
     assert counts(workspace.land()) == (1000, 1000, 0, 0)
@@ -205,7 +205,7 @@ def test_parquet_is_cut_at_row_groups(workspace: Any, monkeypatch: pytest.Monkey
     assert workspace.places() == [("p", n) for n in range(1, 1001)]
 
 
-def test_parquet_without_its_end_lands_when_it_is_whole(workspace: Any) -> None:
+def test_parquet_without_footer_lands_once_complete(workspace: Any) -> None:
     parquet(workspace.source / "p", 1000, 300)
     whole = (workspace.source / "p").read_bytes()
     workspace.write("p", whole[:-100])
@@ -217,7 +217,9 @@ def test_parquet_without_its_end_lands_when_it_is_whole(workspace: Any) -> None:
 
 
 @pytest.mark.parametrize("batch_bytes", [1, 1 << 30])
-def test_damage_in_the_middle_of_parquet(workspace: Any, monkeypatch: pytest.MonkeyPatch, batch_bytes: int) -> None:
+def test_damaged_row_group_is_one_dead_letter(
+    workspace: Any, monkeypatch: pytest.MonkeyPatch, batch_bytes: int
+) -> None:
     monkeypatch.setattr("wirebook.landing.runs.plan.MIN_TASK", 1)
     workspace.settings.batch_bytes = batch_bytes
     parquet(workspace.source / "p", 1000, 300)
@@ -233,7 +235,7 @@ def test_damage_in_the_middle_of_parquet(workspace: Any, monkeypatch: pytest.Mon
     assert workspace.places("a") == [("p", n) for n in range(1, 1001)]
 
 
-def test_a_large_file_is_cut_at_line_starts(workspace: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_file_is_split_at_line_starts(workspace: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wirebook.landing.sources.files.BLOCK", 1 << 12)
     monkeypatch.setattr("wirebook.landing.runs.plan.MIN_TASK", 1)
     workspace.write("a", b"\xef\xbb\xbf\r\n\n" + lines(1000, pad=9) + lines(1, 1001)[:-1])
@@ -245,7 +247,7 @@ def test_a_large_file_is_cut_at_line_starts(workspace: Any, monkeypatch: pytest.
     assert counts(workspace.land()) == (0, 0, 0, 1001)
 
 
-def test_events_of_every_form(workspace: Any) -> None:
+def test_events_land_in_every_framing(workspace: Any) -> None:
     event = {"specversion": "1.0", "t": "a"}
     workspace.write("one", b"\n\n " + json.dumps(event, indent=2).encode())
     workspace.write("array", json.dumps([event], indent=2).encode())
@@ -260,7 +262,7 @@ def test_events_of_every_form(workspace: Any) -> None:
     assert counts(workspace.land())[:3] == (1, 1, 0)
 
 
-def test_a_line_over_the_limit_is_one_dead_letter(workspace: Any) -> None:
+def test_line_over_the_limit_is_one_dead_letter(workspace: Any) -> None:
     workspace.write("a", lines(2) + b"x" * 100_000 + b"\n" + lines(2, 3))
     report = workspace.land(sizes=Sizes(chunk=1 << 10, line=1 << 14, kept=10))
     assert counts(report) == (5, 4, 1, 0)
@@ -269,7 +271,7 @@ def test_a_line_over_the_limit_is_one_dead_letter(workspace: Any) -> None:
     ]
 
 
-def test_an_unreadable_file_is_said_once_and_lands_when_it_can_be_read(
+def test_unreadable_file_is_reported_once_and_lands_once_readable(
     workspace: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import wirebook.landing.sources.files as sources
@@ -287,7 +289,7 @@ def _refuse(path: bytes) -> tuple[int, ...]:
     raise PermissionError(13, "Permission denied", path)
 
 
-def test_a_file_that_changes_while_it_is_read_is_left_out(workspace: Any) -> None:
+def test_file_changed_during_the_run_is_skipped(workspace: Any) -> None:
     workspace.write("a", lines(3))
     workspace.write("b", lines(3, 10))
     workspace.runner._before = lambda: workspace.write("a", lines(4, 90))
@@ -297,14 +299,14 @@ def test_a_file_that_changes_while_it_is_read_is_left_out(workspace: Any) -> Non
     assert workspace.places() == [("b", 1), ("b", 2), ("b", 3)]
 
 
-def test_a_file_that_grows_while_it_is_read_lands_as_it_was(workspace: Any) -> None:
+def test_file_grown_during_the_run_lands_as_planned(workspace: Any) -> None:
     path = workspace.write("a", lines(3))
     workspace.runner._before = lambda: path.write_bytes(lines(5))
     assert counts(workspace.land()) == (3, 3, 0, 0)
     assert counts(workspace.land()) == (2, 2, 0, 3)
 
 
-def test_a_dry_run_counts_and_writes_nothing(workspace: Any) -> None:
+def test_dry_run_counts_and_writes_nothing(workspace: Any) -> None:
     workspace.write("a", lines(3) + b"bad\n")
     report = workspace.land(dry_run=True)
     assert (*counts(report), report.tables()["a"]["rows"]) == (4, 3, 1, 0, 3)
@@ -315,19 +317,19 @@ def test_a_dry_run_counts_and_writes_nothing(workspace: Any) -> None:
     assert sorted(workspace.to.rglob("*")) == before
 
 
-def test_a_target_inside_its_source(workspace: Any) -> None:
+def test_target_inside_its_source_is_not_read(workspace: Any) -> None:
     workspace.write("a", lines(3))
     workspace.to = workspace.source / "tables"
     workspace.land()
     assert counts(workspace.land()) == (0, 0, 0, 3)
 
 
-def test_a_target_that_is_its_source(workspace: Any) -> None:
+def test_target_equal_to_source_is_rejected(workspace: Any) -> None:
     with pytest.raises(WirebookError, match="target-is-source"):
         workspace.land(workspace.to)
 
 
-def test_one_run_at_a_time(workspace: Any) -> None:
+def test_second_concurrent_run_is_rejected(workspace: Any) -> None:
     workspace.write("a", lines(3))
     refused: list[str] = []
 
@@ -342,7 +344,7 @@ def test_one_run_at_a_time(workspace: Any) -> None:
     workspace.check_conserved(3)
 
 
-def test_a_fault_of_the_engine_says_where(workspace: Any) -> None:
+def test_engine_fault_names_the_place(workspace: Any) -> None:
     workspace.write("a", lines(3) + b'{"t":1}\n')
     with pytest.raises(WirebookError, match=r"internal-error: TypeError: .*'a' from line 1"):
         workspace.land()
@@ -351,18 +353,18 @@ def test_a_fault_of_the_engine_says_where(workspace: Any) -> None:
     assert counts(workspace.land()) == (3, 3, 0, 0)
 
 
-def test_no_such_source(workspace: Any) -> None:
+def test_missing_source_is_reported(workspace: Any) -> None:
     with pytest.raises(WirebookError) as raised:
         workspace.land(workspace.source / "nothing")
     assert [problem.code for problem in raised.value.problems] == ["unreadable-file"]
 
 
-def test_a_single_file_has_its_own_name(workspace: Any) -> None:
+def test_single_file_source_is_named_by_its_file_name(workspace: Any) -> None:
     workspace.land(workspace.write("deep/_a.jsonl", lines(1)))
     assert workspace.places() == [("_a.jsonl", 1)]
 
 
-def test_a_target_that_cannot_be_written(workspace: Any) -> None:
+def test_unwritable_target_is_reported(workspace: Any) -> None:
     workspace.write("a", lines(1))
     workspace.to.write_bytes(b"")
     with pytest.raises(WirebookError) as raised:
@@ -370,7 +372,7 @@ def test_a_target_that_cannot_be_written(workspace: Any) -> None:
     assert [problem.code for problem in raised.value.problems] == ["unwritable-target"]
 
 
-def test_show_counts_tables_and_reads_first_rows(workspace: Any) -> None:
+def test_show_counts_rows_and_reads_first_rows(workspace: Any) -> None:
     workspace.write("a", lines(5) + lines(2, 1, "b") + b"bad\n")
     workspace.land()
     workspace.write("c", lines(3))
@@ -387,7 +389,7 @@ def test_show_counts_tables_and_reads_first_rows(workspace: Any) -> None:
     assert find_table(tables, "b").definition == "/messagegroups/g/messages/b"
 
 
-def test_tables_json_says_what_is_there(workspace: Any) -> None:
+def test_tables_json_lists_the_tables(workspace: Any) -> None:
     workspace.write("a", lines(1) + lines(1, 1, "b") + b"bad\n")
     workspace.land()
     tables = json.loads((workspace.to / "_wirebook" / "tables.json").read_bytes())

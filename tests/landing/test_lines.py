@@ -1,4 +1,4 @@
-"""Lines: numbering, line ends, blank lines, marks and limits, against a plain reading of the same bytes."""
+"""Splitting lines: numbers, line ends, blank lines, byte order marks and limits, compared with a plain reading."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def expect(data: bytes, after: int = 0) -> tuple[list[object], object]:
         b"a\n" + BOM + b"b\n", b"\r", b"abcdefg\n", b"abcdefgh\n", b"abcdefghi\nj", b"a\n\xff\x00\n", b"  a \nb ",
     ],
 )  # fmt: skip
-def test_lines(data: bytes) -> None:
+def test_split_lines_equals_plain_reading(data: bytes) -> None:
     assert read(data) == expect(data)
 
 
 @pytest.mark.parametrize("rest", [b"x" * 100 + b"\na\nbb\nccc", b"a\n" + b"b" * 20, b"\n" * 30])
-def test_lines_behind_a_mark_and_behind_a_long_line(rest: bytes) -> None:
+def test_lines_after_bom_and_long_line_equal_plain_reading(rest: bytes) -> None:
     data = BOM + b"a\n" + rest
     found, end = read(data, sizes=Sizes(chunk=8, line=64, kept=0))
     lines = data.removeprefix(BOM).split(b"\n")
@@ -62,26 +62,26 @@ def test_lines_behind_a_mark_and_behind_a_long_line(rest: bytes) -> None:
 
 
 @given(st.text("ab\r\n \t\x00", max_size=60).map(str.encode), st.integers(0, 6), st.integers(1, 9), st.integers(4, 12))
-def test_lines_however_they_arrive(data: bytes, after: int, piece: int, chunk: int) -> None:
+def test_lines_do_not_depend_on_read_sizes(data: bytes, after: int, piece: int, chunk: int) -> None:
     assert read(data, after, Sizes(chunk=chunk, line=64, kept=4), piece) == expect(data, after)
 
 
-def test_a_long_line_is_cut_and_the_rest_goes_on() -> None:
+def test_long_line_is_cut_and_reading_continues() -> None:
     data = b"a\n" + b"x" * 1000 + b"\nb\n"
     assert read(data) == ([(1, b"a"), LongLine(2, b"xxxx", 1000), (3, b"b")], (4, b""))
 
 
-def test_a_line_at_the_limit_is_whole() -> None:
+def test_line_at_the_limit_is_whole() -> None:
     line = b"x" * 63
     assert read(line + b"\nb\n") == ([(1, line), (2, b"b")], (3, b""))
 
 
-def test_a_long_line_at_the_end() -> None:
+def test_long_last_line_is_the_tail() -> None:
     found, (line, tail) = read(b"a\n" + b"x" * 1000)  # type: ignore[misc]
     assert (found, line, tail) == ([(1, b"a")], 2, LongLine(2, b"xxxx", 1000))
 
 
-def test_a_buffer_that_grew_is_let_go() -> None:
+def test_grown_buffer_is_released() -> None:
     reader = LineReader(Stream(b"x" * 60 + b"\n" + b"ab\n" * 10), sizes=TINY)
     assert [len(part.values) for part in reader if isinstance(part, Lines)]
     assert len(reader._buffer) == TINY.chunk

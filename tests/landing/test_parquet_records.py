@@ -1,4 +1,4 @@
-"""Rows of Parquet are read by columns as they are one by one, whatever types their writer chose."""
+"""Rows of Parquet captures land alike by columns and by the reference, whatever types their writer chose."""
 
 from __future__ import annotations
 
@@ -139,11 +139,11 @@ def batches(draw: st.DrawFn) -> pa.RecordBatch:
 
 @settings(max_examples=300)
 @given(batches())
-def test_any_columns(engines: Engines, batch: pa.RecordBatch) -> None:
+def test_random_columns_have_the_same_rows_by_columns_and_by_reference(engines: Engines, batch: pa.RecordBatch) -> None:
     agree(engines, batch)
 
 
-def test_what_is_plain_is_settled(engines: Engines) -> None:
+def test_plain_rows_are_decided_by_columns(engines: Engines) -> None:
     pairs = [[{"name": "content-type", "value": b"text/plain"}], None, []]
     columns = {
         "protocol": pa.array(["KAFKA"] * 3),
@@ -177,14 +177,14 @@ BROKEN_PAIR = pa.StructArray.from_arrays([BROKEN, BROKEN], ["name", "value"])
         ({"headers": pa.array([json.dumps([])])}, "headers"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_said(engines: Engines, columns: dict[str, pa.Array], slot: str) -> None:
+def test_invalid_columns_are_reported(engines: Engines, columns: dict[str, pa.Array], slot: str) -> None:
     whole = {"protocol": pa.array(["KAFKA"]), "topic": pa.array(["t"])} | columns
     (record,) = read_parquet_batch(pa.RecordBatch.from_pydict(whole))
     assert (record.wire, record.problems[0].slot) == (None, slot)
     assert agree(engines, whole) == 0
 
 
-def test_a_column_that_is_there_twice(engines: Engines) -> None:
+def test_duplicate_column_is_left_to_the_reference(engines: Engines) -> None:
     batch = pa.RecordBatch.from_arrays(
         [pa.array(["KAFKA"]), pa.array(["t"]), pa.array(["t"])], ["protocol", "topic", "topic"]
     )

@@ -129,7 +129,7 @@ WITH_PREFIX = {
 
 
 @pytest.mark.parametrize("name", WITH_PREFIX)
-def test_the_prefix_is_taken_off(name: str) -> None:
+def test_confluent_prefix_is_removed(name: str) -> None:
     values = WITH_PREFIX[name]
     result = landed(chunk(*((name, value) for value in values), (name, None)), prefix=True)
     assert result.outcomes == {"matched": 20 * (len(values) + 1)}
@@ -151,12 +151,12 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_is_wrong_behind_the_prefix(name: str) -> None:
+def test_invalid_payload_after_prefix_is_reported(name: str) -> None:
     topic, value, outcome = BAD[name]
     assert landed(chunk((topic, value)), prefix=True).outcomes == {outcome: 20}
 
 
-def test_a_real_writer_of_avro() -> None:
+def test_avro_of_confluent_serializer_lands() -> None:
     """The bytes are those of fastavro, behind a prefix as Confluent's serialiser puts it."""
     written = io.BytesIO(PREFIX)
     written.seek(5)
@@ -164,7 +164,7 @@ def test_a_real_writer_of_avro() -> None:
     assert [row["s"] for row in rows(landed(chunk(("avro", written.getvalue())), prefix=True), "avro")] == ["é"] * 20
 
 
-def test_the_first_message_needs_no_index() -> None:
+def test_first_protobuf_message_needs_no_index() -> None:
     made = document()
     made["messagegroups"]["g"]["messages"]["proto"]["dataschemauri"] = "/schemagroups/g/schemas/proto:Other"
     catalog = Catalog.load(made, options=MatchOptions(confluent_prefix=True))
@@ -180,7 +180,7 @@ def http(body: str | None, content_type: str = "application/protobuf") -> bytes:
 
 
 @pytest.mark.parametrize("protocol", ["HTTP", None])
-def test_bodies_of_zero_bytes_are_messages_of_defaults(protocol: str | None) -> None:
+def test_empty_protobuf_body_has_default_values(protocol: str | None) -> None:
     made = document()
     bound = {"protocol": protocol, "protocoloptions": {"path": "/x"}} if protocol else {}
     kept = made["messagegroups"]["g"]["messages"]["proto"]
@@ -215,7 +215,7 @@ OPTIONS: dict[str, tuple[MatchOptions, int]] = {
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-def test_options_hold_for_both_engines(name: str) -> None:
+def test_match_options_apply_to_columns_and_reference(name: str) -> None:
     """Columns know the options' defaults alone; with any other the reference does everything."""
     event = {"envelope": "CloudEvents/1.0", "envelopemetadata": {"type": {"value": "t"}, "source": {"value": "/{a}"}}}
     messages = {

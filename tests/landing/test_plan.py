@@ -1,4 +1,4 @@
-"""What is decided about files, as tables: kinds by content, what the ledger says, how units become tasks."""
+"""Decisions about files: file types by content, ledger decisions, splits and tasks."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ def vectors(name: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("case", vectors("decide"))
-def test_decide(case: dict[str, Any]) -> None:
+def test_decide_follows_vectors(case: dict[str, Any]) -> None:
     known = case["known"] and LedgerEntry(file="a", digest="", **case["known"])
     assert decide(known, FileState(**case["seen"])) == case["expected"]
 
 
 @pytest.mark.parametrize("case", vectors("kinds"))
-def test_kinds(case: dict[str, Any]) -> None:
+def test_file_type_and_framing_follow_vectors(case: dict[str, Any]) -> None:
     text = case["text"].encode()
     assert detect_file_type(text) == case["kind"]
     assert (detect_framing(text) if case["kind"] == "events" else case["form"]) == case["form"]
 
 
-def test_shapes_by_content_and_not_by_name(tmp_path: Path) -> None:
+def test_format_is_detected_from_content(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     text = b'{"specversion":"1.0"}\n'
     packed = {"plain": text, "gzip": gzip.compress(text), "zstd": zstandard.compress(text)}
@@ -64,7 +64,7 @@ def test_shapes_by_content_and_not_by_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [b'{"a":"' + b'\\"' * 500_000, b'{"' * 300_000, b"[" * 1_000_000, b'"' * 1_000_000])
-def test_hostile_heads_take_linear_time(text: bytes) -> None:
+def test_hostile_content_is_detected_in_linear_time(text: bytes) -> None:
     first_value(text)
     detect_file_type(text)
     detect_framing(text + b"\n" + text)
@@ -78,11 +78,11 @@ def test_hostile_heads_take_linear_time(text: bytes) -> None:
         (b"[1e999]", True), (b"\xff", False),
     ],
 )  # fmt: skip
-def test_a_last_line_counts_if_it_is_one_whole_value(text: bytes, whole: bool) -> None:
+def test_last_line_is_whole_if_it_is_one_json_value(text: bytes, whole: bool) -> None:
     assert is_whole(text) is whole
 
 
-def test_files_in_the_order_of_their_names(tmp_path: Path) -> None:
+def test_files_are_listed_in_name_order(tmp_path: Path) -> None:
     for name in ("b/c", "b.d", "a", "_no", ".no", "b/_no/x", "b/.no/x"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
@@ -95,7 +95,7 @@ def test_files_in_the_order_of_their_names(tmp_path: Path) -> None:
 
 
 @given(data=st.binary(max_size=100).map(lambda data: data.replace(b"\x01", b"\n")), at=st.integers(0, 100))
-def test_a_scan_knows_the_digest_and_the_lines_of_every_prefix(
+def test_scan_returns_digest_and_lines_of_every_prefix(
     tmp_path_factory: pytest.TempPathFactory, data: bytes, at: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -113,7 +113,7 @@ def test_a_scan_knows_the_digest_and_the_lines_of_every_prefix(
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 1 << 24)), min_size=1, max_size=40), st.integers(1, 8))
-def test_tasks_hold_every_unit_once_and_in_order(sizes: list[tuple[int, int]], parallelism: int) -> None:
+def test_tasks_contain_each_split_once_and_in_order(sizes: list[tuple[int, int]], parallelism: int) -> None:
     splits, ends = [], [0, 0, 0, 0]
     for file, weight in sorted(sizes):
         start, ends[file] = ends[file], ends[file] + weight

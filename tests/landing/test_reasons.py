@@ -1,4 +1,4 @@
-"""What dead letters keep of a problem, in words for people."""
+"""The expected and actual values of dead letters, formatted for people."""
 
 from __future__ import annotations
 

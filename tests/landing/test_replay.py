@@ -1,4 +1,5 @@
-"""Replaying dead letters: what a corrected catalogue fits lands once, is marked as resolved, and keeps its place."""
+"""Replaying dead letters: those that match a corrected catalogue land once, are marked as resolved, and keep their
+place."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ def dead(workspace: Any) -> Any:
     return workspace
 
 
-def test_what_fits_lands_and_keeps_its_place(dead: Any) -> None:
+def test_matching_dead_letters_land_and_keep_their_place(dead: Any) -> None:
     letters = {place for place in places(dead, "dead_letters") if place[1] != 25}
     before = {place for table in "abc" for place in places(dead, table)}
     report = dead.replay()
@@ -57,7 +58,7 @@ def test_what_fits_lands_and_keeps_its_place(dead: Any) -> None:
     assert places(dead, "dead_letters") == sorted([*letters, ("one", 25, 0), ("two", 25, 0)])
 
 
-def test_the_rows_are_those_that_landing_would_have_made(dead: Any, tmp_path: Path) -> None:
+def test_replayed_rows_equal_landed_rows(dead: Any, tmp_path: Path) -> None:
     dead.replay()
     replayed = {table: dead.rows(table) for table in "abc"}
     dead.to = tmp_path / "other"
@@ -65,7 +66,7 @@ def test_the_rows_are_those_that_landing_would_have_made(dead: Any, tmp_path: Pa
     assert replayed == {table: dead.rows(table) for table in "abc"}
 
 
-def test_twice_adds_nothing(dead: Any) -> None:
+def test_second_replay_adds_nothing(dead: Any) -> None:
     dead.replay()
     before = sorted(dead.to.rglob("*.parquet"))
     assert counts(dead.replay()) == (2, 0, 2, 32)
@@ -74,7 +75,7 @@ def test_twice_adds_nothing(dead: Any) -> None:
     assert counts(dead.land())[0] == 0
 
 
-def test_once_all_have_landed_nothing_is_read(workspace: Any) -> None:
+def test_fully_resolved_dead_letters_are_not_read(workspace: Any) -> None:
     workspace.write("one", RECORDS)
     workspace.land(engine=BAD)
     assert counts(workspace.replay()) == (16, 16, 0, 0)
@@ -83,14 +84,14 @@ def test_once_all_have_landed_nothing_is_read(workspace: Any) -> None:
     assert len(workspace.runner.tasks) == runs
 
 
-def test_step_by_step(dead: Any) -> None:
+def test_replay_resolves_step_by_step(dead: Any) -> None:
     assert counts(dead.replay(engine={"unknown": ["b"]})) == (34, 16, 18, 0)
     assert counts(dead.replay(name="c3")) == (18, 16, 2, 16)
     assert Counter(row["_catalogue"] for row in dead.rows("resolved")) == {"c2": 16, "c3": 16}
     assert Counter(places(dead, "resolved")).most_common(1)[0][1] == 1
 
 
-def test_codes_and_definitions_choose(dead: Any) -> None:
+def test_codes_and_definitions_select_dead_letters(dead: Any) -> None:
     assert counts(dead.replay(codes=("malformed-record",))) == (2, 0, 2, 32)
     assert counts(dead.replay(codes=("payload-invalid",))) == (0, 0, 0, 34)
     a = "/messagegroups/g/messages/a"
@@ -99,23 +100,23 @@ def test_codes_and_definitions_choose(dead: Any) -> None:
     assert {row["table"] for row in dead.rows("resolved")} == {"a"}
 
 
-def test_a_code_that_is_none_is_refused(dead: Any) -> None:
+def test_unknown_code_is_rejected(dead: Any) -> None:
     with pytest.raises(WirebookError, match=r"unknown-code.*unknown problem code 'no-definitoin'"):
         dead.replay(codes=("no-definitoin",))
 
 
-def test_no_target(workspace: Any) -> None:
+def test_missing_target_is_reported(workspace: Any) -> None:
     with pytest.raises(WirebookError, match="no-target"):
         workspace.replay()
 
 
-def test_a_dry_run_counts_and_writes_nothing(dead: Any) -> None:
+def test_dry_run_counts_and_writes_nothing(dead: Any) -> None:
     before = sorted(dead.to.rglob("*"))
     assert counts(dead.replay(dry_run=True)) == (34, 32, 2, 0)
     assert sorted(dead.to.rglob("*")) == before
 
 
-def test_what_is_no_message_is_not_tried(workspace: Any) -> None:
+def test_truncated_records_are_not_tried(workspace: Any) -> None:
     import gzip
 
     workspace.write("cut.gz", gzip.compress(RECORDS * 99)[:-300])
@@ -126,7 +127,7 @@ def test_what_is_no_message_is_not_tried(workspace: Any) -> None:
     assert (report.dead_lettered, report.skipped) == (0, 1)
 
 
-def test_a_batch_keeps_what_its_landing_was_told(workspace: Any) -> None:
+def test_replay_uses_settings_of_the_landing(workspace: Any) -> None:
     workspace.write("one", RECORDS)
     workspace.land(engine=BAD, endpoint="/endpoints/e", options=MatchOptions(confluent_prefix=True))
     workspace.write("two", RECORDS[:-3] + b"4}\n")
@@ -144,12 +145,12 @@ def refuse(xid: str) -> None:
     raise WirebookError(Problem(code="unknown-endpoint", message=xid))
 
 
-def test_show_has_the_resolved_last(dead: Any) -> None:
+def test_show_lists_resolved_last(dead: Any) -> None:
     dead.replay()
     assert [(table.name, table.rows) for table in tables_in(dead.to)][-2:] == [("dead_letters", 34), ("resolved", 32)]
 
 
-def test_lost_dead_letters_are_said(dead: Any) -> None:
+def test_missing_dead_letter_file_is_reported(dead: Any) -> None:
     next((dead.to / "dead_letters").glob("*.parquet")).unlink()
     with pytest.raises(WirebookError, match="broken-target"):
         dead.replay()
@@ -182,7 +183,7 @@ def die(root: Path, point: str) -> int:
 
 @pytest.mark.parametrize("then", ["replay", "land"])
 @pytest.mark.parametrize("point", [*POINTS, "task"])
-def test_dying_at_a_point_loses_nothing_and_doubles_nothing(dead: Any, tmp_path: Path, point: str, then: str) -> None:
+def test_kill_at_each_point_loses_and_duplicates_nothing(dead: Any, tmp_path: Path, point: str, then: str) -> None:
     assert die(tmp_path, point) == (9 if point == "task" else DYING)
     begun = point not in ("locked", "pinned")
     if then == "land":

@@ -41,14 +41,14 @@ def encoded(rows: pa.Table) -> pa.Table:
 
 @settings(max_examples=300, deadline=None)
 @given(tables())
-def test_rows_come_back_as_they_were(rows: pa.Table) -> None:
+def test_staged_rows_are_decoded_without_loss(rows: pa.Table) -> None:
     staged = encoded(rows)
     assert staged.schema == STAGED_SCHEMA
     assert set(staged["table"].to_pylist()) == {"t"}
     assert same(decode_rows(staged, rows.schema), rows)
 
 
-def test_rows_come_back_with_the_columns_of_now() -> None:
+def test_staged_rows_are_decoded_with_current_columns() -> None:
     before = pa.table({"n": pa.array([1], pa.int32()), "d": pa.array([None], pa.decimal128(4, 2)), "gone": ["x"]})
     now = pa.schema({"n": pa.int64(), "d": pa.decimal128(9, 4), "gone": pa.string(), "new": pa.list_(pa.string())})
     rows = decode_rows(encoded(before), now)
@@ -67,11 +67,13 @@ def test_rows_come_back_with_the_columns_of_now() -> None:
         (None, ["t0000"], {f"t{i:04}": 1 for i in range(1001)}, []),
     ],
 )
-def test_which_tables_are_rare(below: int | None, apart: list[str], rows: dict[str, int], chosen: list[str]) -> None:
+def test_policy_selects_small_tables(
+    below: int | None, apart: list[str], rows: dict[str, int], chosen: list[str]
+) -> None:
     assert StagingPolicy(below, frozenset(apart)).choose(rows) == chosen
 
 
-def test_a_spool_over_its_budget_stages_too(tmp_path: Path) -> None:
+def test_spool_over_budget_stages_small_tables(tmp_path: Path) -> None:
     spool = TableSpool(FORMATS["parquet"], tmp_path, "1", staging_policy=StagingPolicy(100), budget=20_000)
     rows = pa.table({"n": pa.array(range(10), pa.int64()), "s": ["x" * 20] * 10})
     for i in range(1000):
@@ -108,7 +110,7 @@ def numbers(workspace: Any, table: str) -> list[tuple[str, int]]:
     return sorted(zip(rows[file].to_pylist(), rows["_line"].to_pylist(), strict=True))
 
 
-def test_rare_definitions_share_a_table_until_they_are_worth_files(lake: Any) -> None:
+def test_small_tables_are_staged_until_they_grow(lake: Any) -> None:
     lake.write("1", lines(rare=2, often=9) + b"bad\n")
     report = lake.land()
     assert (report.read, report.landed, report.dead_lettered) == (12, 11, 1)
@@ -126,13 +128,13 @@ def test_rare_definitions_share_a_table_until_they_are_worth_files(lake: Any) ->
     assert lake.land(table_format=None).read == 0
 
 
-def test_unless_said_few_tables_have_files(workspace: Any) -> None:
+def test_few_tables_are_not_staged_by_default(workspace: Any) -> None:
     workspace.write("1", lines(rare=2, often=9))
     workspace.land()
     assert shown(workspace) == {"often": (9, 0), "rare": (2, 0)}
 
 
-def test_replayed_letters_may_be_staged(lake: Any) -> None:
+def test_replayed_dead_letters_are_staged(lake: Any) -> None:
     lake.write("1", lines(a=4, b=2))
     lake.land(engine={"unknown": ["a"]})
     assert lake.replay(table_format=None).landed == 4
@@ -181,7 +183,7 @@ workspace.land(at=at, name="old", batch_bytes=1)
 @pytest.mark.parametrize(
     ("point", "times"), [("begun", 1), ("staged", 1), ("committed", 1), ("moved", 1), ("moved", 3), ("tabled", 1)]
 )
-def test_dying_at_a_point(lake: Any, tmp_path: Path, point: str, times: int) -> None:
+def test_kill_at_each_point_loses_and_duplicates_nothing(lake: Any, tmp_path: Path, point: str, times: int) -> None:
     for name in ("1", "2", "3"):
         lake.write(name, lines(a=3, b=2, c=7) + f"bad {name}\n".encode())
     command = [sys.executable, "-c", PROGRAM, str(Path(__file__).parent), str(tmp_path), lake.settings.table_format]
@@ -193,17 +195,17 @@ def test_dying_at_a_point(lake: Any, tmp_path: Path, point: str, times: int) -> 
     assert lake.land(table_format=None).read == 0
 
 
-def test_the_report_counts_staged_rows(lake: Any) -> None:
+def test_report_counts_staged_rows(lake: Any) -> None:
     columns = {"columns": {"a": {"v": "int64"}}}
     lake.write("1", b"".join(b'{"protocol":"X","t":"a","v":%d}\n' % i for i in range(3)))
     lake.land(engine=columns)
     lake.write("2", b"".join(b'{"protocol":"X","t":"a","v":%d}\n' % i for i in range(10, 19)))
     lake.land(engine=columns)
-    facts = run_statistics(lake.to)
-    (table,) = facts.tables
-    assert (facts.rows, facts.landed, table.rows, table.staged) == ({"a": 12}, 12, 12, 3)
+    statistics = run_statistics(lake.to)
+    (table,) = statistics.tables
+    assert (statistics.rows, statistics.landed, table.rows, table.staged) == ({"a": 12}, 12, 12, 3)
     field = table.fields["v"]
     assert (field.filled, field.lowest, field.highest) == (12, 0, 18)
     assert run_statistics(lake.to, [1]).tables[0].staged == 3
-    assert "12 rows" in html_report(facts, "lake")
-    assert "3 staged" in html_report(facts, "lake")
+    assert "12 rows" in html_report(statistics, "lake")
+    assert "3 staged" in html_report(statistics, "lake")

@@ -1,4 +1,5 @@
-"""Parquet, Delta Lake and Iceberg: the same rows once, killed anywhere, evolved, opened by the readers of each."""
+"""Parquet, Delta Lake and Iceberg: the same rows, each once, after kills and schema changes, read by their own
+readers."""
 
 from __future__ import annotations
 
@@ -75,7 +76,7 @@ def check(workspace: Any, expected: int, tables: tuple[str, ...] = ("a", "b", "d
     assert places.total() == expected
 
 
-def test_land_again_and_grow(lake: Any) -> None:
+def test_second_run_lands_only_new_messages(lake: Any) -> None:
     path = lake.write("one file", lines(20) + b"bad\n")
     assert lake.land().read == 21
     assert lake.land().read == 0
@@ -86,7 +87,7 @@ def test_land_again_and_grow(lake: Any) -> None:
     assert first_rows(find_table(tables_in(lake.to), "a"), 20).num_rows == 12
 
 
-def test_replay(lake: Any) -> None:
+def test_replay_resolves_dead_letters(lake: Any) -> None:
     lake.write("one", lines(20) + b"bad\n")
     lake.land(engine=BAD)
     assert (lake.replay(table_format=None).landed, lake.replay(table_format=None).landed) == (10, 0)
@@ -94,7 +95,7 @@ def test_replay(lake: Any) -> None:
     assert len(rows(lake, "resolved")) == 10
 
 
-def test_a_folder_has_one_format(lake: Any) -> None:
+def test_other_format_in_same_folder_is_rejected(lake: Any) -> None:
     lake.write("one", lines(20))
     lake.land()
     other = ALL[ALL.index(lake.settings.table_format) - 1]
@@ -103,7 +104,7 @@ def test_a_folder_has_one_format(lake: Any) -> None:
 
 
 @pytest.mark.parametrize(("table_format", "module"), [("delta", "deltalake"), ("iceberg", "pyiceberg.catalog.sql")])
-def test_a_package_that_is_not_there_is_said_before_anything_is_read(
+def test_missing_package_is_reported_before_reading(
     workspace: Any, monkeypatch: pytest.MonkeyPatch, table_format: str, module: str
 ) -> None:
     workspace.write("one", lines(20))
@@ -142,7 +143,9 @@ def die(root: Path, table_format: str, point: str, times: int) -> int:
 @pytest.mark.parametrize(
     ("point", "times"), [("begun", 1), ("staged", 0), ("committed", 1), ("moved", 1), ("tabled", 1)]
 )
-def test_dying_at_a_point(workspace: Any, tmp_path: Path, table_format: str, point: str, times: int) -> None:
+def test_kill_at_each_point_loses_and_duplicates_nothing(
+    workspace: Any, tmp_path: Path, table_format: str, point: str, times: int
+) -> None:
     workspace.settings.table_format = table_format
     for name in ("one", "two"):
         workspace.write(name, lines(20, pad=name) + b"bad\n")
@@ -154,7 +157,7 @@ def test_dying_at_a_point(workspace: Any, tmp_path: Path, table_format: str, poi
 
 @pytest.mark.parametrize("table_format", ["delta", "iceberg"])
 @pytest.mark.parametrize("done", ["nothing", "some files moved", "all files moved", "all"])
-def test_a_commit_may_be_done_again_from_anywhere(workspace: Any, table_format: str, done: str) -> None:
+def test_commit_is_idempotent_from_any_point(workspace: Any, table_format: str, done: str) -> None:
     """Dying inside the commit of a table: between the moves, before the transaction, right behind it."""
     workspace.settings.table_format = table_format
     workspace.write("one", lines(20, "a"))
@@ -187,7 +190,7 @@ def staged(file: Path, folder: Path) -> Any:
     return StagedFile("a", f"x/a/{file.name}", 1)
 
 
-def test_a_commit_is_one_transaction_that_names_its_batch(workspace: Any, tmp_path: Path) -> None:
+def test_commit_is_one_transaction_with_its_batch_number(workspace: Any, tmp_path: Path) -> None:
     for table_format in ("delta", "iceberg"):
         workspace.settings.table_format, workspace.to = table_format, tmp_path / table_format
         workspace.write("one", lines(20, "a"))
@@ -218,7 +221,7 @@ def land(workspace: Any, name: str, columns: dict[str, str], **members: Any) -> 
     return workspace.land(engine={"columns": {"a": columns}}, name=name)
 
 
-def test_an_added_field_is_a_new_column(lake: Any) -> None:
+def test_added_field_becomes_a_column(lake: Any) -> None:
     land(lake, "1", FIRST, v=1, s={"a": 1}, l=[{"a": 1}], gone="g")
     land(
         lake,
@@ -239,7 +242,7 @@ def test_an_added_field_is_a_new_column(lake: Any) -> None:
     assert Target(lake.to).tables()["a"].columns["new"] == "string"
 
 
-def test_a_type_is_widened_where_the_format_can(lake: Any) -> None:
+def test_type_is_widened_if_the_format_supports_it(lake: Any) -> None:
     land(lake, "1", FIRST, v=1, f=1.5)
     report = land(lake, "2", FIRST | WIDER, v=2**40, f=1e300)
     if lake.settings.table_format == "delta":
@@ -251,7 +254,7 @@ def test_a_type_is_widened_where_the_format_can(lake: Any) -> None:
     assert found == [(1, 1.5), (2**40, 1e300), (3, 3.5)]
 
 
-def test_anything_else_is_a_dead_letter_and_can_be_replayed(lake: Any) -> None:
+def test_incompatible_type_is_a_dead_letter_that_can_be_replayed(lake: Any) -> None:
     land(lake, "1", FIRST, v=1)
     report = land(lake, "2", FIRST | OTHER, v="two")
     assert (report.read, report.landed, report.dead_lettered) == (3, 1, 2)
@@ -266,7 +269,7 @@ def test_anything_else_is_a_dead_letter_and_can_be_replayed(lake: Any) -> None:
     check(lake, 6, ("a", "b"))
 
 
-def test_small_integers_are_as_the_format_has_them(lake: Any) -> None:
+def test_small_integers_have_types_of_the_format(lake: Any) -> None:
     land(lake, "1", {"v": "int8"}, v=-7)
     expected = "int32" if lake.settings.table_format == "iceberg" else "int8"
     assert Target(lake.to).tables()["a"].columns["v"] == expected
@@ -286,7 +289,7 @@ def duck() -> Iterator[Any]:
     connection.close()
 
 
-def test_duckdb_opens_them(lake: Any, duck: Any) -> None:
+def test_duckdb_reads_all_formats(lake: Any, duck: Any) -> None:
     land(lake, "1", FIRST, v=1, s={"a": 1})
     land(lake, "2", ADDED, v=2, new="n", s={"a": 2, "b": ["b"]})
     folder = lake.to / "a"
@@ -325,7 +328,7 @@ PAIRS = pa.list_(pa.struct([("name", pa.string()), ("value", pa.binary())]))
 CAPTURE = pa.schema([("protocol", pa.string()), ("topic", pa.string()), ("headers", PAIRS), ("value", pa.binary())])
 
 
-def test_definitions_change_and_change_back(lake: Any) -> None:
+def test_tables_survive_definition_changes_and_reverts(lake: Any) -> None:
     from wirebook.catalog import Catalog
     from wirebook.landing.runs.engine import engine_for
 

@@ -1,4 +1,4 @@
-"""`--confluent` on every command that reads messages: the same message, with and without it."""
+"""`--confluent` on each command that reads messages: the same message with and without the prefix."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CATALOGUE = {
 
 
 @pytest.fixture
-def bed(tmp_path: Path) -> Path:
+def folder(tmp_path: Path) -> Path:
     (tmp_path / "c.json").write_text(json.dumps(CATALOGUE))
     record = {"protocol": "KAFKA", "topic": "orders", "value": {"base64": base64.b64encode(VALUE).decode()}}
     (tmp_path / "orders.jsonl").write_text(f"{json.dumps(record)}\n" * 20)
@@ -48,8 +48,10 @@ def called(capsys: pytest.CaptureFixture[str], *arguments: Any) -> list[dict[str
 
 
 @pytest.mark.parametrize("option", [[], ["--confluent"]], ids=["without", "with"])
-def test_match_and_explain(bed: Path, capsys: pytest.CaptureFixture[str], option: list[str]) -> None:
-    given = [bed / "orders.jsonl", "--catalog", bed / "c.json", *option]
+def test_match_and_explain_remove_the_prefix(
+    folder: Path, capsys: pytest.CaptureFixture[str], option: list[str]
+) -> None:
+    given = [folder / "orders.jsonl", "--catalog", folder / "c.json", *option]
     expected = "matched" if option else "undecodable"
     assert {each["outcome"] for each in called(capsys, "match", *given)} == {expected}
     assert {each["outcome"] for each in called(capsys, "explain", *given)} == {expected}
@@ -63,15 +65,15 @@ def on_spark(environment: dict[str, str], *arguments: Any) -> dict[str, Any]:
 
 
 @pytest.mark.spark
-def test_land_and_replay(bed: Path, one_java: dict[str, str]) -> None:
+def test_land_and_replay_remove_the_prefix(folder: Path, one_java: dict[str, str]) -> None:
     """Landed without it the messages are dead letters; replay is told and lands them."""
-    source, catalogue = bed / "orders.jsonl", ["--catalog", bed / "c.json"]
-    line = on_spark(one_java, "land", source, *catalogue, "--to", bed / "with", "--confluent", "--no-report")
+    source, catalogue = folder / "orders.jsonl", ["--catalog", folder / "c.json"]
+    line = on_spark(one_java, "land", source, *catalogue, "--to", folder / "with", "--confluent", "--no-report")
     assert (line["landed"], line["dead_lettered"]) == (20, 0)
-    rows = pq.read_table(bed / "with" / "g__order").to_pylist()
+    rows = pq.read_table(folder / "with" / "g__order").to_pylist()
     assert {(row["id"], int(row["total"])) for row in rows} == {("a", 2**64 - 1)}
-    line = on_spark(one_java, "land", source, *catalogue, "--to", bed / "without", "--no-report")
+    line = on_spark(one_java, "land", source, *catalogue, "--to", folder / "without", "--no-report")
     assert (line["landed"], line["dead_lettered"]) == (0, 20)
-    line = on_spark(one_java, "replay", bed / "without", *catalogue, "--confluent")
+    line = on_spark(one_java, "replay", folder / "without", *catalogue, "--confluent")
     assert (line["landed"], line["dead_lettered"]) == (20, 0)
-    assert pq.read_table(bed / "without" / "g__order").num_rows == 20
+    assert pq.read_table(folder / "without" / "g__order").num_rows == 20

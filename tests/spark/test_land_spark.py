@@ -1,4 +1,4 @@
-"""The main job whole, on Spark: the command line, a session that is given, and spark-submit, all the same code."""
+"""Landing on Spark: from the command line, on a given session, and by spark-submit."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def event(number: int, type_: str = "seen") -> dict[str, Any]:
 
 
 @pytest.fixture
-def bed(tmp_path: Path) -> Path:
+def folder(tmp_path: Path) -> Path:
     """A catalogue, and events per line: 100 that land, 2 that do not."""
     source = tmp_path / "source"
     source.mkdir()
@@ -100,26 +100,26 @@ FIRST = {
 SECOND = {"read": 0, "landed": 0, "dead_lettered": 0, "skipped": 102, "empty": 0, "tables": {}, "outcomes": {}}
 
 
-def test_the_command_line_lands_and_shows(bed: Path, one_java: dict[str, str]) -> None:
-    land = ("land", bed / "source", "--catalog", bed / "catalogue.json", "--to", bed / "tables")
+def test_command_line_lands_and_shows(folder: Path, one_java: dict[str, str]) -> None:
+    land = ("land", folder / "source", "--catalog", folder / "catalogue.json", "--to", folder / "tables")
     assert wirebook(one_java, *land, "--dry-run") == FIRST
-    assert not (bed / "tables").exists()
+    assert not (folder / "tables").exists()
     assert wirebook(one_java, *land) == FIRST
     assert wirebook(one_java, *land) == SECOND
-    assert wirebook(one_java, "show", bed / "tables")["tables"] == {
+    assert wirebook(one_java, "show", folder / "tables")["tables"] == {
         "g__seen": {"definition": "/messagegroups/g/messages/seen", "rows": 100},
         "dead_letters": {"definition": None, "rows": 2},
     }
-    shown = wirebook(one_java, "show", bed / "tables", "g__seen", "--rows", "2")
+    shown = wirebook(one_java, "show", folder / "tables", "g__seen", "--rows", "2")
     assert [(row["_line"], row["ctx_plant"], row["n"]) for row in shown["first"]] == [(1, "p0", 0), (2, "p1", 1)]
-    rows = pq.read_table(bed / "tables" / "g__seen", partitioning=None)
+    rows = pq.read_table(folder / "tables" / "g__seen", partitioning=None)
     assert Counter(rows["n"].to_pylist()) == Counter(range(100))
-    pinned = {path.stem for path in (bed / "tables" / "_wirebook" / "catalogues").iterdir()}
+    pinned = {path.stem for path in (folder / "tables" / "_wirebook" / "catalogues").iterdir()}
     assert set(rows["_catalogue"].to_pylist()) == pinned
-    (bed / "source" / "events.jsonl").write_text(json.dumps(event(0)) + "\n")
+    (folder / "source" / "events.jsonl").write_text(json.dumps(event(0)) + "\n")
     assert "events.jsonl: error: 'events.jsonl' changed" in run(*PROGRAM, *land, environment=one_java, code=2)
-    assert "[unknown-table]; did you mean 'g__seen'?" in run(*PROGRAM, "show", bed / "tables", "g_seen", code=2)
-    assert "[no-target]" in run(*PROGRAM, "show", bed / "source", code=2)
+    assert "[unknown-table]; did you mean 'g__seen'?" in run(*PROGRAM, "show", folder / "tables", "g_seen", code=2)
+    assert "[no-target]" in run(*PROGRAM, "show", folder / "source", code=2)
 
 
 FAULTS = """
@@ -140,8 +140,8 @@ for job.engine_for in raising, dying, orphaned:
 """
 
 
-def test_a_fault_in_a_worker_is_one_line(bed: Path) -> None:
-    land = ("land", bed / "source", "--catalog", bed / "catalogue.json", "--to", bed / "tables")
+def test_worker_fault_is_one_line(folder: Path) -> None:
+    land = ("land", folder / "source", "--catalog", folder / "catalogue.json", "--to", folder / "tables")
     command = [str(argument) for argument in (sys.executable, "-c", FAULTS, *land)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     hint = "run it again: it goes on where it stopped; WIREBOOK_SPARK_LOG=error shows what Spark says"
@@ -156,25 +156,25 @@ def test_a_fault_in_a_worker_is_one_line(bed: Path) -> None:
     ]
 
 
-def test_spark_submit_runs_it_on_its_own_session(bed: Path) -> None:
-    (bed / "job.py").write_text(SUBMITTED)
+def test_spark_submit_lands_on_its_own_session(folder: Path) -> None:
+    (folder / "job.py").write_text(SUBMITTED)
     submit = Path(pyspark.__file__).parent / "bin" / "spark-submit"
     environment = find_java().environment | {
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_HOME": str(submit.parents[1]),
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
-    arguments = [bed / "job.py", bed / "source", bed / "catalogue.json", bed / "tables"]
+    arguments = [folder / "job.py", folder / "source", folder / "catalogue.json", folder / "tables"]
     out = run(submit, "--master", "local[2]", "--conf", "spark.ui.enabled=false", *arguments, environment=environment)
     closing = [line.removeprefix("closing line ") for line in out.splitlines() if line.startswith("closing line")]
     assert [json.loads(line) for line in closing] == [FIRST, SECOND]
 
 
-def test_the_command_line_replays(bed: Path, one_java: dict[str, str]) -> None:
-    tables = bed / "tables"
-    wirebook(one_java, "land", bed / "source", "--catalog", bed / "catalogue.json", "--to", tables)
-    (bed / "corrected.json").write_text(json.dumps(CATALOGUE).replace('"value": "seen"', '"value": "{kind}"'))
-    replay = ("replay", tables, "--catalog", bed / "corrected.json")
+def test_command_line_replays(folder: Path, one_java: dict[str, str]) -> None:
+    tables = folder / "tables"
+    wirebook(one_java, "land", folder / "source", "--catalog", folder / "catalogue.json", "--to", tables)
+    (folder / "corrected.json").write_text(json.dumps(CATALOGUE).replace('"value": "seen"', '"value": "{kind}"'))
+    replay = ("replay", tables, "--catalog", folder / "corrected.json")
     assert "[unknown-code]; did you mean 'payload-invalid'?" in run(
         *PROGRAM, *replay, "--code", "payload-invald", environment=one_java, code=2
     )

@@ -1,4 +1,4 @@
-"""What becomes of a Spark that fails: one problem that says why, whatever PySpark and py4j raise."""
+"""Failures of Spark become one problem that names the cause, whatever PySpark and py4j raise."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ def failure(start: Any) -> str:
         (RuntimeError(), "RuntimeError"),
     ],
 )
-def test_why_spark_stopped(end: Any, said: str) -> None:
+def test_spark_failure_names_the_cause(end: Any, said: str) -> None:
     assert failure(lambda: Session(end)) == said
 
 
-def test_a_session_that_does_not_start() -> None:
+def test_session_that_does_not_start_is_reported() -> None:
     def start() -> Any:
         raise RuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number.")
 

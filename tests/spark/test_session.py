@@ -30,7 +30,7 @@ print(row.python, row.rows, spark.conf.get("spark.sql.session.timeZone"), spark.
 
 
 @pytest.mark.spark
-def test_a_local_session_is_quiet_and_runs_this_python() -> None:
+def test_local_session_is_quiet_and_runs_this_python() -> None:
     environment = os.environ | {"SPARK_HOME": "/elsewhere", "PYSPARK_PYTHON": "/elsewhere/python"}
     done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=False)
     assert done.stderr == ""

@@ -58,7 +58,7 @@ for name, frame in frames.items():
 """
 
 
-def test_spark_opens_them(workspace: Any, tmp_path: Path) -> None:
+def test_spark_reads_all_table_formats(workspace: Any, tmp_path: Path) -> None:
     expected = []
     for form in ("parquet", "delta", "iceberg"):
         workspace.settings.table_format, workspace.to = form, tmp_path / form

@@ -60,7 +60,7 @@ def land_edges(workspace: Any) -> None:
 
 
 @pytest.mark.parametrize("table_format", list(FORMATS))
-def test_duckdb_shows_both(workspace: Any, table_format: str) -> None:
+def test_duckdb_views_show_staged_and_file_rows(workspace: Any, table_format: str) -> None:
     workspace.settings.table_format = table_format
     land_edges(workspace)
     connection = duckdb.connect(config={"autoinstall_known_extensions": "false"})
@@ -107,7 +107,7 @@ for target in sorted(Path(sys.argv[1]).glob("*[[]*")):
 
 
 @pytest.mark.spark
-def test_spark_shows_both(workspace: Any, tmp_path: Path, one_java: dict[str, str]) -> None:
+def test_spark_views_show_staged_and_file_rows(workspace: Any, tmp_path: Path, one_java: dict[str, str]) -> None:
     """By the function, which needs no connector; by the views of Parquet, too."""
     targets = {table_format: tmp_path / f"{table_format} [a] 'target' {{is}}" for table_format in FORMATS}
     for table_format, target in targets.items():
@@ -123,7 +123,7 @@ def test_spark_shows_both(workspace: Any, tmp_path: Path, one_java: dict[str, st
                 assert_same(found, rows, FORMATS[table_format].column("_file"))
 
 
-def test_a_table_that_is_not_there_is_said(workspace: Any) -> None:
+def test_unknown_table_is_reported(workspace: Any) -> None:
     land_edges(workspace)
     with pytest.raises(WirebookError, match="unknown-table"):
         view_statements(workspace.to, "spark", ["offen"])

@@ -1,4 +1,4 @@
-"""Columns of all types that tables have, with values at the edges of each, and as many that hypothesis likes."""
+"""Columns of all types that tables can have, with edge values and with random values of Hypothesis."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ EDGES: dict[str, tuple[pa.DataType, list[Any]]] = {
     "ce_source": (pa.string(), ["/a", None]),
     "ce_time": (INSTANT, [None, LAST.replace(tzinfo=UTC)]),
 }
-"""Two values of each type. Some have the names that the staging table has."""
+"""Two values of each type. Some columns have the names of columns of the staging table."""
 
 
 def edges(place: pa.Table) -> pa.Table:

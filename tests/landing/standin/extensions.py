@@ -1,4 +1,4 @@
-"""DuckDB's extensions as packages bring them."""
+"""DuckDB extensions from Python packages."""
 
 from __future__ import annotations
 

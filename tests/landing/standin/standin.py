@@ -1,7 +1,7 @@
-"""An engine for tests of everything around the engine: a JSON object lands in the table its `t` names, whole.
+"""A stand-in engine for tests of everything around the engine: a JSON object lands in the table that its `t` names.
 
-`x` (how many messages the record is, 1 unless said) makes batches, also empty ones. Other lines are dead letters.
-It is imported by Spark's workers too, hence a folder of its own on their path.
+`x` is the number of messages in the record (default: 1; 0 is an empty batch). Other lines are dead letters.
+Spark workers import this module too, hence its own folder on their path.
 """
 
 from __future__ import annotations
