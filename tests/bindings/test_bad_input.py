@@ -11,7 +11,7 @@ import pytest
 from wirebook.bindings import (
     capture,
     decode_records,
-    jsonevent,
+    json_event,
     parse_record,
     read_events,
     read_message,
@@ -128,7 +128,7 @@ def test_a_limit_on_size(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_limit_on_size_of_events(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jsonevent, "MAX_EVENT_BYTES", 50)
+    monkeypatch.setattr(json_event, "MAX_EVENT_BYTES", 50)
     (message,) = read_events(json.dumps(FOUR).encode())
     assert message.kind == "malformed"
     assert [problem.code for problem in message.problems] == ["payload-too-large"]

@@ -25,7 +25,7 @@ from wirebook.bindings import (
     to_line,
     to_record,
 )
-from wirebook.bindings.typed import written
+from wirebook.bindings.amqp_types import captured
 from wirebook.schema.payload import UNSET, Payload
 
 FOLDER = Path(__file__).parent.parent / "vectors" / "bindings"
@@ -43,7 +43,7 @@ def line_of(vector: dict[str, Any]) -> bytes:
 
 def shape(received: Received) -> dict[str, Any]:
     """A message in the form of `expect`."""
-    attributes = {name: written(value) for name, value in received.attributes.items()}
+    attributes = {name: captured(value) for name, value in received.attributes.items()}
     problems = [{"code": problem.code, "slot": problem.slot} for problem in received.problems]
     return {
         "kind": received.kind,
@@ -98,7 +98,7 @@ def test_slots(vector: dict[str, Any]) -> None:
     for name, expected in vector["slots"].items():
         actual = found[name]
         if isinstance(actual, dict):
-            actual = {key: written(value) for key, value in actual.items()}
+            actual = {key: captured(value) for key, value in actual.items()}
         elif not (isinstance(actual, list) and actual == expected):
             actual = slot_shape(actual)
         assert actual == expected, name

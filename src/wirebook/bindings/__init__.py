@@ -7,12 +7,12 @@ Protocol slots: `slots`. Out: `write_event`, `write_native`, `with_slots`, and `
 Spec: docs/semantics.md#cloudevents-over-each-protocol, docs/capture-format.md; *-protocol-binding.md; json-format.md
 """
 
+from wirebook.bindings.amqp_types import Timestamp, Uuid
 from wirebook.bindings.capture import Parsed, decode_records, parse_record, record_of, to_line, to_record
 from wirebook.bindings.events import read_events
 from wirebook.bindings.parquet import read_parquet_batch
 from wirebook.bindings.read import as_structured, read_message, read_record, received_of, slots
 from wirebook.bindings.received import CLOUDEVENTS, Received
-from wirebook.bindings.typed import Timestamp, Uuid
 from wirebook.bindings.wire import (
     CLASSES,
     PROTOCOLS,

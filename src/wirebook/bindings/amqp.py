@@ -16,11 +16,11 @@ from typing import Any, Final
 
 import msgspec
 
+from wirebook.bindings.amqp_types import Timestamp, captured, native, natives, type_of
 from wirebook.bindings.cloudevents import Binding, Contents, WireParts, add_attribute, map_content_type, read_parts
 from wirebook.bindings.received import Received
-from wirebook.bindings.strict import Check, boolean, integer, octets, refused, text
-from wirebook.bindings.typed import Timestamp, native, natives, type_of, written
 from wirebook.bindings.wire import AmqpMessage, bytes_of, from_bytes, shown
+from wirebook.bindings.write_checks import Check, boolean, integer, octets, rejected, text
 from wirebook.problems import Problem
 
 BINDING: Final = Binding("AMQP/1.0")
@@ -60,7 +60,7 @@ def _content_type(properties: dict[str, Any] | None) -> str | None:
 
 
 def slots(wire: AmqpMessage) -> dict[str, Any]:
-    """The six sections by their names, as maps of Python values (`wirebook.bindings.typed`)."""
+    """The six sections by their names, as maps of Python values (`wirebook.bindings.amqp_types`)."""
     return {name: natives(getattr(wire, field)) for name, field in SECTIONS.items()}
 
 
@@ -72,7 +72,7 @@ def fill(wire: AmqpMessage, contents: Contents) -> AmqpMessage:
     properties = dict(wire.properties or {})
     if contents.content_type is not None:
         properties["content-type"] = contents.content_type
-    applied = {f"{PREFIX}_{name}": written(value) for name, value in contents.attributes.items()}
+    applied = {f"{PREFIX}_{name}": captured(value) for name, value in contents.attributes.items()}
     applied = (wire.application_properties or {}) | applied
     return msgspec.structs.replace(
         wire, properties=properties or None, application_properties=applied or None, body=from_bytes(contents.data)
@@ -87,7 +87,7 @@ def with_slots(wire: AmqpMessage, options: dict[str, Any]) -> tuple[AmqpMessage,
     changes = {}
     for name, field in SECTIONS.items():
         if options.get(name):
-            new = {key: written(value) for key, value in options[name].items()}
+            new = {key: captured(value) for key, value in options[name].items()}
             changes[field] = _with_separator(getattr(wire, field) or {}, new) | new
     return msgspec.structs.replace(wire, **changes), []
 
@@ -120,7 +120,7 @@ _UINT: Final = integer(0, 2**32 - 1)
 
 def _time(slot: str, value: Any) -> Iterator[Problem]:
     if not isinstance(value, Timestamp) and type_of(value) != "timestamp":
-        yield refused("wrong-type", slot, "a time", value)
+        yield rejected("wrong-type", slot, "a time", value)
 
 
 def _simple(slot: str, value: Any) -> Iterator[Problem]:
@@ -128,7 +128,7 @@ def _simple(slot: str, value: Any) -> Iterator[Problem]:
     if isinstance(value, (list, tuple)) or (
         isinstance(value, dict) and type_of(value) in (None, "list", "map", "array")
     ):
-        yield refused("wrong-type", slot, "a simple value", value)
+        yield rejected("wrong-type", slot, "a simple value", value)
     else:
         yield from _any(slot, value)
 
@@ -139,7 +139,7 @@ def _any(slot: str, value: Any) -> Iterator[Problem]:
     elif isinstance(value, int):
         yield from integer(-(2**63), 2**64 - 1)(slot, int(value))
     elif not isinstance(value, (float, bytes, list, dict, type(None))):
-        yield refused("wrong-type", slot, "a value that AMQP has", value)
+        yield rejected("wrong-type", slot, "a value that AMQP has", value)
     else:
         yield from _typed(slot, value)
 
@@ -148,7 +148,7 @@ def _typed(slot: str, value: Any) -> Iterator[Problem]:
     try:
         native(value)
     except ValueError as error:
-        yield refused("wrong-type", slot, str(error), next(iter(value.values())))
+        yield rejected("wrong-type", slot, str(error), next(iter(value.values())))
 
 
 _ID: Final = _simple

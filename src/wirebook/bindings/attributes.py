@@ -1,7 +1,6 @@
-"""CloudEvents context attributes: which names and values an event may have.
+"""The rules for names and values of CloudEvents context attributes, for readers and writers.
 
-Readers and writers share these rules. A URI may have a fragment, as in the JSON schema of CloudEvents, although the
-text's `Absolute URI` has none.
+A URI may have a fragment, as in the JSON schema of CloudEvents, although the `Absolute URI` of the text has none.
 
 Spec: cloudevents-spec.md#naming-conventions, #type-system, #context-attributes; RFC 3986 appendix A.
 """
@@ -22,14 +21,14 @@ WELL_KNOWN: Final = frozenset({*MANDATORY, "datacontenttype", "dataschema", "sub
 INT32: Final = (-(2**31), 2**31 - 1)
 _NAME: Final = re.compile(r"[a-z0-9]+\Z")
 
-# Characters that a String cannot have: controls, surrogates, noncharacters.
+# Characters that the CloudEvents type String does not allow: controls, surrogates, noncharacters.
 FORBIDDEN: Final = re.compile(
     "[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef"
     + "".join(f"{chr(plane * 0x10000 + 0xFFFE)}{chr(plane * 0x10000 + 0xFFFF)}" for plane in range(17))
     + "]"
 )
 
-# URIs, for whole texts; the expressions are those of RE2 too.
+# URIs. The expressions are valid in RE2, too.
 _WORD: Final = "A-Za-z0-9._~!$&'()*+,;="
 _ESCAPE: Final = "%[0-9A-Fa-f]{2}"
 _PATH: Final = rf"(?:[{_WORD}:@/-]|{_ESCAPE})*"
@@ -49,29 +48,31 @@ _is_time: Final = re.compile(TIME_PATTERN).match
 
 
 def is_uri_reference(text: str) -> bool:
-    """Is the text a URI or a relative reference? An empty text is one. Cost: linear."""
+    """Whether the text is a URI or a relative reference; an empty text is one. Cost: linear."""
     return _is_reference(text) is not None
 
 
 def attribute_slot(name: str) -> str:
+    """The label of an attribute in problems."""
     return f"envelopemetadata.{name}"
 
 
 def malformed(name: str, expected: str, actual: Any) -> Problem:
-    """A broken attribute or data member of a CloudEvent."""
+    """The problem of an attribute or data member that violates a rule of CloudEvents."""
     name = shown(name)
     message = f"the CloudEvent's '{name}' must be {expected}"
     return Problem("malformed-cloudevent", message, slot=attribute_slot(name), expected=expected, actual=shown(actual))
 
 
 def is_attribute_name(name: str) -> bool:
+    """Whether CloudEvents allows the name: lower-case letters and digits, but not `data`."""
     return name in WELL_KNOWN or (_NAME.match(name) is not None and name != "data")
 
 
 def wrong_attributes(attributes: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
-    """(name, what it must be, value) of every attribute that breaks a rule, the mandatory ones first.
+    """Yield (name, expected value, value) of each attribute that violates a rule, missing mandatory ones first.
 
-    Shape: values as `Received` has them; the native values of JSON and AMQP count like their canonical strings.
+    Values are as in `Received`. Native values of JSON and AMQP count as their canonical strings.
     """
     for name in MANDATORY:
         if name not in attributes:
@@ -80,14 +81,14 @@ def wrong_attributes(attributes: Mapping[str, Any]) -> Iterator[tuple[str, str, 
         if expected := wrong_value(name, value):
             yield name, expected, value
         elif not is_attribute_name(name):
-            yield name, "named with lower-case letters and digits, and not 'data'", name
+            yield name, "named with lower-case letters and digits, but not 'data'", name
 
 
 def wrong_value(name: str, value: Any) -> str | None:
-    """What the value of an attribute must be; None when the value is allowed."""
+    """What the value must be; None if the value is valid."""
     if isinstance(value, str):
         if not (value.isascii() and value.isprintable()) and FORBIDDEN.search(value):
-            return "a text without controls, surrogates and noncharacters"
+            return "a string without control characters, surrogates and noncharacters"
         check = _CHECKS.get(name)
         return None if check is None or check(value) else _EXPECTED[name]
     if name in WELL_KNOWN:
@@ -95,8 +96,8 @@ def wrong_value(name: str, value: Any) -> str | None:
     if isinstance(value, (bool, bytes)):
         return None
     if isinstance(value, int):
-        return None if INT32[0] <= value <= INT32[1] else "an integer of 32 bits"
-    return "a text, a boolean or an integer"
+        return None if INT32[0] <= value <= INT32[1] else "a 32-bit integer"
+    return "a string, a boolean or an integer"
 
 
 _CHECKS: Final[dict[str, Callable[[str], Any]]] = {
@@ -111,11 +112,11 @@ _CHECKS: Final[dict[str, Callable[[str], Any]]] = {
 }
 _EXPECTED: Final = {
     "specversion": "'1.0'",
-    "id": "a text that is not empty",
-    "source": "a URI reference (RFC 3986) that is not empty",
-    "type": "a text that is not empty",
-    "subject": "a text that is not empty",
-    "time": "a time as in RFC 3339, with an offset",
+    "id": "a non-empty string",
+    "source": "a non-empty URI reference (RFC 3986)",
+    "type": "a non-empty string",
+    "subject": "a non-empty string",
+    "time": "an RFC 3339 time with an offset",
     "dataschema": "an absolute URI (RFC 3986)",
     "datacontenttype": "a media type (RFC 2046)",
 }

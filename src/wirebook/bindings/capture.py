@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from msgspec.structs import astuple, fields
 
 from wirebook.bindings.amqp import SECTIONS
-from wirebook.bindings.typed import TYPES, native, type_of
+from wirebook.bindings.amqp_types import TYPES, native, type_of
 from wirebook.bindings.wire import (
     CLASSES,
     PROTOCOLS,

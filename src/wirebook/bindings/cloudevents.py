@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from wirebook.bindings.attributes import MANDATORY, attribute_slot, malformed, wrong_attributes
-from wirebook.bindings.jsonevent import (
+from wirebook.bindings.json_event import (
     BATCH_MEDIA_TYPE,
     MEDIA_TYPE,
     JsonEvent,

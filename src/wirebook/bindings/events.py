@@ -1,4 +1,4 @@
-"""Plain files of CloudEvents in the JSON format: no wire record around them, so no protocol slots (D28).
+"""Read plain files of CloudEvents in the JSON format. They have no wire record, and so no protocol slots (D28).
 
 Spec: docs/capture-format.md#plain-cloudevents; json-format.md
 """
@@ -6,7 +6,7 @@ Spec: docs/capture-format.md#plain-cloudevents; json-format.md
 from __future__ import annotations
 
 from wirebook.bindings.cloudevents import bounded, event_kind
-from wirebook.bindings.jsonevent import JsonEvent, NotAnEvent, read_batch, read_event
+from wirebook.bindings.json_event import JsonEvent, NotAnEvent, read_batch, read_event
 from wirebook.bindings.received import CLOUDEVENTS, Mode, Received
 
 _BLANK = b" \t\r\n"
@@ -14,7 +14,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def read_events(text: bytes) -> tuple[Received, ...]:
-    """The messages in one JSON value: an event gives one, an array those of the batch, blank text none."""
+    """Read the messages of a JSON value: an event is one message, an array is a batch, blank text is none."""
     start = text.removeprefix(_BOM).lstrip(_BLANK)[:1]
     if not start:
         return ()

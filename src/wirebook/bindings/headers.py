@@ -15,8 +15,8 @@ from typing import Any, Final
 from wirebook.bindings.attributes import WELL_KNOWN, attribute_slot, malformed
 from wirebook.bindings.cloudevents import WireParts, add_attribute, not_text
 from wirebook.bindings.percent import PLAIN, decode_value, encode_value
-from wirebook.bindings.strict import check_pairs, text
 from wirebook.bindings.wire import Bytes, Pair, from_bytes, shown, text_of
+from wirebook.bindings.write_checks import check_pairs, text
 from wirebook.problems import Problem
 
 PREFIX: Final = "ce-"

@@ -18,8 +18,8 @@ import msgspec
 from wirebook.bindings import headers
 from wirebook.bindings.cloudevents import Binding, Contents, WireParts, read_parts
 from wirebook.bindings.received import Received
-from wirebook.bindings.strict import Check, check_pairs, check_slots, integer, refused, text
 from wirebook.bindings.wire import HttpMessage, bytes_of, from_bytes, shown
+from wirebook.bindings.write_checks import Check, check_pairs, check_slots, integer, rejected, text
 from wirebook.problems import Problem
 
 BINDING: Final = Binding("HTTP", batch=True)
@@ -155,4 +155,4 @@ def _check(options: dict[str, Any]) -> Iterator[Problem]:
     yield from headers.check_lines(options.get("headers", ()))
     if options.get("status") is not None and options.get("method") is not None:
         expected = "a request (method) or a response (status)"
-        yield refused("wrong-type", "protocoloptions.status", expected, options["status"])
+        yield rejected("wrong-type", "protocoloptions.status", expected, options["status"])

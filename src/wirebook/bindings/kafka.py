@@ -27,8 +27,8 @@ from wirebook.bindings.cloudevents import (
     read_parts,
 )
 from wirebook.bindings.received import Received
-from wirebook.bindings.strict import Check, check_pairs, check_slots, integer, octets, text
 from wirebook.bindings.wire import KafkaRecord, bytes_of, from_bytes, text_of
+from wirebook.bindings.write_checks import Check, check_pairs, check_slots, integer, octets, text
 from wirebook.problems import Problem
 
 BINDING: Final = Binding("KAFKA")

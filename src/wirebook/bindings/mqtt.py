@@ -28,17 +28,6 @@ from wirebook.bindings.cloudevents import (
     read_parts,
 )
 from wirebook.bindings.received import Received
-from wirebook.bindings.strict import (
-    MQTT_STRING,
-    Check,
-    boolean,
-    check_pairs,
-    check_slots,
-    integer,
-    octets,
-    refused,
-    text,
-)
 from wirebook.bindings.wire import (
     AnyMessage,
     Base64,
@@ -50,6 +39,17 @@ from wirebook.bindings.wire import (
     bytes_of,
     from_bytes,
     text_of,
+)
+from wirebook.bindings.write_checks import (
+    MQTT_STRING,
+    Check,
+    boolean,
+    check_pairs,
+    check_slots,
+    integer,
+    octets,
+    rejected,
+    text,
 )
 from wirebook.problems import Problem
 
@@ -167,7 +167,7 @@ def _check(wire: Mqtt3Publish | Mqtt5Publish, options: dict[str, Any]) -> Iterat
     yield from check_pairs("user_properties", _STRING, _STRING, options)
     if options.get("payload_format") == 1 and isinstance(wire.payload, Base64):
         slot = "protocoloptions.payload_format"
-        yield refused("wrong-type", slot, "0, as the payload is no UTF-8", options["payload_format"])
+        yield rejected("wrong-type", slot, "0, as the payload is no UTF-8", options["payload_format"])
 
 
 def check_written(wire: AnyMessage) -> Iterator[Problem]:
@@ -179,7 +179,7 @@ def check_written(wire: AnyMessage) -> Iterator[Problem]:
     if isinstance(wire, MqttPublish):
         size = len(bytes_of(wire.payload) or b"")
         if size > MAX_PAYLOAD:
-            yield refused("too-large", "payload", f"at most {MAX_PAYLOAD:,} bytes", f"{size:,} bytes")
+            yield rejected("too-large", "payload", f"at most {MAX_PAYLOAD:,} bytes", f"{size:,} bytes")
 
 
 MAX_PAYLOAD: Final = 268_435_455  # mqtt-v5.0#1.5.5: the most that a packet's length can say

@@ -18,8 +18,8 @@ import msgspec
 from wirebook.bindings import headers
 from wirebook.bindings.cloudevents import Binding, Contents, WireParts, read_parts
 from wirebook.bindings.received import Received
-from wirebook.bindings.strict import check_slots, text
 from wirebook.bindings.wire import NatsMessage, bytes_of, from_bytes
+from wirebook.bindings.write_checks import check_slots, text
 from wirebook.problems import Problem
 
 # Reading: "Content-Type of application/cloudevents" means JSON here, the one format that the binding knows.

@@ -14,7 +14,7 @@ from wirebook.bindings import amqp, http, kafka, mqtt, nats
 from wirebook.bindings.attributes import MANDATORY
 from wirebook.bindings.capture import Parsed, parse_record
 from wirebook.bindings.cloudevents import bounded, event_kind
-from wirebook.bindings.jsonevent import MEDIA_TYPE, NotAnEvent, read_event
+from wirebook.bindings.json_event import MEDIA_TYPE, NotAnEvent, read_event
 from wirebook.bindings.received import Received
 from wirebook.bindings.wire import (
     CLASSES,

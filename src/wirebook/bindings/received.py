@@ -1,4 +1,4 @@
-"""One message as the matcher sees it, whatever it came over.
+"""A message as the matcher sees it, independent of its protocol.
 
 Spec: cloudevents-spec.md#terminology (message, content modes); docs/semantics.md#cloudevents-over-each-protocol.
 """
@@ -18,7 +18,7 @@ Mode: TypeAlias = Literal["binary", "structured", "batch"]
 
 CLOUDEVENTS: Final = "CLOUDEVENTS"
 EMPTY_IS_NONE: Final = frozenset({"HTTP", "MQTT/3.1.1", "MQTT/5.0", "NATS"})
-"""Protocols that cannot tell a body of zero bytes from none."""
+"""Protocols that cannot distinguish a body of zero bytes from no body."""
 
 EVENT_FORMATS: Final = {
     "application/cloudevents": "application/cloudevents+json",
@@ -27,20 +27,19 @@ EVENT_FORMATS: Final = {
 
 
 class Received(Struct, frozen=True):
-    """A message that was read: a CloudEvent, a native message, or what claims to be one and is not.
+    """A message that was read: a CloudEvent, a native message, or a malformed or unsupported CloudEvent.
 
-    Shape:
-      `protocol`: a name of the capture format; "CLOUDEVENTS" for an event from a plain file, whose protocol slots
-        cannot be observed; "" for a record that names no known protocol.
-      `index`: the place in its batch; 0 outside of batches.
-      `attributes`: the CloudEvents attributes as received, `{}` when native. A `str` where the wire has text; bool and
-        int native from structured JSON; from AMQP also float, bytes, and the `str` classes Timestamp and Uuid of
-        `wirebook.bindings.typed`. A null attribute is an absent one. `datacontenttype` is the one that was sent;
-        see `datacontenttype` below for the one that holds.
-      `payload`: None when there is no data: a null Kafka value, no `data` member, an absent AMQP body, a zero-length
-        body or payload of HTTP, MQTT and NATS (which cannot tell it from none; see `is_empty`).
-      `content_type`: the one on the wire: the envelope's in structured mode.
-    Columns of a malformed message are what could be read of it.
+      `protocol`: a protocol of the capture format; "CLOUDEVENTS" for an event from a plain file, which does not show
+        protocol slots; "" for a record without a known protocol.
+      `index`: the position in the batch; 0 outside of batches.
+      `attributes`: the CloudEvents attributes as received; `{}` for a native message. Values are `str`; in structured
+        JSON also bool and int; in AMQP also float, bytes, Timestamp and Uuid (`wirebook.bindings.amqp_types`). A null
+        attribute counts as absent. `datacontenttype` here is the attribute; the property of that name has the default.
+      `payload`: None if there is no data: a null Kafka value, no `data` member, no AMQP body, or a body of zero bytes
+        in HTTP, MQTT and NATS (see `is_empty`).
+      `content_type`: the content type on the wire; in structured mode that of the envelope.
+
+    A malformed message has the members that could be read.
     """
 
     protocol: str
@@ -57,27 +56,27 @@ class Received(Struct, frozen=True):
 
     @property
     def is_tombstone(self) -> bool:
-        """Is it a Kafka record with a null value?"""
+        """Whether it is a Kafka record with a null value."""
         return isinstance(self.wire, KafkaRecord) and self.wire.value is None
 
     @property
     def is_empty(self) -> bool:
-        """Is there no data because the body has zero bytes, which is a value to some formats?"""
+        """Whether the body may have zero bytes, which is a value in some payload formats."""
         return self.payload is None and self.protocol in EMPTY_IS_NONE and self.mode in (None, "binary")
 
     @property
     def event_format(self) -> str | None:
-        """The content type that names the format of a structured event, or of each event in a batch."""
+        """The content type of a structured event, or of each event in a batch; None in other modes."""
         if self.mode not in ("structured", "batch") or self.content_type is None:
             return None
         essence, semicolon, parameters = self.content_type.partition(";")
         # Reading: a batch of events in a format, and the bare type of NATS, satisfy the format of a single event.
-        known = EVENT_FORMATS.get(essence.strip().lower(), essence)
-        return f"{known}{semicolon}{parameters}"
+        event_format = EVENT_FORMATS.get(essence.strip().lower(), essence)
+        return f"{event_format}{semicolon}{parameters}"
 
     @property
     def datacontenttype(self) -> str | None:
-        """The content type of the data: the declared one; in a structured event application/json by default."""
+        """The content type of the data; in a structured event application/json by default."""
         if self.kind == "native":
             return self.content_type
         declared = self.attributes.get("datacontenttype")

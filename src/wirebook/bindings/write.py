@@ -16,9 +16,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 from wirebook.bindings import amqp, http, kafka, mqtt, nats
 from wirebook.bindings.attributes import MANDATORY, attribute_slot, malformed, wrong_attributes
 from wirebook.bindings.cloudevents import Contents
-from wirebook.bindings.jsonevent import MEDIA_TYPE
-from wirebook.bindings.jsonwrite import canonical_text, data_bytes, write_json_event
-from wirebook.bindings.strict import SURROGATE, refused
+from wirebook.bindings.json_event import MEDIA_TYPE, canonical_text, data_bytes, write_json_event
 from wirebook.bindings.wire import (
     CLASSES,
     AmqpMessage,
@@ -30,6 +28,7 @@ from wirebook.bindings.wire import (
     NatsMessage,
     shown,
 )
+from wirebook.bindings.write_checks import SURROGATE, rejected
 from wirebook.problems import Problem
 from wirebook.schema.payload import Payload
 from wirebook.text.mediatypes import is_media_type
@@ -170,4 +169,4 @@ def check_attributes(attributes: dict[str, Any]) -> Iterator[Problem]:
             yield malformed(name, expected, value)
         else:
             code = "illegal-character" if isinstance(value, str) and value and name != "time" else "wrong-type"
-            yield refused(code, attribute_slot(name), expected, value)
+            yield rejected(code, attribute_slot(name), expected, value)

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from wirebook.bindings import CLASSES
 from wirebook.bindings.attributes import WELL_KNOWN
-from wirebook.bindings.jsonwrite import canonical_text
+from wirebook.bindings.json_event import canonical_text
 from wirebook.catalog.building import Schema, TextOrBytes, build_message
 from wirebook.definitions.build.builder import BuildRequest, Built
 from wirebook.definitions.build.request import current_time

@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from wirebook.bindings.jsonwrite import canonical_text, is_text
+from wirebook.bindings.json_event import canonical_text, is_text
 from wirebook.convert.checks import not_expressible
 from wirebook.schema.payload import Payload
 from wirebook.text.json import JsonError, parse_json

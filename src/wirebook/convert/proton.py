@@ -16,7 +16,7 @@ from uuid import UUID
 
 from wirebook.bindings import AmqpMessage, AnyMessage, Base64, bytes_of, from_bytes
 from wirebook.bindings.amqp import check_sections
-from wirebook.bindings.typed import type_of
+from wirebook.bindings.amqp_types import type_of
 from wirebook.convert.checks import check_protocol, not_expressible
 from wirebook.problems import WirebookError
 from wirebook.problems.extras import library

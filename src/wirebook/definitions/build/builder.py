@@ -13,8 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from wirebook.bindings import CLASSES, WrittenMessage, with_slots, write_event, write_native
-from wirebook.bindings.jsonevent import MEDIA_TYPE
-from wirebook.bindings.jsonwrite import canonical_text
+from wirebook.bindings.json_event import MEDIA_TYPE, canonical_text
 from wirebook.bindings.write import WriteMode
 from wirebook.definitions.build.options import Slots, carried_attributes, render_slots
 from wirebook.definitions.build.rendering import Rendering, application_value, missing_names

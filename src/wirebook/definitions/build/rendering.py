@@ -15,8 +15,8 @@ from uuid import UUID
 from wirebook.bindings import Timestamp, Uuid
 from wirebook.bindings.attributes import INT32, is_uri_reference
 from wirebook.bindings.http import Escaped
-from wirebook.bindings.jsonwrite import canonical_text
-from wirebook.bindings.strict import SURROGATE
+from wirebook.bindings.json_event import canonical_text
+from wirebook.bindings.write_checks import SURROGATE
 from wirebook.definitions.build.request import BuildRequest
 from wirebook.definitions.compile.definition import Constraint
 from wirebook.definitions.compile.fit import ValueMatch, ValueMismatch, fit, problem_of

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from wirebook.bindings.attributes import FORBIDDEN, INT32, URI_PATTERN, URI_REFERENCE_PATTERN
-from wirebook.bindings.jsonwrite import canonical_text
+from wirebook.bindings.json_event import canonical_text
 
 UINT32: Final = (0, 2**32 - 1)
 ULONG: Final = (0, 2**64 - 1)

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from msgspec import UNSET, Raw
 
 from wirebook.bindings.attributes import WELL_KNOWN
-from wirebook.bindings.jsonevent import MAX_EVENT_BYTES
+from wirebook.bindings.json_event import MAX_EVENT_BYTES
 from wirebook.bindings.received import CLOUDEVENTS
 from wirebook.landing.columns.frames import Frame, sound_attributes, split_records
 from wirebook.landing.columns.records import RecordColumns

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wirebook.bindings.attributes import MANDATORY, URI_PATTERN, URI_REFERENCE_PATTERN
-from wirebook.bindings.jsonevent import MEDIA_TYPE
+from wirebook.bindings.json_event import MEDIA_TYPE
 from wirebook.bindings.received import CLOUDEVENTS, EMPTY_IS_NONE
 from wirebook.definitions.compile.slots import ENVELOPE, EVENT_FORMAT, family
 from wirebook.landing.columns.records import RecordColumns

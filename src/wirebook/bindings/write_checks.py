@@ -1,6 +1,6 @@
-"""What a writer refuses: one check for each kind of place on the wire.
+"""Checks of the values that writers put on the wire, one for each kind of slot.
 
-A check yields a problem with the slot, what is allowed there, and what was given.
+A check yields a problem with the slot, the allowed values and the actual value. Writers are strict, readers tolerant.
 
 Spec: docs/semantics.md D21, D28-D34
 """
@@ -18,56 +18,61 @@ SURROGATE: Final = re.compile("[\ud800-\udfff]")
 MQTT_STRING: Final = 65_535  # bytes of UTF-8; mqtt-v5.0#1.5.4
 
 Check = Callable[[str, Any], Iterator[Problem]]
+"""Yields the problems of a value; the arguments are the slot and the value."""
 
 
-def refused(code: str, slot: str, expected: str, actual: Any) -> Problem:
+def rejected(code: str, slot: str, expected: str, actual: Any) -> Problem:
+    """The problem of a value that cannot be written."""
     text = f"{slot}: expected {expected}, got {shown(actual)!r}"
-    return Problem(code, text, slot=slot, expected=expected, actual=_plain(actual))
+    return Problem(code, text, slot=slot, expected=expected, actual=_printable(actual))
 
 
-def _plain(value: Any) -> Any:
-    """A value as any writer of JSON takes it: without halves of characters."""
+def _printable(value: Any) -> Any:
+    """A preview of a value that can be written as JSON, without lone surrogates."""
     if isinstance(value, str):
         return SURROGATE.sub("?", shown(value))
     return shown(value) if isinstance(value, (str, bytes, int, float, bool, type(None))) else type(value).__name__
 
 
-def text(forbidden: re.Pattern[str] | None = None, expected: str = "a text", most: int | None = None) -> Check:
-    """A text without what `forbidden` finds, of at most so many bytes of UTF-8."""
+def text(forbidden: re.Pattern[str] | None = None, expected: str = "a string", max_bytes: int | None = None) -> Check:
+    """A string without matches of `forbidden`, of at most `max_bytes` bytes of UTF-8."""
 
     def check(slot: str, value: Any) -> Iterator[Problem]:
         if not isinstance(value, str):
-            yield refused("wrong-type", slot, expected, value)
+            yield rejected("wrong-type", slot, expected, value)
         elif SURROGATE.search(value) or (forbidden and forbidden.search(value)):
-            yield refused("illegal-character", slot, expected, value)
-        elif most is not None and len(value.encode()) > most:
-            yield refused("too-large", slot, f"at most {most:,} bytes of UTF-8", f"{len(value.encode()):,} bytes")
+            yield rejected("illegal-character", slot, expected, value)
+        elif max_bytes is not None and len(value.encode()) > max_bytes:
+            yield rejected("too-large", slot, f"at most {max_bytes:,} bytes of UTF-8", f"{len(value.encode()):,} bytes")
 
     return check
 
 
 def integer(low: int, high: int) -> Check:
+    """An integer in this range."""
+
     def check(slot: str, value: Any) -> Iterator[Problem]:
         if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-            yield refused("wrong-type", slot, f"an integer from {low} to {high}", value)
+            yield rejected("wrong-type", slot, f"an integer from {low} to {high}", value)
 
     return check
 
 
 def boolean(slot: str, value: Any) -> Iterator[Problem]:
+    """True or false."""
     if not isinstance(value, bool):
-        yield refused("wrong-type", slot, "true or false", value)
+        yield rejected("wrong-type", slot, "true or false", value)
 
 
-def octets(most: int | None = None) -> Check:
-    """Bytes, or a text, which stands for its UTF-8."""
+def octets(max_bytes: int | None = None) -> Check:
+    """Bytes, or a string, which is sent as UTF-8."""
 
     def check(slot: str, value: Any) -> Iterator[Problem]:
         size = _size(value)
         if size is None:
-            yield refused("wrong-type", slot, "bytes or a text", value)
-        elif most is not None and size > most:
-            yield refused("too-large", slot, f"at most {most:,} bytes", f"{size:,} bytes")
+            yield rejected("wrong-type", slot, "bytes or a string", value)
+        elif max_bytes is not None and size > max_bytes:
+            yield rejected("too-large", slot, f"at most {max_bytes:,} bytes", f"{size:,} bytes")
 
     return check
 
@@ -79,14 +84,14 @@ def _size(value: Any) -> int | None:
 
 
 def check_slots(checks: dict[str, Check], options: dict[str, Any]) -> Iterator[Problem]:
-    """The bare slots that are given; None is absent."""
+    """Check the bare slots in `options`. None counts as absent."""
     for name, check in checks.items():
         if options.get(name) is not None:
             yield from check(f"protocoloptions.{name}", options[name])
 
 
 def check_pairs(section: str, name: Check, value: Check, options: dict[str, Any]) -> Iterator[Problem]:
-    """The entries of a section: names and values."""
+    """Check the names and values of a section with repeated names."""
     for key, item in options.get(section) or ():
         slot = f"protocoloptions.{section}[{shown(str(key))}]"
         yield from name(slot, key)

@@ -1,9 +1,9 @@
-"""AMQP values that JSON cannot say: one-member objects named after their type, ``{"ulong": 5}``.
+"""AMQP values that JSON has no type for: objects with one member named after the type, such as ``{"ulong": 5}``.
 
-`native` gives the Python value: bool, int, float, str, bytes or None; a timestamp and a UUID are texts of a class of
-their own, so that a native value stays apart from a string that looks like one (D5, D31).
+`native` returns the Python value: bool, int, float, str, bytes or None. Timestamps and UUIDs are subclasses of `str`,
+so that a native value differs from a string with the same text (D5, D31).
 
-A one-member object whose member is no type name, and any other object or array, is an AMQP map or list: kept as it is.
+Any other object or array is an AMQP map or list, and stays as it is.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from wirebook.bindings.wire import TIME_PATTERN
 
 
 class Timestamp(str):
-    """A native timestamp, as RFC 3339 text."""
+    """A native timestamp as RFC 3339 text."""
 
     __slots__ = ()
 
 
 class Uuid(str):
-    """A native UUID, as text."""
+    """A native UUID as text."""
 
     __slots__ = ()
 
@@ -73,10 +73,10 @@ def _binary(value: Any) -> bytes:
     try:
         return base64.b64decode(value, validate=True)
     except (binascii.Error, ValueError, TypeError):
-        raise ValueError("a base64 text with padding") from None
+        raise ValueError("base64 with padding") from None
 
 
-TYPES: Final[dict[str, Callable[[Any], Any]]] = {
+TYPES: Final[dict[str, Callable[[Any], Any]]] = {  # type -> converter to the Python value
     "null": _of(type(None), "null"),
     "boolean": _of(bool, "true or false"),
     "ubyte": _integer(0, 2**8 - 1),
@@ -89,14 +89,14 @@ TYPES: Final[dict[str, Callable[[Any], Any]]] = {
     "long": _integer(-(2**63), 2**63 - 1),
     "float": _of((int, float), "a number"),
     "double": _of((int, float), "a number"),
-    "decimal32": _of((int, float, str), "a number, or its text"),
-    "decimal64": _of((int, float, str), "a number, or its text"),
-    "decimal128": _of((int, float, str), "a number, or its text"),
+    "decimal32": _of((int, float, str), "a number, or a number in a string"),
+    "decimal64": _of((int, float, str), "a number, or a number in a string"),
+    "decimal128": _of((int, float, str), "a number, or a number in a string"),
     "char": _of((int, str), "a character, or its code point"),
     "timestamp": _timestamp,
     "uuid": _uuid,
     "binary": _binary,
-    "string": _of(str, "a text"),
+    "string": _of(str, "a string"),
     "symbol": _symbol,
     "list": _of(list, "an array"),
     "array": _of(list, "an array"),
@@ -105,7 +105,7 @@ TYPES: Final[dict[str, Callable[[Any], Any]]] = {
 
 
 def type_of(value: Any) -> str | None:
-    """The type that a one-member object names; None for any other value."""
+    """The AMQP type of an object with one member named after a type; None for any other value."""
     if type(value) is dict and len(value) == 1:
         (name,) = value
         return name if name in TYPES else None
@@ -113,20 +113,20 @@ def type_of(value: Any) -> str | None:
 
 
 def native(value: Any) -> Any:
-    """The Python value of a value in a section. Raises: ValueError, whose text says what was expected."""
+    """The Python value of a value in a section. Raises: ValueError; its text is the expected value."""
     name = type_of(value)
     return value if name is None else TYPES[name](value[name])
 
 
 def natives(section: dict[str, Any] | None) -> dict[str, Any]:
-    """A whole section with Python values."""
+    """The Python values of a section."""
     if not section:
         return {}
     return {name: native(value) if type(value) is dict else value for name, value in section.items()}
 
 
-def written(value: Any) -> Any:
-    """The value as the records write it: the inverse of `native` for what CloudEvents and bindings use."""
+def captured(value: Any) -> Any:
+    """The value in the capture format: the inverse of `native` for the types that CloudEvents and bindings use."""
     if isinstance(value, bytes):
         return {"binary": base64.b64encode(value).decode()}
     if isinstance(value, Timestamp):
