@@ -1,4 +1,4 @@
-"""Answers as tests compare them: whole, without what differs from one run to the next."""
+"""Helpers that compare responses as a whole, without what differs between runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TIME = re.compile(r'"(\d{4}-\d\d-\d\dT[0-9:.]+)Z"')
 
 
 def seen(value: Any) -> Any:
-    """JSON with URLs from the root on, and with ``now`` for the times of the last hour."""
+    """JSON with relative URLs, and with ``now`` for timestamps of the last hour."""
     text = json.dumps(value).replace(f'"{BASE}', '"')
     return json.loads(TIME.sub(lambda found: '"now"' if _is_now(found[1]) else found[0], text))
 
@@ -52,18 +52,18 @@ def meta_of(xid: str, default: str = "1", **members: Any) -> dict[str, Any]:
 
 
 def lineage(registry: Client, xid: str) -> dict[str, str]:
-    """Each Version with its ancestor."""
+    """The ancestor of each Version."""
     return {id_: each["ancestorid"] for id_, each in registry.get(f"{xid}/versions").json.items()}
 
 
 def default_of(registry: Client, xid: str) -> tuple[str, bool]:
-    """The default Version, and whether it is sticky."""
+    """The default Version and whether it is sticky."""
     meta = registry.get(f"{xid}/meta").json
     return meta["defaultversionid"], meta["defaultversionsticky"]
 
 
 def refuses(registry: Client, method: str, url: str, sent: Any, code: str, **headers: str) -> dict[str, Any]:
-    """Sends what must be refused, and sees to it that nothing changed. The error."""
+    """Send a request that must be rejected without any change, and return the error."""
     before = registry.get("/export").body, registry.get("/?inline=*").body
     reply = registry.send(method, url, sent, **headers)
     assert reply.error[1] == code, (method, url, sent, reply.json)

@@ -1,4 +1,4 @@
-"""A registry to send requests to, on each database, without a socket between."""
+"""A registry on each database, and a client that calls it without a socket."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def model_with(plural: str, **aspects: Any) -> dict[str, Any]:
 
 @dataclass
 class Reply:
-    """An answer. `json` is its body."""
+    """A response. `json` is its parsed body."""
 
     status: int
     headers: dict[str, str]
@@ -151,7 +151,7 @@ def postgresql() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def postgresql_engine(postgresql: str) -> Iterator[Engine]:
-    """Connections that all tests use one after the other: new ones would parse and plan every statement again."""
+    """Connections shared by all tests: new ones would parse and plan every statement again."""
     opened = open_database(postgresql)
     yield opened.engine
     opened.close()
@@ -197,7 +197,7 @@ OFFER = Offer({"jsonschema*": ("backward", "forward", "full")})
 
 @cache
 def made(model: str) -> tuple[Members, StoredSettings]:
-    """What a new registry with a model is stored with: reading the model takes longer than most tests."""
+    """The rows of a new registry with a model, cached because reading the model takes longer than most tests."""
     with TemporaryDirectory() as folder, closing(open_database(f"sqlite:///{folder}/registry.db")) as database:
         make_registry(database, "test", json.loads(model), OFFER)
         with database.reading() as session:

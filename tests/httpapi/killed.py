@@ -1,4 +1,4 @@
-"""Writing while a server is killed, and looking afterwards at what is there.
+"""Writes to a server that is killed, and checks what is stored afterwards.
 
 Each client has Groups of its own, one request after the other, so that it knows what must be there: what the last
 request that was answered left. The one that was not answered may have been done, or not; nothing between. All clients

@@ -1,4 +1,4 @@
-"""Servers as processes: `wirebook serve` on a free port, and how they end."""
+"""Runs servers as processes: `wirebook serve` on a free port."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ import httpx
 
 PROGRAM = "from wirebook.cli import main; main()"
 READY = 60
-"""Seconds within which a server must be up, on a machine that has other things to do."""
+"""Seconds within which a server must start, on a busy machine."""
 
 
 @dataclass
 class Server:
-    """A server that is up. `log` is where its standard error goes."""
+    """A running server. `log` is the file of its standard error."""
 
     process: subprocess.Popen[str]
     base: str
@@ -37,13 +37,13 @@ class Server:
         self.process.wait()
 
     def stop(self, seconds: float = 30) -> int:
-        """Asks it to end. Its exit code."""
+        """Stop the server. Returns its exit code."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(seconds)
 
 
 def launch(db: str, log: Path, *options: str) -> subprocess.Popen[str]:
-    """A server that is starting."""
+    """Start a server."""
     command = [sys.executable, "-c", PROGRAM, "serve", "--port", "0", "--db", db, *options]
     with log.open("a") as errors:
         environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
@@ -51,7 +51,7 @@ def launch(db: str, log: Path, *options: str) -> subprocess.Popen[str]:
 
 
 def when_ready(process: subprocess.Popen[str], log: Path) -> Server:
-    """Waits for the line that says where a server listens."""
+    """Wait for the line with the URL of the server."""
     timer = threading.Timer(READY, process.kill)
     timer.start()
     assert process.stdout
@@ -65,7 +65,7 @@ def when_ready(process: subprocess.Popen[str], log: Path) -> Server:
 
 @contextmanager
 def serving(db: str, log: Path, *options: str, count: int = 1) -> Iterator[list[Server]]:
-    """Servers on one database, started at once, killed at the end if they are still there."""
+    """Servers on one database, started together and killed at the end."""
     processes = [launch(db, log, *options) for _ in range(count)]
     try:
         yield [when_ready(process, log) for process in processes]
@@ -78,7 +78,7 @@ def serving(db: str, log: Path, *options: str, count: int = 1) -> Iterator[list[
 
 
 class Follower(threading.Thread):
-    """Reads a stream of events as long as there is one. `events` are those it has seen, `ids` their places in it."""
+    """Reads an event stream until it ends. `events` are the received events, `ids` their ids."""
 
     def __init__(self, base: str, last: str | None = None) -> None:
         super().__init__(daemon=True)

@@ -1,4 +1,4 @@
-"""A sink for events: an HTTP server that takes them, refuses them, or takes its time."""
+"""A sink for events: an HTTP server that accepts events, rejects them, or responds late."""
 
 from __future__ import annotations
 

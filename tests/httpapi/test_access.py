@@ -1,4 +1,4 @@
-"""Who may write, and under which URL the registry answers: by token, origin, host and proxy.
+"""Access checks: who may write, and under which URL the registry answers, by token, origin, host and proxy.
 
 Spec: docs/registry.md#who-may-write.
 """

@@ -1,4 +1,4 @@
-"""What writes answer, what their bodies may be, exports, and headers. The rows of the checklist by their ids.
+"""Responses to writes, request bodies, exports and headers. Tests are named after rows of the checklist.
 
 Spec: core/http.md#creating-or-updating-entities; core/http.md#get-export.
 """

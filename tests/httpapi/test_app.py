@@ -1,4 +1,4 @@
-"""The application in front of the service: what is answered beside the registry, limits, logs and metrics.
+"""The ASGI application: health, metrics, limits and logs.
 
 Spec: docs/registry.md#watching-a-server; docs/registry.md#limits.
 """
@@ -236,7 +236,7 @@ def test_path_outside_the_base_path_is_not_found(registry: Client) -> None:
 
 @pytest.fixture
 def lines() -> Iterator[list[dict[str, Any]]]:
-    """The lines of a log in JSON."""
+    """The lines of the JSON log."""
     found: list[dict[str, Any]] = []
 
     class Lines(logging.Handler):

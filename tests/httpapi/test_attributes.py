@@ -1,4 +1,4 @@
-"""Attributes: names, nulls, defaults, what is required, what is the server's. Rows ATT and COM of the checklist."""
+"""Attributes: names, nulls, defaults, required and server-assigned ones. Rows ATT and COM of the checklist."""
 
 from __future__ import annotations
 

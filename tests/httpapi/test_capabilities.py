@@ -1,4 +1,4 @@
-"""Capabilities: what is shown, what is offered, how they change, and what each of them does. Rows CAP."""
+"""Capabilities: current and offered values, changes, and the effect of each. Rows CAP of the checklist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The writer of a server: writes that share a commit are each whole, and answered when they are on disk."""
+"""The commit queue: writes that share a commit are atomic, and are answered when they are on disk."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ POSTGRESQL = pytest.mark.parametrize("database", ["postgresql"], indirect=True)
 
 
 def together(registry: Client, *writes: tuple[str, Any]) -> list[Reply]:
-    """The answers to writes that share a commit: all wait while the writer is busy with one before them."""
+    """The responses to writes that share a commit: they are queued while the commit queue runs another write."""
     held, go = threading.Event(), threading.Event()
 
     def hold(_: Any) -> None:
@@ -46,7 +46,7 @@ def together(registry: Client, *writes: tuple[str, Any]) -> list[Reply]:
 
 
 def writes_of(database: Database) -> list[str]:
-    """Grows by one for each transaction that writes."""
+    """A list that gets an item for each write transaction."""
     seen: list[str] = []
     database.observe = lambda kind, _: seen.append(kind) if kind == "write" else None
     return seen
@@ -61,7 +61,7 @@ def test_queued_writes_share_a_commit(registry: Client) -> None:
 
 @SQLITE
 def test_concurrent_clients_write_faster_than_one(registry: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With commits of 20 ms at least, which are most of a write, 16 clients write three times what one does."""
+    """With commits of at least 20 ms, 16 clients write at least three times as much as one."""
     dedicated_connection = Database._dedicated_connection
 
     @contextmanager
@@ -117,7 +117,7 @@ def test_write_failing_after_storing_does_not_affect_its_batch(
 
 @POSTGRESQL
 def test_closed_connection_loses_no_write_of_the_batch(registry: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those that shared it are done again, each on its own."""
+    """The other writes of the batch are repeated in their own transactions."""
     render, cuts = RegistryWriter.render_result, [None]
 
     def cuts_once(self: RegistryWriter, request: ApiRequest, *rest: Any) -> ApiResponse:
@@ -134,7 +134,7 @@ def test_closed_connection_loses_no_write_of_the_batch(registry: Client, monkeyp
 
 @POSTGRESQL
 def test_failed_statement_does_not_affect_its_batch(registry: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """PostgreSQL refuses all that follows in the transaction; they are done again, each on its own."""
+    """PostgreSQL rejects everything after it in the transaction; the writes are repeated in their own transactions."""
     render = RegistryWriter.render_result
 
     def fails_for_one(self: RegistryWriter, request: ApiRequest, *rest: Any) -> ApiResponse:
@@ -150,7 +150,7 @@ def test_failed_statement_does_not_affect_its_batch(registry: Client, monkeypatc
 
 @SQLITE
 def test_full_disk_loses_no_acknowledged_write(registry: Client) -> None:
-    """SQLite gives up the whole transaction then, with what others did in it."""
+    """SQLite then rolls back the whole transaction, with the other writes of the batch."""
     with registry.database.transaction() as connection:
         pages = connection.exec_driver_sql("PRAGMA page_count").scalar_one()
 

@@ -1,4 +1,4 @@
-"""Many writers at once, on real servers: no update is lost, no epoch given twice, no event left out.
+"""Concurrent writers on real servers: no update is lost, no epoch is used twice, no event is missing.
 
 One server on SQLite; two on one PostgreSQL, where writers take turns at them.
 
@@ -43,7 +43,7 @@ def servers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 def together(servers: list[Server], work: Callable[[httpx.Client, int], list[httpx.Response]]) -> list[httpx.Response]:
-    """What all writers were answered. `work` is given a client of the writer's server and the writer's number."""
+    """The responses to all writers. `work` is given a client of the writer's server and the writer's number."""
 
     def run(number: int) -> list[httpx.Response]:
         with servers[number % len(servers)].client() as client:
@@ -112,7 +112,7 @@ def test_concurrent_automatic_version_ids_are_distinct(servers: list[Server]) ->
 
 
 def test_concurrent_mixed_requests_match_their_events(servers: list[Server]) -> None:
-    """Makes, changes, deletes, changes of the model and of capabilities: the events tell all of it, to both streams."""
+    """Entities, the model and capabilities change concurrently; both event streams contain all changes."""
     followers = [Follower(server.base) for server in (servers * 2)[:2]]
     assert all(follower.is_open.wait(30) for follower in followers)
 
@@ -157,7 +157,7 @@ def _churn(client: httpx.Client, number: int, place: int) -> Iterator[httpx.Resp
 
 
 def _compare(client: httpx.Client, events: list[dict[str, Any]]) -> None:
-    """What was made and deleted, by the events, is what is there."""
+    """The entities that the events create and delete are those that exist."""
     there: set[str] = set()
     for event in events:
         entity, action = event["type"].split(".")[-2:]
@@ -191,7 +191,7 @@ def _wait(holds: Callable[[], bool], seconds: float = 30) -> None:
 
 
 def test_event_of_several_servers_is_sent_by_one(postgresql: str, tmp_path: Path) -> None:
-    """In the order of commits; and when the one that sends is killed, the other goes on and leaves none out."""
+    """Events are sent in commit order; when the sending server is killed, the other continues without a gap."""
     db, path = new_database(postgresql, "sending"), "/messagegroups/g{}"
     with sink() as target, serving(db, tmp_path / "log", "--events-sink", target.url, count=2) as running:
         answers = together(running, lambda client, n: [client.put(path.format(n), json={}) for _ in range(5)])

@@ -1,4 +1,4 @@
-"""What Groups demand of their Resources, by every way of writing these. The rows of the checklist by their ids."""
+"""Constraints of Groups on their Resources, for every kind of write. Tests are named after rows of the checklist."""
 
 from __future__ import annotations
 

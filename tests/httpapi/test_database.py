@@ -1,4 +1,4 @@
-"""Databases: what a commit is worth, and which tables there are.
+"""Databases: durability of commits, connections and migrations.
 
 Spec: docs/registry.md#databases.
 """

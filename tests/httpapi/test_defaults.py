@@ -1,4 +1,4 @@
-"""The default Version of a Resource, and the flag that chooses it. The rows of the checklist by their ids."""
+"""The default Version of a Resource, and the flag that chooses it. Tests are named after rows of the checklist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`$details`, and where an answer says an entity is. The rows of the checklist by their ids."""
+"""`$details`, Location and Content-Location. Tests are named after rows of the checklist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents. The rows of the checklist by their ids."""
+"""Documents. Tests are named after rows of the checklist."""
 
 from __future__ import annotations
 

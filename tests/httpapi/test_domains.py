@@ -1,4 +1,4 @@
-"""The models that a fresh registry holds: messages, endpoints and schemas, as their texts have them."""
+"""The built-in models of a new registry: messages, endpoints and schemas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ETag changes whenever the bytes of an answer would, and If-None-Match saves them.
+"""ETags change whenever the bytes of a response change, and If-None-Match returns 304.
 
 Spec: docs/decisions/0102-etags.md; docs/registry.md#reading.
 """

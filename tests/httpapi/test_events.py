@@ -1,4 +1,4 @@
-"""Events: what each request leaves in the outbox. The rows of the checklist by their ids.
+"""Events: what each request writes to the outbox. Tests are named after rows of the checklist.
 
 Spec: core/events.md.
 """
@@ -19,7 +19,7 @@ from wirebook.storage.tables import EVENTS
 
 
 class Log:
-    """The events since it was made or last read."""
+    """The events since the last read."""
 
     def __init__(self, registry: Client) -> None:
         self._database = registry.database
@@ -135,7 +135,7 @@ Y = "/dirs/d/datas/y"
 
 @pytest.fixture
 def two(registry: Client, log: Log) -> Client:
-    """A Resource whose Versions have attributes of their own."""
+    """A Resource whose Versions have different attributes."""
     assert registry.post(f"{Y}/versions", {"v1": {"name": "n"}, "v2": {"labels": {"a": "b"}}}).status == 200
     log.read()
     return registry

@@ -1,4 +1,4 @@
-"""Events against what really changed: random writes, each compared with the whole registry before and after.
+"""Events of random writes, compared with the whole registry before and after each write.
 
 Spec: core/events.md.
 """

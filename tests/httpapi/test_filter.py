@@ -1,4 +1,4 @@
-"""The flag `filter`, and dot notation in it. The rows of the checklist by their ids.
+"""The flag `filter`, and dot notation in it. Tests are named after rows of the checklist.
 
 Spec: core/spec.md#filter-flag; core/spec.md#dot-notation-in-filters; core/http.md#filter-flag.
 """

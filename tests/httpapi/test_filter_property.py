@@ -1,4 +1,4 @@
-"""Random filters, sorts and pages over random registries: the answers are what reading all of it comes to.
+"""Random filters, sorts and pages over random registries, compared with an evaluation of the full export.
 
 Spec: core/spec.md#filter-flag; core/spec.md#sort-flag; pagination/spec.md#http-binding.
 """

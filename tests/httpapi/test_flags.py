@@ -1,6 +1,6 @@
-"""Flags: query parameters that shape requests and answers. The rows of the checklist by their ids.
+"""Flags: query parameters of requests. Tests are named after rows of the checklist.
 
-Spec: core/spec.md#request-flags; core/http.md#request-flags--query-parameters. `filter` has a module of its own.
+Spec: core/spec.md#request-flags; core/http.md#request-flags--query-parameters. `filter` has its own module.
 """
 
 from __future__ import annotations

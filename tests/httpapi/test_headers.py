@@ -1,4 +1,4 @@
-"""Attributes as headers of documents. The rows of the checklist by their ids."""
+"""Attributes as headers of documents. Tests are named after rows of the checklist."""
 
 from __future__ import annotations
 

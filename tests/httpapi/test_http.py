@@ -1,4 +1,4 @@
-"""Paths and methods, discovery, and requests as they come over the wire. The rows of the checklist by their ids.
+"""Paths, methods, discovery, and requests over ASGI. Tests are named after rows of the checklist.
 
 Spec: core/http.md#http-api-patterns; core/http.md#http-options-method; core/http.md#xregistry-discovery.
 """

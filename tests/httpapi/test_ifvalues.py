@@ -1,4 +1,4 @@
-"""What values bring with them, and what models ask of values: `ifvalues`, `enum`, `target`, names of members."""
+"""Aspects of attributes that depend on values: `ifvalues`, `enum`, `target` and names of members."""
 
 from __future__ import annotations
 

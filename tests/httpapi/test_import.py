@@ -1,4 +1,4 @@
-"""Importing catalogues of older texts: what is repaired is told, and a catalogue is taken in whole or not at all."""
+"""Imports of catalogues of any dialect: corrections are reported, and an import is atomic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Includes in models: of the model itself, of documents elsewhere, of files beside the first model of a registry."""
+"""Includes in models: of documents on other hosts, and of files beside the initial model of a registry."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def registry(database: Database, fetch: IncludeFetcher) -> Client:
 
 @pytest.fixture
 def client(database: Database, web: Web) -> Client:
-    """A registry that may ask the web."""
+    """A registry that may fetch from the test server."""
     return registry(database, IncludeFetcher((AllowedHost("127.0.0.1", web.server_port),), seconds=2, max_bytes=10_000))
 
 
@@ -89,7 +89,7 @@ def empty(database: Database) -> Client:
 
 
 def model(client: Client, source: Source) -> Source:
-    """The full model of a source, which is kept as it is."""
+    """The full model of a source. The registry stores the source unchanged."""
     reply = client.put("/modelsource", source)
     assert reply.status == 200, reply.body
     assert json.dumps(reply.json) == json.dumps(source) == json.dumps(client.get("/modelsource").json)
@@ -107,13 +107,13 @@ def including(*references: str, **own: Any) -> Source:
 
 
 def own(full: Source) -> Source:
-    """The types of the extensions of Groups."""
+    """The types of the extension attributes of Groups, by name."""
     attributes = full["groups"]["dirs"]["attributes"]
     return {name: attribute["type"] for name, attribute in attributes.items() if name in tuple("abcxyz")}
 
 
 def refused(client: Client, source: Source) -> str:
-    """Why a source is refused, on both ways to send it."""
+    """The error for a model source, which is the same on both paths for it."""
     before = client.get("/?inline=model,modelsource").body
     reply = client.put("/modelsource", source)
     assert reply.error == (400, "model_error", "/model"), reply.body
@@ -362,7 +362,7 @@ def test_invalid_model_file_is_rejected(tmp_path: Path, text: str | None, code: 
 
 
 def test_server_keeps_its_model_and_rejects_another(tmp_path: Path, web: Web) -> None:
-    """Of a file, with documents elsewhere; the same again; another one, which is not taken."""
+    """The same model file is accepted again, another one is rejected."""
     web.documents["/a"] = {"y": STRING}
     attributes = {"$includes": ["parts.json", f"{web.base}/a"]}
     path = write(tmp_path, model=groups(attributes=attributes), parts={"x": STRING})

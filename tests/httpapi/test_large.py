@@ -1,4 +1,4 @@
-"""Large answers, slow reads, and answers that fail while they are made.
+"""Large responses, slow reads, and responses that fail while they are rendered.
 
 Spec: docs/registry.md#limits; core/spec.md#too_large; core/spec.md#server_busy.
 """
@@ -46,7 +46,7 @@ def limited(registry: Client, **limits: Any) -> Client:
 
 
 def spoil(registry: Client, id_: str) -> None:
-    """Makes a row such that it cannot be shown in document view."""
+    """Change a row so that it cannot be rendered in document view."""
     with registry.database.transaction() as connection:
         connection.execute(text(f"{BREAK}'{id_}')"))
 

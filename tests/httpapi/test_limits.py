@@ -1,4 +1,4 @@
-"""Limits on waiting, and who sees what of an address.
+"""Time limits of database access, and secrets in errors and logs.
 
 Spec: docs/registry.md#limits.
 """
@@ -29,7 +29,7 @@ from wirebook.storage.database import open_database
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def hasty(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Client]:
-    """A registry that waits for a fifth of a second."""
+    """A registry with time limits of a fifth of a second."""
     url = f"sqlite:///{tmp_path / 'registry.db'}"
     if request.param == "postgresql":
         url = new_database(request.getfixturevalue("postgresql"), "hasty")
@@ -39,7 +39,7 @@ def hasty(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Client]:
 
 
 def test_read_without_a_free_connection_is_rejected_as_busy(hasty: Client) -> None:
-    """All connections are in use for too long."""
+    """All connections are in use for longer than the limit."""
     pool = cast("QueuePool", hasty.database.engine.pool)
     with ExitStack() as stack:
         while pool.checkedout() < pool.size() + pool._max_overflow:
@@ -62,7 +62,7 @@ def test_postgresql_write_times_out(postgresql: str) -> None:
 
 
 def test_postgresql_read_times_out(postgresql: str) -> None:
-    """Not longer for a lock than a request may take; an export may take longer otherwise."""
+    """Waiting for a lock is limited by the request time-out; an export may otherwise take longer."""
     database = open_database(new_database(postgresql, "hasty"), wait=0.2)
     registry = serve(database, FIXTURE)
     with database.transaction() as other:
@@ -86,7 +86,7 @@ def test_database_error_hides_the_password(url: str) -> None:
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_slow_filter_is_rejected_as_busy(registry: Client, method: str) -> None:
-    """Also where the filter is about the answer to a write, which is undone."""
+    """Also for a filter in a write, which is rolled back."""
     datas = {f"x{number}": {"labels": {"k": "a" * 50}} for number in range(2000)}
     assert registry.post("/dirs/d", {"datas": datas}).status == 200
     service = make_service(registry.database, NoFormats(), OFFER, limits=ResponseLimits(read_seconds=0.3))

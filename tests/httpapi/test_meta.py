@@ -1,4 +1,4 @@
-"""The meta of a Resource. The rows of the checklist by their ids."""
+"""The meta of a Resource. Tests are named after rows of the checklist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The model language: what a model may say, and what the full model says then. Rows of the checklist by their ids."""
+"""The model language: valid and invalid models, and the full model. Tests are named after rows of the checklist."""
 
 from __future__ import annotations
 

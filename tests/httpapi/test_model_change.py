@@ -1,4 +1,4 @@
-"""Another model for a registry that has entities: they comply, are rewritten, or the model is refused."""
+"""Model changes in a registry with entities: they comply, are rewritten, or the model is rejected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Collections: how they are shown in what owns them, and what becomes of those that are sent. Rows COL."""
+"""Nested collections in responses and requests. Rows COL of the checklist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`specversion=1.0-rc2`: metadata with the names of that text, for reading alone."""
+"""`specversion=1.0-rc2`: responses with the names of that version of xRegistry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The OpenAPI document: valid, complete, and what the registry does."""
+"""The OpenAPI document: valid, complete, and consistent with the behaviour of the registry."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 @pytest.fixture(params=MODELS)
 def served(request: pytest.FixtureRequest, database: Database) -> Client:
-    """A registry with one of the models."""
+    """A registry with one of the test models."""
     return serve(database, MODELS[request.param])
 
 

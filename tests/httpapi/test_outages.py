@@ -1,4 +1,4 @@
-"""Outages: a full disk and a PostgreSQL that is away, as clients, probes and the log see them.
+"""Outages: a full disk and an unavailable PostgreSQL, as seen by clients, probes and the log.
 
 Spec: docs/registry.md#outages; docs/decisions/0152-database-outages.md.
 """

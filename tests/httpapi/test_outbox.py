@@ -1,4 +1,4 @@
-"""The outbox: events reach a sink in order and at least once, whatever the sink does, and no request waits for it.
+"""The outbox: events reach a sink in order and at least once, and no request waits for it.
 
 Spec: docs/registry.md#events.
 """
@@ -30,7 +30,7 @@ FAST = 0.02
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody waits long in a test."""
+    """Short waits, for tests."""
     monkeypatch.setattr(outbox, "FIRST_BACKOFF", FAST)
     monkeypatch.setattr(outbox, "MAX_BACKOFF", 4 * FAST)
     monkeypatch.setattr(outbox, "POLL_SECONDS", FAST)
@@ -43,7 +43,7 @@ def target() -> Iterator[Sink]:
 
 
 def sending(registry: Client, url: str, seen: list[str] | None = None) -> AbstractContextManager[None]:
-    """Sends events to a sink as long as the context is open."""
+    """Sends events to a sink while the context is open."""
     sender = EventSender(registry.service, url, BASE, (seen if seen is not None else []).append)
     sender.register()
     return run_in_background(sender.run)
@@ -55,7 +55,7 @@ def write(registry: Client, *ids: str) -> None:
 
 
 def all_events(database: Database) -> list[Any]:
-    """What the stream has from its beginning."""
+    """The events of the stream from its beginning."""
     found: list[Any] = []
     after, before = EventPosition(0), None
     while after != before:
@@ -210,7 +210,7 @@ def test_sink_position_never_decreases(registry: Client) -> None:
 
 
 def test_one_server_at_a_time_sends_to_a_sink(postgresql: str, target: Sink) -> None:
-    """Each event once, in order, although two send; and the other goes on when one ends."""
+    """Each event is sent once and in order by two servers; when one stops, the other continues."""
     address = new_database(postgresql, "turns")
     first, second = open_database(address), open_database(address)
     registry = serve(first, {"groups": {"dirs": {"singular": "dir"}}})

@@ -1,4 +1,4 @@
-"""Pages of collections and the links between them. The rows of the checklist by their ids.
+"""Pages of collections and the links between them. Tests are named after rows of the checklist.
 
 Spec: pagination/spec.md; core/http.md#pagination.
 """

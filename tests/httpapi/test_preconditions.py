@@ -1,4 +1,4 @@
-"""If-Match and If-None-Match on writes: evaluated in the write's transaction against what a GET of its URL gives.
+"""If-Match and If-None-Match on writes, which are evaluated against what a GET of the URL returns at that time.
 
 Spec: RFC 9110#13; docs/registry.md#conditional-requests; docs/decisions/0151-conditional-writes.md.
 """
@@ -189,7 +189,7 @@ def test_etags_in_several_header_lines_are_one_list(filled: Client) -> None:
 
 
 def test_errors_before_the_content_precede_preconditions(filled: Client) -> None:
-    """RFC 9110#13.2.1: they do not count where the answer would be an error without them."""
+    """RFC 9110#13.2.1: preconditions are ignored if the response without them is an error."""
     web = Web(filled, write_token="secret")
     assert web.send("PUT", DATA, b"{}", If_Match='"other"').status_code == 401
     web = Web(filled)
@@ -232,7 +232,7 @@ def _no_groups(_: bytes) -> Any:
 
 
 def test_write_in_a_shared_commit_sees_the_etag_of_the_write_before(filled: Client) -> None:
-    """Writes that share a commit see each other: of those with one tag the first is done, and the rest fail."""
+    """Writes that share a commit see each other: the first with an ETag succeeds, the others fail."""
     web, tag = Web(filled), tag_of(Web(filled), DATA)
     with closing(CommitQueue(filled.database)) as writer, ThreadPoolExecutor(8) as pool:
         filled.service.commit_queue.close()
@@ -249,7 +249,7 @@ def test_write_in_a_shared_commit_sees_the_etag_of_the_write_before(filled: Clie
 def test_one_of_many_writes_with_the_same_etag_succeeds(
     database: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    """On servers as they run; with PostgreSQL, on two of them."""
+    """On server processes; two of them with PostgreSQL."""
     db = f"sqlite:///{tmp_path / 'r.db'}"
     if database == "postgresql":
         db = new_database(request.getfixturevalue("postgresql"), "race")

@@ -1,4 +1,4 @@
-"""How many queries a request takes: as many for a few entities as for ten times that."""
+"""The number of queries of a request does not depend on the number of entities."""
 
 from __future__ import annotations
 

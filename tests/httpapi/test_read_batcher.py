@@ -1,4 +1,4 @@
-"""Small reads of PostgreSQL that come together share a snapshot: what they see, and what one of them does to others."""
+"""The read batcher: queued reads of PostgreSQL share a snapshot, and a failed read does not affect others."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PATHS = [f"/dirs/d/datas/{id_}" for id_ in ("a", "b", "c")]
 
 
 class Held:
-    """A reader that is busy until all that is to wait for it waits."""
+    """A read batcher that is busy until all reads of the test are queued."""
 
     def __init__(self, registry: Client) -> None:
         self._registry, self._held, self._go = registry, threading.Event(), threading.Event()
@@ -90,7 +90,7 @@ def test_batched_read_sees_earlier_writes(registry: Client) -> None:
 def test_closed_connection_fails_one_read_of_the_batch(
     registry: Client, held: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who asks then is told so; the others get their answers."""
+    """The read in progress fails; the others succeed."""
     prefetch = Session.prefetch
 
     def cut(self: Session, xids: list[str]) -> None:
@@ -105,7 +105,7 @@ def test_closed_connection_fails_one_read_of_the_batch(
 
 
 def test_only_reads_of_one_resource_without_flags_are_batched(registry: Client) -> None:
-    """Those of one Resource without flags: others may take long."""
+    """Other reads may take long."""
     registry.get("/")
     taken = {
         path: registry.service.read_batched(ApiRequest("GET", path, BASE, {}, []))

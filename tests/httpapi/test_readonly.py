@@ -1,4 +1,4 @@
-"""Resources that are read-only, and writes that leave them out. The rows of the checklist by their ids."""
+"""Read-only Resources, and writes that skip them. Tests are named after rows of the checklist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Registry, its capabilities, its model, and flags. The rows of the checklist by their ids."""
+"""The Registry, its capabilities, its model, and flags. Tests are named after rows of the checklist."""
 
 from __future__ import annotations
 

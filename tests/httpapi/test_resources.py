@@ -1,4 +1,4 @@
-"""Resources: how they are shown, and what writing one does, step by step. The rows of the checklist by their ids.
+"""Resources: their representation, and the steps of a write. Tests are named after rows of the checklist.
 
 Those that cite core/resource.md are about a type whose Versions are ordered by createdat.
 """

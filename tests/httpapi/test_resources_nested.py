@@ -1,4 +1,4 @@
-"""Resources in what is sent to Groups, the Registry or collections. The rows of the checklist by their ids."""
+"""Resources nested in writes of Groups, the Registry or collections. Tests are named after rows of the checklist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small reads of SQLite: they share transactions, and their answers are kept until something is written."""
+"""The response cache: small SQLite reads share transactions, and responses are cached until the next write."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def registry(tmp_path: Path) -> Iterator[Client]:
 
 @pytest.fixture
 def begun(registry: Client) -> Iterator[list[str]]:
-    """The transactions of reads that were begun."""
+    """The read transactions that have begun."""
     seen: list[str] = []
 
     def watch(driver: sqlite3.Connection, *_: object) -> None:
@@ -41,7 +41,7 @@ def begun(registry: Client) -> Iterator[list[str]]:
 
 
 class Loop:
-    """What the event loop has been given, to be done when it is told to."""
+    """An event loop whose callbacks run when the test says so."""
 
     def __init__(self, registry: Client) -> None:
         self._registry, self._given = registry, list[Callable[[], None]]()

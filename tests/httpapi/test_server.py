@@ -1,4 +1,4 @@
-"""A server as a process: how it begins and ends, what it says, and clients that are slow, large or gone.
+"""A server as a process: start, stop, logs, and clients that are slow or send too much.
 
 Spec: docs/registry.md#watching-a-server; docs/registry.md#limits.
 """
@@ -36,7 +36,7 @@ def connect(server: Server) -> socket.socket:
 
 
 def read_all(connection: socket.socket) -> bytes:
-    """What a server sends until it closes the connection."""
+    """The bytes that a server sends until it closes the connection."""
     parts = []
     while part := _receive(connection):
         parts.append(part)
@@ -132,7 +132,7 @@ def test_json_log_contains_no_secrets(server: Server) -> None:
 
 
 def test_sigterm_finishes_requests_and_exits_with_0(tmp_path: Path) -> None:
-    """The stream ends, what was written is there, and the code is 0."""
+    """The event stream ends, the writes are stored, and the exit code is 0."""
     db = f"sqlite:///{tmp_path / 'registry.db'}"
     with serving(db, tmp_path / "log") as (server,):
         follower = Follower(server.base)
@@ -166,7 +166,7 @@ def _close(process: subprocess.Popen[str]) -> None:
 
 
 def exchange(server: Server, request: bytes) -> bytes:
-    """The answer to a request that is sent as it is."""
+    """The response to a request that is sent byte by byte."""
     with connect(server) as connection:
         connection.sendall(request)
         return read_all(connection)

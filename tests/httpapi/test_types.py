@@ -1,4 +1,4 @@
-"""Data types: which values each may have, wherever an attribute may stand. Rows TYP of the checklist."""
+"""Data types: valid and invalid values at every level. Rows TYP of the checklist."""
 
 from __future__ import annotations
 

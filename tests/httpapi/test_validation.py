@@ -1,4 +1,4 @@
-"""Formats and compatibility, with the schemas of all formats. The rows of the checklist by their ids."""
+"""Formats and compatibility, with the schemas of all formats. Tests are named after rows of the checklist."""
 
 from __future__ import annotations
 

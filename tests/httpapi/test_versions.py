@@ -1,4 +1,4 @@
-"""Versions: their lineage by each mode, how many there are, what they share. The rows of the checklist by their ids."""
+"""Versions: lineage in each mode, limits, and shared attributes. Tests are named after rows of the checklist."""
 
 from __future__ import annotations
 

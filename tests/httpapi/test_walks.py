@@ -1,4 +1,4 @@
-"""Random requests, good and bad: what is refused changes nothing, and what is shown fits together."""
+"""Random valid and invalid requests: rejected ones change nothing, and responses are consistent."""
 
 from __future__ import annotations
 

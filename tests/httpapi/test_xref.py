@@ -1,4 +1,4 @@
-"""Cross-references: Resources that show another. The rows of the checklist by their ids."""
+"""Cross-references between Resources. Tests are named after rows of the checklist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filters, sorts and counts decided by reading all of an answer: what queries must come to as well.
+"""A second implementation of filters, sorts and counts, which evaluates a full export; queries must match it.
 
 An answer without a filter and with everything inlined is a tree. `left` says what a filter leaves of it, by the words
 of the text: the leaves for which all expressions of a term hold, whatever entity on the way down they are about.
