@@ -53,7 +53,7 @@ def meta_of(xid: str, default: str = "1", **members: Any) -> dict[str, Any]:
 
 def lineage(registry: Client, xid: str) -> dict[str, str]:
     """The ancestor of each Version."""
-    return {id_: each["ancestorid"] for id_, each in registry.get(f"{xid}/versions").json.items()}
+    return {id_: version["ancestorid"] for id_, version in registry.get(f"{xid}/versions").json.items()}
 
 
 def default_of(registry: Client, xid: str) -> tuple[str, bool]:

@@ -172,13 +172,13 @@ def look(client: httpx.Client, path: str) -> State | str:
     if group["filescount"] != len(group["files"]) or group["paperscount"] != len(group["papers"]):
         return f"counts that are wrong: {group['filescount']} and {group['paperscount']}"
     ordered = sorted(log.values(), key=lambda version: int(version["versionid"]))
-    if [each["versionid"] for each in ordered] != [str(place) for place in range(1, len(ordered) + 1)]:
+    if [version["versionid"] for version in ordered] != [str(place) for place in range(1, len(ordered) + 1)]:
         return f"Versions with gaps: {sorted(log)}"
     documents = [base64.b64decode(paper["paperbase64"]) for paper in group["papers"].values()]
     found = int(documents[0].split()[0]) if documents else None
     if found is not None and documents != [document(found)]:
         return f"half a document: {len(documents[0])} bytes"
-    return State(numbers.pop(), tuple(each["number"] for each in ordered), found)
+    return State(numbers.pop(), tuple(version["number"] for version in ordered), found)
 
 
 def check_groups(client: httpx.Client, groups: list[Group]) -> Iterator[str]:

@@ -95,7 +95,7 @@ def test_c_http_15_exports_can_be_put_back(database: Database) -> None:
 def without_times(value: Any) -> Any:
     """The same without what every write changes."""
     if isinstance(value, dict):
-        return {name: without_times(each) for name, each in value.items() if name not in ("epoch", "modifiedat")}
+        return {name: without_times(item) for name, item in value.items() if name not in ("epoch", "modifiedat")}
     return value
 
 

@@ -122,7 +122,7 @@ def test_attribute_of_the_resource_is_unknown_in_a_version(registry: Client, nam
 
 @pytest.mark.parametrize("path", ["/dirs/d", X])
 def test_text_with_nul_or_of_great_length_is_stored(given: Client, path: str) -> None:
-    for value in ("\0", "a\0b", "".join(chr(0x4E00 + each * 7919 % 20000) for each in range(1350))):
+    for value in ("\0", "a\0b", "".join(chr(0x4E00 + number * 7919 % 20000) for number in range(1350))):
         sent = {"name": value, "labels": {"a": value}}
         assert given.put(path, sent | ({"format": value} if path == X else {})).status == 200
         shown = given.get(path).json

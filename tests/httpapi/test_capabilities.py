@@ -51,7 +51,7 @@ def capabilities(registry: Client) -> Any:
 
 def available(registry: Client, **kinds: bool | None) -> dict[str, Any]:
     """Makes other kinds of data available or mutable; None is one that is not there. What is answered."""
-    there = {kind: each for kind, each in capabilities(registry)["available"].items() if kind not in kinds}
+    there = {kind: setting for kind, setting in capabilities(registry)["available"].items() if kind not in kinds}
     there |= {kind: {"mutable": mutable} for kind, mutable in kinds.items() if mutable is not None}
     reply = registry.patch("/capabilities", {"available": there})
     assert reply.status == 200

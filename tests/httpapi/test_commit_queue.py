@@ -42,7 +42,7 @@ def together(registry: Client, *writes: tuple[str, Any]) -> list[Reply]:
                 pass
         go.set()
         first.result()
-        return [each.result() for each in waiting]
+        return [future.result() for future in waiting]
 
 
 def writes_of(database: Database) -> list[str]:

@@ -50,7 +50,7 @@ def together(servers: list[Server], work: Callable[[httpx.Client, int], list[htt
             return work(client, number)
 
     with ThreadPoolExecutor(WRITERS) as pool:
-        answers = [answer for each in pool.map(run, range(WRITERS)) for answer in each]
+        answers = [answer for batch in pool.map(run, range(WRITERS)) for answer in batch]
     assert not [answer.text for answer in answers if answer.status_code >= 500]
     return answers
 
@@ -95,7 +95,7 @@ def test_entity_created_concurrently_is_created_once(servers: list[Server]) -> N
     with servers[-1].client() as client:
         group = client.get("/dirs/made").json()
         assert (group["filescount"], group["epoch"]) == (len(ids), len(ids))
-        assert {each["epoch"] for each in client.get("/dirs/made/files").json().values()} == {WRITERS}
+        assert {file["epoch"] for file in client.get("/dirs/made/files").json().values()} == {WRITERS}
 
 
 def test_concurrent_automatic_version_ids_are_distinct(servers: list[Server]) -> None:

@@ -87,7 +87,7 @@ def test_postgresql_transactions_have_isolation_levels_and_timeouts(registry: Cl
         with begin() as session:
             driver = driver_of(session._connection)
             asked = ("transaction_isolation", "transaction_read_only", "statement_timeout", "lock_timeout")
-            levels.append([driver.execute(f"SHOW {each}").fetchone()[0] for each in asked])
+            levels.append([driver.execute(f"SHOW {setting}").fetchone()[0] for setting in asked])
     assert levels == [["repeatable read", "on", "30s", "30s"], ["read committed", "off", "0", "30s"]]
 
 

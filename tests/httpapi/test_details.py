@@ -27,7 +27,7 @@ def test_export_can_be_written_back(registry: Client) -> None:
         """Without what an import changes."""
         if isinstance(value, dict):
             return {
-                name: still(each) for name, each in value.items() if name not in ("epoch", "modifiedat", "createdat")
+                name: still(item) for name, item in value.items() if name not in ("epoch", "modifiedat", "createdat")
             }
         return value
 

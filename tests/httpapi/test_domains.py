@@ -348,7 +348,7 @@ def test_c_sch_03_a_group_without_a_format_has_schemas_of_any(fresh: Client) -> 
     put(fresh, f"{SCHEMA}$details", {"format": DRAFT7, "schema": OBJECT})
     put(fresh, "/schemagroups/g/schemas/a$details", {"format": "Avro/1.9", "schema": {"type": "int"}})
     found = fresh.get("/schemagroups/g/schemas").json
-    assert {each["format"] for each in found.values()} == {DRAFT7, "Avro/1.9"}
+    assert {version["format"] for version in found.values()} == {DRAFT7, "Avro/1.9"}
 
 
 def test_c_sch_04_a_group_gives_its_format(fresh: Client) -> None:
@@ -409,8 +409,8 @@ def test_c_sch_08_documents_with_their_media_types(fresh: Client) -> None:
             fresh.put(f"{SCHEMA}/versions/{id_}", document, xregistry_format=DRAFT7, content_type=type_).status == 201
         )
     found = [fresh.get(path) for path in (SCHEMA, f"{SCHEMA}/versions/1", f"{SCHEMA}/versions/2")]
-    assert [each.json["title"] for each in found] == ["2", "1", "2"]
-    types = [each.headers["Content-Type"] for each in found]
+    assert [reply.json["title"] for reply in found] == ["2", "1", "2"]
+    types = [reply.headers["Content-Type"] for reply in found]
     assert types == ["application/json", "application/schema+json", "application/json"]
 
 
@@ -526,9 +526,9 @@ def test_c_ce_04_a_round_trip_keeps_references(fresh: Client) -> None:
         assert fresh.delete(path).status == 204
     assert fresh.put("/?ignore=epoch,capabilities,modelsource", exported).status == 200
     again = fresh.get("/export").json
-    for each in (exported, again):
+    for document in (exported, again):
         for name in ("epoch", "modifiedat"):
-            del each[name]
+            del document[name]
     assert again == exported
 
 

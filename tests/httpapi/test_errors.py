@@ -79,7 +79,7 @@ def check(reply: Reply, name: str, subject: str | None, args: dict[str, str]) ->
     assert set(body) <= {"type", "title", "detail", "subject", "args"}
     assert "args" not in body or type_.args
     shown = [*args.values(), subject or ""] if "<subject>" in type_.title else args.values()
-    assert all(each in body["title"] for each in shown)
+    assert all(text in body["title"] for text in shown)
 
 
 # -- types that need more than a request ----------------------------------------------------------------------------

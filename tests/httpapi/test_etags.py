@@ -78,8 +78,8 @@ def test_etag_changes_with_the_bytes(registry: Client) -> None:
         done = registry.send(method, url, sent)
         assert done.status < 300, (method, url, done.body)
         after = _seen(web)
-        for each in URLS:
-            _check(web, each, before[each], after[each])
+        for path in URLS:
+            _check(web, path, before[path], after[path])
         before = after
 
 

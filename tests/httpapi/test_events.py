@@ -33,8 +33,10 @@ class Log:
     def short(self) -> dict[tuple[str, str], set[str]]:
         """Type without its prefix and subject, with the attributes that changed."""
         return {
-            (each["type"].removeprefix("io.xregistry."), each["subject"]): set(each.get("data", {}).get("changed", ()))
-            for each in self.read()
+            (event["type"].removeprefix("io.xregistry."), event["subject"]): set(
+                event.get("data", {}).get("changed", ())
+            )
+            for event in self.read()
         }
 
 
@@ -322,7 +324,7 @@ def test_last_event_id_of_trimmed_events_is_rejected(registry: Client, log: Log)
         with pytest.raises(Refused, match="no longer kept"):
             start_position(registry.database, gone)
     registry.put("/dirs/d", {})
-    assert [each["subject"] for each in log.read() if each["type"].endswith("group.updated")] == ["/dirs/d"]
+    assert [event["subject"] for event in log.read() if event["type"].endswith("group.updated")] == ["/dirs/d"]
 
 
 def test_trimming_leaves_no_gaps_if_clocks_differ(registry: Client, log: Log) -> None:

@@ -25,19 +25,21 @@ Request = tuple[str, str, Any]
 def entities(registry: Client) -> Entities:
     """Everything by xid, with its kind and its attributes; those of metas are of their Resources."""
     root = registry.get("/?inline=*").json
-    found: Entities = {"/": ("registry", {name: each for name, each in root.items() if not isinstance(each, dict)})}
+    found: Entities = {
+        "/": ("registry", {name: member for name, member in root.items() if not isinstance(member, dict)})
+    }
     for group in (*root["dirs"].values(), *root["boxes"].values()):
         plurals = [name.removesuffix("url") for name in group if f"{name.removesuffix('url')}count" in group]
-        found[group["xid"]] = "group", {name: each for name, each in group.items() if name not in plurals}
+        found[group["xid"]] = "group", {name: member for name, member in group.items() if name not in plurals}
         found |= {xid: resource for plural in plurals for xid, resource in resources(group[plural])}
     return found
 
 
 def resources(collection: dict[str, Any]) -> Iterator[tuple[str, tuple[str, dict[str, Any]]]]:
-    for each in collection.values():
-        shown = {name: value for name, value in each.items() if name not in ("meta", "versions")}
-        yield each["xid"], ("resource", shown | {f"meta.{name}": value for name, value in each["meta"].items()})
-        for version in each.get("versions", {}).values():
+    for resource in collection.values():
+        shown = {name: value for name, value in resource.items() if name not in ("meta", "versions")}
+        yield resource["xid"], ("resource", shown | {f"meta.{name}": value for name, value in resource["meta"].items()})
+        for version in resource.get("versions", {}).values():
             yield version["xid"], ("version", version)
 
 
@@ -52,10 +54,10 @@ def changed(before: dict[str, Any], after: dict[str, Any], kind: str) -> set[str
 
 def faults(before: Entities, after: Entities, events: list[dict[str, Any]]) -> Iterator[tuple[str, ...]]:
     """What events say and did not happen, or what happened and they do not say."""
-    said = {(each["subject"], each["type"].rpartition(".")[2]): each for each in events}
+    said = {(event["subject"], event["type"].rpartition(".")[2]): event for event in events}
     settings = {"/model", "/modelsource", "/capabilities"}
     if len(said) < len(events):
-        yield "twice", *(each["subject"] for each in events)
+        yield "twice", *(event["subject"] for event in events)
     for xid, action in said:
         there = {"created": (False, True), "deleted": (True, False)}.get(action, (True, True))
         if xid not in settings and action != "deprecation" and (xid in before, xid in after) != there:
@@ -71,7 +73,9 @@ def faults(before: Entities, after: Entities, events: list[dict[str, Any]]) -> I
             yield "updated unsaid", xid, *names
         if not names and (xid, "updated") in said:
             yield "not updated", xid
-        was, now = (each[xid][1].get("deprecated", each[xid][1].get("meta.deprecated")) for each in (before, after))
+        was, now = (
+            entities[xid][1].get("deprecated", entities[xid][1].get("meta.deprecated")) for entities in (before, after)
+        )
         if (was != now) != ((xid, "deprecation") in said) and after[xid][0] in ("group", "resource"):
             yield "deprecation", xid
 

@@ -177,10 +177,10 @@ def follow(registry: Client, shown: dict[str, Any], level: tuple[str, ...], mode
         inner, url = (*level, plural), shown[f"{plural}url"]
         reply = registry.get(f"{url}{'&' if '?' in url else '?'}inline=*")
         assert reply.status == 200, (url, reply.body)
-        mine = {id_: without_urls(each, inner, model) for id_, each in shown[plural].items()}
-        assert {id_: without_urls(each, inner, model) for id_, each in reply.json.items()} == mine, url
-        for each in shown[plural].values():
-            follow(registry, each, inner, model)
+        mine = {id_: without_urls(entity, inner, model) for id_, entity in shown[plural].items()}
+        assert {id_: without_urls(entity, inner, model) for id_, entity in reply.json.items()} == mine, url
+        for entity in shown[plural].values():
+            follow(registry, entity, inner, model)
 
 
 @random_trees
@@ -216,10 +216,10 @@ def check_filter(registry: Client, model: Model, path: str, filters: list[str], 
         assert without_collections(bare, level, model) == without_collections(shown, level, model), note
         follow(registry, shown, level, model)
         return
-    entities = {id_: without_urls(each, level, model) for id_, each in expected.items()}
-    assert {id_: without_urls(each, level, model) for id_, each in shown.items()} == entities, note
-    for id_, each in bare.items():
-        assert without_collections(each, level, model) == without_collections(shown[id_], level, model), note
+    entities = {id_: without_urls(entity, level, model) for id_, entity in expected.items()}
+    assert {id_: without_urls(entity, level, model) for id_, entity in shown.items()} == entities, note
+    for id_, entity in bare.items():
+        assert without_collections(entity, level, model) == without_collections(shown[id_], level, model), note
         follow(registry, shown[id_], level, model)
 
 

@@ -170,12 +170,12 @@ def test_c_hdr_16_on_the_wire(tmp_path: Path) -> None:
         assert (shown["name"], shown["labels"], shown["format"]) == ("n", {"a.b": "Euro €"}, "F/1")
         assert shown["description"] == 'ä "q"'
         found = client.get(path)
-        raw = {name.decode(): each.decode("ascii") for name, each in found.headers.raw}
+        raw = {name.decode(): value.decode("ascii") for name, value in found.headers.raw}
         assert found.headers["xRegistry-description"] == "%C3%A4%20%22q%22"
         assert found.headers["xregistry-labels.a.b"] == "Euro%20%E2%82%AC"
-        assert all(each.isprintable() for each in raw.values())
+        assert all(value.isprintable() for value in raw.values())
         head = client.head(path)
-        same = [each.headers["xregistry-self"] for each in (found, head)]
+        same = [reply.headers["xregistry-self"] for reply in (found, head)]
         assert (head.status_code, head.content, same[0]) == (200, b"", same[1])
         assert client.put(f"{path}$details", json={}, headers={"XRegistry-Name": "n"}).status_code == 400
         assert client.put(path, headers={"XRegistry-SCHEMA": "n"}).status_code == 400

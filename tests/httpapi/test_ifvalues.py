@@ -64,7 +64,7 @@ def own(shown: Source) -> Source:
     """What an entity has of the extensions, but for what it always has."""
     text = {"self", "xid", "epoch", "createdat", "modifiedat", "ancestorid", "isdefault", "readonly", "specversion"}
     ends = ("id", "url", "count", "sticky")
-    return {name: each for name, each in shown.items() if name not in text and not name.endswith(ends)}
+    return {name: member for name, member in shown.items() if name not in text and not name.endswith(ends)}
 
 
 ACCEPTED: list[tuple[Source, Source]] = [

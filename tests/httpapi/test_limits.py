@@ -118,7 +118,7 @@ def test_log_of_a_failure_has_no_sql_and_no_values(
     logged = "".join(map(formatter.format, caplog.records))
     assert "the database cannot be read: GET /dirs" in logged
     assert "search.py" in logged
-    assert not any(each in logged for each in ("hush", "secret", "SELECT", "INSERT", "x\ny"))
+    assert not any(secret in logged for secret in ("hush", "secret", "SELECT", "INSERT", "x\ny"))
 
 
 def test_traceback_in_a_log_has_no_messages() -> None:

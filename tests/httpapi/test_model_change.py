@@ -158,8 +158,8 @@ def test_model_change_loads_only_affected_entities(
     put(client, model)
     assert asked == ([["dirs"]] if is_read else [])
     after = client.get("/dirs?inline").json
-    for each in (before, after):
-        each["d"]["files"]["f"]["meta"].pop("y", None)
+    for dirs in (before, after):
+        dirs["d"]["files"]["f"]["meta"].pop("y", None)
     assert after == before
 
 
@@ -208,8 +208,8 @@ def test_new_versionmode_reorders_versions(client: Client) -> None:
     before = client.get(f"{F}/versions").json
     put(client, source(versionmode="createdat"))
     found = client.get(f"{F}/versions").json
-    assert {id_: each["ancestorid"] for id_, each in found.items()} == {"a": "c", "b": "b", "c": "b"}
-    assert {id_: each["epoch"] - before[id_]["epoch"] for id_, each in found.items()} == {"a": 1, "b": 1, "c": 0}
+    assert {id_: entity["ancestorid"] for id_, entity in found.items()} == {"a": "c", "b": "b", "c": "b"}
+    assert {id_: entity["epoch"] - before[id_]["epoch"] for id_, entity in found.items()} == {"a": 1, "b": 1, "c": 0}
     shown = client.get(f"{F}?inline=meta").json
     assert (shown["versionid"], shown["meta"]["defaultversionid"], found["a"]["isdefault"]) == ("a", "a", True)
     put(client, source(versionmode="manual"))
@@ -404,7 +404,7 @@ def test_model_with_data_that_replaces_noncompliant_entities_is_accepted(client:
     assert reply.status == 200, reply.body
     group = client.get("/dirs?inline").json["d"]
     shown = group["files"]["f"]
-    assert [each["x"] for each in (reply.json, group, shown["meta"], *shown["versions"].values())] == [5] * 5
+    assert [entity["x"] for entity in (reply.json, group, shown["meta"], *shown["versions"].values())] == [5] * 5
 
 
 def test_model_with_data_that_removes_attributes_is_accepted(client: Client) -> None:
@@ -439,7 +439,7 @@ def test_group_constraints_are_checked_as_the_request_leaves_them(client: Client
     reply = write(client, method, narrow, dirs={"d": {**group, "files": {"f": to_b, "g": to_b}}})
     assert reply.status == 200, reply.body
     shown = client.get("/dirs/d/files").json
-    assert {id_: each["x"] for id_, each in shown.items()} == {"f": "b", "g": "b", "s": "b"}
+    assert {id_: entity["x"] for id_, entity in shown.items()} == {"f": "b", "g": "b", "s": "b"}
     assert write(client, method, source(attributes={"x": STRING}), dirs={"d": {"constraints": None}}).status == 200
     assert client.put(F, {"x": "z"}).status == 200
 
@@ -461,7 +461,7 @@ def test_unwritten_parts_of_written_entities_must_comply(client: Client) -> None
     default = source(attributes={"x": STRING, "y": {**STRING, "required": True, "default": "y"}})
     assert write(client, "PATCH", default, dirs={"d": {"files": {"f": {"versions": {"v1": {"x": "b"}}}}}}).status == 200
     shown = client.get(f"{F}/versions").json
-    assert [(each["x"], each["y"], each["epoch"]) for each in shown.values()] == [("b", "y", 2), ("a", "y", 2)]
+    assert [(entity["x"], entity["y"], entity["epoch"]) for entity in shown.values()] == [("b", "y", 2), ("a", "y", 2)]
 
 
 def test_document_of_a_replaced_version_goes_with_hasdocument(client: Client) -> None:

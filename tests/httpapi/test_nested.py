@@ -26,7 +26,7 @@ def without_times(registry: Client) -> Any:
     def strip(value: Any) -> Any:
         if not isinstance(value, dict):
             return value
-        return {name: strip(each) for name, each in value.items() if name not in ("epoch", "modifiedat")}
+        return {name: strip(item) for name, item in value.items() if name not in ("epoch", "modifiedat")}
 
     return strip(registry.get("/export").json)
 

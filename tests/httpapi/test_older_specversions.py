@@ -33,7 +33,7 @@ def client(database: Database) -> Client:
 
 
 def renamed(value: Any, names: dict[str, str]) -> dict[str, Any]:
-    return {names.get(name, name): each for name, each in value.items()}
+    return {names.get(name, name): member for name, member in value.items()}
 
 
 NAMES = {"ancestorid": "ancestor", "basemessageuri": "basemessageurl"}

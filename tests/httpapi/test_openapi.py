@@ -62,7 +62,10 @@ def test_openapi_paths_follow_the_model_and_the_routes(registry: Client) -> None
 
 def test_openapi_operation_ids_are_unique(served: Client) -> None:
     operations = [
-        each for path in described(served)["paths"].values() for method, each in path.items() if method != "parameters"
+        operation
+        for path in described(served)["paths"].values()
+        for method, operation in path.items()
+        if method != "parameters"
     ]
     names = [operation["operationId"] for operation in operations]
     assert len(names) == len(set(names))
@@ -227,8 +230,8 @@ def test_responses_for_older_specversions_match_the_openapi_schemas(database: Da
         path: "#/components/schemas/messagegroups.messages",
         f"{path}/versions/2": "#/components/schemas/messagegroups.messages.versions",
     }
-    for each, schema in schemas.items():
-        answer = registry.get(f"{each}?specversion=1.0-rc2").json
+    for path, schema in schemas.items():
+        answer = registry.get(f"{path}?specversion=1.0-rc2").json
         assert {"ancestor", "basemessageurl"} <= answer.keys()
         validator(document, {"$ref": schema}).validate(answer)
         assert all(

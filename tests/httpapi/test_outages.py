@@ -187,7 +187,7 @@ def test_postgresql_away_is_503_until_it_is_back(own_postgresql: str, tmp_path: 
             ("FOO", url),
         ] * 3
         with ThreadPoolExecutor(8) as pool:
-            answers = list(pool.map(lambda each: client.request(*each, json={}), requests))
+            answers = list(pool.map(lambda request: client.request(*request, json={}), requests))
         assert {problem(answer) for answer in answers} == {AWAY}
         assert {answer.headers["retry-after"] for answer in answers} == {"1"}
         assert client.get("/.wirebook/events").status_code == 503
@@ -251,10 +251,10 @@ class Relay(threading.Thread):
 
     def hang(self, hangs: bool) -> None:
         self.hangs = hangs
-        for each in self.open:
+        for connection in self.open:
             with suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
-            each.close()
+                connection.shutdown(socket.SHUT_RDWR)
+            connection.close()
         self.open.clear()
 
 
@@ -279,7 +279,7 @@ def test_request_during_a_postgresql_hang_fails_at_once(own_postgresql: str, tmp
         started = time.monotonic()
         requests = [("GET", url), ("GET", "/export"), ("PUT", url), ("GET", "/readyz")] * 6
         with ThreadPoolExecutor(8) as pool:
-            answers = list(pool.map(lambda each: client.request(*each, json={}), requests))
+            answers = list(pool.map(lambda request: client.request(*request, json={}), requests))
         assert {answer.status_code for answer in answers} == {503}
         assert time.monotonic() - started < 2.5
         relay.hang(False)
@@ -325,10 +325,10 @@ def _sqlite(code: int) -> sqlite3.OperationalError:
         (psycopg.errors.PipelineAborted("why"), None, None),
         (psycopg.errors.UndefinedTable("why"), None, None),
     ],
-    ids=lambda each: type(each).__name__,
+    ids=lambda error: type(error).__name__,
 )
 def test_driver_error_is_classified_as_an_outage(
     error: Exception, of_reads: type[Exception] | None, of_writes: type[Exception] | None
 ) -> None:
     found = [outage_of(error, is_write=is_write) for is_write in (False, True)]
-    assert [None if each is None else type(each) for each in found] == [of_reads, of_writes]
+    assert [None if outage is None else type(outage) for outage in found] == [of_reads, of_writes]

@@ -239,7 +239,7 @@ def test_write_in_a_shared_commit_sees_the_etag_of_the_write_before(filled: Clie
         filled.service.commit_queue = writer
         held = pool.submit(writer.submit(lambda session: time.sleep(0.5)).result)
         sent = [pool.submit(web.send, "PATCH", DATA, f'{{"name": "{n}"}}', If_Match=tag) for n in range(7)]
-        statuses = sorted(each.result().status_code for each in sent)
+        statuses = sorted(future.result().status_code for future in sent)
         held.result()
         filled.service.commit_queue = CommitQueue(filled.database)
     assert statuses == [200, *[412] * 6]
@@ -267,7 +267,7 @@ def test_one_of_many_writes_with_the_same_etag_succeeds(
                     )
                     for n in range(8)
                 ]
-                assert sorted(each.result().status_code for each in sent) == [200, *[412] * 7]
+                assert sorted(future.result().status_code for future in sent) == [200, *[412] * 7]
                 assert clients[0].get(url).json()["epoch"] == turn + 2
         for client in clients:
             client.close()

@@ -40,7 +40,7 @@ class Held:
         waiting = [self._submit(path) for path in paths]
         self._go.set()
         assert first.result(10).status == 200
-        answers = [each.result(10) for each in waiting]
+        answers = [future.result(10) for future in waiting]
         return [(answer.status, answer.body) for answer in answers if isinstance(answer.body, bytes)]
 
     def _submit(self, path: str) -> Future[ApiResponse]:

@@ -22,9 +22,9 @@ def test_read_resource_can_be_written_back(registry: Client) -> None:
     for query in ("", "?inline=meta", "?inline=versions", "?inline=*"):
         shown = registry.get(f"{X}{query}").json
         assert registry.put(f"{X}{query}", shown).status == 200
-        for each in ("b", "a"):
-            version = registry.get(f"{X}/versions/{each}").json
-            assert registry.put(f"{X}/versions/{each}", version).status == 200
+        for id_ in ("b", "a"):
+            version = registry.get(f"{X}/versions/{id_}").json
+            assert registry.put(f"{X}/versions/{id_}", version).status == 200
     assert default_of(registry, X) == ("b", False)
     assert registry.get(f"{X}/meta").json["labels"] == {"a": "b"}
 

@@ -80,5 +80,5 @@ def test_read_entity_can_be_written_back_at_every_level(registry: Client, query:
 
 def _without_changes(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _without_changes(each) for name, each in value.items() if name not in ("epoch", "modifiedat")}
+        return {name: _without_changes(item) for name, item in value.items() if name not in ("epoch", "modifiedat")}
     return value

@@ -106,12 +106,12 @@ def test_null_ancestors_of_existing_versions_are_chained_by_creation_then_id(reg
     created = {"a": 2003, "B": 2001, "c": 2001, "d": 2000}
     registry.post(f"{X}/versions", {id_: {"createdat": at(year)} for id_, year in created.items()})
     assert lineage(registry, X) == {"a": "a", "B": "a", "c": "B", "d": "c"}
-    epochs = {id_: each["epoch"] for id_, each in registry.get(f"{X}/versions").json.items()}
+    epochs = {id_: version["epoch"] for id_, version in registry.get(f"{X}/versions").json.items()}
     unset = {id_: {"createdat": at(year), "ancestorid": None} for id_, year in created.items()}
     registry.send(method, f"{X}/versions", unset)
     assert lineage(registry, X) == {"d": "d", "B": "d", "c": "B", "a": "c"}
     found = registry.get(f"{X}/versions").json
-    assert {id_: each["epoch"] - epochs[id_] for id_, each in found.items()} == dict.fromkeys(created, 1)
+    assert {id_: version["epoch"] - epochs[id_] for id_, version in found.items()} == dict.fromkeys(created, 1)
     assert default_of(registry, X) == ("a", False)
 
 

@@ -144,5 +144,5 @@ def entities(value: Any) -> Iterator[Json]:
     if isinstance(value, dict):
         if "xid" in value:
             yield value
-        for each in value.values():
-            yield from entities(each)
+        for child in value.values():
+            yield from entities(child)

@@ -44,7 +44,7 @@ def left(answer: dict[str, Any], filter_: Filter, target: RequestTarget, model: 
 
 
 def _entities(answer: dict[str, Any], filter_: Filter, level: Level, held: Held, model: Model) -> dict[str, Any]:
-    entities = {id_: _entity(each, filter_, level, held, model) for id_, each in answer.items()}
+    entities = {id_: _entity(entity, filter_, level, held, model) for id_, entity in answer.items()}
     return {id_: entity for id_, entity in entities.items() if entity is not None}
 
 
@@ -67,7 +67,12 @@ def _enter(
         name: value for name, value in meta.items() if name not in response_only_members(level, model, meta=True)
     }
     return tuple(
-        known | {each for each in term if each.level == level and each.holds(own_meta if each.meta else own)}
+        known
+        | {
+            expression
+            for expression in term
+            if expression.level == level and expression.holds(own_meta if expression.meta else own)
+        }
         for known, term in zip(held, filter_, strict=True)
     )
 
@@ -96,7 +101,7 @@ def without_urls(answer: Any, level: Level, model: Model) -> Any:
     for plural in collections(level, model):
         if plural in shown:
             inner = (*level, plural)
-            shown[plural] = {id_: without_urls(each, inner, model) for id_, each in shown[plural].items()}
+            shown[plural] = {id_: without_urls(entity, inner, model) for id_, entity in shown[plural].items()}
     return shown
 
 
